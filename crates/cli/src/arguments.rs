@@ -1,0 +1,145 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Hand tasks to sub-agents, each its own supervised tree of processes.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100, after_help = EXIT_CODES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+impl Arguments {
+    pub(crate) fn is_plain(&self) -> bool {
+        match &self.command {
+            Command::Run(run) => run.plain,
+            Command::Sessions(_) | Command::Supervise(_) => false,
+        }
+    }
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    every task completed
+  1    a task failed
+  2    the command line or the configuration is wrong
+  130  interrupted by a signal";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run one task and print the agent's answer
+    Run(Run),
+    /// Look at what was run in this project
+    Sessions(Sessions),
+    /// Carry out the run whose directory is given (started by the other commands)
+    #[command(hide = true)]
+    Supervise(Supervise),
+}
+
+/// Runs one task.
+///
+/// The answer goes to standard output, everything else to standard error. Ctrl-C stops the agent
+/// gracefully and keeps what it has said; a second Ctrl-C stops it at once.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pi-subagents run \"Review the last commit\"
+  git diff | pi-subagents run --name review --timeout 120 -
+  pi-subagents run --agent '[\"my-agent\", \"--fast\"]' --json \"Count the tests\"")]
+pub(crate) struct Run {
+    /// What the agent is told; `-` reads it from standard input
+    pub(crate) prompt: String,
+
+    /// The child agent: `pi`, `builtin`, or a JSON array of a program and its arguments
+    /// [default: $PI_SUBAGENTS_AGENT, else `subagents.agent` in the settings, else `pi`]
+    #[arg(long)]
+    pub(crate) agent: Option<String>,
+
+    /// Where the agent works: an absolute path [default: the current directory]
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) cwd: Option<String>,
+
+    /// Stop the agent after this time, unless a tool was active shortly before
+    #[arg(long, value_name = "SECONDS", default_value_t = 600.0, value_parser = seconds)]
+    pub(crate) timeout: f64,
+
+    /// The model, in the agent's own words, such as `provider/id`
+    #[arg(long)]
+    pub(crate) model: Option<String>,
+
+    /// What the task is called
+    #[arg(long, default_value = "task")]
+    pub(crate) name: String,
+
+    /// Print one JSON document with the result
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Plain lines without colours, also on a terminal
+    #[arg(long)]
+    pub(crate) plain: bool,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds.is_finite() => Ok(seconds),
+        _ => Err("must be a number of seconds above zero".to_owned()),
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Sessions {
+    #[command(subcommand)]
+    pub(crate) command: SessionsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsCommand {
+    /// List the sessions of this project, newest last
+    List {
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the whole conversation of a session
+    Show(SessionArguments),
+    /// Print the last answer of a session
+    Output(SessionArguments),
+    /// Remove old runs
+    #[command(after_help = "Runs that are still alive always stay.")]
+    Prune {
+        /// Keep at most this many finished runs
+        #[arg(long, value_name = "RUNS", default_value_t = 2_000)]
+        keep: usize,
+        /// Keep runs that ended less than this many days ago
+        #[arg(long, value_name = "DAYS", default_value_t = 30)]
+        days: u64,
+        /// Keep at most this many mebibytes
+        #[arg(long, value_name = "MEBIBYTES", default_value_t = 2_048)]
+        mebibytes: u64,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionArguments {
+    /// A session id or a run id, or the beginning of one
+    pub(crate) id: String,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Supervise {
+    /// The run's directory
+    pub(crate) run_dir: PathBuf,
+    /// Standard input is a socket to the parent
+    #[arg(long)]
+    pub(crate) lifeline: bool,
+}

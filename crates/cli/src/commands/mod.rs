@@ -1,0 +1,5 @@
+//! One file for each command.
+
+pub(crate) mod run;
+pub(crate) mod sessions;
+pub(crate) mod supervise;

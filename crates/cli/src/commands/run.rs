@@ -1,0 +1,236 @@
+//! `run`: one task, from its prompt to its answer.
+
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+
+use model::{Event, Lifetime, Outcome, Owner, OwnerKind, RunResult, Status, Usage, variables};
+use plan::{Agent, Request, Surroundings};
+use process::SignalPipe;
+use runner::{Dispatcher, ProcessLauncher, Report, StopForce, Update};
+use serde::Serialize;
+use session::Progress;
+use store::Store;
+
+use crate::arguments::Run;
+use crate::error::{CommandError, Exit};
+use crate::printer::Printer;
+
+pub(crate) fn run(arguments: Run, printer: &Printer) -> Result<Exit, CommandError> {
+    refuse_in_child()?;
+    let prompt = read_prompt(arguments.prompt)?;
+    let surroundings = Surroundings::of_this_process()?;
+    let (settings, warnings) = plan::load_settings(&surroundings);
+    for warning in warnings {
+        printer.warning(&warning);
+    }
+    let agent = Agent::choose(arguments.agent.as_deref(), &surroundings, &settings)?;
+    let request = Request {
+        name: arguments.name,
+        prompt,
+        cwd: arguments.cwd,
+        timeout: Some(arguments.timeout),
+        model: arguments.model,
+        owner: Owner { kind: OwnerKind::Shell, id: None },
+        lifetime: Lifetime::Foreground,
+    };
+    let plan = plan::plan(request, &agent, &surroundings, &settings)
+        .map_err(|error| CommandError::failure(error.to_string()))?;
+    let name = plan.meta.name.clone();
+
+    let store = Store::in_project(surroundings.project_root());
+    let launcher = ProcessLauncher::own().map_err(|error| {
+        CommandError::failure(format!("this program cannot find itself: {error}"))
+    })?;
+    let mut signals = SignalPipe::for_quitting()
+        .map_err(|error| CommandError::failure(format!("signals cannot be caught: {error}")))?;
+    let mut dispatcher = Dispatcher::new(store, Box::new(launcher), 1).adopting_orphans();
+    dispatcher.submit(plan);
+    let mut view = PlainView::new(printer, &name, arguments.json);
+    let mut quits = 0;
+    let mut reports = Vec::new();
+    while !dispatcher.is_idle() {
+        for update in dispatcher.wait(&[signals.as_fd()], None) {
+            match update {
+                Update::Record { record, .. } => view.show(&record.event),
+                Update::Ended { report, .. } => reports.push(*report),
+                Update::Started { .. } | Update::Activity { .. } => {}
+            }
+        }
+        for _ in signals.drain() {
+            quits += 1;
+            if quits == 1 {
+                view.note("Stopping. Interrupt again to stop at once.");
+                dispatcher.stop(StopForce::Gracefully);
+            } else {
+                dispatcher.stop(StopForce::AtOnce);
+            }
+        }
+    }
+    view.end(&reports);
+    let is_completed = |report: &Report| report.result.status == Status::Completed;
+    Ok(match (reports.iter().all(is_completed), quits) {
+        (true, _) => Exit::Completed,
+        (false, 0) => Exit::TaskFailed,
+        (false, _) => Exit::Interrupted,
+    })
+}
+
+/// Agents that start agents that start agents are what nobody asked for.
+fn refuse_in_child() -> Result<(), CommandError> {
+    if std::env::var_os(variables::CHILD).is_some_and(|value| value == "1") {
+        return Err(CommandError::usage("a sub-agent cannot start sub-agents")
+            .hint(format!("this process runs inside a sub-agent ({}=1)", variables::CHILD)));
+    }
+    Ok(())
+}
+
+fn read_prompt(argument: String) -> Result<String, CommandError> {
+    let prompt = if argument == "-" {
+        let mut bytes = Vec::new();
+        io::stdin().read_to_end(&mut bytes).map_err(|error| {
+            CommandError::usage(format!("the prompt cannot be read from standard input: {error}"))
+        })?;
+        String::from_utf8(bytes)
+            .map_err(|_| CommandError::usage("the prompt on standard input is not valid UTF-8"))?
+    } else {
+        argument
+    };
+    if prompt.trim().is_empty() {
+        return Err(CommandError::usage("the prompt is empty")
+            .hint("say what the agent should do, or give `-` and the prompt on standard input"));
+    }
+    Ok(prompt)
+}
+
+/// One line for each thing that happens.
+struct PlainView<'a> {
+    printer: &'a Printer,
+    name: &'a str,
+    is_json: bool,
+    progress: Progress,
+    /// The last thing that the agent said: held back, because the last of all is the answer.
+    held_back: Option<String>,
+}
+
+impl<'a> PlainView<'a> {
+    fn new(printer: &'a Printer, name: &'a str, is_json: bool) -> PlainView<'a> {
+        PlainView { printer, name, is_json, progress: Progress::default(), held_back: None }
+    }
+
+    fn show(&mut self, event: &Event) {
+        if self.is_json {
+            return;
+        }
+        let Some(words) = self.progress.words(event) else {
+            return;
+        };
+        match event {
+            Event::RunEnded { .. } => {}
+            Event::AssistantMessage { .. } => {
+                if let Some(earlier) = self.held_back.replace(words) {
+                    self.printer.progress(self.name, &earlier);
+                }
+            }
+            _ => {
+                if let Some(earlier) = self.held_back.take() {
+                    self.printer.progress(self.name, &earlier);
+                }
+                self.printer.progress(self.name, &words);
+            }
+        }
+    }
+
+    fn note(&self, text: &str) {
+        if !self.is_json {
+            self.printer.note(text);
+        }
+    }
+
+    fn end(&self, reports: &[Report]) {
+        for report in reports {
+            for warning in report.result.warnings.iter().chain(&report.warnings) {
+                self.printer.warning(warning);
+            }
+        }
+        if self.is_json {
+            let tasks = reports.iter().map(TaskReport::from).collect();
+            self.printer.json(&Document { tasks });
+            return;
+        }
+        for report in reports {
+            let result = &report.result;
+            let line = session::summary_line(
+                &result.name,
+                result.status,
+                result.error.as_deref(),
+                &result.session_id,
+            );
+            self.printer.summary(&line, result.status == Status::Completed);
+            if let Some(hint) = hint(result) {
+                self.printer.hint(&hint);
+            }
+            if !result.output.trim().is_empty() {
+                self.printer.answer(&result.output);
+            }
+        }
+    }
+}
+
+/// What to do next about an outcome, where there is something to do.
+fn hint(result: &RunResult) -> Option<String> {
+    match result.outcome {
+        Outcome::SpawnFailure => Some(
+            "name the agent with --agent, PI_SUBAGENTS_AGENT or `subagents.agent` in the settings; \
+             pi is installed with `npm install -g @earendil-works/pi-coding-agent`"
+                .to_owned(),
+        ),
+        Outcome::Completed | Outcome::Cancelled => None,
+        _ => Some(format!(
+            "`pi-subagents sessions show {}` tells what it did before that",
+            result.session_id
+        )),
+    }
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Document<'a> {
+    tasks: Vec<TaskReport<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TaskReport<'a> {
+    name: &'a str,
+    session_id: &'a str,
+    run_id: &'a str,
+    status: Status,
+    outcome: Outcome,
+    error: Option<&'a str>,
+    output: &'a str,
+    model: Option<&'a str>,
+    usage: Usage,
+    duration_ms: u64,
+    run_dir: String,
+    warnings: Vec<&'a str>,
+}
+
+impl<'a> From<&'a Report> for TaskReport<'a> {
+    fn from(report: &'a Report) -> TaskReport<'a> {
+        let result = &report.result;
+        TaskReport {
+            name: &result.name,
+            session_id: result.session_id.as_str(),
+            run_id: result.run_id.as_str(),
+            status: result.status,
+            outcome: result.outcome,
+            error: result.error.as_deref(),
+            output: &result.output,
+            model: result.model.as_deref(),
+            usage: result.usage,
+            duration_ms: result.duration_ms,
+            run_dir: report.run_dir.display().to_string(),
+            warnings: result.warnings.iter().chain(&report.warnings).map(String::as_str).collect(),
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The `pi-subagents` program: arguments, commands, exit codes.
+//!
+//! This is the only crate that prints and exits.
+
+mod arguments;
+mod commands;
+mod error;
+mod printer;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Arguments, Command};
+use printer::Printer;
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let printer = Printer::new(arguments.is_plain());
+    let done = match arguments.command {
+        Command::Run(arguments) => commands::run::run(arguments, &printer),
+        Command::Sessions(arguments) => commands::sessions::sessions(arguments, &printer),
+        Command::Supervise(arguments) => commands::supervise::supervise(&arguments),
+    };
+    match done {
+        Ok(code) => code.into(),
+        Err(error) => {
+            printer.error(&error);
+            error.exit_code().into()
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! What happens in a run, in our own words, whichever agent ran.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Outcome, Usage};
+
+/// One numbered event: a line of `events.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Counts from one. A gap means that events were dropped because the log was full.
+    pub seq: u64,
+    /// Milliseconds since 1970.
+    pub at: u64,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// Something that happened in a run and is kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+pub enum Event {
+    /// The child was started.
+    RunStarted {
+        /// Its process id, as the supervisor sees it.
+        pid: u32,
+    },
+    /// The agent was told something.
+    UserMessage {
+        /// The text.
+        text: String,
+    },
+    /// The model finished a message.
+    AssistantMessage {
+        /// Its text; empty if it only called tools.
+        text: String,
+        /// The model that wrote it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+        /// Why it stopped, in the agent's words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stop_reason: Option<String>,
+        /// What the provider complained about.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+        /// What the message cost.
+        #[serde(default)]
+        usage: Usage,
+    },
+    /// The agent started a tool.
+    ToolCall {
+        /// Ties the result to the call.
+        id: String,
+        /// The tool's name.
+        tool: String,
+        /// Its complete arguments.
+        args: Value,
+    },
+    /// A tool finished.
+    ToolResult {
+        /// The call that it answers.
+        id: String,
+        /// The tool's name.
+        tool: String,
+        /// Whether it failed.
+        is_error: bool,
+        /// Its text, cut at [`Event::TOOL_RESULT_BYTES`].
+        text: String,
+        /// Whether the tool itself says that there was more.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        limit_reached: bool,
+    },
+    /// The provider failed and the agent will try again.
+    RetryScheduled {
+        /// Which attempt this will be.
+        attempt: u64,
+        /// How many there will be at most.
+        max_attempts: u64,
+        /// How long it waits.
+        delay_ms: u64,
+        /// What the provider said.
+        error: String,
+    },
+    /// The child wrote to its standard error.
+    Stderr {
+        /// One line, cut at [`Event::LINE_BYTES`].
+        text: String,
+    },
+    /// The child printed a line that is not a record.
+    UnreadableLine {
+        /// How long it was.
+        bytes: u64,
+        /// Its beginning, cut at [`Event::LINE_BYTES`].
+        text: String,
+    },
+    /// The time was up, but a tool was active shortly before.
+    TimeoutExtended,
+    /// The supervisor began to stop what was left of the tree.
+    Stopping {
+        /// Why.
+        cause: StopCause,
+    },
+    /// From here on a log takes no more, except for the terminal event.
+    LogFull {
+        /// The file's name.
+        log: String,
+    },
+    /// Something that people should know although it does not decide the outcome.
+    Warning {
+        /// A whole sentence.
+        message: String,
+    },
+    /// The run has ended and nothing of it is left. Always the last event, and there is only one.
+    RunEnded {
+        /// How.
+        outcome: Outcome,
+        /// What went wrong.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+        /// The child's exit code, if it exited.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i32>,
+        /// The signal that killed the child, if one did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signal: Option<i32>,
+    },
+    /// An event of a newer version, which this one passes over.
+    #[serde(other)]
+    Unknown,
+}
+
+impl Event {
+    /// The longest text of a tool result that is kept.
+    pub const TOOL_RESULT_BYTES: usize = 64 * 1024;
+    /// The longest line of plain text that is kept.
+    pub const LINE_BYTES: usize = 4 * 1024;
+}
+
+/// Why the supervisor stops a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopCause {
+    /// The time was up.
+    Timeout,
+    /// The same tool call was repeated.
+    Loop,
+    /// Somebody asked for it.
+    Cancelled,
+    /// The parent died.
+    ParentDied,
+    /// The agent said its last word but did not exit.
+    LastWord,
+    /// The child exited and left processes behind.
+    Leftovers,
+}
+
+/// What the child is doing now. Never stored: it is only worth knowing while it is true.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Activity {
+    /// It has not said anything yet.
+    #[default]
+    Starting,
+    /// The model was asked and has not begun to answer.
+    Waiting,
+    /// The model is thinking.
+    Thinking,
+    /// The model is writing text.
+    Writing,
+    /// The model is writing the arguments of a tool call.
+    Calling,
+    /// A tool is running.
+    Tool,
+    /// The provider failed; the agent waits before it tries again.
+    Retrying,
+    /// The agent said its last word.
+    Done,
+}
+
+impl Activity {
+    /// The word for the activity, the same in JSON and on the screen.
+    pub fn word(self) -> &'static str {
+        match self {
+            Activity::Starting => "starting",
+            Activity::Waiting => "waiting",
+            Activity::Thinking => "thinking",
+            Activity::Writing => "writing",
+            Activity::Calling => "calling",
+            Activity::Tool => "tool",
+            Activity::Retrying => "retrying",
+            Activity::Done => "done",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_one_flat_object() {
+        let record = Record {
+            seq: 3,
+            at: 17,
+            event: Event::ToolCall {
+                id: "c1".into(),
+                tool: "ls".into(),
+                args: serde_json::json!({"path": "."}),
+            },
+        };
+        let line = serde_json::to_string(&record).unwrap();
+        assert_eq!(
+            line,
+            r#"{"seq":3,"at":17,"type":"tool_call","id":"c1","tool":"ls","args":{"path":"."}}"#
+        );
+        assert_eq!(serde_json::from_str::<Record>(&line).unwrap(), record);
+    }
+
+    #[test]
+    fn an_event_of_a_newer_version_is_passed_over() {
+        let line = r#"{"seq":3,"at":17,"type":"teleported","to":"mars"}"#;
+        assert_eq!(serde_json::from_str::<Record>(line).unwrap().event, Event::Unknown);
+    }
+}

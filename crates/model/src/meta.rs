@@ -1,0 +1,118 @@
+//! What a run is, before anything has happened in it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{RunId, SessionId};
+
+/// The version of the run directory's format. A directory with a higher one is read as far as it
+/// can be understood, and never written.
+pub const FORMAT: u32 = 1;
+
+/// Everything that the supervisor must know to carry out a run, except for the prompt (which has
+/// a file of its own) and secrets (which are in no file): the contents of `meta.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Meta {
+    /// The version of the run directory's format.
+    pub format: u32,
+    /// The run; also the name of its directory.
+    pub run_id: RunId,
+    /// The session that the run belongs to.
+    pub session_id: SessionId,
+    /// The task's name.
+    pub name: String,
+    /// Who asked for it.
+    pub owner: Owner,
+    /// Whether it ends with its parent.
+    pub lifetime: Lifetime,
+    /// The child's program and all its arguments.
+    pub command: Vec<String>,
+    /// The child's working directory.
+    pub cwd: PathBuf,
+    /// Variables that are set in the child's environment, or, where there is no value, removed.
+    pub environment: BTreeMap<String, Option<String>>,
+    /// The model that was asked for.
+    pub model: Option<String>,
+    /// When it is stopped.
+    pub limits: Limits,
+    /// When it was asked for, in milliseconds since 1970.
+    pub created_at: u64,
+}
+
+/// A task that is ready to run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// What will be run.
+    pub meta: Meta,
+    /// What the agent is told.
+    pub prompt: String,
+    /// Why it must not be started, if it must not: the task fails with this message, and others
+    /// are not affected.
+    pub refusal: Option<String>,
+}
+
+/// Who asked for a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Owner {
+    /// Through which door.
+    pub kind: OwnerKind,
+    /// Which session or client, where the door has such a thing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+}
+
+/// The door through which a run was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OwnerKind {
+    /// The command line.
+    Shell,
+    /// A pi session.
+    Pi,
+    /// An MCP client.
+    Mcp,
+}
+
+/// Whether a run ends with its parent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lifetime {
+    /// It ends when its parent dies.
+    Foreground,
+    /// It outlives its parent.
+    Background,
+}
+
+/// When a run is stopped although nobody asked for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Limits {
+    /// How long the child may run; no limit if absent.
+    pub timeout_ms: Option<u64>,
+    /// How long after its last tool activity a child that is over its time is left alone.
+    pub extend_timeout_debounce_ms: u64,
+    /// How many identical tool calls in a row are a loop; zero turns the rule off.
+    pub looping_tool_count: u32,
+    /// How large each log of the run may grow.
+    pub log_bytes: u64,
+}
+
+impl Limits {
+    /// Eight mebibytes for each log.
+    pub const LOG_BYTES: u64 = 8 * 1024 * 1024;
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            timeout_ms: Some(600_000),
+            extend_timeout_debounce_ms: 30_000,
+            looping_tool_count: 5,
+            log_bytes: Limits::LOG_BYTES,
+        }
+    }
+}

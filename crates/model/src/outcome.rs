@@ -1,0 +1,122 @@
+//! How a run ended.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{RunId, SessionId, Usage};
+
+/// How a run ended: a closed set, of which only [`Outcome::Completed`] is a success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// The agent said its last word and nothing contradicts it.
+    Completed,
+    /// The model's provider refused or failed, whatever the exit code says.
+    ProviderError,
+    /// The child exited with a code other than zero.
+    NonZeroExit,
+    /// The child was killed by a signal that was not ours.
+    KilledBySignal,
+    /// The child exited with zero, but never said anything.
+    NoAssistantMessage,
+    /// The time was up.
+    Timeout,
+    /// The agent repeated the same tool call.
+    Loop,
+    /// Somebody asked for the run to be stopped.
+    Cancelled,
+    /// The child could not be started.
+    SpawnFailure,
+    /// The run was cut off: its parent or its supervisor died, or the agent left in mid-work.
+    Interrupted,
+}
+
+impl Outcome {
+    /// Whether the run succeeded, in the words that sessions use.
+    pub fn status(self) -> Status {
+        match self {
+            Outcome::Completed => Status::Completed,
+            _ => Status::Error,
+        }
+    }
+
+    /// The word for the outcome, the same in JSON and on the screen.
+    pub fn word(self) -> &'static str {
+        match self {
+            Outcome::Completed => "completed",
+            Outcome::ProviderError => "provider_error",
+            Outcome::NonZeroExit => "non_zero_exit",
+            Outcome::KilledBySignal => "killed_by_signal",
+            Outcome::NoAssistantMessage => "no_assistant_message",
+            Outcome::Timeout => "timeout",
+            Outcome::Loop => "loop",
+            Outcome::Cancelled => "cancelled",
+            Outcome::SpawnFailure => "spawn_failure",
+            Outcome::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// Where a run or session stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It has not ended yet.
+    Running,
+    /// It ended well.
+    Completed,
+    /// It ended in any other way.
+    Error,
+}
+
+impl Status {
+    /// The word for the status, the same in JSON and on the screen.
+    pub fn word(self) -> &'static str {
+        match self {
+            Status::Running => "running",
+            Status::Completed => "completed",
+            Status::Error => "error",
+        }
+    }
+}
+
+/// What is known of a run when it has ended: the contents of `result.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunResult {
+    /// The version of the run directory's format.
+    pub format: u32,
+    /// The run.
+    pub run_id: RunId,
+    /// The session that the run belongs to.
+    pub session_id: SessionId,
+    /// The task's name.
+    pub name: String,
+    /// Success or not.
+    pub status: Status,
+    /// How exactly it ended.
+    pub outcome: Outcome,
+    /// What went wrong, in a sentence for people.
+    pub error: Option<String>,
+    /// The last text that the agent said.
+    pub output: String,
+    /// The child's exit code, if it exited.
+    pub exit_code: Option<i32>,
+    /// The signal that killed the child, if one did.
+    pub signal: Option<i32>,
+    /// The model that answered last.
+    pub model: Option<String>,
+    /// Why the model stopped, in the agent's words.
+    pub stop_reason: Option<String>,
+    /// Everything that the run spent.
+    pub usage: Usage,
+    /// The number of tool calls made.
+    pub tool_calls: u64,
+    /// When the child was started, in milliseconds since 1970; absent if it never was.
+    pub started_at: Option<u64>,
+    /// When the run had ended and nothing of it was left, in milliseconds since 1970.
+    pub ended_at: u64,
+    /// The time between the two.
+    pub duration_ms: u64,
+    /// What people should know although it did not decide the outcome.
+    pub warnings: Vec<String>,
+}

@@ -1,0 +1,14 @@
+//! Every environment variable that this program reads or sets.
+
+/// The agent directory; wins over [`PI_CODING_AGENT_DIR`].
+pub const PI_AGENT_DIR: &str = "PI_AGENT_DIR";
+/// The agent directory in pi's own words; every child gets it.
+pub const PI_CODING_AGENT_DIR: &str = "PI_CODING_AGENT_DIR";
+/// The child agent: `pi`, `builtin`, or a JSON array of program and arguments.
+pub const AGENT: &str = "PI_SUBAGENTS_AGENT";
+/// `1` in every child, where no door of ours may start another one.
+pub const CHILD: &str = "PI_SUBAGENTS_CHILD";
+/// The run's id in every process of its tree: the marker by which leftovers are found.
+pub const RUN: &str = "PI_SUBAGENTS_RUN";
+/// `agent` in children whose model is one of GitHub Copilot's, absent in others.
+pub const GITHUB_COPILOT_INITIATOR: &str = "PI_SUBAGENTS_GITHUB_COPILOT_INITIATOR";

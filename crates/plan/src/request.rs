@@ -1,0 +1,176 @@
+//! One task, planned.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use model::{FORMAT, InvalidId, Lifetime, Limits, Meta, Owner, Plan, RunId, SessionId, variables};
+use uuid::Uuid;
+
+use crate::{Agent, Settings, Surroundings};
+
+/// What somebody asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// What the task is called.
+    pub name: String,
+    /// What the agent is told.
+    pub prompt: String,
+    /// Where it works; where the caller stands if absent.
+    pub cwd: Option<String>,
+    /// Seconds until it is stopped; no limit if absent.
+    pub timeout: Option<f64>,
+    /// The model, in the agent's words.
+    pub model: Option<String>,
+    /// Who asks.
+    pub owner: Owner,
+    /// Whether it ends with its parent.
+    pub lifetime: Lifetime,
+}
+
+/// Decides everything about a task. What is wrong with the task alone becomes its refusal.
+pub fn plan(
+    request: Request,
+    agent: &Agent,
+    surroundings: &Surroundings,
+    settings: &Settings,
+) -> Result<Plan, InvalidId> {
+    let run_id = RunId::parse(&Uuid::now_v7().to_string())?;
+    let session_id = SessionId::parse(&Uuid::new_v4().simple().to_string()[..16])?;
+    let checked_cwd = check_cwd(request.cwd.as_deref());
+    let cwd = request.cwd.map_or_else(|| surroundings.cwd.clone(), PathBuf::from);
+    let mut command = agent.command(&surroundings.cwd);
+    command.extend(["--mode", "json", "-p", "--no-session"].map(str::to_owned));
+    if let Some(model) = &request.model {
+        command.extend(["--model".to_owned(), model.clone()]);
+    }
+    let environment = environment(&run_id, request.model.as_deref(), &surroundings.agent_dir);
+    let meta = Meta {
+        format: FORMAT,
+        run_id,
+        session_id,
+        name: request.name,
+        owner: request.owner,
+        lifetime: request.lifetime,
+        command,
+        cwd,
+        environment,
+        model: request.model,
+        limits: Limits {
+            timeout_ms: request.timeout.map(to_ms),
+            extend_timeout_debounce_ms: to_ms(settings.extend_timeout_debounce),
+            looping_tool_count: settings.looping_tool_count,
+            log_bytes: Limits::LOG_BYTES,
+        },
+        created_at: SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX)),
+    };
+    Ok(Plan { meta, prompt: request.prompt, refusal: checked_cwd.err() })
+}
+
+/// What every child finds in its environment, besides what the caller's has.
+fn environment(
+    run_id: &RunId,
+    model: Option<&str>,
+    agent_dir: &Path,
+) -> BTreeMap<String, Option<String>> {
+    let is_copilot = model.is_some_and(|model| model.starts_with("github-copilot/"));
+    let agent_dir = agent_dir.to_string_lossy().into_owned();
+    BTreeMap::from([
+        (variables::CHILD.to_owned(), Some("1".to_owned())),
+        (variables::RUN.to_owned(), Some(run_id.to_string())),
+        (variables::PI_CODING_AGENT_DIR.to_owned(), Some(agent_dir)),
+        (variables::GITHUB_COPILOT_INITIATOR.to_owned(), is_copilot.then(|| "agent".to_owned())),
+    ])
+}
+
+/// A working directory is taken as it was given, never resolved first.
+fn check_cwd(cwd: Option<&str>) -> Result<(), String> {
+    let Some(cwd) = cwd else {
+        return Ok(());
+    };
+    if !cwd.starts_with('/') {
+        Err("cwd must be an absolute path".to_owned())
+    } else if cwd.split('/').any(|segment| segment == "..") {
+        Err("cwd must not contain '..' path segments".to_owned())
+    } else {
+        Ok(())
+    }
+}
+
+/// A cast of a float to an integer saturates, so that every number of seconds is safe.
+fn to_ms(seconds: f64) -> u64 {
+    (seconds * 1000.0) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use model::OwnerKind;
+
+    use super::*;
+
+    fn planned(change: impl FnOnce(&mut Request)) -> Plan {
+        let mut request = Request {
+            name: "task".to_owned(),
+            prompt: "-x @file".to_owned(),
+            cwd: None,
+            timeout: Some(1.5),
+            model: None,
+            owner: Owner { kind: OwnerKind::Shell, id: None },
+            lifetime: Lifetime::Foreground,
+        };
+        change(&mut request);
+        let surroundings = Surroundings {
+            cwd: "/work".into(),
+            home: None,
+            agent_dir: "/home/me/.pi/agent".into(),
+            agent: None,
+        };
+        plan(request, &Agent::Pi, &surroundings, &Settings::default()).unwrap()
+    }
+
+    #[test]
+    fn the_prompt_is_never_an_argument() {
+        let plan = planned(|_| ());
+        assert_eq!(plan.meta.command, ["pi", "--mode", "json", "-p", "--no-session"]);
+        assert_eq!((plan.prompt.as_str(), plan.meta.limits.timeout_ms), ("-x @file", Some(1_500)));
+        assert_eq!(plan.meta.cwd, Path::new("/work"));
+    }
+
+    #[test]
+    fn children_know_that_they_are_children() {
+        let plan = planned(|request| request.model = Some("github-copilot/gpt".to_owned()));
+        let value = |name: &str| plan.meta.environment[name].clone();
+        assert_eq!(value("PI_SUBAGENTS_CHILD").as_deref(), Some("1"));
+        assert_eq!(value("PI_SUBAGENTS_RUN").as_deref(), Some(plan.meta.run_id.as_str()));
+        assert_eq!(value("PI_CODING_AGENT_DIR").as_deref(), Some("/home/me/.pi/agent"));
+        assert_eq!(value("PI_SUBAGENTS_GITHUB_COPILOT_INITIATOR").as_deref(), Some("agent"));
+        assert_eq!(plan.meta.command[5..], ["--model", "github-copilot/gpt"]);
+        let other = planned(|request| request.model = Some("x/github-copilot/".to_owned()));
+        assert_eq!(other.meta.environment["PI_SUBAGENTS_GITHUB_COPILOT_INITIATOR"], None);
+    }
+
+    #[test]
+    fn a_bad_cwd_refuses_the_task() {
+        for (cwd, refusal) in [
+            ("/a..b", None),
+            ("/", None),
+            ("sub", Some("cwd must be an absolute path")),
+            ("", Some("cwd must be an absolute path")),
+            ("../x", Some("cwd must be an absolute path")),
+            ("/a/../b", Some("cwd must not contain '..' path segments")),
+            ("/a/..", Some("cwd must not contain '..' path segments")),
+        ] {
+            let plan = planned(|request| request.cwd = Some(cwd.to_owned()));
+            assert_eq!(plan.refusal.as_deref(), refusal, "{cwd}");
+        }
+    }
+
+    #[test]
+    fn ids_are_new_every_time_and_sort_by_time() {
+        let plans: Vec<Plan> = (0..100).map(|_| planned(|_| ())).collect();
+        assert!(plans.windows(2).all(|pair| pair[0].meta.run_id < pair[1].meta.run_id));
+        assert_ne!(plans[0].meta.session_id, plans[1].meta.session_id);
+    }
+}

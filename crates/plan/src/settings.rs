@@ -1,0 +1,182 @@
+//! `settings.json`, the user's and the project's.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::{Agent, Surroundings};
+
+/// The settings under the key `subagents`; the project's win over the user's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// The child agent.
+    pub agent: Option<Agent>,
+    /// Seconds that an active child gets beyond its timeout.
+    pub extend_timeout_debounce: f64,
+    /// How many identical tool calls in a row are a loop.
+    pub looping_tool_count: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { agent: None, extend_timeout_debounce: 30.0, looping_tool_count: 5 }
+    }
+}
+
+/// Reads both files. What is wrong in them is a warning, and the default is used.
+pub fn load_settings(surroundings: &Surroundings) -> (Settings, Vec<String>) {
+    let mut reader = Reader { settings: Settings::default(), warnings: Vec::new() };
+    reader.read(&surroundings.agent_dir.join("settings.json"), Scope::User);
+    let project = surroundings.project_root().join(".pi").join("settings.json");
+    reader.read(&project, Scope::Project);
+    (reader.settings, reader.warnings)
+}
+
+/// Whose file it is. A project that was merely cloned must not choose what program runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    User,
+    Project,
+}
+
+struct Reader {
+    settings: Settings,
+    warnings: Vec<String>,
+}
+
+impl Reader {
+    fn read(&mut self, path: &Path, scope: Scope) {
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return,
+            Err(error) => return self.warn(path, &format!("it cannot be read: {error}")),
+        };
+        let file: Value = match serde_json::from_str(&text) {
+            Ok(file) => file,
+            Err(error) => return self.warn(path, &format!("it is not JSON: {error}")),
+        };
+        match file.get("subagents") {
+            None => {}
+            Some(Value::Object(subagents)) => self.read_subagents(path, scope, subagents),
+            Some(_) => self.warn(path, "\"subagents\" must be an object"),
+        }
+    }
+
+    fn read_subagents(&mut self, path: &Path, scope: Scope, subagents: &Map<String, Value>) {
+        if let Some(value) = subagents.get("agent") {
+            match (agent(value), scope) {
+                (Some(Agent::Program(_)), Scope::Project) => self.warn(
+                    path,
+                    "a project may set \"subagents.agent\" only to \"pi\" or \"builtin\"; \
+                     put a program into the settings of your agent directory",
+                ),
+                (Some(agent), _) => self.settings.agent = Some(agent),
+                (None, _) => self.warn(
+                    path,
+                    "\"subagents.agent\" must be \"pi\", \"builtin\" or an array of a program \
+                     and its arguments",
+                ),
+            }
+        }
+        if let Some(seconds) = self.number(path, subagents, "extend_timeout_debounce") {
+            self.settings.extend_timeout_debounce = seconds.clamp(0.0, 300.0);
+        }
+        if let Some(count) = self.number(path, subagents, "looping_tool_count") {
+            self.settings.looping_tool_count = count.clamp(0.0, 50.0) as u32;
+        }
+    }
+
+    fn number(&mut self, path: &Path, object: &Map<String, Value>, key: &str) -> Option<f64> {
+        let value = object.get(key)?;
+        let number = value.as_f64();
+        if number.is_none() {
+            self.warn(path, &format!("\"subagents.{key}\" must be a number"));
+        }
+        number
+    }
+
+    fn warn(&mut self, path: &Path, problem: &str) {
+        self.warnings.push(format!("{}: {problem}", path.display()));
+    }
+}
+
+fn agent(value: &Value) -> Option<Agent> {
+    match value {
+        Value::String(word) if word == "pi" => Some(Agent::Pi),
+        Value::String(word) if word == "builtin" => Some(Agent::Builtin),
+        Value::Array(_) => serde_json::from_value::<Vec<String>>(value.clone())
+            .ok()
+            .filter(|command| command.first().is_some_and(|program| !program.is_empty()))
+            .map(Agent::Program),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(user: &str, project: &str) -> (Settings, Vec<String>) {
+        let top = tempfile::tempdir().unwrap();
+        let cwd = top.path().join("project");
+        let agent_dir = top.path().join("agent");
+        fs::create_dir_all(cwd.join(".pi")).unwrap();
+        fs::create_dir_all(&agent_dir).unwrap();
+        for (path, text) in
+            [(agent_dir.join("settings.json"), user), (cwd.join(".pi/settings.json"), project)]
+        {
+            if !text.is_empty() {
+                fs::write(path, text).unwrap();
+            }
+        }
+        load_settings(&Surroundings { cwd, home: None, agent_dir, agent: None })
+    }
+
+    #[test]
+    fn without_files_there_are_defaults_and_no_warnings() {
+        assert_eq!(load("", ""), (Settings::default(), Vec::new()));
+        assert_eq!(load("{}", r#"{"theme": "dark"}"#), (Settings::default(), Vec::new()));
+    }
+
+    #[test]
+    fn the_project_wins_and_numbers_are_clamped() {
+        let user = r#"{"subagents": {"extend_timeout_debounce": 7, "looping_tool_count": 99}}"#;
+        let project = r#"{"subagents": {"extend_timeout_debounce": -1}}"#;
+        let (settings, warnings) = load(user, project);
+        assert_eq!(settings.extend_timeout_debounce, 0.0);
+        assert_eq!(settings.looping_tool_count, 50);
+        assert!(warnings.is_empty());
+    }
+
+    #[test]
+    fn a_project_cannot_choose_the_program() {
+        let array = r#"{"subagents": {"agent": ["evil"]}}"#;
+        let (settings, warnings) = load("", array);
+        assert_eq!(settings.agent, None);
+        assert!(warnings[0].contains("a project may set"), "{warnings:?}");
+        assert_eq!(load(array, "").0.agent, Some(Agent::Program(vec!["evil".to_owned()])));
+        let word = r#"{"subagents": {"agent": "pi"}}"#;
+        assert_eq!(load(array, word).0.agent, Some(Agent::Pi));
+    }
+
+    #[test]
+    fn what_is_wrong_is_a_warning_that_names_file_and_field() {
+        for (text, expected) in [
+            ("{", "it is not JSON"),
+            (r#"{"subagents": []}"#, "\"subagents\" must be an object"),
+            (r#"{"subagents": {"agent": "claude"}}"#, "\"subagents.agent\" must be"),
+            (r#"{"subagents": {"looping_tool_count": "5"}}"#, "\"subagents.looping_tool_count\""),
+        ] {
+            let (settings, warnings) = load("", text);
+            assert_eq!(settings, Settings::default());
+            assert!(
+                warnings.len() == 1
+                    && warnings[0].contains("settings.json")
+                    && warnings[0].contains(expected),
+                "{text}: {warnings:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Where the caller stands.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use model::variables;
+
+/// What the caller's process knows about its place in the world.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Surroundings {
+    /// The caller's working directory.
+    pub cwd: PathBuf,
+    /// The user's home directory.
+    pub home: Option<PathBuf>,
+    /// Where the user's settings, profiles and presets are.
+    pub agent_dir: PathBuf,
+    /// The child agent that the environment asks for.
+    pub agent: Option<String>,
+}
+
+/// The surroundings cannot be told.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum SurroundingsError {
+    #[error("the current directory cannot be told: {0}")]
+    NoCurrentDirectory(std::io::Error),
+    #[error("there is no home directory; set HOME or {}", variables::PI_AGENT_DIR)]
+    NoHome,
+    #[error("{} is not valid UTF-8", .0.display())]
+    NotUnicode(PathBuf),
+}
+
+impl Surroundings {
+    /// Those of this process.
+    pub fn of_this_process() -> Result<Surroundings, SurroundingsError> {
+        let cwd = env::current_dir().map_err(SurroundingsError::NoCurrentDirectory)?;
+        let home = env::home_dir().filter(|home| home.is_absolute());
+        let variable = |name| env::var_os(name).filter(|value| !value.is_empty());
+        let agent_dir = variable(variables::PI_AGENT_DIR)
+            .or_else(|| variable(variables::PI_CODING_AGENT_DIR))
+            .map(|directory| cwd.join(directory))
+            .or_else(|| home.as_ref().map(|home| home.join(".pi").join("agent")))
+            .ok_or(SurroundingsError::NoHome)?;
+        for path in [&cwd, &agent_dir] {
+            // Paths are written into JSON files, and handed on in arguments and variables.
+            if path.to_str().is_none() {
+                return Err(SurroundingsError::NotUnicode(path.clone()));
+            }
+        }
+        let agent = env::var(variables::AGENT).ok().filter(|agent| !agent.trim().is_empty());
+        Ok(Surroundings { cwd, home, agent_dir, agent })
+    }
+
+    /// The first directory going up that has a `.pi` or a `.git`, else the caller's own. The home
+    /// directory does not count: its `.pi` is the user's, not a project's.
+    pub fn project_root(&self) -> &Path {
+        self.cwd
+            .ancestors()
+            .filter(|directory| self.home.as_deref() != Some(directory))
+            .find(|directory| directory.join(".pi").exists() || directory.join(".git").exists())
+            .unwrap_or(&self.cwd)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn the_project_root_is_the_nearest_with_a_mark_and_never_home() {
+        let top = tempfile::tempdir().unwrap();
+        let at = |path: &str| top.path().join(path);
+        for directory in [
+            "home/.pi",
+            "home/work/a/b",
+            "home/repo/.git",
+            "home/repo/sub/.pi",
+            "home/repo/sub/deep",
+        ] {
+            fs::create_dir_all(at(directory)).unwrap();
+        }
+        for (cwd, root) in [
+            ("home/work/a/b", "home/work/a/b"),
+            ("home", "home"),
+            ("home/repo", "home/repo"),
+            ("home/repo/sub/deep", "home/repo/sub"),
+        ] {
+            let surroundings = Surroundings {
+                cwd: at(cwd),
+                home: Some(at("home")),
+                agent_dir: at("home/.pi/agent"),
+                agent: None,
+            };
+            assert_eq!(surroundings.project_root(), at(root), "{cwd}");
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! The operating system, and no agents: contained process trees, signals, reaping, capped lines.
+//!
+//! # Theory of operation
+//!
+//! A contained child is started in a session of its own by a process that is a *child subreaper*
+//! (Linux): whatever the child starts, however deep, in whichever session or group, stays below
+//! that process, because an orphan is handed to the nearest subreaper above it. Hence two facts
+//! that nothing else gives: every member of the tree can be found by walking down from ourselves,
+//! and "there is no child left to wait for" *proves* that the tree is gone.
+//!
+//! Other Unix systems have no subreaper. There a tree is the child's process group, and a
+//! descendant that moves to a group of its own escapes; see [`Containment`].
+//!
+//! This is the only crate that starts a process or sends a signal.
+
+mod lines;
+mod marker;
+#[cfg(target_os = "linux")]
+mod proc_table;
+mod signals;
+mod spawn;
+mod tree;
+
+pub use lines::{Keep, Line, LineBuffer, ReadStatus};
+pub use marker::{Marker, stop_marked};
+pub use signals::{Notice, SignalPipe};
+pub use spawn::{
+    Child, ChildSpec, Detached, SpawnError, name_process, own_executable, spawn_contained,
+    spawn_detached,
+};
+pub use tree::{
+    Containment, Exit, KillTarget, Pid, Reaped, Signal, Tree, become_subreaper, stop_adopted,
+};

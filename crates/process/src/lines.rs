@@ -1,0 +1,306 @@
+//! Bytes to lines, with a bound on what any line can cost.
+
+use std::io;
+use std::os::fd::AsFd;
+
+/// How much of the beginning and of the end is kept of a line that is too long.
+const EDGE: usize = 64 * 1024;
+/// The longest line that is kept whole.
+const LONGEST: usize = 16 * 1024 * 1024;
+/// How much is read at once.
+const CHUNK: usize = 256 * 1024;
+
+/// What to do with a line that turns out to be long, decided from its beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Keep it whole, up to 16 MiB.
+    Whole,
+    /// Keep only its two ends; nobody needs the middle.
+    Ends,
+}
+
+/// One line, without its line feed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line<'a> {
+    /// All of it.
+    Whole(&'a [u8]),
+    /// The two ends of a line that was too long.
+    Cut {
+        /// The first 64 KiB.
+        head: &'a [u8],
+        /// The last 64 KiB.
+        tail: &'a [u8],
+        /// How long the line was.
+        bytes: u64,
+    },
+}
+
+impl<'a> Line<'a> {
+    /// The beginning of the line, which is all of it unless it was cut.
+    pub fn head(self) -> &'a [u8] {
+        match self {
+            Line::Whole(bytes) => bytes,
+            Line::Cut { head, .. } => head,
+        }
+    }
+
+    /// The length of the line, also of what was not kept.
+    pub fn bytes(self) -> u64 {
+        match self {
+            Line::Whole(bytes) => bytes.len() as u64,
+            Line::Cut { bytes, .. } => bytes,
+        }
+    }
+}
+
+/// What reading brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadStatus {
+    /// There are new bytes.
+    Bytes(usize),
+    /// Nothing to read now.
+    WouldBlock,
+    /// Nothing to read ever again.
+    EndOfFile,
+}
+
+/// Splits a stream of bytes on line feeds. Its memory is bounded whatever the stream holds.
+pub struct LineBuffer {
+    bytes: Vec<u8>,
+    /// Where the current line begins in `bytes`.
+    start: usize,
+    /// Up to where the current line has been searched for its end.
+    scanned: usize,
+    keep: fn(&[u8]) -> Keep,
+    /// The longest current line allowed; decided by `keep` once the line is longer than `EDGE`.
+    limit: Option<usize>,
+    /// The beginning of the current line and the number of bytes dropped after it.
+    cut: Option<(Vec<u8>, u64)>,
+    /// Set when the line that `cut` belongs to has been handed out.
+    cut_done: bool,
+}
+
+impl LineBuffer {
+    /// `keep` is asked once about every line that is longer than 64 KiB.
+    pub fn new(keep: fn(&[u8]) -> Keep) -> LineBuffer {
+        LineBuffer {
+            bytes: Vec::new(),
+            start: 0,
+            scanned: 0,
+            keep,
+            limit: None,
+            cut: None,
+            cut_done: false,
+        }
+    }
+
+    /// Reads once. Take all lines out before reading again.
+    pub fn read_from(&mut self, source: impl AsFd) -> io::Result<ReadStatus> {
+        self.make_room();
+        loop {
+            let spare = rustix::buffer::spare_capacity(&mut self.bytes);
+            match rustix::io::read(source.as_fd(), spare) {
+                Ok(0) => return Ok(ReadStatus::EndOfFile),
+                Ok(count) => return Ok(ReadStatus::Bytes(count)),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) => return Ok(ReadStatus::WouldBlock),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Adds bytes that were read elsewhere.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.make_room();
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next complete line, if there is one.
+    pub fn next_line(&mut self) -> Option<Line<'_>> {
+        self.forget_cut_line();
+        match memchr::memchr(b'\n', &self.bytes[self.scanned..]) {
+            Some(offset) => {
+                let end = self.scanned + offset;
+                let begin = std::mem::replace(&mut self.start, end + 1);
+                self.scanned = end + 1;
+                self.limit = None;
+                Some(self.line(begin, end))
+            }
+            None => {
+                self.scanned = self.bytes.len();
+                self.shorten_long_line();
+                None
+            }
+        }
+    }
+
+    /// What stands behind the last line feed when the stream has ended: a torn line.
+    pub fn rest(&mut self) -> Option<Line<'_>> {
+        self.forget_cut_line();
+        let begin = self.start;
+        let end = self.bytes.len();
+        self.start = end;
+        self.scanned = end;
+        if begin == end && self.cut.is_none() {
+            return None;
+        }
+        Some(self.line(begin, end))
+    }
+
+    fn line(&mut self, begin: usize, end: usize) -> Line<'_> {
+        match &self.cut {
+            None => Line::Whole(&self.bytes[begin..end]),
+            Some((head, dropped)) => {
+                self.cut_done = true;
+                let tail = &self.bytes[end.saturating_sub(EDGE).max(begin)..end];
+                let bytes = (head.len() + (end - begin)) as u64 + dropped;
+                Line::Cut { head, tail, bytes }
+            }
+        }
+    }
+
+    fn forget_cut_line(&mut self) {
+        if std::mem::take(&mut self.cut_done) {
+            self.cut = None;
+        }
+    }
+
+    /// Drops the middle of the current, unfinished line once it is longer than it may be.
+    fn shorten_long_line(&mut self) {
+        let length = self.bytes.len() - self.start;
+        if let Some((_, dropped)) = &mut self.cut {
+            // Twice the edge, so that the bytes are not moved at every read.
+            if length > 2 * EDGE {
+                *dropped += (length - EDGE) as u64;
+                self.bytes.drain(..self.bytes.len() - EDGE);
+                self.start = 0;
+                self.scanned = self.bytes.len();
+            }
+            return;
+        }
+        if length <= EDGE {
+            return;
+        }
+        let limit = *self.limit.get_or_insert_with(|| {
+            match (self.keep)(&self.bytes[self.start..self.start + EDGE]) {
+                Keep::Whole => LONGEST,
+                Keep::Ends => EDGE,
+            }
+        });
+        if length > limit {
+            let head = self.bytes[self.start..self.start + EDGE].to_vec();
+            self.bytes.drain(..self.start + EDGE);
+            self.start = 0;
+            self.scanned = self.bytes.len();
+            self.cut = Some((head, 0));
+            self.shorten_long_line();
+            self.bytes.shrink_to(CHUNK + 2 * EDGE);
+        }
+    }
+
+    fn make_room(&mut self) {
+        if self.start == self.bytes.len() {
+            self.bytes.clear();
+            // One long line must not hold its memory for the rest of the run.
+            self.bytes.shrink_to(CHUNK + 2 * EDGE);
+        } else if self.start > 0 {
+            self.bytes.drain(..self.start);
+        }
+        self.scanned -= self.start;
+        self.start = 0;
+        self.bytes.reserve(CHUNK);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn collect(chunks: &[&[u8]], keep: fn(&[u8]) -> Keep) -> Vec<(Vec<u8>, u64)> {
+        let mut buffer = LineBuffer::new(keep);
+        let mut lines = Vec::new();
+        for chunk in chunks {
+            buffer.push(chunk);
+            while let Some(line) = buffer.next_line() {
+                lines.push((line.head().to_vec(), line.bytes()));
+            }
+        }
+        if let Some(line) = buffer.rest() {
+            lines.push((line.head().to_vec(), line.bytes()));
+        }
+        assert!(buffer.rest().is_none(), "the rest is handed out once");
+        lines
+    }
+
+    fn whole(_: &[u8]) -> Keep {
+        Keep::Whole
+    }
+
+    fn texts(lines: &[(Vec<u8>, u64)]) -> Vec<&str> {
+        lines.iter().map(|(line, _)| std::str::from_utf8(line).unwrap()).collect()
+    }
+
+    #[test]
+    fn lines_do_not_depend_on_how_the_bytes_arrive() {
+        let text = "one\n\ntwo ż\r\nthree".as_bytes();
+        let expected = ["one", "", "two ż\r", "three"];
+        assert_eq!(texts(&collect(&[text], whole)), expected);
+        let single: Vec<&[u8]> = text.chunks(1).collect();
+        assert_eq!(texts(&collect(&single, whole)), expected);
+    }
+
+    #[test]
+    fn an_empty_stream_has_no_line() {
+        assert!(collect(&[], whole).is_empty());
+        assert_eq!(texts(&collect(&[b"a\n"], whole)), ["a"]);
+    }
+
+    #[test]
+    fn a_line_of_the_longest_length_is_whole_and_a_longer_one_is_cut() {
+        for (length, is_cut) in [(LONGEST, false), (LONGEST + 1, true)] {
+            let mut buffer = LineBuffer::new(whole);
+            let line = vec![b'x'; length];
+            for chunk in line.chunks(CHUNK) {
+                buffer.push(chunk);
+                assert!(buffer.next_line().is_none());
+            }
+            buffer.push(b"\nnext\n");
+            let line = buffer.next_line().unwrap();
+            assert_eq!(line.bytes(), length as u64);
+            assert_eq!(matches!(line, Line::Cut { .. }), is_cut);
+            assert_eq!(buffer.next_line(), Some(Line::Whole(b"next")));
+            assert_eq!(buffer.next_line(), None);
+        }
+    }
+
+    #[test]
+    fn the_ends_of_a_long_line_are_kept_and_its_memory_is_bounded() {
+        let mut buffer = LineBuffer::new(|head| {
+            assert!(head.starts_with(b"begin"));
+            Keep::Ends
+        });
+        buffer.push(b"begin");
+        let chunk = vec![b'x'; 100_000];
+        for _ in 0..1_000 {
+            buffer.push(&chunk);
+            assert!(buffer.next_line().is_none());
+        }
+        assert!(buffer.bytes.capacity() < 1024 * 1024, "{}", buffer.bytes.capacity());
+        buffer.push(b"end\nshort\n");
+        let Some(Line::Cut { head, tail, bytes }) = buffer.next_line() else {
+            panic!("the line should be cut");
+        };
+        assert_eq!(bytes, 5 + 100_000_000 + 3);
+        assert!(head.starts_with(b"beginxxx") && head.len() == EDGE);
+        assert!(tail.ends_with(b"xxxend") && tail.len() == EDGE);
+        assert_eq!(buffer.next_line(), Some(Line::Whole(b"short")));
+    }
+
+    #[test]
+    fn a_torn_long_line_is_handed_out_at_the_end() {
+        let long = vec![b'x'; 3 * EDGE];
+        let lines = collect(&[&long, b"tail"], |_| Keep::Ends);
+        assert_eq!(lines.len(), 1);
+        assert_eq!(lines[0].1, 3 * EDGE as u64 + 4);
+    }
+}

@@ -1,0 +1,68 @@
+//! Finding what is left of a tree whose supervisor is gone.
+
+use std::time::{Duration, Instant};
+
+use crate::tree::{KillTarget, Signal};
+
+/// An environment variable that every process of a tree has inherited.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Marker {
+    assignment: String,
+}
+
+impl Marker {
+    /// The variable `name` with exactly this value.
+    pub fn new(name: &str, value: &str) -> Marker {
+        Marker { assignment: format!("{name}={value}") }
+    }
+
+    /// Whether this environment, as the kernel shows it, carries the marker.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn is_in(&self, environment: &[u8]) -> bool {
+        environment.split(|byte| *byte == 0).any(|entry| entry == self.assignment.as_bytes())
+    }
+}
+
+/// Stops every process that carries the marker: SIGTERM, the grace, SIGKILL until none is left.
+///
+/// Returns the number of processes that could not be stopped, which is zero unless the kernel
+/// holds one in an uninterruptible state.
+pub fn stop_marked(marker: &Marker, grace: Duration) -> usize {
+    stop_blocking(&KillTarget::Marked(marker.clone()), grace)
+}
+
+/// How long a process that was sent SIGKILL may take before it is given up.
+const KILL_PATIENCE: Duration = Duration::from_secs(10);
+
+pub(crate) fn stop_blocking(target: &KillTarget, grace: Duration) -> usize {
+    let mut remaining = target.signal(Signal::Terminate);
+    let asked = Instant::now();
+    while remaining > 0 {
+        let waited = asked.elapsed();
+        if waited > grace + KILL_PATIENCE {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+        remaining = if waited < grace {
+            target.count()
+        } else {
+            // Repeated, because a member may have started another one in the meantime.
+            target.signal(Signal::Kill)
+        };
+    }
+    remaining
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_exact_assignment_matches() {
+        let marker = Marker::new("RUN", "abc");
+        assert!(marker.is_in(b"A=1\0RUN=abc\0B=2\0"));
+        assert!(!marker.is_in(b"A=1\0RUN=abcd\0"));
+        assert!(!marker.is_in(b"XRUN=abc\0"));
+        assert!(!marker.is_in(b""));
+    }
+}

@@ -1,0 +1,234 @@
+//! Starting processes.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rustix::process::{Pid, WaitOptions};
+
+use crate::tree::{Containment, Exit, Tree};
+
+/// What to start as a contained child.
+#[derive(Clone, Copy, Debug)]
+pub struct ChildSpec<'a> {
+    /// A path, or a name that is looked up on `PATH`.
+    pub program: &'a str,
+    /// Its arguments.
+    pub args: &'a [String],
+    /// Its working directory.
+    pub cwd: &'a Path,
+    /// Variables that are set, or, where there is no value, removed. The rest is inherited.
+    pub environment: &'a BTreeMap<String, Option<String>>,
+}
+
+/// A contained child with the other ends of its standard streams, none of which ever blocks.
+#[derive(Debug)]
+pub struct Child {
+    /// The child and everything that it starts.
+    pub tree: Tree,
+    /// Write its standard input here, and close it.
+    pub stdin: OwnedFd,
+    /// Read its standard output here.
+    pub stdout: OwnedFd,
+    /// Read its standard error here.
+    pub stderr: OwnedFd,
+}
+
+/// Why a process could not be started, in words that say what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum SpawnError {
+    #[error("the working directory {} does not exist", .0.display())]
+    MissingDirectory(PathBuf),
+    #[error("the working directory {} is not a directory", .0.display())]
+    NotADirectory(PathBuf),
+    #[error("the working directory {} cannot be entered", .0.display())]
+    ForbiddenDirectory(PathBuf),
+    #[error("the program {0:?} was not found on PATH")]
+    NotOnPath(String),
+    #[error("the program {0:?} does not exist (or the interpreter that it names)")]
+    MissingProgram(String),
+    #[error("the program {0:?} is not executable")]
+    NotExecutable(String),
+    #[error("the program {program:?} could not be started: {source}")]
+    Other { program: String, source: io::Error },
+}
+
+/// Starts a child in a session of its own. It dies with this process, by the parent-death signal,
+/// should this process be killed (Linux).
+///
+/// Call it from the main thread of a process with one thread: the kernel ties the parent-death
+/// signal to the thread that starts the child.
+pub fn spawn_contained(spec: ChildSpec<'_>, containment: Containment) -> Result<Child, SpawnError> {
+    check_directory(spec.cwd)?;
+    let mut command = new_command(spec.program);
+    command
+        .args(spec.args)
+        .current_dir(spec.cwd)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    for (name, value) in spec.environment {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let parent = rustix::process::getpid();
+    // SAFETY: between fork and exec only system calls are made, no memory is allocated, no lock
+    // is taken.
+    #[expect(unsafe_code, reason = "there is no safe way to act between fork and exec")]
+    unsafe {
+        command.pre_exec(move || {
+            rustix::process::setsid()?;
+            #[cfg(target_os = "linux")]
+            {
+                let kill = Some(rustix::process::Signal::KILL);
+                rustix::process::set_parent_process_death_signal(kill)?;
+            }
+            // Had the parent died before the line above, the signal would never come.
+            if rustix::process::getppid() == Some(parent) {
+                Ok(())
+            } else {
+                Err(rustix::io::Errno::SRCH.into())
+            }
+        });
+    }
+    let mut child = command.spawn().map_err(|error| explain(spec.program, error))?;
+    let (Some(stdin), Some(stdout), Some(stderr)) =
+        (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    else {
+        let source = io::Error::other("a standard stream is missing");
+        return Err(SpawnError::Other { program: spec.program.to_owned(), source });
+    };
+    let streams: [OwnedFd; 3] = [stdin.into(), stdout.into(), stderr.into()];
+    for stream in &streams {
+        // Cannot fail on a pipe that was made a moment ago.
+        let _ = rustix::io::ioctl_fionbio(stream, true);
+    }
+    let [stdin, stdout, stderr] = streams;
+    widen(&stdout);
+    let tree = Tree::new(Pid::from_child(&child), containment);
+    Ok(Child { tree, stdin, stdout, stderr })
+}
+
+/// A process of ours that lives in a session of its own and is expected to outlive us.
+#[derive(Debug)]
+pub struct Detached {
+    pid: Pid,
+    exit: Option<Exit>,
+}
+
+impl Detached {
+    /// Its process id.
+    pub fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// How it ended, if it has; never blocks.
+    pub fn try_wait(&mut self) -> Option<Exit> {
+        self.wait_with(WaitOptions::NOHANG)
+    }
+
+    /// Waits for its end.
+    pub fn wait(&mut self) -> Option<Exit> {
+        self.wait_with(WaitOptions::empty())
+    }
+
+    /// Kills it. It cannot clean up behind itself then, so whoever calls this must.
+    pub fn kill(&mut self) {
+        if self.try_wait().is_none() {
+            let _ = rustix::process::kill_process(self.pid, rustix::process::Signal::KILL);
+        }
+    }
+
+    fn wait_with(&mut self, options: WaitOptions) -> Option<Exit> {
+        while self.exit.is_none() {
+            match rustix::process::waitpid(Some(self.pid), options) {
+                Ok(Some((_, status))) => self.exit = Exit::from_status(status),
+                Ok(None) => break,
+                Err(rustix::io::Errno::INTR) => {}
+                // Somebody else reaped it; that it is gone is all that can be known.
+                Err(_) => self.exit = Some(Exit::Code(0)),
+            }
+        }
+        self.exit
+    }
+}
+
+/// Starts a program of ours in a session of its own, so that neither the keys of the terminal nor
+/// its end reach it. Its standard input is `stdin`, its other streams lead nowhere.
+pub fn spawn_detached(
+    program: &Path,
+    args: &[&str],
+    stdin: OwnedFd,
+) -> Result<Detached, SpawnError> {
+    let mut command = new_command(&program.to_string_lossy());
+    command
+        .arg0("pi-subagents")
+        .args(args)
+        .stdin(Stdio::from(stdin))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    // SAFETY: as in `spawn_contained`.
+    #[expect(unsafe_code, reason = "there is no safe way to act between fork and exec")]
+    unsafe {
+        command.pre_exec(|| {
+            rustix::process::setsid()?;
+            Ok(())
+        });
+    }
+    let child = command.spawn().map_err(|error| explain(&program.to_string_lossy(), error))?;
+    Ok(Detached { pid: Pid::from_child(&child), exit: None })
+}
+
+/// This very program, also after its file has been replaced by another version.
+pub fn own_executable() -> io::Result<PathBuf> {
+    let link = Path::new("/proc/self/exe");
+    if link.exists() { Ok(link.to_owned()) } else { std::env::current_exe() }
+}
+
+/// Gives this process the name that `ps` and `top` show. It would otherwise be that of the link
+/// through which it was started.
+pub fn name_process() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::thread::set_name(c"pi-subagents");
+}
+
+#[expect(clippy::disallowed_methods, reason = "this crate is the one that starts processes")]
+fn new_command(program: &str) -> Command {
+    Command::new(program)
+}
+
+fn check_directory(directory: &Path) -> Result<(), SpawnError> {
+    match std::fs::metadata(directory) {
+        Ok(metadata) if metadata.is_dir() => Ok(()),
+        Ok(_) => Err(SpawnError::NotADirectory(directory.to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Err(SpawnError::ForbiddenDirectory(directory.to_owned()))
+        }
+        Err(_) => Err(SpawnError::MissingDirectory(directory.to_owned())),
+    }
+}
+
+fn explain(program: &str, source: io::Error) -> SpawnError {
+    let program = program.to_owned();
+    match source.kind() {
+        io::ErrorKind::NotFound if program.contains('/') => SpawnError::MissingProgram(program),
+        io::ErrorKind::NotFound => SpawnError::NotOnPath(program),
+        io::ErrorKind::PermissionDenied => SpawnError::NotExecutable(program),
+        _ => SpawnError::Other { program, source },
+    }
+}
+
+/// A larger pipe means fewer switches between the two processes. Refused beyond the user's quota
+/// of pipe memory, which is no loss.
+fn widen(pipe: impl AsFd) {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::pipe::fcntl_setpipe_size(pipe, 1024 * 1024);
+    #[cfg(not(target_os = "linux"))]
+    let _ = pipe;
+}

@@ -1,0 +1,233 @@
+//! The tree of a contained child: signalling all of it, reaping all of it, knowing that it is gone.
+
+use std::io;
+use std::time::Duration;
+
+pub use rustix::process::Pid;
+use rustix::process::{WaitOptions, WaitStatus};
+
+use crate::marker::{Marker, stop_blocking};
+
+/// What holds a tree together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Containment {
+    /// Everything below this process, which is a child subreaper. Nothing escapes it but work
+    /// handed to a daemon that was there before.
+    Descendants,
+    /// The child's process group. What moves to a group of its own escapes.
+    Group,
+}
+
+/// The signals that stop a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// SIGTERM: please end.
+    Terminate,
+    /// SIGKILL: end.
+    Kill,
+}
+
+impl Signal {
+    pub(crate) fn raw(self) -> rustix::process::Signal {
+        match self {
+            Signal::Terminate => rustix::process::Signal::TERM,
+            Signal::Kill => rustix::process::Signal::KILL,
+        }
+    }
+}
+
+/// Whom a signal is meant for. There is no way to aim at a bare number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KillTarget {
+    /// Everything below this process.
+    Descendants,
+    /// Everything below this process, except for these children and what is below them.
+    DescendantsExcept(Vec<Pid>),
+    /// A process group.
+    Group(Pid),
+    /// Every process that carries the marker.
+    Marked(Marker),
+}
+
+impl KillTarget {
+    /// Sends the signal to every member and returns how many there were.
+    pub fn signal(&self, signal: Signal) -> usize {
+        match self {
+            KillTarget::Group(group) => {
+                usize::from(rustix::process::kill_process_group(*group, signal.raw()).is_ok())
+            }
+            #[cfg(target_os = "linux")]
+            _ => {
+                let members = self.members();
+                for member in &members {
+                    member.signal(signal);
+                }
+                members.len()
+            }
+            #[cfg(not(target_os = "linux"))]
+            _ => 0,
+        }
+    }
+
+    /// How many members there are.
+    pub fn count(&self) -> usize {
+        match self {
+            KillTarget::Group(group) => {
+                usize::from(rustix::process::test_kill_process_group(*group).is_ok())
+            }
+            #[cfg(target_os = "linux")]
+            _ => self.members().len(),
+            #[cfg(not(target_os = "linux"))]
+            _ => 0,
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn members(&self) -> Vec<crate::proc_table::Member> {
+        use crate::proc_table;
+        // Without `/proc` nobody can be found. The callers that wait for children still notice
+        // whether everything is gone; they only cannot hasten it.
+        match self {
+            KillTarget::Descendants => proc_table::descendants().unwrap_or_default(),
+            KillTarget::DescendantsExcept(children) => {
+                proc_table::descendants_except(children).unwrap_or_default()
+            }
+            KillTarget::Marked(marker) => proc_table::marked(marker).unwrap_or_default(),
+            KillTarget::Group(_) => Vec::new(),
+        }
+    }
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// It exited with this code.
+    Code(i32),
+    /// This signal killed it.
+    Signal(i32),
+}
+
+impl Exit {
+    pub(crate) fn from_status(status: WaitStatus) -> Option<Exit> {
+        status
+            .exit_status()
+            .map(Exit::Code)
+            .or_else(|| status.terminating_signal().map(Exit::Signal))
+    }
+}
+
+/// What reaping found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reaped {
+    /// How the child itself ended, once it has.
+    pub child: Option<Exit>,
+    /// Whether nothing of the tree is left. This is the proof, not an estimate.
+    pub gone: bool,
+}
+
+/// A contained child and everything that it started.
+#[derive(Debug)]
+pub struct Tree {
+    child: Pid,
+    containment: Containment,
+    exit: Option<Exit>,
+}
+
+impl Tree {
+    pub(crate) fn new(child: Pid, containment: Containment) -> Tree {
+        Tree { child, containment, exit: None }
+    }
+
+    /// The child's process id.
+    pub fn child(&self) -> Pid {
+        self.child
+    }
+
+    /// Sends the signal to the whole tree.
+    pub fn signal(&self, signal: Signal) {
+        let found = match self.containment {
+            Containment::Descendants => KillTarget::Descendants.signal(signal),
+            Containment::Group => 0,
+        };
+        // The group is the means of systems without a subreaper, and the last one where `/proc`
+        // is not mounted. It must not be used when the child's id may already belong to another.
+        if found == 0 && (self.exit.is_none() || self.containment == Containment::Group) {
+            KillTarget::Group(self.child).signal(signal);
+        }
+    }
+
+    /// How many living processes the tree has.
+    pub fn count(&self) -> usize {
+        match self.containment {
+            Containment::Descendants => KillTarget::Descendants.count(),
+            Containment::Group => KillTarget::Group(self.child).count(),
+        }
+    }
+
+    /// Waits, without blocking, for whatever has ended. Call it after every [`Notice::ChildEnded`]
+    /// and whenever the answer matters: the signal can come once for many children.
+    ///
+    /// [`Notice::ChildEnded`]: crate::Notice::ChildEnded
+    pub fn reap(&mut self) -> Reaped {
+        let mut no_child_left = false;
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) => {
+                    if pid == self.child {
+                        self.exit = Exit::from_status(status);
+                    }
+                }
+                Ok(None) => break,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => {
+                    no_child_left = true;
+                    break;
+                }
+            }
+        }
+        let gone = no_child_left
+            && match self.containment {
+                Containment::Descendants => true,
+                Containment::Group => KillTarget::Group(self.child).count() == 0,
+            };
+        Reaped { child: self.exit, gone }
+    }
+}
+
+/// Makes this process adopt every descendant that loses its parent, where the system can.
+pub fn become_subreaper() -> Containment {
+    #[cfg(target_os = "linux")]
+    if rustix::process::set_child_subreaper(Some(rustix::process::getpid())).is_ok() {
+        return Containment::Descendants;
+    }
+    Containment::Group
+}
+
+/// Stops whatever this process, a subreaper, has adopted: every descendant but the known children
+/// and what is below them. Needed when a child that was itself a subreaper has died.
+///
+/// Returns the number of processes that could not be stopped.
+pub fn stop_adopted(known_children: &[Pid], grace: Duration) -> usize {
+    let remaining = stop_blocking(&KillTarget::DescendantsExcept(known_children.to_vec()), grace);
+    reap_adopted(known_children);
+    remaining
+}
+
+/// Reaps the dead among the adopted, and leaves the known children to those who wait for them.
+fn reap_adopted(known_children: &[Pid]) {
+    for pid in dead_children().unwrap_or_default() {
+        if !known_children.contains(&pid) {
+            let _ = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn dead_children() -> io::Result<Vec<Pid>> {
+    crate::proc_table::dead_children()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn dead_children() -> io::Result<Vec<Pid>> {
+    Ok(Vec::new())
+}

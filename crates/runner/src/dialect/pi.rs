@@ -1,0 +1,419 @@
+//! pi's JSON mode.
+//!
+//! Most of a stream are deltas, which later records repeat in full. They are recognised by their
+//! first bytes and never parsed; of the other records only those that carry something are.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use memchr::memmem;
+use model::{Activity, Cost, Event, Usage};
+use process::{Keep, Line};
+use serde::Deserialize;
+use serde::de::{Deserializer, SeqAccess, Visitor};
+use serde_json::Value;
+
+use super::{LastWord, Reading};
+
+/// How every record of pi begins. Others are understood too, only not as fast.
+const PREFIX: &[u8] = b"{\"type\":\"";
+/// How a finished message begins.
+const MESSAGE_END: &[u8] = b"{\"type\":\"message_end\",\"message\":{\"role\":\"";
+
+/// Reads one line.
+pub(crate) fn read(line: Line<'_>) -> Reading {
+    let Some(kind) = kind_at_start(line.head()) else {
+        return read_unusual(line);
+    };
+    read_kind(kind, line)
+}
+
+/// Whether a long line must be kept whole, judged by its beginning.
+pub(crate) fn keep(head: &[u8]) -> Keep {
+    let is_needed = match kind_at_start(head) {
+        Some(b"tool_execution_start" | b"tool_execution_end") => true,
+        Some(b"message_end") => role_at_start(head).is_none_or(is_kept_role),
+        Some(_) => false,
+        None => head.trim_ascii_start().starts_with(b"{"),
+    };
+    if is_needed { Keep::Whole } else { Keep::Ends }
+}
+
+fn read_kind(kind: &[u8], line: Line<'_>) -> Reading {
+    match kind {
+        b"message_update" => Reading {
+            activity: delta_activity(line.head()),
+            last_word: LastWord::NotYet,
+            is_delta: true,
+            ..Reading::default()
+        },
+        b"tool_execution_update" => Reading {
+            activity: Some(Activity::Tool),
+            is_tool_activity: true,
+            last_word: LastWord::NotYet,
+            is_delta: true,
+            ..Reading::default()
+        },
+        b"message_end" if role_at_start(line.head()).is_none_or(is_kept_role) => {
+            parse(line, message_end)
+        }
+        b"tool_execution_start" => parse(line, tool_call),
+        b"tool_execution_end" => parse(line, tool_result),
+        b"auto_retry_start" => parse(line, retry),
+        b"agent_end" => agent_end(line),
+        b"agent_settled" => Reading {
+            activity: Some(Activity::Done),
+            last_word: LastWord::Said,
+            ..Reading::default()
+        },
+        b"agent_start" | b"turn_start" | b"message_start" | b"compaction_start" => Reading {
+            activity: Some(Activity::Waiting),
+            last_word: LastWord::NotYet,
+            ..Reading::default()
+        },
+        // Records of other kinds, known or not, say nothing that is needed.
+        _ => Reading::default(),
+    }
+}
+
+fn kind_at_start(line: &[u8]) -> Option<&[u8]> {
+    word(line.strip_prefix(PREFIX)?)
+}
+
+fn role_at_start(line: &[u8]) -> Option<&[u8]> {
+    word(line.strip_prefix(MESSAGE_END)?)
+}
+
+/// The bytes up to the closing quote, if they are a plain word.
+fn word(text: &[u8]) -> Option<&[u8]> {
+    let end = text.iter().position(|byte| !(byte.is_ascii_alphanumeric() || *byte == b'_'))?;
+    (text[end] == b'"').then(|| &text[..end])
+}
+
+fn is_kept_role(role: &[u8]) -> bool {
+    matches!(role, b"assistant" | b"user")
+}
+
+/// A line that does not begin as pi's records do: an unusual record, or no record at all.
+fn read_unusual(line: Line<'_>) -> Reading {
+    #[derive(Deserialize)]
+    struct Typed<'a> {
+        #[serde(borrow, rename = "type")]
+        kind: Cow<'a, str>,
+    }
+    match line {
+        Line::Whole(bytes) if bytes.trim_ascii().is_empty() => Reading::default(),
+        Line::Whole(bytes) => match serde_json::from_slice::<Typed<'_>>(bytes) {
+            Ok(typed) => read_kind(typed.kind.as_bytes(), line),
+            Err(_) => unreadable(line),
+        },
+        Line::Cut { .. } => unreadable(line),
+    }
+}
+
+fn unreadable(line: Line<'_>) -> Reading {
+    let head = &line.head()[..line.head().len().min(Event::LINE_BYTES)];
+    let text = String::from_utf8_lossy(head).into_owned();
+    let event = Event::UnreadableLine { bytes: line.bytes(), text };
+    Reading { event: Some(event), ..Reading::default() }
+}
+
+fn parse<'a, Record: Deserialize<'a>>(
+    line: Line<'a>,
+    read: impl FnOnce(Record) -> Reading,
+) -> Reading {
+    match line {
+        Line::Whole(bytes) => match serde_json::from_slice(bytes) {
+            Ok(record) => read(record),
+            Err(_) => unreadable(line),
+        },
+        Line::Cut { .. } => unreadable(line),
+    }
+}
+
+/// What a delta is a delta of. The word stands behind a few numbers about usage.
+fn delta_activity(line: &[u8]) -> Option<Activity> {
+    const KEY: &[u8] = b"\"assistantMessageEvent\":{\"type\":\"";
+    let line = &line[..line.len().min(2048)];
+    let start = memmem::find(line, KEY)? + KEY.len();
+    match word(&line[start..])? {
+        kind if kind.starts_with(b"text") => Some(Activity::Writing),
+        kind if kind.starts_with(b"thinking") => Some(Activity::Thinking),
+        kind if kind.starts_with(b"toolcall") => Some(Activity::Calling),
+        _ => None,
+    }
+}
+
+/// The record repeats all messages of the run, so it can be very long; the one thing that is
+/// needed stands at its end.
+fn agent_end(line: Line<'_>) -> Reading {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct AgentEnd {
+        #[serde(default)]
+        will_retry: bool,
+    }
+    let (Line::Whole(end) | Line::Cut { tail: end, .. }) = line;
+    let will_retry = if end.ends_with(b"\"willRetry\":true}") {
+        true
+    } else if end.ends_with(b"\"willRetry\":false}") || matches!(line, Line::Cut { .. }) {
+        false
+    } else {
+        match serde_json::from_slice::<AgentEnd>(end) {
+            Ok(record) => record.will_retry,
+            Err(_) => return unreadable(line),
+        }
+    };
+    if will_retry {
+        Reading {
+            activity: Some(Activity::Retrying),
+            last_word: LastWord::NotYet,
+            ..Reading::default()
+        }
+    } else {
+        Reading { last_word: LastWord::AgentEnded, ..Reading::default() }
+    }
+}
+
+#[derive(Deserialize)]
+struct MessageEnd<'a> {
+    #[serde(borrow)]
+    message: Message<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Message<'a> {
+    #[serde(borrow)]
+    role: Cow<'a, str>,
+    #[serde(default)]
+    content: Content,
+    model: Option<String>,
+    #[serde(default)]
+    usage: LenientUsage,
+    stop_reason: Option<String>,
+    error_message: Option<String>,
+}
+
+fn message_end(record: MessageEnd<'_>) -> Reading {
+    let message = record.message;
+    match message.role.as_ref() {
+        "assistant" => {
+            let stop_reason = message.stop_reason.map(canonical_stop_reason);
+            let last_word = match stop_reason.as_deref() {
+                Some("stop" | "length" | "error" | "aborted") => LastWord::MessageEnded,
+                Some("toolUse") => LastWord::NotYet,
+                _ => LastWord::Unchanged,
+            };
+            let event = Event::AssistantMessage {
+                text: message.content.0,
+                model: message.model,
+                stop_reason,
+                error: message.error_message,
+                usage: message.usage.0,
+            };
+            Reading { event: Some(event), last_word, ..Reading::default() }
+        }
+        "user" => {
+            let event = Event::UserMessage { text: message.content.0 };
+            Reading { event: Some(event), ..Reading::default() }
+        }
+        _ => Reading::default(),
+    }
+}
+
+/// Providers have many words for five things. A word that is not known stays as it is, and is
+/// never taken for an end.
+fn canonical_stop_reason(reason: String) -> String {
+    let canonical = match reason.as_str() {
+        "end_turn" | "endTurn" | "stop_sequence" => "stop",
+        "max_tokens" | "maxTokens" | "max_output_tokens" => "length",
+        "tool_use" | "tool_calls" => "toolUse",
+        "abort" | "cancelled" | "canceled" => "aborted",
+        "failed" => "error",
+        _ => return reason,
+    };
+    canonical.to_owned()
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolStart {
+    tool_call_id: String,
+    tool_name: String,
+    #[serde(default)]
+    args: Value,
+}
+
+fn tool_call(record: ToolStart) -> Reading {
+    let event =
+        Event::ToolCall { id: record.tool_call_id, tool: record.tool_name, args: record.args };
+    Reading {
+        event: Some(event),
+        activity: Some(Activity::Tool),
+        is_tool_activity: true,
+        last_word: LastWord::NotYet,
+        ..Reading::default()
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolEnd {
+    tool_call_id: String,
+    tool_name: String,
+    #[serde(default)]
+    result: ToolOutput,
+    #[serde(default)]
+    is_error: bool,
+}
+
+#[derive(Default, Deserialize)]
+struct ToolOutput {
+    #[serde(default)]
+    content: Content,
+    details: Option<Details>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Details {
+    entry_limit_reached: Option<Value>,
+    result_limit_reached: Option<Value>,
+}
+
+fn tool_result(record: ToolEnd) -> Reading {
+    let mut text = record.result.content.0;
+    text.truncate(text.floor_char_boundary(Event::TOOL_RESULT_BYTES));
+    let limit_reached = record.result.details.is_some_and(|details| {
+        [details.entry_limit_reached, details.result_limit_reached]
+            .iter()
+            .flatten()
+            .any(|limit| !matches!(limit, Value::Null | Value::Bool(false)))
+    });
+    let event = Event::ToolResult {
+        id: record.tool_call_id,
+        tool: record.tool_name,
+        is_error: record.is_error,
+        text,
+        limit_reached,
+    };
+    Reading {
+        event: Some(event),
+        activity: Some(Activity::Waiting),
+        is_tool_activity: true,
+        last_word: LastWord::NotYet,
+        ..Reading::default()
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[derive(Default)]
+struct Retry {
+    attempt: u64,
+    max_attempts: u64,
+    delay_ms: u64,
+    error_message: String,
+}
+
+fn retry(record: Retry) -> Reading {
+    let event = Event::RetryScheduled {
+        attempt: record.attempt,
+        max_attempts: record.max_attempts,
+        delay_ms: record.delay_ms,
+        error: record.error_message,
+    };
+    Reading {
+        event: Some(event),
+        activity: Some(Activity::Retrying),
+        last_word: LastWord::NotYet,
+        ..Reading::default()
+    }
+}
+
+/// The text of a message: a string, or the text parts of a list joined by line feeds.
+#[derive(Default)]
+struct Content(String);
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Content, D::Error> {
+        struct ContentVisitor;
+
+        impl<'de> Visitor<'de> for ContentVisitor {
+            type Value = Content;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a text or a list of parts")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Content, E> {
+                Ok(Content(text.to_owned()))
+            }
+
+            fn visit_unit<E>(self) -> Result<Content, E> {
+                Ok(Content::default())
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Content, A::Error> {
+                #[derive(Deserialize)]
+                struct Part<'a> {
+                    #[serde(borrow, rename = "type")]
+                    kind: Cow<'a, str>,
+                    #[serde(borrow)]
+                    text: Option<Cow<'a, str>>,
+                }
+                let mut texts = String::new();
+                while let Some(part) = parts.next_element::<Part<'_>>()? {
+                    if let (Some(text), "text") = (part.text, part.kind.as_ref()) {
+                        if !texts.is_empty() {
+                            texts.push('\n');
+                        }
+                        texts.push_str(&text);
+                    }
+                }
+                Ok(Content(texts))
+            }
+        }
+
+        deserializer.deserialize_any(ContentVisitor)
+    }
+}
+
+/// Usage as far as it can be understood: a message must not be lost over a strange number.
+#[derive(Default)]
+struct LenientUsage(Usage);
+
+impl<'de> Deserialize<'de> for LenientUsage {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LenientUsage, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        let number = |value: &Value, key: &str| {
+            value
+                .get(key)
+                .and_then(Value::as_f64)
+                .filter(|number| number.is_finite())
+                .unwrap_or(0.0)
+        };
+        // A cast of a float to an integer saturates, so that negative and huge numbers are safe.
+        let tokens = |key: &str| number(&value, key) as u64;
+        let cost = value.get("cost").cloned().unwrap_or_default();
+        Ok(LenientUsage(Usage {
+            input: tokens("input"),
+            output: tokens("output"),
+            cache_read: tokens("cacheRead"),
+            cache_write: tokens("cacheWrite"),
+            total_tokens: tokens("totalTokens"),
+            cost: Cost {
+                input: number(&cost, "input"),
+                output: number(&cost, "output"),
+                cache_read: number(&cost, "cacheRead"),
+                cache_write: number(&cost, "cacheWrite"),
+                total: number(&cost, "total"),
+            },
+        }))
+    }
+}
+
+#[cfg(test)]
+#[path = "pi_tests.rs"]
+mod tests;

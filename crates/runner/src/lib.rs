@@ -1,0 +1,31 @@
+//! Runs, from a planned task to a result that can be trusted.
+//!
+//! In the parent: a [`Dispatcher`] gives planned tasks their slots, a [`Launcher`] starts a
+//! supervisor for each, and a lifeline brings events and the result back. In the supervisor:
+//! [`supervise`] owns the child, turns its stream into events with a dialect, applies the rules,
+//! writes the run directory, and takes the whole tree down. Whoever finds a run without its
+//! supervisor calls [`recover`].
+
+mod dialect;
+mod dispatcher;
+mod launcher;
+mod lifeline;
+mod recover;
+mod result;
+mod run;
+mod supervisor;
+
+pub use dispatcher::{Dispatcher, Report, TaskId, Update};
+pub use launcher::{Launched, Launcher, ProcessLauncher, Supervisor};
+pub use recover::recover;
+pub use run::StopForce;
+pub use supervisor::{SuperviseError, supervise};
+
+/// How long a tree may take between SIGTERM and SIGKILL.
+pub(crate) const STOP_GRACE: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// The wall clock, in milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,138 @@
+//! The line between a supervisor and its parent.
+//!
+//! A private Unix socket that carries lines of JSON both ways. Its end is a message too: when the
+//! parent dies, however it dies, the supervisor sees end-of-file and takes the tree down.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+
+use model::{Activity, Record, RunResult};
+use process::{Keep, Line, LineBuffer, ReadStatus};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// What a supervisor tells its parent.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ToParent {
+    /// It holds the run's lock; the parent can let go of its own.
+    Ready,
+    /// It will not carry out the run, and says why.
+    Refused(String),
+    /// Something happened.
+    Event(Record),
+    /// The child does something else now.
+    Activity(Activity),
+    /// Nothing of the tree is left. The last message.
+    Result {
+        /// The contents of `result.json`.
+        result: Box<RunResult>,
+        /// Why there is no such file, if there is none.
+        not_kept: Option<String>,
+    },
+}
+
+/// What a parent tells a supervisor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ToSupervisor {
+    /// SIGTERM, grace, SIGKILL.
+    Stop,
+    /// SIGKILL.
+    Kill,
+}
+
+/// One end of a lifeline. Never blocks.
+pub(crate) struct Lifeline {
+    socket: UnixStream,
+    incoming: LineBuffer,
+    outgoing: Vec<u8>,
+    is_open: bool,
+}
+
+impl Lifeline {
+    /// With more than this waiting to be read by the other side, nothing more should be said.
+    const CONGESTED: usize = 1024 * 1024;
+
+    pub(crate) fn new(socket: UnixStream) -> io::Result<Lifeline> {
+        socket.set_nonblocking(true)?;
+        let incoming = LineBuffer::new(|_| Keep::Whole);
+        Ok(Lifeline { socket, incoming, outgoing: Vec::new(), is_open: true })
+    }
+
+    /// Whether the other side still listens.
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Whether something waits to be sent.
+    pub(crate) fn wants_to_write(&self) -> bool {
+        self.is_open && !self.outgoing.is_empty()
+    }
+
+    /// Whether the other side does not keep up.
+    pub(crate) fn is_congested(&self) -> bool {
+        self.is_open && self.outgoing.len() > Lifeline::CONGESTED
+    }
+
+    /// Queues a message. It leaves with the next [`Lifeline::flush`].
+    pub(crate) fn say(&mut self, message: &impl Serialize) {
+        // Plain data with string keys always serialises.
+        if serde_json::to_writer(&mut self.outgoing, message).is_ok() {
+            self.outgoing.push(b'\n');
+        }
+    }
+
+    /// Queues an event that has been serialised already.
+    pub(crate) fn say_event(&mut self, record: &[u8]) {
+        self.outgoing.extend_from_slice(b"{\"event\":");
+        self.outgoing.extend_from_slice(record);
+        self.outgoing.extend_from_slice(b"}\n");
+    }
+
+    /// Sends as much as the other side takes now.
+    pub(crate) fn flush(&mut self) {
+        let mut sent = 0;
+        while self.is_open && sent < self.outgoing.len() {
+            // MSG_NOSIGNAL is not needed: SIGPIPE is ignored in every Rust program.
+            match rustix::io::write(&self.socket, &self.outgoing[sent..]) {
+                Ok(count) => sent += count,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) => break,
+                Err(_) => self.is_open = false,
+            }
+        }
+        self.outgoing.drain(..sent);
+        if !self.is_open {
+            self.outgoing.clear();
+        }
+    }
+
+    /// Reads what has arrived. Messages that are not understood are passed over.
+    pub(crate) fn receive<Message: DeserializeOwned>(&mut self) -> Vec<Message> {
+        let mut messages = Vec::new();
+        match self.incoming.read_from(&self.socket) {
+            Ok(ReadStatus::Bytes(_)) => {}
+            Ok(ReadStatus::WouldBlock) => return messages,
+            Ok(ReadStatus::EndOfFile) | Err(_) => {
+                self.is_open = false;
+                return messages;
+            }
+        }
+        while let Some(line) = self.incoming.next_line() {
+            if let Line::Whole(line) = line
+                && let Ok(message) = serde_json::from_slice(line)
+            {
+                messages.push(message);
+            }
+        }
+        messages
+    }
+}
+
+impl AsFd for Lifeline {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}

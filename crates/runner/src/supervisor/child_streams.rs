@@ -1,0 +1,97 @@
+//! The child's standard streams.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use process::{Keep, Line, LineBuffer, ReadStatus};
+
+/// The prompt on its way into the child. Closed as soon as all of it is in.
+pub(crate) struct Feed {
+    pipe: Option<OwnedFd>,
+    text: Vec<u8>,
+    written: usize,
+}
+
+impl Feed {
+    pub(crate) fn new(pipe: OwnedFd, text: String) -> Feed {
+        Feed { pipe: Some(pipe), text: text.into_bytes(), written: 0 }
+    }
+
+    /// Where to wait until more can be written.
+    pub(crate) fn pipe(&self) -> Option<BorrowedFd<'_>> {
+        self.pipe.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Writes as much as the child takes now.
+    pub(crate) fn write(&mut self) {
+        while let Some(pipe) = &self.pipe {
+            if self.written == self.text.len() {
+                self.close();
+                return;
+            }
+            match rustix::io::write(pipe, &self.text[self.written..]) {
+                Ok(count) => self.written += count,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) => return,
+                // The child does not want to know; that is its own decision.
+                Err(_) => self.close(),
+            }
+        }
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.pipe = None;
+        self.text = Vec::new();
+        self.written = 0;
+    }
+}
+
+/// An output of the child, as lines. Every line is handed out, also a torn one at the end.
+pub(crate) struct Source {
+    pipe: Option<OwnedFd>,
+    lines: LineBuffer,
+}
+
+impl Source {
+    pub(crate) fn new(pipe: OwnedFd, keep: fn(&[u8]) -> Keep) -> Source {
+        Source { pipe: Some(pipe), lines: LineBuffer::new(keep) }
+    }
+
+    /// Where to wait for more, unless the stream has ended.
+    pub(crate) fn pipe(&self) -> Option<BorrowedFd<'_>> {
+        self.pipe.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Reads once. False when there is nothing to read now.
+    pub(crate) fn read(&mut self, mut take: impl FnMut(Line<'_>)) -> bool {
+        let Some(pipe) = &self.pipe else {
+            return false;
+        };
+        let has_bytes = match self.lines.read_from(pipe) {
+            Ok(ReadStatus::Bytes(_)) => true,
+            Ok(ReadStatus::WouldBlock) => false,
+            Ok(ReadStatus::EndOfFile) | Err(_) => {
+                self.pipe = None;
+                false
+            }
+        };
+        while let Some(line) = self.lines.next_line() {
+            take(line);
+        }
+        if self.pipe.is_none()
+            && let Some(line) = self.lines.rest()
+        {
+            take(line);
+        }
+        has_bytes
+    }
+
+    /// Reads what is there, and closes. For when nobody is left who could write.
+    pub(crate) fn finish(&mut self, mut take: impl FnMut(Line<'_>)) {
+        while self.read(&mut take) {}
+        if self.pipe.take().is_some()
+            && let Some(line) = self.lines.rest()
+        {
+            take(line);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Telling what happens to everybody who wants to know: the run directory, the parent, the fold.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Instant;
+
+use model::{Activity, Event, Meta};
+use rustix::event::{PollFd, PollFlags, poll};
+use session::State;
+use store::{Journal, Log};
+
+use crate::lifeline::{Lifeline, ToParent, ToSupervisor};
+use crate::{now_ms, result::result_of};
+
+/// Every event passes through here, once.
+pub(crate) struct Chronicle {
+    meta: Meta,
+    journal: Journal,
+    lifeline: Option<Lifeline>,
+    state: State,
+    activity: Activity,
+    started: Instant,
+}
+
+impl Chronicle {
+    pub(crate) fn new(meta: Meta, mut journal: Journal, lifeline: Option<Lifeline>) -> Chronicle {
+        let header = format!(
+            "{} (run {}, session {})\n{}\n",
+            meta.name,
+            meta.run_id,
+            meta.session_id,
+            meta.cwd.display()
+        );
+        journal.log(Log::Transcript, session::clean(&header).as_bytes());
+        Chronicle {
+            meta,
+            journal,
+            lifeline,
+            state: State::default(),
+            activity: Activity::Starting,
+            started: Instant::now(),
+        }
+    }
+
+    pub(crate) fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    pub(crate) fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Takes an event into the run directory, the fold and the lifeline.
+    pub(crate) fn tell(&mut self, event: Event) {
+        let (record, line) = self.journal.record(now_ms(), event);
+        if let Some(words) = self.state.apply(&record) {
+            self.journal.log(Log::Transcript, session::clean(&words).as_bytes());
+        }
+        if let Some(lifeline) = &mut self.lifeline {
+            lifeline.say_event(&line);
+        }
+    }
+
+    /// Tells the parent what the child does now, if it is something else than before.
+    pub(crate) fn tell_activity(&mut self, activity: Activity) {
+        if self.activity != activity {
+            self.activity = activity;
+            if let Some(lifeline) = &mut self.lifeline {
+                lifeline.say(&ToParent::Activity(activity));
+            }
+        }
+    }
+
+    /// Adds a line to a log.
+    pub(crate) fn log(&mut self, log: Log, line: &[u8]) {
+        self.journal.log(log, line);
+    }
+
+    /// Lets everything out that has been told.
+    pub(crate) fn flush(&mut self) {
+        self.journal.flush();
+        if let Some(lifeline) = &mut self.lifeline {
+            lifeline.flush();
+        }
+    }
+
+    /// The lifeline, if there is one that still reaches somebody, and what to wait for on it.
+    pub(crate) fn lifeline(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
+        let lifeline = self.lifeline.as_ref().filter(|lifeline| lifeline.is_open())?;
+        let mut flags = PollFlags::IN;
+        flags.set(PollFlags::OUT, lifeline.wants_to_write());
+        Some((lifeline.as_fd(), flags))
+    }
+
+    /// What the parent wants. The flag says whether the parent has gone for good.
+    pub(crate) fn hear(&mut self) -> (Vec<ToSupervisor>, bool) {
+        let Some(lifeline) = &mut self.lifeline else {
+            return (Vec::new(), false);
+        };
+        let wishes = lifeline.receive();
+        let is_gone = !lifeline.is_open();
+        if is_gone {
+            self.lifeline = None;
+        }
+        (wishes, is_gone)
+    }
+
+    /// Whether the parent does not keep up, so that the child must wait.
+    pub(crate) fn is_congested(&self) -> bool {
+        self.lifeline.as_ref().is_some_and(Lifeline::is_congested)
+    }
+
+    /// Tells the terminal event, writes the result and hands it to the parent.
+    pub(crate) fn end(mut self, event: Event) {
+        let duration = self.started.elapsed().as_millis();
+        self.journal.flush();
+        if let Some(trouble) = self.journal.trouble() {
+            let message = format!("The record of this run is not complete: {trouble}");
+            self.tell(Event::Warning { message });
+        }
+        self.tell(event);
+        let duration = u64::try_from(duration).unwrap_or(u64::MAX);
+        let duration = if self.state.started_at.is_some() { duration } else { 0 };
+        let result = result_of(&self.meta, &self.state, duration);
+        let kept = self.journal.finish(&result);
+        let Some(mut lifeline) = self.lifeline else {
+            return;
+        };
+        let not_kept = kept.err().map(|error| error.to_string());
+        lifeline.say(&ToParent::Result { result: Box::new(result), not_kept });
+        lifeline.flush();
+        // The parent may be slow, or stopped. As long as it lives, the result waits for it.
+        while lifeline.wants_to_write() {
+            let mut fds = [PollFd::new(&lifeline, PollFlags::OUT)];
+            let _ = poll(&mut fds, None);
+            lifeline.flush();
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The supervisor: one small process for every run, which owns the child and all it starts.
+//!
+//! One thread polls the child's pipes, the lifeline, the signals and a timer. There is no async
+//! runtime, and nothing that waits for one thing only.
+
+mod child_streams;
+mod chronicle;
+mod interpreter;
+mod stopper;
+mod supervision;
+mod watchdog;
+
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use model::{Event, Lifetime, Outcome};
+use process::{ChildSpec, SignalPipe};
+use store::{Journal, RunDir, StoreError};
+
+use crate::lifeline::{Lifeline, ToParent};
+use chronicle::Chronicle;
+use supervision::Supervision;
+
+/// Why a run could not be supervised at all.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum SuperviseError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("signals cannot be caught: {0}")]
+    Signals(std::io::Error),
+    #[error("the lifeline cannot be used: {0}")]
+    Lifeline(std::io::Error),
+}
+
+/// Carries out the run whose directory is given, and returns when nothing of it is left.
+///
+/// This process must have one thread and no children. With a lifeline, events and the result go
+/// back over it, and a foreground run ends when it ends.
+pub fn supervise(run_dir: &Path, lifeline: Option<UnixStream>) -> Result<(), SuperviseError> {
+    process::name_process();
+    let mut lifeline = lifeline.map(Lifeline::new).transpose().map_err(SuperviseError::Lifeline)?;
+    let prepared = prepare(run_dir);
+    if let (Err(error), Some(lifeline)) = (&prepared, &mut lifeline) {
+        lifeline.say(&ToParent::Refused(error.to_string()));
+        lifeline.flush();
+    }
+    let (meta, prompt, journal, signals) = prepared?;
+    if let Some(lifeline) = &mut lifeline {
+        lifeline.say(&ToParent::Ready);
+        lifeline.flush();
+    }
+
+    let containment = process::become_subreaper();
+    let mut chronicle = Chronicle::new(meta, journal, lifeline);
+    let meta = chronicle.meta().clone();
+    let (program, args) = meta
+        .command
+        .split_first()
+        .map_or(("", &[][..]), |(program, args)| (program.as_str(), args));
+    let spec = ChildSpec { program, args, cwd: &meta.cwd, environment: &meta.environment };
+    match process::spawn_contained(spec, containment) {
+        Ok(child) => {
+            let pid = child.tree.child().as_raw_nonzero().get().unsigned_abs();
+            chronicle.tell(Event::RunStarted { pid });
+            let ends_with_parent = meta.lifetime == Lifetime::Foreground;
+            Supervision::new(child, prompt, chronicle, signals, ends_with_parent).run();
+        }
+        Err(error) => {
+            chronicle.end(Event::RunEnded {
+                outcome: Outcome::SpawnFailure,
+                error: Some(format!("Failed to spawn sub-agent process: {error}")),
+                exit_code: None,
+                signal: None,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn prepare(run_dir: &Path) -> Result<(model::Meta, String, Journal, SignalPipe), SuperviseError> {
+    let dir = RunDir::open(run_dir)?;
+    let meta = dir.meta()?;
+    let prompt = dir.prompt()?;
+    let journal = Journal::begin(&dir, &meta.limits)?;
+    let signals = SignalPipe::for_supervising().map_err(SuperviseError::Signals)?;
+    Ok((meta, prompt, journal, signals))
+}

@@ -1,0 +1,265 @@
+//! The loop around one child.
+
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use model::{Event, StopCause};
+use process::{Child, Exit, Keep, Notice, Signal, SignalPipe, Tree};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use session::{Ending, decide};
+
+use super::child_streams::{Feed, Source};
+use super::chronicle::Chronicle;
+use super::interpreter::Interpreter;
+use super::stopper::{StopStep, Stopper};
+use super::watchdog::Alarm;
+use crate::dialect::pi;
+use crate::lifeline::ToSupervisor;
+
+/// What the child has left behind may take this long to end by itself before it is stopped.
+const LEFTOVER_PATIENCE: Duration = Duration::from_millis(100);
+
+/// A child and everything that watches over it.
+pub(crate) struct Supervision {
+    tree: Tree,
+    feed: Feed,
+    stdout: Source,
+    stderr: Source,
+    interpreter: Interpreter,
+    signals: SignalPipe,
+    ends_with_parent: bool,
+    stopper: Stopper,
+    exit: Option<Exit>,
+    exit_seen_at: Option<Instant>,
+    is_gone: bool,
+}
+
+/// Whom the poll is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Waker {
+    Signals,
+    Lifeline,
+    Stdout,
+    Stderr,
+    Feed,
+}
+
+impl Supervision {
+    pub(crate) fn new(
+        child: Child,
+        prompt: String,
+        chronicle: Chronicle,
+        signals: SignalPipe,
+        ends_with_parent: bool,
+    ) -> Supervision {
+        Supervision {
+            tree: child.tree,
+            feed: Feed::new(child.stdin, prompt),
+            stdout: Source::new(child.stdout, pi::keep),
+            stderr: Source::new(child.stderr, |_| Keep::Ends),
+            interpreter: Interpreter::new(chronicle, Instant::now()),
+            signals,
+            ends_with_parent,
+            stopper: Stopper::default(),
+            exit: None,
+            exit_seen_at: None,
+            is_gone: false,
+        }
+    }
+
+    /// Watches over the child until nothing of its tree is left, and ends the run.
+    pub(crate) fn run(mut self) {
+        self.feed.write();
+        while !self.is_gone {
+            self.interpreter.chronicle.flush();
+            let wakers = self.wait();
+            self.handle(&wakers);
+            self.check_time();
+        }
+        self.finish();
+    }
+
+    /// Sleeps until something can be done.
+    fn wait(&self) -> Vec<Waker> {
+        let chronicle = &self.interpreter.chronicle;
+        // A parent that does not keep up slows the child down; nothing is dropped, and no memory
+        // grows.
+        let reads = !chronicle.is_congested();
+        let sources = [
+            (Waker::Signals, Some((self.signals.as_fd(), PollFlags::IN))),
+            (Waker::Lifeline, chronicle.lifeline()),
+            (Waker::Stdout, self.stdout.pipe().filter(|_| reads).map(|fd| (fd, PollFlags::IN))),
+            (Waker::Stderr, self.stderr.pipe().filter(|_| reads).map(|fd| (fd, PollFlags::IN))),
+            (Waker::Feed, self.feed.pipe().map(|fd| (fd, PollFlags::OUT))),
+        ];
+        let (wakers, mut fds): (Vec<Waker>, Vec<PollFd<'_>>) = sources
+            .into_iter()
+            .filter_map(|(waker, source)| {
+                source.map(|(fd, flags)| (waker, PollFd::from_borrowed_fd(fd, flags)))
+            })
+            .unzip();
+        let timeout = self.next_deadline().map(|deadline| {
+            // The kernel never wakes too early for a deadline, but may be asked too late for one.
+            let duration = deadline.saturating_duration_since(Instant::now());
+            Timespec::try_from(duration).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 })
+        });
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(0) | Err(_) => Vec::new(),
+            Ok(_) => {
+                let ready = fds.iter().zip(wakers).filter(|(fd, _)| !fd.revents().is_empty());
+                ready.map(|(_, waker)| waker).collect()
+            }
+        }
+    }
+
+    fn handle(&mut self, wakers: &[Waker]) {
+        for waker in wakers {
+            match waker {
+                Waker::Signals => self.handle_signals(),
+                Waker::Lifeline => self.handle_lifeline(),
+                Waker::Stdout => {
+                    let now = Instant::now();
+                    self.stdout.read(|line| self.interpreter.read_stdout(line, now));
+                    if self.interpreter.has_looped() {
+                        self.stop(StopCause::Loop);
+                    }
+                }
+                Waker::Stderr => {
+                    self.stderr.read(|line| self.interpreter.read_stderr(line));
+                }
+                Waker::Feed => self.feed.write(),
+            }
+        }
+    }
+
+    fn handle_signals(&mut self) {
+        for notice in self.signals.drain() {
+            match notice {
+                Notice::Quit => self.stop_or_hasten(StopCause::Cancelled),
+                Notice::ChildEnded => {
+                    let reaped = self.tree.reap();
+                    if self.exit.is_none() && reaped.child.is_some() {
+                        self.exit = reaped.child;
+                        self.exit_seen_at = Some(Instant::now());
+                        // Nobody will read the rest.
+                        self.feed.close();
+                    }
+                    self.is_gone = reaped.gone;
+                }
+            }
+        }
+    }
+
+    fn handle_lifeline(&mut self) {
+        let (wishes, parent_is_gone) = self.interpreter.chronicle.hear();
+        for wish in wishes {
+            match wish {
+                ToSupervisor::Stop => self.stop(StopCause::Cancelled),
+                ToSupervisor::Kill => {
+                    self.stop(StopCause::Cancelled);
+                    self.stopper.hasten(Instant::now());
+                }
+            }
+        }
+        if parent_is_gone && self.ends_with_parent {
+            self.stop(StopCause::ParentDied);
+        }
+    }
+
+    fn check_time(&mut self) {
+        let now = Instant::now();
+        if self.is_gone {
+            return;
+        }
+        if self.stopper.is_idle() {
+            if self.leftovers_due().is_some_and(|due| now >= due) {
+                self.stop(StopCause::Leftovers);
+            } else if self.exit.is_none() {
+                match self.interpreter.watchdog.check(now) {
+                    Some(Alarm::Timeout) => self.stop(StopCause::Timeout),
+                    Some(Alarm::LastWord) => self.stop(StopCause::LastWord),
+                    Some(Alarm::TimeoutExtended) => {
+                        self.interpreter.chronicle.tell(Event::TimeoutExtended);
+                    }
+                    None => {}
+                }
+            }
+        }
+        match self.stopper.check(now) {
+            Some(StopStep::Kill) => self.tree.signal(Signal::Kill),
+            Some(StopStep::GiveUp) => {
+                let count = self.tree.count();
+                let message = format!("{count} processes of the run could not be killed");
+                self.interpreter.chronicle.tell(Event::Warning { message });
+                self.is_gone = true;
+            }
+            None => {}
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        if !self.stopper.is_idle() {
+            self.stopper.next()
+        } else if self.exit.is_some() {
+            self.leftovers_due()
+        } else {
+            self.interpreter.watchdog.next()
+        }
+    }
+
+    fn leftovers_due(&self) -> Option<Instant> {
+        self.exit_seen_at.map(|seen| seen + LEFTOVER_PATIENCE)
+    }
+
+    /// Begins to stop the tree, unless that has begun already.
+    fn stop(&mut self, cause: StopCause) {
+        if !self.stopper.is_idle() {
+            return;
+        }
+        // What has already been decided is not changed by a later wish.
+        let cause = if self.exit.is_some() {
+            StopCause::Leftovers
+        } else if self.interpreter.watchdog.has_settled() {
+            StopCause::LastWord
+        } else {
+            cause
+        };
+        self.interpreter.chronicle.tell(Event::Stopping { cause });
+        self.tree.signal(Signal::Terminate);
+        self.stopper.asked(Instant::now());
+    }
+
+    fn stop_or_hasten(&mut self, cause: StopCause) {
+        if self.stopper.is_idle() {
+            self.stop(cause);
+        } else {
+            self.stopper.hasten(Instant::now());
+        }
+    }
+
+    /// Nothing of the tree is left: takes in what it still had to say, and ends the run.
+    fn finish(mut self) {
+        let now = Instant::now();
+        self.stdout.finish(|line| self.interpreter.read_stdout(line, now));
+        self.stderr.finish(|line| self.interpreter.read_stderr(line));
+        let (exit_code, signal) = match self.exit {
+            Some(Exit::Code(code)) => (Some(code), None),
+            Some(Exit::Signal(signal)) => (None, Some(signal)),
+            None => (None, None),
+        };
+        let chronicle = self.interpreter.chronicle;
+        let verdict = decide(Ending {
+            state: chronicle.state(),
+            limits: &chronicle.meta().limits,
+            agent_finished: self.interpreter.watchdog.agent_finished(),
+            exit_code,
+            signal,
+        });
+        chronicle.end(Event::RunEnded {
+            outcome: verdict.outcome,
+            error: verdict.error,
+            exit_code,
+            signal,
+        });
+    }
+}

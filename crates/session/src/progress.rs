@@ -1,0 +1,284 @@
+//! What an agent is doing, in words for people.
+
+use std::collections::VecDeque;
+
+use model::{Event, StopCause};
+use serde_json::Value;
+
+use crate::text::cut_chars;
+
+/// Turns events into progress words. It remembers the open tool calls, so that a result can say
+/// what it is the result of.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Progress {
+    open_calls: VecDeque<OpenCall>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct OpenCall {
+    id: String,
+    subject: Option<String>,
+}
+
+impl Progress {
+    /// More open calls than this are forgotten, oldest first.
+    const OPEN_CALLS: usize = 64;
+    /// The longest shell command that is shown.
+    const COMMAND_CHARS: usize = 120;
+
+    /// The words for an event, or nothing if it says nothing to people.
+    pub fn words(&mut self, event: &Event) -> Option<String> {
+        match event {
+            Event::AssistantMessage { text, error, .. } => {
+                let text = text.trim();
+                if text.is_empty() {
+                    error.as_ref().map(|error| format!("Provider error: {error}"))
+                } else {
+                    Some(text.to_owned())
+                }
+            }
+            Event::ToolCall { id, tool, args } => {
+                let subject = subject(tool, args);
+                let words = call_words(tool, subject.as_deref());
+                if self.open_calls.len() == Progress::OPEN_CALLS {
+                    self.open_calls.pop_front();
+                }
+                self.open_calls.push_back(OpenCall { id: id.clone(), subject });
+                Some(words)
+            }
+            Event::ToolResult { id, tool, is_error, .. } => {
+                let position = self.open_calls.iter().position(|call| call.id == *id);
+                let subject = position
+                    .and_then(|position| self.open_calls.remove(position))
+                    .and_then(|call| call.subject);
+                Some(result_words(tool, subject.as_deref(), *is_error))
+            }
+            Event::RetryScheduled { attempt, max_attempts, delay_ms, error } => {
+                let seconds = *delay_ms as f64 / 1000.0;
+                Some(format!(
+                    "Provider failed, attempt {attempt} of {max_attempts} in {seconds}s: {error}"
+                ))
+            }
+            Event::Stderr { text } => Some(format!("[stderr]: {text}")),
+            Event::UnreadableLine { text, .. } => {
+                (!text.trim().is_empty()).then(|| text.trim_end().to_owned())
+            }
+            Event::TimeoutExtended => {
+                Some("The time is up, but a tool was active: waiting for it".to_owned())
+            }
+            Event::Stopping { cause } => Some(stopping_words(*cause).to_owned()),
+            Event::LogFull { log } => Some(format!("{log} is full and takes no more")),
+            Event::Warning { message } => Some(format!("Warning: {message}")),
+            Event::RunEnded { error, .. } => error.as_ref().map(|error| format!("Error: {error}")),
+            Event::RunStarted { .. } | Event::UserMessage { .. } | Event::Unknown => None,
+        }
+    }
+}
+
+/// What a call is about: its path, pattern or command, if the arguments say so.
+fn subject(tool: &str, args: &Value) -> Option<String> {
+    let text = |names: &[&str]| {
+        let value = names.iter().find_map(|name| args.get(name)?.as_str())?;
+        (!value.trim().is_empty()).then(|| value.to_owned())
+    };
+    match tool {
+        "read" | "edit" | "write" | "ls" => text(&["path", "file_path", "filePath"]),
+        "grep" | "find" => text(&["pattern"]),
+        "bash" => {
+            let command = text(&["command"])?;
+            let first_line = command.trim().lines().next().unwrap_or_default().to_owned();
+            let shortened = cut_chars(&first_line, Progress::COMMAND_CHARS);
+            let is_whole = shortened.len() == command.trim().len();
+            Some(if is_whole { shortened.to_owned() } else { format!("{shortened}...") })
+        }
+        _ => None,
+    }
+}
+
+fn call_words(tool: &str, subject: Option<&str>) -> String {
+    match (tool, subject) {
+        ("read", Some(path)) => format!("Reading {path}"),
+        ("grep", Some(pattern)) => format!("Searching code for {pattern}"),
+        ("find", Some(pattern)) => format!("Scanning for {pattern}"),
+        ("ls", Some(path)) => format!("Listing {path}"),
+        ("edit", Some(path)) => format!("Editing {path}"),
+        ("write", Some(path)) => format!("Writing {path}"),
+        ("bash", Some(command)) => command.to_owned(),
+        _ => format!("Running {tool}"),
+    }
+}
+
+fn result_words(tool: &str, subject: Option<&str>, is_error: bool) -> String {
+    match (tool, subject, is_error) {
+        ("read", Some(path), false) => format!("Finished reading {path}"),
+        ("read", Some(path), true) => format!("Read failed: {path}"),
+        ("grep", Some(_), false) => "Search finished".to_owned(),
+        ("grep", Some(pattern), true) => format!("Search failed: {pattern}"),
+        ("find", Some(_), false) => "Scan finished".to_owned(),
+        ("find", Some(pattern), true) => format!("Scan failed: {pattern}"),
+        ("ls", Some(path), false) => format!("Finished listing {path}"),
+        ("ls", Some(path), true) => format!("Listing failed: {path}"),
+        ("edit", Some(path), false) => format!("Finished editing {path}"),
+        ("edit", Some(path), true) => format!("Edit failed: {path}"),
+        ("write", Some(path), false) => format!("Finished writing {path}"),
+        ("write", Some(path), true) => format!("Write failed: {path}"),
+        ("bash", Some(command), false) => format!("Command finished: {command}"),
+        ("bash", Some(command), true) => format!("Command failed: {command}"),
+        (_, _, false) => format!("{tool} finished"),
+        (_, _, true) => format!("{tool} failed"),
+    }
+}
+
+fn stopping_words(cause: StopCause) -> &'static str {
+    match cause {
+        StopCause::Timeout => "Stopping: the time is up",
+        StopCause::Loop => "Stopping: the same tool call is repeated",
+        StopCause::Cancelled => "Stopping: cancelled",
+        StopCause::ParentDied => "Stopping: the program that started this run died",
+        StopCause::LastWord => "Stopping: the agent has finished but does not exit",
+        StopCause::Leftovers => "Stopping what the agent left running",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_tool_has_words_for_its_call_its_success_and_its_failure() {
+        let long = "x".repeat(130);
+        for (tool, args, call, success, failure) in [
+            (
+                "read",
+                json!({"path": "src/auth.ts"}),
+                "Reading src/auth.ts",
+                "Finished reading src/auth.ts",
+                "Read failed: src/auth.ts",
+            ),
+            (
+                "read",
+                json!({"file_path": "a"}),
+                "Reading a",
+                "Finished reading a",
+                "Read failed: a",
+            ),
+            (
+                "grep",
+                json!({"pattern": "auth"}),
+                "Searching code for auth",
+                "Search finished",
+                "Search failed: auth",
+            ),
+            (
+                "find",
+                json!({"pattern": "*.test.ts"}),
+                "Scanning for *.test.ts",
+                "Scan finished",
+                "Scan failed: *.test.ts",
+            ),
+            (
+                "ls",
+                json!({"path": "src/"}),
+                "Listing src/",
+                "Finished listing src/",
+                "Listing failed: src/",
+            ),
+            (
+                "edit",
+                json!({"path": "src/tool.ts"}),
+                "Editing src/tool.ts",
+                "Finished editing src/tool.ts",
+                "Edit failed: src/tool.ts",
+            ),
+            (
+                "write",
+                json!({"path": "README.md"}),
+                "Writing README.md",
+                "Finished writing README.md",
+                "Write failed: README.md",
+            ),
+            (
+                "bash",
+                json!({"command": "npm test"}),
+                "npm test",
+                "Command finished: npm test",
+                "Command failed: npm test",
+            ),
+            (
+                "bash",
+                json!({"command": "one\ntwo"}),
+                "one...",
+                "Command finished: one...",
+                "Command failed: one...",
+            ),
+            ("deploy", json!({"path": "x"}), "Running deploy", "deploy finished", "deploy failed"),
+            ("read", json!({}), "Running read", "read finished", "read failed"),
+            ("grep", json!(null), "Running grep", "grep finished", "grep failed"),
+            (
+                "bash",
+                json!({"command": long}),
+                &format!("{}...", "x".repeat(120)),
+                &format!("Command finished: {}...", "x".repeat(120)),
+                &format!("Command failed: {}...", "x".repeat(120)),
+            ),
+        ] {
+            for (is_error, expected) in [(false, success), (true, failure)] {
+                let mut progress = Progress::default();
+                let event =
+                    Event::ToolCall { id: "1".into(), tool: tool.into(), args: args.clone() };
+                assert_eq!(progress.words(&event).as_deref(), Some(call));
+                assert_eq!(progress.words(&result("1", tool, is_error)).as_deref(), Some(expected));
+                assert!(progress.open_calls.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn results_find_their_call_by_its_id() {
+        let mut progress = Progress::default();
+        for (id, path) in [("1", "a"), ("2", "b")] {
+            let args = json!({"path": path});
+            progress.words(&Event::ToolCall { id: id.into(), tool: "read".into(), args });
+        }
+        assert_eq!(
+            progress.words(&result("2", "read", false)).as_deref(),
+            Some("Finished reading b")
+        );
+        assert_eq!(progress.words(&result("1", "read", true)).as_deref(), Some("Read failed: a"));
+        assert_eq!(progress.words(&result("1", "read", true)).as_deref(), Some("read failed"));
+    }
+
+    #[test]
+    fn blank_text_says_nothing() {
+        let blank = Event::AssistantMessage {
+            text: " \n".into(),
+            model: None,
+            stop_reason: None,
+            error: None,
+            usage: model::Usage::default(),
+        };
+        assert_eq!(Progress::default().words(&blank), None);
+    }
+
+    #[test]
+    fn calls_that_never_end_do_not_pile_up() {
+        let mut progress = Progress::default();
+        for id in 0..10_000 {
+            let args = json!({"path": "a"});
+            progress.words(&Event::ToolCall { id: id.to_string(), tool: "read".into(), args });
+        }
+        assert_eq!(progress.open_calls.len(), Progress::OPEN_CALLS);
+    }
+
+    fn result(id: &str, tool: &str, is_error: bool) -> Event {
+        Event::ToolResult {
+            id: id.into(),
+            tool: tool.into(),
+            is_error,
+            text: String::new(),
+            limit_reached: false,
+        }
+    }
+}

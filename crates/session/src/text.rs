@@ -1,0 +1,103 @@
+//! Text that came from outside, made safe to show.
+
+use std::borrow::Cow;
+
+/// Removes terminal escape sequences and control characters, except for line feeds and tabs.
+///
+/// What a child prints could otherwise move the cursor, change the window's title or write to the
+/// clipboard of whoever looks at it.
+pub fn clean(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(is_unsafe) {
+        return Cow::Borrowed(text);
+    }
+    let mut cleaned = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
+            '\u{1b}' => match characters.next_if(|next| ('\u{20}'..='\u{7e}').contains(next)) {
+                Some('[') => skip_control_sequence(&mut characters),
+                Some(']' | 'P' | 'X' | '^' | '_') => skip_string(&mut characters),
+                // Sequences such as `ESC ( B` have one more character.
+                Some('(' | ')' | '#' | '%' | ' ') => {
+                    characters.next_if(|next| ('\u{20}'..='\u{7e}').contains(next));
+                }
+                _ => {}
+            },
+            '\u{9b}' => skip_control_sequence(&mut characters),
+            '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => skip_string(&mut characters),
+            _ if is_unsafe(character) => {}
+            _ => cleaned.push(character),
+        }
+    }
+    Cow::Owned(cleaned)
+}
+
+/// The first `limit` characters.
+pub fn cut_chars(text: &str, limit: usize) -> &str {
+    text.char_indices().nth(limit).map_or(text, |(end, _)| &text[..end])
+}
+
+/// As many whole characters as fit into `limit` bytes.
+pub fn cut_bytes(text: &str, limit: usize) -> &str {
+    &text[..text.floor_char_boundary(limit)]
+}
+
+fn is_unsafe(character: char) -> bool {
+    character.is_control() && !matches!(character, '\n' | '\t')
+}
+
+type Characters<'a> = std::iter::Peekable<std::str::Chars<'a>>;
+
+/// `CSI`: parameters and intermediates, up to a final character.
+fn skip_control_sequence(characters: &mut Characters<'_>) {
+    while characters.next_if(|next| ('\u{20}'..='\u{3f}').contains(next)).is_some() {}
+    characters.next_if(|next| ('\u{40}'..='\u{7e}').contains(next));
+}
+
+/// `OSC` and its like: everything up to a terminator. A sequence that is never terminated ends
+/// with its line, so that it cannot swallow what follows.
+fn skip_string(characters: &mut Characters<'_>) {
+    while let Some(next) = characters.next_if(|next| *next != '\n') {
+        match next {
+            '\u{07}' | '\u{9c}' => return,
+            '\u{1b}' => {
+                characters.next_if_eq(&'\\');
+                return;
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escape_sequences_and_controls_are_removed() {
+        for (dirty, expected) in [
+            ("plain\ttext\nzażółć 🦀", "plain\ttext\nzażółć 🦀"),
+            ("\u{1b}[31mred\u{1b}[0m", "red"),
+            ("\u{1b}[?25lhidden", "hidden"),
+            ("\u{9b}2Jcleared", "cleared"),
+            ("\u{1b}]0;title\u{07}after", "after"),
+            ("\u{1b}]52;c;c2VjcmV0\u{1b}\\after", "after"),
+            ("\u{1b}]never ended\nnext line", "\nnext line"),
+            ("\u{1b}Pdevice\u{1b}\\x", "x"),
+            ("\u{1b}(Bx\u{1b}cy", "xy"),
+            ("a\rb\u{08}c\u{7f}d\0e", "abcde"),
+            ("\u{1b}", ""),
+            ("\u{1b}[", ""),
+        ] {
+            assert_eq!(clean(dirty), expected, "{dirty:?}");
+        }
+    }
+
+    #[test]
+    fn cuts_fall_on_whole_characters() {
+        assert_eq!(cut_chars("żółw", 2), "żó");
+        assert_eq!(cut_chars("ab", 2), "ab");
+        assert_eq!(cut_bytes("żółw", 3), "ż");
+        assert_eq!(cut_bytes("ab", 9), "ab");
+    }
+}

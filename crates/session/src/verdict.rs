@@ -1,0 +1,169 @@
+//! How a run ended, decided from its stream and the child's exit together.
+
+use model::{Limits, Outcome, StopCause};
+
+use crate::State;
+
+/// What is known when nothing of the tree is left.
+#[derive(Clone, Copy, Debug)]
+pub struct Ending<'a> {
+    /// The fold of all events.
+    pub state: &'a State,
+    /// The run's limits, for the words.
+    pub limits: &'a Limits,
+    /// Whether the agent said that it had finished.
+    pub agent_finished: bool,
+    /// The child's exit code, if it exited.
+    pub exit_code: Option<i32>,
+    /// The signal that killed the child, if one did.
+    pub signal: Option<i32>,
+}
+
+/// How the run ended, and what went wrong in a sentence for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// How.
+    pub outcome: Outcome,
+    /// What went wrong; absent only if nothing did.
+    pub error: Option<String>,
+}
+
+/// Decides. Nothing but a last message without complaint, of a child that exited well or was
+/// stopped only because it lingered after it, is a success.
+pub fn decide(ending: Ending<'_>) -> Verdict {
+    let state = ending.state;
+    let failure = |outcome, error: String| Verdict { outcome, error: Some(error) };
+    match state.stopping {
+        Some(StopCause::Timeout) => {
+            let seconds = ending.limits.timeout_ms.unwrap_or_default() as f64 / 1000.0;
+            return failure(
+                Outcome::Timeout,
+                format!("Timed out after {seconds}s. Consider resuming with a longer timeout."),
+            );
+        }
+        Some(StopCause::Loop) => {
+            return failure(
+                Outcome::Loop,
+                "Loop detected: sub-agent is repeating the same tool calls".to_owned(),
+            );
+        }
+        Some(StopCause::Cancelled) => {
+            return failure(Outcome::Cancelled, "Cancelled before it had finished".to_owned());
+        }
+        Some(StopCause::ParentDied) => {
+            return failure(
+                Outcome::Interrupted,
+                "Interrupted: the program that started this run died".to_owned(),
+            );
+        }
+        Some(StopCause::LastWord | StopCause::Leftovers) | None => {}
+    }
+    // A child that was stopped after its last word did not choose how to exit.
+    let exit_is_its_own = state.stopping != Some(StopCause::LastWord);
+    if exit_is_its_own && let Some(signal) = ending.signal {
+        let error = format!("Sub-agent was killed by signal {signal}{}", last_words(state));
+        return failure(Outcome::KilledBySignal, error);
+    }
+    match state.stop_reason.as_deref() {
+        Some("error") => {
+            let error = state.provider_error.clone();
+            let error = error.unwrap_or_else(|| "The provider reported an error".to_owned());
+            return failure(Outcome::ProviderError, error);
+        }
+        Some("aborted") => {
+            let error = state.provider_error.clone();
+            let error = error.unwrap_or_else(|| "Sub-agent says that it was aborted".to_owned());
+            return failure(Outcome::Cancelled, error);
+        }
+        _ => {}
+    }
+    if exit_is_its_own && let Some(code) = ending.exit_code.filter(|code| *code != 0) {
+        let error = format!("Sub-agent exited with code {code}{}", last_words(state));
+        return failure(Outcome::NonZeroExit, error);
+    }
+    if state.assistant_messages == 0 {
+        let error = format!("Sub-agent exited without saying anything{}", last_words(state));
+        return failure(Outcome::NoAssistantMessage, error);
+    }
+    if state.stop_reason.as_deref() == Some("toolUse") && !ending.agent_finished {
+        return failure(
+            Outcome::Interrupted,
+            "Interrupted: sub-agent exited in the middle of its work, without an answer".to_owned(),
+        );
+    }
+    Verdict { outcome: Outcome::Completed, error: None }
+}
+
+/// The reason is most often on the last line of standard error.
+fn last_words(state: &State) -> String {
+    state.last_stderr.as_ref().map(|text| format!(": {text}")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(change: impl FnOnce(&mut State), exit: Result<i32, i32>, finished: bool) -> Verdict {
+        let mut state = State::default();
+        state.assistant_messages = 1;
+        change(&mut state);
+        decide(Ending {
+            state: &state,
+            limits: &Limits { timeout_ms: Some(1_500), ..Limits::default() },
+            agent_finished: finished,
+            exit_code: exit.ok(),
+            signal: exit.err(),
+        })
+    }
+
+    fn stopped(cause: StopCause) -> impl FnOnce(&mut State) {
+        move |state| state.stopping = Some(cause)
+    }
+
+    fn reason(reason: &str) -> impl FnOnce(&mut State) {
+        let reason = reason.to_owned();
+        move |state| state.stop_reason = Some(reason)
+    }
+
+    #[test]
+    fn stream_and_exit_decide_together() {
+        let word = |change: Box<dyn FnOnce(&mut State)>, exit, finished| {
+            verdict(change, exit, finished).outcome.word()
+        };
+        assert_eq!(word(Box::new(reason("stop")), Ok(0), true), "completed");
+        assert_eq!(word(Box::new(reason("length")), Ok(0), false), "completed");
+        assert_eq!(word(Box::new(|_| ()), Ok(0), false), "completed");
+        assert_eq!(word(Box::new(reason("error")), Ok(0), true), "provider_error");
+        assert_eq!(word(Box::new(reason("error")), Ok(1), true), "provider_error");
+        assert_eq!(word(Box::new(reason("aborted")), Ok(0), true), "cancelled");
+        assert_eq!(word(Box::new(reason("stop")), Ok(3), true), "non_zero_exit");
+        assert_eq!(word(Box::new(reason("stop")), Err(9), true), "killed_by_signal");
+        assert_eq!(
+            word(Box::new(|state| state.assistant_messages = 0), Ok(0), true),
+            "no_assistant_message"
+        );
+        assert_eq!(word(Box::new(reason("toolUse")), Ok(0), false), "interrupted");
+        assert_eq!(word(Box::new(reason("toolUse")), Ok(0), true), "completed");
+        assert_eq!(word(Box::new(stopped(StopCause::Timeout)), Err(15), false), "timeout");
+        assert_eq!(word(Box::new(stopped(StopCause::Loop)), Ok(0), false), "loop");
+        assert_eq!(word(Box::new(stopped(StopCause::Cancelled)), Ok(0), false), "cancelled");
+        assert_eq!(word(Box::new(stopped(StopCause::ParentDied)), Err(9), false), "interrupted");
+        assert_eq!(word(Box::new(stopped(StopCause::LastWord)), Err(15), true), "completed");
+        assert_eq!(word(Box::new(stopped(StopCause::Leftovers)), Ok(0), true), "completed");
+        assert_eq!(word(Box::new(stopped(StopCause::Leftovers)), Ok(2), true), "non_zero_exit");
+    }
+
+    #[test]
+    fn the_words_name_what_people_need() {
+        let error = |verdict: Verdict| verdict.error.unwrap();
+        assert_eq!(
+            error(verdict(stopped(StopCause::Timeout), Err(15), false)),
+            "Timed out after 1.5s. Consider resuming with a longer timeout."
+        );
+        let complaint = |state: &mut State| state.last_stderr = Some("no API key".to_owned());
+        assert_eq!(
+            error(verdict(complaint, Ok(1), false)),
+            "Sub-agent exited with code 1: no API key"
+        );
+    }
+}

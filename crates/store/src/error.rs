@@ -1,0 +1,35 @@
+//! What can go wrong with a store.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A failure of the store, naming the file.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum StoreError {
+    #[error("{} cannot be {action}: {source}", path.display())]
+    Io { action: &'static str, path: PathBuf, source: io::Error },
+    #[error("{} is damaged: {source}", path.display())]
+    Damaged { path: PathBuf, source: serde_json::Error },
+    #[error(
+        "{} was written by a newer version (format {found}, this one writes {}); update pi-subagents",
+        path.display(), model::FORMAT
+    )]
+    NewerFormat { path: PathBuf, found: u32 },
+    #[error("{} is not a run directory: its name is not a run id", .0.display())]
+    NotARun(PathBuf),
+    #[error("{} already has a supervisor", .0.display())]
+    AlreadySupervised(PathBuf),
+    #[error("{} already has a result", .0.display())]
+    AlreadyEnded(PathBuf),
+}
+
+impl StoreError {
+    pub(crate) fn io(
+        action: &'static str,
+        path: impl AsRef<Path>,
+    ) -> impl FnOnce(io::Error) -> StoreError {
+        let path = path.as_ref().to_owned();
+        move |source| StoreError::Io { action, path, source }
+    }
+}

@@ -1,0 +1,274 @@
+//! Writing one run directory while its run goes on.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use model::{Event, Limits, Record, RunResult};
+
+use crate::run_dir::{EVENTS, RESULT};
+use crate::write_once::{create_private, write_once};
+use crate::{Abandoned, Hold, RunDir, StoreError};
+
+/// The logs beside `events.jsonl`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Log {
+    /// The child's records without deltas.
+    Stdout,
+    /// What the child wrote to its standard error.
+    Stderr,
+    /// The events in words.
+    Transcript,
+}
+
+impl Log {
+    /// The file's name.
+    pub fn file_name(self) -> &'static str {
+        match self {
+            Log::Stdout => "stdout.log",
+            Log::Stderr => "stderr.log",
+            Log::Transcript => "transcript.log",
+        }
+    }
+}
+
+/// Writes events, logs and the result of one run.
+///
+/// After it has been opened, nothing about it can fail a run: when the disk is full or the
+/// directory is gone, the journal falls silent, [`Journal::trouble`] says so, and the run goes on.
+pub struct Journal {
+    dir: RunDir,
+    events: LogFile,
+    logs: [LogFile; 3],
+    last_seq: u64,
+    trouble: Option<String>,
+    _hold: Hold,
+}
+
+impl Journal {
+    /// Begins the journal of a run that has not started. There can be only one.
+    pub fn begin(dir: &RunDir, limits: &Limits) -> Result<Journal, StoreError> {
+        dir.check_writable()?;
+        let create = |name: &str| match create_private(&dir.file(name)) {
+            Ok(file) => Ok(LogFile::new(file, limits.log_bytes)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(StoreError::AlreadySupervised(dir.path().to_owned()))
+            }
+            Err(error) => Err(StoreError::io("created", dir.file(name))(error)),
+        };
+        // The first of these files is what keeps a second supervisor away.
+        let logs = [
+            create(Log::Stdout.file_name())?,
+            create(Log::Stderr.file_name())?,
+            create(Log::Transcript.file_name())?,
+        ];
+        let path = dir.file(EVENTS);
+        let open = || -> io::Result<(File, Hold)> {
+            let events = open_append(&path)?;
+            let hold = Hold::shared(events.try_clone()?)?;
+            Ok((events, hold))
+        };
+        let (events, hold) = open().map_err(StoreError::io("opened", &path))?;
+        Ok(Journal {
+            dir: dir.clone(),
+            events: LogFile::new(events, limits.log_bytes),
+            logs,
+            last_seq: 0,
+            trouble: None,
+            _hold: hold,
+        })
+    }
+
+    /// Goes on with the journal of a run whose supervisor is gone, after repairing a torn line at
+    /// the end of its events.
+    pub fn resume(abandoned: Abandoned, limits: &Limits) -> Result<Journal, StoreError> {
+        let Abandoned { dir, hold } = abandoned;
+        dir.check_writable()?;
+        let path = dir.file(EVENTS);
+        let last_seq = dir.events()?.last().map_or(0, |record| record.seq);
+        let repair = || -> io::Result<File> {
+            let mut events = open_append(&path)?;
+            let whole = length_of_whole_lines(&mut events)?;
+            events.set_len(whole)?;
+            Ok(events)
+        };
+        let events = repair().map_err(StoreError::io("repaired", &path))?;
+        let open = |log: Log| {
+            let path = dir.file(log.file_name());
+            let file = OpenOptions::new().append(true).create(true).open(&path);
+            file.map(|file| LogFile::new(file, limits.log_bytes))
+                .map_err(StoreError::io("opened", path))
+        };
+        let logs = [open(Log::Stdout)?, open(Log::Stderr)?, open(Log::Transcript)?];
+        let events = LogFile::new(events, limits.log_bytes);
+        Ok(Journal { dir, events, logs, last_seq, trouble: None, _hold: hold })
+    }
+
+    /// Numbers an event and writes it. Returns it as it was written, without the line feed.
+    pub fn record(&mut self, at: u64, event: Event) -> (Record, Vec<u8>) {
+        let is_last = matches!(event, Event::RunEnded { .. });
+        if !is_last && self.events.is_filling_up() {
+            let full = Event::LogFull { log: EVENTS.to_owned() };
+            let (_, line) = self.number(at, full);
+            self.events.append_last(&line);
+            self.events.close();
+        }
+        let (record, line) = self.number(at, event);
+        if is_last {
+            self.events.append_last(&line);
+        } else {
+            self.events.append(&line);
+        }
+        (record, line)
+    }
+
+    /// Adds a line to a log.
+    pub fn log(&mut self, log: Log, line: &[u8]) {
+        let file = &mut self.logs[log as usize];
+        if file.is_filling_up() {
+            file.append_last(b"[this log is full]");
+            file.close();
+        }
+        file.append(line);
+    }
+
+    /// Hands everything to the operating system, so that others can read it.
+    pub fn flush(&mut self) {
+        for (index, file) in std::iter::once(&mut self.events).chain(&mut self.logs).enumerate() {
+            if let Err(error) = file.flush() {
+                let name = match index {
+                    0 => EVENTS,
+                    1 => Log::Stdout.file_name(),
+                    2 => Log::Stderr.file_name(),
+                    _ => Log::Transcript.file_name(),
+                };
+                let path = self.dir.file(name);
+                let trouble = StoreError::io("written", path)(error).to_string();
+                self.trouble.get_or_insert(trouble);
+            }
+        }
+    }
+
+    /// The first thing that could not be written, if any.
+    pub fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
+    /// Writes the result, whatever became of the other files.
+    pub fn finish(mut self, result: &RunResult) -> Result<(), StoreError> {
+        self.flush();
+        let path = self.dir.file(RESULT);
+        let mut json = serde_json::to_vec_pretty(result)
+            .map_err(|source| StoreError::Damaged { path, source })?;
+        json.push(b'\n');
+        write_once(self.dir.path(), RESULT, &json)
+    }
+
+    fn number(&mut self, at: u64, event: Event) -> (Record, Vec<u8>) {
+        self.last_seq += 1;
+        let record = Record { seq: self.last_seq, at, event };
+        // Plain data with string keys always serialises.
+        let line = serde_json::to_vec(&record).unwrap_or_default();
+        (record, line)
+    }
+}
+
+fn open_append(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).append(true).open(path)
+}
+
+/// The position behind the last line feed.
+fn length_of_whole_lines(file: &mut File) -> io::Result<u64> {
+    const STEP: u64 = 64 * 1024;
+    let mut end = file.seek(SeekFrom::End(0))?;
+    let mut buffer = Vec::new();
+    while end > 0 {
+        let begin = end.saturating_sub(STEP);
+        file.seek(SeekFrom::Start(begin))?;
+        buffer.clear();
+        Read::by_ref(file).take(end - begin).read_to_end(&mut buffer)?;
+        if let Some(offset) = buffer.iter().rposition(|byte| *byte == b'\n') {
+            return Ok(begin + offset as u64 + 1);
+        }
+        end = begin;
+    }
+    Ok(0)
+}
+
+/// A file that lines are appended to, up to a limit, and that falls silent when it fails.
+struct LogFile {
+    file: File,
+    pending: Vec<u8>,
+    /// The length up to which the file holds whole lines.
+    length: u64,
+    limit: u64,
+    state: LogState,
+    /// What went wrong since the last flush.
+    failure: Option<io::Error>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LogState {
+    Open,
+    /// The limit is reached: only what must be said is still written.
+    Full,
+    /// Writing failed.
+    Broken,
+}
+
+impl LogFile {
+    /// Written in pieces of this size, or at every flush.
+    const PENDING: usize = 64 * 1024;
+
+    fn new(file: File, limit: u64) -> LogFile {
+        let length = file.metadata().map_or(0, |metadata| metadata.len());
+        LogFile { file, pending: Vec::new(), length, limit, state: LogState::Open, failure: None }
+    }
+
+    /// Whether the limit has been reached but not yet been noted.
+    fn is_filling_up(&self) -> bool {
+        self.state == LogState::Open && self.length + self.pending.len() as u64 >= self.limit
+    }
+
+    fn close(&mut self) {
+        self.state = LogState::Full;
+    }
+
+    fn append(&mut self, line: &[u8]) {
+        if self.state == LogState::Open {
+            self.append_last(line);
+        }
+    }
+
+    /// Appends also beyond the limit, and to a broken file, which may have recovered.
+    fn append_last(&mut self, line: &[u8]) {
+        self.pending.extend_from_slice(line);
+        self.pending.push(b'\n');
+        if self.pending.len() > LogFile::PENDING {
+            self.write_pending();
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.write_pending();
+        self.failure.take().map_or(Ok(()), Err)
+    }
+
+    fn write_pending(&mut self) {
+        if self.pending.is_empty() {
+            return;
+        }
+        match self.file.write_all(&self.pending) {
+            Ok(()) => self.length += self.pending.len() as u64,
+            Err(error) => {
+                self.state = LogState::Broken;
+                self.failure.get_or_insert(error);
+                // Half a line must not be followed by a whole one.
+                let _ = self.file.set_len(self.length);
+            }
+        }
+        self.pending.clear();
+        // One large line must not hold its memory for the rest of the run.
+        self.pending.shrink_to(2 * LogFile::PENDING);
+    }
+}

@@ -1,0 +1,32 @@
+//! Run directories: the truth about every run, for whoever asks.
+//!
+//! ```text
+//! <project>/.pi/subagents/runs/<runId>/
+//!   meta.json        what was asked for; written once, before anything starts
+//!   prompt.md        the prompt
+//!   events.jsonl     what happened; its lock says that the run lives
+//!   stdout.log       the child's records without deltas
+//!   stderr.log       what the child wrote to its standard error
+//!   transcript.log   the events in words
+//!   result.json      how it ended; appears once, whole, and is never replaced
+//! ```
+//!
+//! A run directory is built under a hidden name and then renamed, so that nobody ever sees half of
+//! one. From that moment on a shared lock on `events.jsonl` is held without a gap: first by who
+//! made the directory, then by the supervisor, which takes its own before the maker lets go. A run
+//! without a result whose lock is free has therefore lost its supervisor.
+//!
+//! This is the only crate that writes below `.pi/subagents`.
+
+mod error;
+mod journal;
+mod retention;
+mod run_dir;
+mod runs;
+mod write_once;
+
+pub use error::StoreError;
+pub use journal::{Journal, Log};
+pub use retention::{Pruned, Retention};
+pub use run_dir::{Abandoned, Hold, Life, RunDir};
+pub use runs::{NewRun, Store};

@@ -1,0 +1,155 @@
+//! Reading one run directory, and telling whether its run lives.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use model::{FORMAT, Meta, Record, RunId, RunResult};
+
+use crate::StoreError;
+
+pub(crate) const META: &str = "meta.json";
+pub(crate) const PROMPT: &str = "prompt.md";
+pub(crate) const EVENTS: &str = "events.jsonl";
+pub(crate) const RESULT: &str = "result.json";
+
+/// The directory of one run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunDir {
+    path: PathBuf,
+    run_id: RunId,
+}
+
+/// Whether a run lives.
+#[derive(Debug)]
+pub enum Life {
+    /// Somebody holds its lock.
+    Alive,
+    /// It has a result.
+    Ended(Box<RunResult>),
+    /// It has no result and nobody holds its lock: its supervisor is gone.
+    Abandoned(Abandoned),
+}
+
+/// The right to end a run whose supervisor is gone. At most one program has it at a time.
+#[derive(Debug)]
+pub struct Abandoned {
+    pub(crate) dir: RunDir,
+    pub(crate) hold: Hold,
+}
+
+/// A lock on a run. While anybody has one, the run counts as alive.
+#[derive(Debug)]
+pub struct Hold {
+    /// Closing the file gives the lock back.
+    _file: File,
+}
+
+impl Hold {
+    pub(crate) fn shared(file: File) -> io::Result<Hold> {
+        file.lock_shared()?;
+        Ok(Hold { _file: file })
+    }
+}
+
+impl RunDir {
+    /// The run directory at `path`, whose name must be a run id.
+    pub fn open(path: &Path) -> Result<RunDir, StoreError> {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        match RunId::parse(name) {
+            Ok(run_id) => Ok(RunDir { path: path.to_owned(), run_id }),
+            Err(_) => Err(StoreError::NotARun(path.to_owned())),
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whose it is.
+    pub fn run_id(&self) -> &RunId {
+        &self.run_id
+    }
+
+    /// A file in it.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// What was asked for.
+    pub fn meta(&self) -> Result<Meta, StoreError> {
+        let path = self.file(META);
+        let json = fs::read(&path).map_err(StoreError::io("read", &path))?;
+        serde_json::from_slice(&json).map_err(|source| StoreError::Damaged { path, source })
+    }
+
+    /// The prompt.
+    pub fn prompt(&self) -> Result<String, StoreError> {
+        let path = self.file(PROMPT);
+        fs::read_to_string(&path).map_err(StoreError::io("read", path))
+    }
+
+    /// How it ended, if it has.
+    pub fn result(&self) -> Result<Option<RunResult>, StoreError> {
+        let path = self.file(RESULT);
+        match fs::read(&path) {
+            Ok(json) => serde_json::from_slice(&json)
+                .map(Some)
+                .map_err(|source| StoreError::Damaged { path, source }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(StoreError::io("read", path)(error)),
+        }
+    }
+
+    /// What happened. A line that cannot be read is passed over, also a torn one at the end.
+    pub fn events(&self) -> Result<impl Iterator<Item = Record>, StoreError> {
+        let path = self.file(EVENTS);
+        let file = File::open(&path).map_err(StoreError::io("read", path))?;
+        Ok(BufReader::new(file)
+            .split(b'\n')
+            .map_while(Result::ok)
+            .filter_map(|line| serde_json::from_slice(&line).ok()))
+    }
+
+    /// Whether its run lives, has ended or was abandoned.
+    pub fn life(&self) -> Result<Life, StoreError> {
+        if let Some(result) = self.result()? {
+            return Ok(Life::Ended(Box::new(result)));
+        }
+        let path = self.file(EVENTS);
+        let file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .open(&path)
+            .map_err(StoreError::io("opened", &path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(Life::Alive),
+            Err(TryLockError::Error(error)) => return Err(StoreError::io("locked", path)(error)),
+        }
+        // The supervisor may have written the result and let go of its lock since we looked.
+        match self.result()? {
+            Some(result) => Ok(Life::Ended(Box::new(result))),
+            None => {
+                Ok(Life::Abandoned(Abandoned { dir: self.clone(), hold: Hold { _file: file } }))
+            }
+        }
+    }
+
+    /// Refuses a directory of a newer format, of which we know only parts.
+    pub fn check_writable(&self) -> Result<(), StoreError> {
+        let found = self.meta()?.format;
+        if found > FORMAT {
+            return Err(StoreError::NewerFormat { path: self.path.clone(), found });
+        }
+        Ok(())
+    }
+}
+
+impl Abandoned {
+    /// The directory.
+    pub fn dir(&self) -> &RunDir {
+        &self.dir
+    }
+}

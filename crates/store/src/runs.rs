@@ -1,0 +1,115 @@
+//! All runs of a project.
+
+use std::fs::{self, DirBuilder};
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use model::{Meta, RunId};
+
+use crate::run_dir::{EVENTS, META, PROMPT};
+use crate::write_once::create_private;
+use crate::{Hold, RunDir, StoreError};
+
+/// The directory that holds the run directories of a project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Store {
+    runs: PathBuf,
+}
+
+/// A run directory that was just made. As long as this lives, the run counts as alive.
+#[derive(Debug)]
+pub struct NewRun {
+    /// The directory.
+    pub dir: RunDir,
+    /// Keep it until the supervisor has its own.
+    pub hold: Hold,
+}
+
+impl Store {
+    /// The store of a project. Nothing is created before the first run is.
+    pub fn in_project(root: &Path) -> Store {
+        Store { runs: root.join(".pi").join("subagents").join("runs") }
+    }
+
+    /// A store of its own in the system's temporary directory, for when the project's cannot be
+    /// written.
+    pub fn temporary() -> Result<Store, StoreError> {
+        // Such directories are created with mode 0700.
+        let directory = tempfile::Builder::new()
+            .prefix("pi-subagents-")
+            .tempdir()
+            .map_err(StoreError::io("created", std::env::temp_dir()))?;
+        Ok(Store { runs: directory.keep() })
+    }
+
+    /// Where the run directories are.
+    pub fn path(&self) -> &Path {
+        &self.runs
+    }
+
+    /// Makes the directory of a run that has not started.
+    pub fn create(&self, meta: &Meta, prompt: &str) -> Result<NewRun, StoreError> {
+        self.prepare()?;
+        let hidden = self.runs.join(format!(".new-{}", meta.run_id));
+        let path = self.runs.join(meta.run_id.as_str());
+        let built = build(&hidden, meta, prompt)
+            .and_then(|hold| fs::rename(&hidden, &path).map(|()| hold))
+            .map_err(StoreError::io("created", &path));
+        match built {
+            Ok(hold) => Ok(NewRun { dir: RunDir::open(&path)?, hold }),
+            Err(error) => {
+                // Whatever was written before the failure must not stay behind.
+                let _ = fs::remove_dir_all(&hidden);
+                Err(error)
+            }
+        }
+    }
+
+    /// All runs, oldest first.
+    pub fn runs(&self) -> Result<Vec<RunDir>, StoreError> {
+        let entries = match fs::read_dir(&self.runs) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(StoreError::io("read", &self.runs)(error)),
+        };
+        let mut runs: Vec<RunDir> =
+            entries.filter_map(|entry| RunDir::open(&entry.ok()?.path()).ok()).collect();
+        runs.sort_by(|one, other| one.run_id().cmp(other.run_id()));
+        Ok(runs)
+    }
+
+    /// The directory of a run, whether or not it exists.
+    pub fn run(&self, id: &RunId) -> Result<RunDir, StoreError> {
+        RunDir::open(&self.runs.join(id.as_str()))
+    }
+
+    fn prepare(&self) -> Result<(), StoreError> {
+        if self.runs.is_dir() {
+            return Ok(());
+        }
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.runs)
+            .map_err(StoreError::io("created", &self.runs))?;
+        // Runs hold prompts and answers, which must not end up in a commit by accident.
+        let ignore = self.runs.join(".gitignore");
+        match create_private(&ignore).and_then(|mut file| file.write_all(b"*\n")) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                Err(StoreError::io("written", &ignore)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn build(directory: &Path, meta: &Meta, prompt: &str) -> io::Result<Hold> {
+    DirBuilder::new().mode(0o700).create(directory)?;
+    let hold = Hold::shared(create_private(&directory.join(EVENTS))?)?;
+    create_private(&directory.join(PROMPT))?.write_all(prompt.as_bytes())?;
+    let mut json = serde_json::to_vec_pretty(meta)?;
+    json.push(b'\n');
+    create_private(&directory.join(META))?.write_all(&json)?;
+    Ok(hold)
+}

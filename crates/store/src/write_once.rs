@@ -1,0 +1,33 @@
+//! Files that appear once, whole, and private.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use crate::StoreError;
+
+/// Creates a file that only its owner can read, and that must not exist yet.
+pub(crate) fn create_private(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path)
+}
+
+/// Makes `contents` appear under `name`, whole and durable, unless there is such a file already.
+///
+/// The contents are synced before they get their name, so that no crash can show a torn file, and
+/// the directory afterwards, so that a result that was reported is still there after a power cut.
+pub(crate) fn write_once(directory: &Path, name: &str, contents: &[u8]) -> Result<(), StoreError> {
+    let path = directory.join(name);
+    let write = |directory: &Path| -> io::Result<()> {
+        // Temporary files of this kind are created with mode 0600.
+        let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(directory)?;
+        file.write_all(contents)?;
+        file.as_file().sync_data()?;
+        file.persist_noclobber(&path).map_err(|error| error.error)?;
+        File::open(directory)?.sync_all()
+    };
+    write(directory).map_err(|source| match source.kind() {
+        io::ErrorKind::AlreadyExists => StoreError::AlreadyEnded(directory.to_owned()),
+        _ => StoreError::Io { action: "written", path: directory.join(name), source },
+    })
+}

@@ -1,0 +1,380 @@
+//! A child that plays a script.
+//!
+//! `fake-agent SCRIPT [PI'S ARGUMENTS]`, where the script is a JSON array of [`Step`]s. Without a
+//! script it answers every prompt with `You said: PROMPT`, in pi's stream.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::processes::wait_until;
+use crate::world::MARK;
+
+/// One thing that a child can do.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Step {
+    /// Prints what pi prints before the model is asked; reads the prompt for that.
+    Start,
+    /// Prints a message of the model that ends the turn.
+    Say(String),
+    /// Prints a message of the model, with all that can be said about one.
+    Message(Message),
+    /// Prints the call of a tool and its result.
+    Tool(Tool),
+    /// Prints only the beginning of a call.
+    ToolStart(Tool),
+    /// Prints that the tool of this id is at work.
+    ToolUpdate(String),
+    /// Prints this many deltas.
+    Deltas(usize),
+    /// Prints `agent_end`; the flag says whether the agent will retry.
+    End(bool),
+    /// Prints `agent_settled`.
+    Settle,
+    /// Prints any record.
+    Record(Value),
+    /// Prints a line as it is.
+    Line(String),
+    /// Prints text without a line feed.
+    Text(String),
+    /// Prints these bytes, each in a write of its own.
+    Bytes(Vec<u8>),
+    /// Prints a line of this many letters.
+    LongLine(u64),
+    /// Writes a line to standard error.
+    Stderr(String),
+    /// Says the value of a variable, the working directory or the arguments.
+    Tell(Fact),
+    /// Does all this several times.
+    Repeat {
+        /// How often.
+        times: usize,
+        /// What.
+        steps: Vec<Step>,
+    },
+    /// Starts another fake agent, and does not wait for it.
+    Spawn(Spawn),
+    /// Moves to a session of its own.
+    Setsid,
+    /// Ignores SIGTERM from now on.
+    IgnoreSigterm,
+    /// Creates an empty file, for whoever waits for it.
+    Touch(PathBuf),
+    /// Waits until a file exists.
+    Await(PathBuf),
+    /// Waits, for tests of time itself.
+    SleepMs(u64),
+    /// Does nothing for ever.
+    Hang,
+    /// Closes standard output.
+    CloseStdout,
+    /// Exits with a code.
+    Exit(u8),
+    /// Kills itself with a signal.
+    Signal(i32),
+}
+
+/// A message of the model.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Message {
+    #[serde(default)]
+    text: String,
+    #[serde(default = "stop")]
+    stop: String,
+    error: Option<String>,
+}
+
+fn stop() -> String {
+    "stop".to_owned()
+}
+
+/// A call of a tool.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tool {
+    #[serde(default = "call_id")]
+    id: String,
+    name: String,
+    #[serde(default)]
+    args: Value,
+    #[serde(default)]
+    result: String,
+    #[serde(default)]
+    is_error: bool,
+}
+
+fn call_id() -> String {
+    "call".to_owned()
+}
+
+/// Another fake agent.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spawn {
+    steps: Value,
+    /// Whether it keeps our standard output open.
+    #[serde(default)]
+    holds_stdout: bool,
+    /// Whether it gets no environment at all.
+    #[serde(default)]
+    empty_environment: bool,
+}
+
+/// Something that a child knows.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fact {
+    /// The value of a variable.
+    Variable(String),
+    /// The working directory.
+    Cwd,
+    /// The arguments behind the script.
+    Arguments,
+    /// The prompt.
+    Prompt,
+}
+
+/// The program.
+#[expect(clippy::print_stderr, reason = "a mistake in a script must be seen")]
+pub fn main() -> ExitCode {
+    match Agent::from_arguments().and_then(Agent::play_all) {
+        Ok(code) => code,
+        // The supervisor closed the pipe: what any other child would die of.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::from(141),
+        Err(error) => {
+            eprintln!("fake-agent: {error}");
+            ExitCode::from(99)
+        }
+    }
+}
+
+struct Agent {
+    steps: Vec<Step>,
+    arguments: Vec<String>,
+    prompt: Option<String>,
+    messages: usize,
+}
+
+impl Agent {
+    fn from_arguments() -> io::Result<Agent> {
+        let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+        let steps = match arguments.first() {
+            Some(script) if script.starts_with('[') => {
+                let steps = serde_json::from_str(script)?;
+                arguments.remove(0);
+                steps
+            }
+            _ => vec![Step::Start, Step::Tell(Fact::Prompt), Step::End(false), Step::Settle],
+        };
+        Ok(Agent { steps, arguments, prompt: None, messages: 0 })
+    }
+
+    fn play_all(mut self) -> io::Result<ExitCode> {
+        let steps = std::mem::take(&mut self.steps);
+        Ok(self.play(&steps)?.unwrap_or(ExitCode::SUCCESS))
+    }
+
+    fn play(&mut self, steps: &[Step]) -> io::Result<Option<ExitCode>> {
+        for step in steps {
+            match step {
+                Step::Start => self.start()?,
+                Step::Say(text) => self.say(text)?,
+                Step::Message(message) => self.message(message)?,
+                Step::Tool(tool) => {
+                    self.tool_start(tool)?;
+                    self.tool_end(tool)?;
+                }
+                Step::ToolStart(tool) => self.tool_start(tool)?,
+                Step::ToolUpdate(id) => {
+                    let part = json!({"content": [{"type": "text", "text": "..."}]});
+                    record(
+                        &json!({"type": "tool_execution_update", "toolCallId": id, "toolName": "bash", "args": {}, "partialResult": part}),
+                    )?;
+                }
+                Step::Deltas(count) => deltas(*count)?,
+                Step::End(will_retry) => {
+                    record(&json!({"type": "agent_end", "messages": [], "willRetry": will_retry}))?;
+                }
+                Step::Settle => record(&json!({"type": "agent_settled"}))?,
+                Step::Record(value) => record(value)?,
+                Step::Line(text) => print(format!("{text}\n").as_bytes())?,
+                Step::Text(text) => print(text.as_bytes())?,
+                Step::Bytes(bytes) => bytes.iter().try_for_each(|byte| print(&[*byte]))?,
+                Step::LongLine(length) => long_line(*length)?,
+                Step::Stderr(text) => writeln!(io::stderr(), "{text}")?,
+                Step::Tell(fact) => {
+                    let text = self.tell(fact)?;
+                    self.say(&text)?;
+                }
+                Step::Repeat { times, steps } => {
+                    for _ in 0..*times {
+                        if let Some(code) = self.play(steps)? {
+                            return Ok(Some(code));
+                        }
+                    }
+                }
+                Step::Spawn(spawn) => start_another(spawn)?,
+                Step::Setsid => drop(rustix::process::setsid()),
+                Step::IgnoreSigterm => ignore_sigterm()?,
+                Step::Touch(path) => drop(File::create(path)?),
+                Step::Await(path) => wait_until(|| path.exists()),
+                Step::SleepMs(milliseconds) => {
+                    std::thread::sleep(Duration::from_millis(*milliseconds));
+                }
+                Step::Hang => loop {
+                    std::thread::park();
+                },
+                Step::CloseStdout => close_stdout()?,
+                Step::Exit(code) => return Ok(Some(ExitCode::from(*code))),
+                Step::Signal(signal) => kill_self(*signal)?,
+            }
+        }
+        Ok(None)
+    }
+
+    fn prompt(&mut self) -> io::Result<String> {
+        if self.prompt.is_none() {
+            let mut prompt = String::new();
+            io::stdin().read_to_string(&mut prompt)?;
+            self.prompt = Some(prompt);
+        }
+        Ok(self.prompt.clone().unwrap_or_default())
+    }
+
+    fn start(&mut self) -> io::Result<()> {
+        let prompt = self.prompt()?;
+        record(&json!({"type": "session", "version": 3, "id": "fake", "cwd": "/"}))?;
+        record(&json!({"type": "agent_start"}))?;
+        record(&json!({"type": "turn_start"}))?;
+        let message = json!({"role": "user", "content": [{"type": "text", "text": prompt}]});
+        record(&json!({"type": "message_start", "message": message}))?;
+        record(&json!({"type": "message_end", "message": message}))
+    }
+
+    fn say(&mut self, text: &str) -> io::Result<()> {
+        self.message(&Message { text: text.to_owned(), stop: stop(), error: None })
+    }
+
+    fn message(&mut self, message: &Message) -> io::Result<()> {
+        self.messages += 1;
+        let content = if message.text.is_empty() {
+            json!([])
+        } else {
+            json!([{"type": "text", "text": message.text}])
+        };
+        let mut body = json!({
+            "role": "assistant", "content": content, "provider": "fake", "model": "fake-1",
+            "usage": {"input": 100, "output": 20, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 120,
+                "cost": {"input": 0.001, "output": 0.002, "cacheRead": 0, "cacheWrite": 0, "total": 0.003}},
+            "stopReason": message.stop,
+        });
+        if let Some(error) = &message.error {
+            body["errorMessage"] = json!(error);
+        }
+        record(&json!({"type": "message_end", "message": body}))
+    }
+
+    fn tool_start(&mut self, tool: &Tool) -> io::Result<()> {
+        record(
+            &json!({"type": "tool_execution_start", "toolCallId": tool.id, "toolName": tool.name, "args": tool.args}),
+        )
+    }
+
+    fn tool_end(&mut self, tool: &Tool) -> io::Result<()> {
+        let result = json!({"content": [{"type": "text", "text": tool.result}]});
+        record(
+            &json!({"type": "tool_execution_end", "toolCallId": tool.id, "toolName": tool.name, "result": result, "isError": tool.is_error}),
+        )
+    }
+
+    fn tell(&mut self, fact: &Fact) -> io::Result<String> {
+        Ok(match fact {
+            Fact::Variable(name) => std::env::var(name).unwrap_or_else(|_| "(unset)".to_owned()),
+            Fact::Cwd => std::env::current_dir()?.display().to_string(),
+            Fact::Arguments => self.arguments.join(" "),
+            Fact::Prompt => format!("You said: {}", self.prompt()?),
+        })
+    }
+}
+
+fn print(bytes: &[u8]) -> io::Result<()> {
+    let mut stdout = io::stdout();
+    stdout.write_all(bytes)?;
+    stdout.flush()
+}
+
+fn record(value: &Value) -> io::Result<()> {
+    print(format!("{value}\n").as_bytes())
+}
+
+fn deltas(count: usize) -> io::Result<()> {
+    let line = br#"{"type":"message_update","usage":{"input":100,"output":20,"cacheRead":0,"cacheWrite":0,"totalTokens":120},"assistantMessageEvent":{"type":"text_delta","contentIndex":0,"delta":"some words "}}
+"#;
+    let block = line.repeat(1_000.min(count.max(1)));
+    let mut remaining = count;
+    while remaining > 0 {
+        let lines = remaining.min(1_000);
+        print(&block[..lines * line.len()])?;
+        remaining -= lines;
+    }
+    Ok(())
+}
+
+fn long_line(length: u64) -> io::Result<()> {
+    let block = vec![b'x'; 1024 * 1024];
+    let mut remaining = length;
+    while remaining > 0 {
+        let count = remaining.min(block.len() as u64);
+        print(&block[..usize::try_from(count).unwrap_or(0)])?;
+        remaining -= count;
+    }
+    print(b"\n")
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test child starts processes of its own")]
+fn start_another(spawn: &Spawn) -> io::Result<()> {
+    // Looked up first: the link in `/proc` cannot be started without an environment by path.
+    let program = fs::read_link("/proc/self/exe").or_else(|_| std::env::current_exe())?;
+    let mark: OsString = std::env::var_os(MARK).unwrap_or_default();
+    let mut command = Command::new(program);
+    if spawn.empty_environment {
+        command.env_clear();
+    }
+    command
+        .arg(spawn.steps.to_string())
+        // So that the test finds it even without an environment.
+        .arg(mark)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .stdout(if spawn.holds_stdout { Stdio::inherit() } else { Stdio::null() })
+        .spawn()?;
+    Ok(())
+}
+
+fn ignore_sigterm() -> io::Result<()> {
+    let signals = signal_hook::iterator::Signals::new([signal_hook::consts::SIGTERM])?;
+    // The handler stays as long as the process does.
+    std::mem::forget(signals);
+    Ok(())
+}
+
+fn close_stdout() -> io::Result<()> {
+    let null = File::options().write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdout(null)?;
+    Ok(())
+}
+
+fn kill_self(signal: i32) -> io::Result<()> {
+    let signal = rustix::process::Signal::from_named_raw(signal)
+        .ok_or_else(|| io::Error::other("there is no such signal"))?;
+    rustix::process::kill_process(rustix::process::getpid(), signal)?;
+    Ok(())
+}

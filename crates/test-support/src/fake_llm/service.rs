@@ -1,0 +1,200 @@
+//! What the server answers to a request, and what it remembers between requests.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::TcpStream;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+
+use super::completion::Completion;
+use super::http::{Connection, Request};
+use super::script::{self, Step};
+
+/// The model that the server claims to have. Any other name is accepted, too.
+const MODEL: &str = "fake-1";
+
+/// The state of a server, shared by its connections.
+#[derive(Debug)]
+pub(super) struct Service {
+    pub(super) stop: StopSignal,
+    default_script: String,
+    requests: Mutex<Vec<Request>>,
+    /// How often each turn that has an error was asked for, by script and index.
+    attempts: Mutex<HashMap<(String, usize), u64>>,
+    completions: AtomicU64,
+}
+
+impl Service {
+    pub(super) fn new(default_script: &Value) -> io::Result<Self> {
+        let default_script = default_script.to_string();
+        script::parse_script(&default_script)?;
+        Ok(Self {
+            stop: StopSignal::default(),
+            default_script,
+            requests: Mutex::default(),
+            attempts: Mutex::default(),
+            completions: AtomicU64::new(0),
+        })
+    }
+
+    pub(super) fn requests(&self) -> Vec<Request> {
+        lock(&self.requests).clone()
+    }
+
+    /// Answers the requests of one connection until it ends.
+    pub(super) fn serve(&self, stream: &TcpStream) -> io::Result<()> {
+        let mut connection = Connection::new(stream)?;
+        while let Some(request) = connection.next_request()? {
+            self.answer(&request, &mut connection)?;
+        }
+        Ok(())
+    }
+
+    fn answer(&self, request: &Request, connection: &mut Connection<'_>) -> io::Result<()> {
+        let (path, _query) = request.path.split_once('?').unwrap_or((&request.path, ""));
+        let route = (request.method.as_str(), path);
+        // This is not recorded itself: a client that polls must not change what it polls for.
+        if route == ("GET", "/requests") {
+            return connection.respond(200, &[], &json!(self.requests()).to_string());
+        }
+        lock(&self.requests).push(request.clone());
+        match route {
+            ("POST", "/v1/chat/completions") => self.complete(&request.body, connection),
+            ("GET", "/v1/models") => connection.respond(200, &[], &models().to_string()),
+            (method, path) => {
+                connection.respond_error(404, &format!("no such route: {method} {path}"))
+            }
+        }
+    }
+
+    fn complete(&self, body: &Value, connection: &mut Connection<'_>) -> io::Result<()> {
+        let Some(messages) = body["messages"].as_array() else {
+            return connection.respond_error(400, "the body is not JSON with `messages`");
+        };
+        let step = match Step::next(messages, &self.default_script) {
+            Ok(step) => step,
+            Err(error) => {
+                return connection.respond_error(400, &format!("malformed script: {error}"));
+            }
+        };
+        if let Some(status) = self.scripted_error(&step) {
+            let seconds = step.turn.retry_after;
+            let retry_after = seconds.map(|seconds| ("retry-after", seconds.to_string()));
+            let body = json!({"error": {"message": "scripted error", "type": "x"}});
+            return connection.respond(status, retry_after.as_slice(), &body.to_string());
+        }
+
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let completion = Completion {
+            number: self.completions.fetch_add(1, Ordering::Relaxed),
+            created: since_epoch.as_secs(),
+            model: body["model"].as_str().unwrap_or(MODEL),
+            turn: &step.turn,
+        };
+        if body["stream"] == true {
+            self.play_stream(&completion, connection)
+        } else {
+            play_whole(&completion, connection)
+        }
+    }
+
+    /// The status of the error that the script wants instead of this turn, this time.
+    fn scripted_error(&self, step: &Step) -> Option<u16> {
+        let status = step.turn.error?;
+        let mut attempts = lock(&self.attempts);
+        let attempt = attempts.entry((step.script.clone(), step.index)).or_default();
+        *attempt += 1;
+        let is_due = step.turn.times.is_none_or(|times| *attempt <= times);
+        is_due.then_some(status)
+    }
+
+    fn play_stream(
+        &self,
+        completion: &Completion<'_>,
+        connection: &mut Connection<'_>,
+    ) -> io::Result<()> {
+        let turn = completion.turn;
+        let mut deltas = completion.delta_events();
+        connection.start_body("text/event-stream")?;
+        if turn.hang {
+            return connection.wait_until_closed();
+        }
+        if turn.cut {
+            // The role, and half of the rest.
+            deltas.truncate(deltas.len() / 2 + 1);
+        }
+        for (position, delta) in deltas.iter().enumerate() {
+            if position > 0 && self.stop.wait(Duration::from_millis(turn.delay_ms)) {
+                connection.close();
+                return Ok(());
+            }
+            connection.write_piece(delta.as_bytes())?;
+        }
+        if turn.cut {
+            connection.close();
+            return Ok(());
+        }
+        for event in completion.closing_events() {
+            connection.write_piece(event.as_bytes())?;
+        }
+        connection.finish_body()
+    }
+}
+
+/// Tells threads that wait for time to pass that the server is being dropped.
+#[derive(Debug, Default)]
+pub(super) struct StopSignal {
+    requested: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl StopSignal {
+    pub(super) fn request(&self) {
+        *lock(&self.requested) = true;
+        self.changed.notify_all();
+    }
+
+    pub(super) fn is_requested(&self) -> bool {
+        *lock(&self.requested)
+    }
+
+    /// Sleeps, unless the server has to stop; returns whether it has to.
+    fn wait(&self, duration: Duration) -> bool {
+        let requested = lock(&self.requested);
+        let (requested, _timeout) = self
+            .changed
+            .wait_timeout_while(requested, duration, |requested| !*requested)
+            .unwrap_or_else(PoisonError::into_inner);
+        *requested
+    }
+}
+
+fn play_whole(completion: &Completion<'_>, connection: &mut Connection<'_>) -> io::Result<()> {
+    let turn = completion.turn;
+    let body = match &turn.garbage {
+        Some(garbage) => garbage.clone(),
+        None => completion.whole().to_string(),
+    };
+    if !turn.hang && !turn.cut {
+        return connection.respond(200, &[], &body);
+    }
+    connection.start_body("application/json")?;
+    if turn.hang {
+        return connection.wait_until_closed();
+    }
+    connection.close();
+    connection.write_piece(&body.as_bytes()[..body.len() / 2])
+}
+
+fn models() -> Value {
+    let model = json!({"id": MODEL, "object": "model", "created": 0, "owned_by": "fake-llm"});
+    json!({"object": "list", "data": [model]})
+}
+
+/// Locks even if another thread panicked: what the server remembers is never half-written.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

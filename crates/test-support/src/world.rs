@@ -1,0 +1,259 @@
+//! A small world for one test: a project, a home, an agent directory, and no environment but its
+//! own.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::processes::{marked_processes, wait_until};
+
+/// The variable that every process of a world inherits, so that none can hide.
+pub const MARK: &str = "PI_SUBAGENTS_TEST";
+
+/// The programs under test.
+#[derive(Clone, Copy, Debug)]
+pub struct Program {
+    /// The `pi-subagents` that was just built.
+    pub pi_subagents: &'static str,
+    /// The `fake-agent` that was just built.
+    pub fake_agent: &'static str,
+}
+
+/// A world. Removed with everything in it at the end of the test, which fails if a process of it
+/// is still alive.
+#[derive(Debug)]
+pub struct World {
+    program: Program,
+    directory: TempDir,
+    mark: String,
+}
+
+/// A command that has ended.
+#[derive(Debug)]
+pub struct Ran {
+    /// Its exit code; absent if a signal killed it.
+    pub code: Option<i32>,
+    /// Its standard output.
+    pub stdout: String,
+    /// Its standard error.
+    pub stderr: String,
+}
+
+/// A command that is under way.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+}
+
+#[expect(
+    clippy::unwrap_used,
+    clippy::missing_panics_doc,
+    reason = "a harness fails its test by panicking"
+)]
+impl World {
+    /// A new world with a project that is a git repository.
+    pub fn new(program: Program) -> World {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let directory = tempfile::Builder::new().prefix("world-").tempdir().unwrap();
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let mark = format!("world-{}-{count}-end", std::process::id());
+        let world = World { program, directory, mark };
+        for path in [world.project().join(".git"), world.home(), world.agent_dir()] {
+            fs::create_dir_all(path).unwrap();
+        }
+        world
+    }
+
+    /// The project's root, where commands are run.
+    pub fn project(&self) -> PathBuf {
+        self.path("project")
+    }
+
+    /// A path that nothing else uses.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// The home directory.
+    pub fn home(&self) -> PathBuf {
+        self.path("home")
+    }
+
+    /// The agent directory.
+    pub fn agent_dir(&self) -> PathBuf {
+        self.path("home/.pi/agent")
+    }
+
+    /// Writes the user's settings.
+    pub fn settings(&self, subagents: &Value) {
+        let settings = json!({ "subagents": subagents });
+        fs::write(self.agent_dir().join("settings.json"), settings.to_string()).unwrap();
+    }
+
+    /// The program under test, in this world.
+    #[expect(clippy::disallowed_methods, reason = "tests start the program under test")]
+    pub fn command<Argument: AsRef<OsStr>>(
+        &self,
+        arguments: impl IntoIterator<Item = Argument>,
+    ) -> Command {
+        let mut command = Command::new(self.program.pi_subagents);
+        command
+            .args(arguments)
+            .current_dir(self.project())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.home())
+            .env("TMPDIR", self.path("").as_os_str())
+            .env(MARK, &self.mark)
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a command to its end.
+    pub fn run(&self, arguments: &[&str]) -> Ran {
+        self.command(arguments).output().unwrap().into()
+    }
+
+    /// `--agent` for a fake agent with this script.
+    pub fn agent(&self, script: &Value) -> String {
+        json!([self.program.fake_agent, script.to_string()]).to_string()
+    }
+
+    /// `run --json` with a fake agent that plays the script.
+    pub fn play(&self, script: &Value, arguments: &[&str]) -> Ran {
+        self.play_command(script, arguments).output().unwrap().into()
+    }
+
+    /// The same, not yet started.
+    pub fn play_command(&self, script: &Value, arguments: &[&str]) -> Command {
+        let agent = self.agent(script);
+        let mut all = vec!["run", "--json", "--agent", &agent];
+        all.extend(arguments);
+        if !arguments.contains(&"--") && !arguments.contains(&"-") {
+            all.push("do it");
+        }
+        self.command(all)
+    }
+
+    /// The same, under way.
+    pub fn start(&self, script: &Value, arguments: &[&str]) -> Running {
+        let mut command = self.play_command(script, arguments);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Running { child }
+    }
+
+    /// The directory of the only run of the project.
+    pub fn only_run(&self) -> PathBuf {
+        let runs = self.runs();
+        assert_eq!(runs.len(), 1, "{runs:?}");
+        runs[0].clone()
+    }
+
+    /// The directories of all runs of the project.
+    pub fn runs(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.project().join(".pi/subagents/runs"));
+        let mut runs: Vec<PathBuf> = entries
+            .into_iter()
+            .flatten()
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| !path.file_name().unwrap().to_string_lossy().starts_with('.'))
+            .collect();
+        runs.sort();
+        runs
+    }
+
+    /// Every process of this world that is alive.
+    pub fn processes(&self) -> Vec<(u32, String)> {
+        marked_processes(&self.mark)
+    }
+
+    /// Fails unless no process of this world is alive now.
+    pub fn assert_nothing_left(&self) {
+        let left = self.processes();
+        assert!(left.is_empty(), "these processes are left: {left:#?}");
+    }
+
+    /// Waits until no process of this world is alive.
+    pub fn wait_until_nothing_is_left(&self) {
+        wait_until(|| self.processes().is_empty());
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        // A failed test must not leave its processes to the next one.
+        for (pid, _) in self.processes() {
+            if let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) {
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            }
+        }
+    }
+}
+
+#[expect(
+    clippy::unwrap_used,
+    clippy::missing_panics_doc,
+    reason = "a harness fails its test by panicking"
+)]
+impl Ran {
+    /// The JSON document on standard output.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| unreadable(&format!("{error}: {self:?}")))
+    }
+
+    /// The only task of the document.
+    pub fn task(&self) -> Value {
+        let document = self.json();
+        assert_eq!(document["tasks"].as_array().map(Vec::len), Some(1), "{document}");
+        document["tasks"][0].clone()
+    }
+
+    /// The run directory of the only task.
+    pub fn run_dir(&self) -> PathBuf {
+        PathBuf::from(self.task()["runDir"].as_str().unwrap())
+    }
+}
+
+#[expect(clippy::panic, reason = "a harness fails its test by panicking")]
+fn unreadable(what: &str) -> Value {
+    panic!("not a JSON document: {what}")
+}
+
+#[expect(
+    clippy::unwrap_used,
+    clippy::missing_panics_doc,
+    reason = "a harness fails its test by panicking"
+)]
+impl Running {
+    /// Sends a signal to the command itself.
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal)
+            .unwrap();
+    }
+
+    /// The process id of the command.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for its end.
+    pub fn finish(self) -> Ran {
+        self.child.wait_with_output().unwrap().into()
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Ran {
+        Ran {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
