@@ -1,1 +1,59 @@
-fn main() {}
+//! The developers' helper of this repository, run as `cargo xtask COMMAND`.
+//!
+//! Each command is a module with a `run` function; this file only finds the module by its word.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for developers, whose whole result is what it prints"
+)]
+
+mod invocation;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+Usage: cargo xtask COMMAND
+
+Commands:
+  test    Run everything that continuous integration checks, up to the first failure
+  tidy    Check the rules of this repository that no compiler knows
+  help    Show this list
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let done = match arguments.split_first() {
+        None => help(&[]),
+        Some((word, rest)) => match word.as_str() {
+            "help" | "--help" | "-h" => help(rest),
+            "test" => test::run(rest),
+            "tidy" => tidy::run(rest),
+            unknown => Err(format!("there is no command `{unknown}`.\n\n{HELP}")),
+        },
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {}", message.trim_end());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn help(arguments: &[String]) -> Result<(), String> {
+    refuse_arguments("help", arguments)?;
+    print!("{HELP}");
+    Ok(())
+}
+
+/// For the commands that take no arguments: a misspelt option must not look as if it had worked.
+fn refuse_arguments(command: &str, arguments: &[String]) -> Result<(), String> {
+    match arguments.first() {
+        None => Ok(()),
+        Some(argument) => Err(format!("`{command}` takes no arguments, but got `{argument}`.")),
+    }
+}

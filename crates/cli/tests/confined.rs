@@ -1,1 +1,171 @@
+//! Disks that are full or cannot be written. These tests mount file systems, so they run in a
+//! namespace of their own, into which `cargo xtask test` puts them.
 
+use std::fs;
+use std::path::Path;
+
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, mount, mount_bind, mount_change, mount_remount,
+};
+use serde_json::{Value, json};
+use test_support::{Program, World, wait_until};
+
+fn world() -> World {
+    World::new(Program {
+        pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
+        fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
+    })
+}
+
+/// Puts a file system of this size, and nothing else, under the project's `.pi`.
+fn mount_small_disk(world: &World, size: &str) -> std::path::PathBuf {
+    let disk = world.project().join(".pi");
+    fs::create_dir_all(&disk).unwrap();
+    keep_mounts_to_ourselves();
+    let options = std::ffi::CString::new(format!("size={size}")).unwrap();
+    mount("tmpfs", &disk, "tmpfs", MountFlags::empty(), Some(options.as_c_str())).unwrap();
+    disk
+}
+
+fn make_read_only(path: &Path) {
+    keep_mounts_to_ourselves();
+    mount_bind(path, path).unwrap();
+    mount_remount(path, MountFlags::BIND | MountFlags::RDONLY, "").unwrap();
+    fs::write(path.join("probe"), "").expect_err("the mount is read-only even for root");
+}
+
+/// Refuses to change the mounts of the whole machine should somebody run these tests outside a
+/// namespace of their own.
+fn keep_mounts_to_ourselves() {
+    let ours = fs::read_link("/proc/self/ns/mnt").unwrap();
+    let first = fs::read_link("/proc/1/ns/mnt").ok();
+    assert_ne!(Some(ours), first, "run these tests with `cargo xtask test`");
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).unwrap();
+}
+
+fn fill(disk: &Path) {
+    let mut block = vec![0_u8; 64 * 1024];
+    let mut number = 0;
+    while !block.is_empty() {
+        number += 1;
+        if fs::write(disk.join(format!("ballast-{number}")), &block).is_err() {
+            block.truncate(block.len() / 2);
+        }
+    }
+}
+
+fn empty(disk: &Path) {
+    for entry in fs::read_dir(disk).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            fs::remove_file(path).unwrap();
+        }
+    }
+}
+
+/// A child that says something, waits until the disk is full, and says a lot more.
+fn script(world: &World) -> Value {
+    json!([
+        {"message": {"text": "before", "stop": "toolUse"}},
+        {"touch": world.path("working")},
+        {"await": world.path("go on")},
+        {"repeat": {"times": 2_000, "steps": [{"line": "something that is worth an event of its own"}]}},
+        {"touch": world.path("written")},
+        {"await": world.path("finish")},
+        {"say": "after"},
+    ])
+}
+
+fn whole_events(run_dir: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(run_dir.join("events.jsonl")).unwrap();
+    assert!(text.ends_with('\n'), "the last event is torn");
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn a_disk_that_fills_up_under_a_run_costs_the_record_but_not_the_result() {
+    let world = world();
+    let disk = mount_small_disk(&world, "1m");
+    fs::write(world.path("finish"), "").unwrap();
+    let running = world.start(&script(&world), &[]);
+    wait_until(|| world.path("working").exists());
+    fill(&disk);
+    fs::write(world.path("go on"), "").unwrap();
+    let ran = running.finish();
+    world.assert_nothing_left();
+    let task = ran.task();
+    assert_eq!((ran.code, &task["outcome"]), (Some(0), &json!("completed")), "{ran:?}");
+    assert_eq!(task["output"], "after");
+    let warnings = task["warnings"].to_string();
+    assert!(warnings.contains("The record of this run is not complete"), "{warnings}");
+    assert!(warnings.contains("The result was not kept"), "{warnings}");
+    assert!(warnings.contains("No space left on device"), "{warnings}");
+    let events = whole_events(&world.only_run());
+    assert_eq!(events[0]["type"], "run_started");
+    assert!(!world.only_run().join("result.json").exists());
+}
+
+#[test]
+fn a_disk_that_has_room_again_at_the_end_keeps_the_result() {
+    let world = world();
+    let disk = mount_small_disk(&world, "1m");
+    let running = world.start(&script(&world), &[]);
+    wait_until(|| world.path("working").exists());
+    fill(&disk);
+    fs::write(world.path("go on"), "").unwrap();
+    wait_until(|| world.path("written").exists());
+    empty(&disk);
+    fs::write(world.path("finish"), "").unwrap();
+    let ran = running.finish();
+    world.assert_nothing_left();
+    assert_eq!((ran.code, &ran.task()["output"]), (Some(0), &json!("after")));
+    let result = fs::read_to_string(world.only_run().join("result.json")).unwrap();
+    let result: Value = serde_json::from_str(&result).unwrap();
+    assert_eq!(result["output"], "after");
+    let warnings = result["warnings"].to_string();
+    assert!(warnings.contains("The record of this run is not complete"), "{warnings}");
+    let events = whole_events(&world.only_run());
+    assert_eq!(events.last().unwrap()["type"], "run_ended");
+}
+
+#[test]
+fn a_disk_that_is_full_from_the_start_moves_the_run_elsewhere() {
+    let world = world();
+    let disk = mount_small_disk(&world, "256k");
+    fill(&disk);
+    let ran = world.play(&json!([{"say": "done"}]), &[]);
+    kept_elsewhere(&world, &ran);
+}
+
+#[test]
+fn a_read_only_project_moves_the_run_elsewhere() {
+    let world = world();
+    make_read_only(&world.project());
+    let ran = world.play(&json!([{"say": "done"}]), &[]);
+    kept_elsewhere(&world, &ran);
+    let listed = world.run(&["sessions", "list", "--json"]);
+    assert_eq!((listed.code, listed.json()), (Some(0), json!({"sessions": []})));
+}
+
+#[test]
+fn a_project_that_becomes_read_only_can_still_be_looked_at() {
+    let world = world();
+    let id = world.play(&json!([{"say": "earlier"}]), &[]).task()["sessionId"].clone();
+    make_read_only(&world.project());
+    let output = world.run(&["sessions", "output", id.as_str().unwrap()]);
+    assert_eq!(output.stdout, "earlier\n");
+}
+
+fn kept_elsewhere(world: &World, ran: &test_support::Ran) {
+    world.assert_nothing_left();
+    let task = ran.task();
+    assert_eq!((ran.code, &task["outcome"]), (Some(0), &json!("completed")), "{ran:?}");
+    assert_eq!(task["output"], "done");
+    let run_dir = ran.run_dir();
+    assert!(!run_dir.starts_with(world.project()), "{}", run_dir.display());
+    assert!(run_dir.join("result.json").exists());
+    let warning = task["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("cannot be written, so this run is kept in"), "{warning}");
+    assert!(warning.contains(run_dir.to_str().unwrap()), "{warning}");
+    assert!(world.runs().is_empty());
+}

@@ -104,20 +104,25 @@ impl Journal {
         Ok(Journal { dir, events, logs, last_seq, trouble: None, _hold: hold })
     }
 
+    /// Whether the events have reached their limit. Whoever is told so should record
+    /// [`Event::LogFull`], after which only the terminal event is still written.
+    pub fn is_full(&self) -> bool {
+        self.events.is_filling_up()
+    }
+
     /// Numbers an event and writes it. Returns it as it was written, without the line feed.
     pub fn record(&mut self, at: u64, event: Event) -> (Record, Vec<u8>) {
-        let is_last = matches!(event, Event::RunEnded { .. });
-        if !is_last && self.events.is_filling_up() {
-            let full = Event::LogFull { log: EVENTS.to_owned() };
-            let (_, line) = self.number(at, full);
-            self.events.append_last(&line);
-            self.events.close();
-        }
-        let (record, line) = self.number(at, event);
-        if is_last {
-            self.events.append_last(&line);
-        } else {
-            self.events.append(&line);
+        self.last_seq += 1;
+        let record = Record { seq: self.last_seq, at, event };
+        // Plain data with string keys always serialises.
+        let line = serde_json::to_vec(&record).unwrap_or_default();
+        match record.event {
+            Event::LogFull { .. } => {
+                self.events.append_last(&line);
+                self.events.close();
+            }
+            Event::RunEnded { .. } => self.events.append_last(&line),
+            _ => self.events.append(&line),
         }
         (record, line)
     }
@@ -162,14 +167,6 @@ impl Journal {
             .map_err(|source| StoreError::Damaged { path, source })?;
         json.push(b'\n');
         write_once(self.dir.path(), RESULT, &json)
-    }
-
-    fn number(&mut self, at: u64, event: Event) -> (Record, Vec<u8>) {
-        self.last_seq += 1;
-        let record = Record { seq: self.last_seq, at, event };
-        // Plain data with string keys always serialises.
-        let line = serde_json::to_vec(&record).unwrap_or_default();
-        (record, line)
     }
 }
 

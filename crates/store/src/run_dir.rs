@@ -10,7 +10,8 @@ use crate::StoreError;
 
 pub(crate) const META: &str = "meta.json";
 pub(crate) const PROMPT: &str = "prompt.md";
-pub(crate) const EVENTS: &str = "events.jsonl";
+/// The file of the events.
+pub const EVENTS: &str = "events.jsonl";
 pub(crate) const RESULT: &str = "result.json";
 
 /// The directory of one run.

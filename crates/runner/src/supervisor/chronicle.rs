@@ -6,7 +6,7 @@ use std::time::Instant;
 use model::{Activity, Event, Meta};
 use rustix::event::{PollFd, PollFlags, poll};
 use session::State;
-use store::{Journal, Log};
+use store::{EVENTS, Journal, Log};
 
 use crate::lifeline::{Lifeline, ToParent, ToSupervisor};
 use crate::{now_ms, result::result_of};
@@ -51,6 +51,13 @@ impl Chronicle {
 
     /// Takes an event into the run directory, the fold and the lifeline.
     pub(crate) fn tell(&mut self, event: Event) {
+        if self.journal.is_full() && !matches!(event, Event::RunEnded { .. }) {
+            self.record(Event::LogFull { log: EVENTS.to_owned() });
+        }
+        self.record(event);
+    }
+
+    fn record(&mut self, event: Event) {
         let (record, line) = self.journal.record(now_ms(), event);
         if let Some(words) = self.state.apply(&record) {
             self.journal.log(Log::Transcript, session::clean(&words).as_bytes());

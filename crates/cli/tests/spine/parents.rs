@@ -1,0 +1,225 @@
+//! Parents and supervisors that die or are told to.
+
+use std::fs;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use test_support::{Running, World, wait_until};
+
+use crate::events::{assert_only_known_files, events};
+use crate::world;
+
+/// A child that has said something, started a command in a session of its own, and works on.
+fn start_working(world: &World, empty_environment: bool) -> Running {
+    let ready = world.path("ready");
+    let command = json!(["setsid", {"touch": ready}, "hang"]);
+    let script = json!([
+        {"message": {"text": "working on it", "stop": "toolUse"}},
+        {"spawn": {"steps": command, "holds_stdout": true, "empty_environment": empty_environment}},
+        {"await": ready},
+        {"touch": world.path("working")},
+        "hang",
+    ]);
+    let running = world.start(&script, &[]);
+    wait_until(|| world.path("working").exists());
+    wait_until(|| said_something(world));
+    running
+}
+
+fn said_something(world: &World) -> bool {
+    let events = fs::read_to_string(world.only_run().join("events.jsonl")).unwrap_or_default();
+    events.contains("working on it")
+}
+
+fn result(world: &World) -> Value {
+    serde_json::from_slice(&fs::read(world.only_run().join("result.json")).unwrap()).unwrap()
+}
+
+fn supervisor(world: &World) -> Pid {
+    let processes = world.processes();
+    let (pid, _) = processes.iter().find(|(_, line)| line.contains("supervise")).unwrap();
+    Pid::from_raw(i32::try_from(*pid).unwrap()).unwrap()
+}
+
+#[test]
+fn a_parent_that_is_killed_takes_the_tree_with_it() {
+    let world = world();
+    let running = start_working(&world, false);
+    running.signal(Signal::KILL);
+    assert_eq!(running.finish().code, None);
+    world.wait_until_nothing_is_left();
+    let result = result(&world);
+    assert_eq!(result["outcome"], "interrupted");
+    assert_eq!(result["output"], "working on it");
+    assert_eq!(
+        events(&world.only_run()),
+        [
+            "run_started",
+            "assistant toolUse \"working on it\"",
+            "stopping parent_died",
+            "ended interrupted signal 15"
+        ]
+    );
+    assert_only_known_files(&world.only_run());
+}
+
+fn a_parent_that_gets(signal: Signal) {
+    let world = world();
+    let running = start_working(&world, false);
+    running.signal(signal);
+    let ran = running.finish();
+    world.assert_nothing_left();
+    assert_eq!(ran.code, Some(130));
+    let task = ran.task();
+    assert_eq!((&task["status"], &task["outcome"]), (&json!("error"), &json!("cancelled")));
+    assert_eq!(task["output"], "working on it");
+    assert_eq!(task["outcome"], result(&world)["outcome"]);
+    assert_eq!(
+        events(&world.only_run()),
+        [
+            "run_started",
+            "assistant toolUse \"working on it\"",
+            "stopping cancelled",
+            "ended cancelled signal 15"
+        ]
+    );
+    assert_only_known_files(&world.only_run());
+}
+
+#[test]
+fn a_parent_that_gets_sigterm_stops_gracefully() {
+    a_parent_that_gets(Signal::TERM);
+}
+
+#[test]
+fn a_parent_that_gets_sigint_stops_gracefully() {
+    a_parent_that_gets(Signal::INT);
+}
+
+#[test]
+fn a_parent_that_gets_sighup_stops_gracefully() {
+    a_parent_that_gets(Signal::HUP);
+}
+
+#[test]
+fn a_second_sigint_does_not_wait_for_the_grace() {
+    let world = world();
+    let script = json!([
+        "ignore_sigterm",
+        {"message": {"text": "stubborn", "stop": "toolUse"}},
+        {"touch": world.path("working")},
+        "hang",
+    ]);
+    let running = world.start(&script, &[]);
+    wait_until(|| world.path("working").exists());
+    running.signal(Signal::INT);
+    wait_until(|| {
+        let events = fs::read_to_string(world.only_run().join("events.jsonl")).unwrap_or_default();
+        events.contains("stopping")
+    });
+    running.signal(Signal::INT);
+    let ran = running.finish();
+    world.assert_nothing_left();
+    assert_eq!((ran.code, &ran.task()["outcome"]), (Some(130), &json!("cancelled")));
+    assert_eq!(
+        events(&world.only_run()),
+        [
+            "run_started",
+            "assistant toolUse \"stubborn\"",
+            "stopping cancelled",
+            "ended cancelled signal 9"
+        ]
+    );
+    let duration = ran.task()["durationMs"].as_u64().unwrap();
+    assert!(duration < 5_000, "it waited for the grace: {duration} ms");
+}
+
+fn a_killed_supervisor(empty_environment: bool) {
+    let world = world();
+    let running = start_working(&world, empty_environment);
+    kill_process(supervisor(&world), Signal::KILL).unwrap();
+    let ran = running.finish();
+    world.assert_nothing_left();
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let task = ran.task();
+    assert_eq!(task["outcome"], "interrupted");
+    assert_eq!(task["output"], "working on it");
+    assert_eq!(task["error"], "Interrupted: the supervisor of this run died");
+    assert_eq!(result(&world)["error"], task["error"]);
+    assert_eq!(
+        events(&world.only_run()),
+        ["run_started", "assistant toolUse \"working on it\"", "ended interrupted"]
+    );
+    assert_only_known_files(&world.only_run());
+}
+
+#[test]
+fn a_supervisor_that_is_killed_leaves_nothing() {
+    a_killed_supervisor(false);
+}
+
+#[test]
+fn a_supervisor_that_is_killed_leaves_nothing_that_hides_its_environment() {
+    a_killed_supervisor(true);
+}
+
+#[test]
+fn parent_and_supervisor_killed_together_are_found_out_by_the_next_look() {
+    let world = world();
+    let running = start_working(&world, false);
+    let supervisor = supervisor(&world);
+    running.signal(Signal::STOP);
+    kill_process(supervisor, Signal::KILL).unwrap();
+    running.signal(Signal::KILL);
+    drop(running.finish());
+    assert!(!world.only_run().join("result.json").exists());
+    let looked = world.run(&["sessions", "list", "--json"]);
+    world.assert_nothing_left();
+    let session = &looked.json()["sessions"][0];
+    assert_eq!(session["status"], "error");
+    assert_eq!(session["runs"][0]["outcome"], "interrupted");
+    assert_eq!(session["runs"][0]["output"], "working on it");
+    assert_eq!(
+        events(&world.only_run()),
+        ["run_started", "assistant toolUse \"working on it\"", "ended interrupted"]
+    );
+    assert_only_known_files(&world.only_run());
+}
+
+#[test]
+fn a_torn_event_of_a_dead_supervisor_is_repaired() {
+    let world = world();
+    let running = start_working(&world, false);
+    let supervisor = supervisor(&world);
+    running.signal(Signal::STOP);
+    kill_process(supervisor, Signal::KILL).unwrap();
+    running.signal(Signal::KILL);
+    drop(running.finish());
+    let path = world.only_run().join("events.jsonl");
+    let mut text = fs::read_to_string(&path).unwrap();
+    text.push_str("{\"seq\":3,\"at\":17,\"type\":\"assis");
+    fs::write(&path, text).unwrap();
+    world.run(&["sessions", "list"]);
+    world.assert_nothing_left();
+    assert_eq!(
+        events(&world.only_run()),
+        ["run_started", "assistant toolUse \"working on it\"", "ended interrupted"]
+    );
+}
+
+#[test]
+fn a_stopped_supervisor_does_not_hold_up_who_wants_to_leave() {
+    let world = world();
+    let running = start_working(&world, false);
+    kill_process(supervisor(&world), Signal::STOP).unwrap();
+    running.signal(Signal::INT);
+    // Two signals of a kind can become one, so the second must come after the first was seen.
+    wait_until(|| {
+        running.signal(Signal::INT);
+        world.only_run().join("result.json").exists()
+    });
+    let ran = running.finish();
+    world.assert_nothing_left();
+    assert_eq!((ran.code, &ran.task()["outcome"]), (Some(130), &json!("interrupted")));
+    assert_eq!(ran.task()["output"], "working on it");
+}

@@ -1,0 +1,145 @@
+//! Run directories: private, versioned, shared by many programs, gone when one least expects it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use test_support::{Ran, wait_until};
+
+use crate::world;
+
+#[test]
+fn directories_and_files_are_private_and_ignored_by_git() {
+    let world = world();
+    let ran = world.play(&json!([{"say": "secret"}]), &[]);
+    let runs = world.project().join(".pi/subagents/runs");
+    assert_eq!(fs::read_to_string(runs.join(".gitignore")).unwrap(), "*\n");
+    let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&runs), 0o700);
+    assert_eq!(mode(&ran.run_dir()), 0o700);
+    for entry in fs::read_dir(ran.run_dir()).unwrap() {
+        let path = entry.unwrap().path();
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+    }
+}
+
+#[test]
+fn a_run_whose_directory_is_deleted_still_has_its_true_result() {
+    let world = world();
+    let script = json!([
+        {"message": {"text": "half", "stop": "toolUse"}},
+        {"touch": world.path("working")},
+        {"await": world.path("deleted")},
+        {"say": "the whole answer"},
+    ]);
+    let running = world.start(&script, &[]);
+    wait_until(|| world.path("working").exists());
+    fs::remove_dir_all(world.only_run()).unwrap();
+    fs::write(world.path("deleted"), "").unwrap();
+    let ran = running.finish();
+    world.assert_nothing_left();
+    let task = ran.task();
+    assert_eq!((ran.code, &task["outcome"]), (Some(0), &json!("completed")));
+    assert_eq!(task["output"], "the whole answer");
+    let warning = task["warnings"][0].as_str().unwrap();
+    assert!(warning.starts_with("The result was not kept: "), "{warning}");
+    assert!(world.runs().is_empty(), "nothing was put back");
+}
+
+#[test]
+fn a_supervisor_killed_over_a_deleted_directory_is_told_from_memory() {
+    let world = world();
+    let script = json!([
+        {"message": {"text": "half", "stop": "toolUse"}},
+        {"touch": world.path("working")},
+        "hang",
+    ]);
+    let running = world.start(&script, &[]);
+    wait_until(|| world.path("working").exists());
+    wait_until(|| {
+        fs::read_to_string(world.only_run().join("events.jsonl")).unwrap().contains("half")
+    });
+    fs::remove_dir_all(world.only_run()).unwrap();
+    let (pid, _) =
+        world.processes().into_iter().find(|(_, line)| line.contains("supervise")).unwrap();
+    let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    let ran = running.finish();
+    world.assert_nothing_left();
+    assert_eq!((ran.code, &ran.task()["outcome"]), (Some(1), &json!("interrupted")));
+    assert_eq!(ran.task()["output"], "half");
+}
+
+#[test]
+fn many_programs_in_one_project_do_not_disturb_each_other() {
+    let world = world();
+    let children: Vec<_> = (0..12)
+        .map(|number| {
+            let answer = format!("answer {number}");
+            let mut command = world.play_command(&json!([{"say": answer}]), &[]);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    for (number, child) in children.into_iter().enumerate() {
+        let ran = Ran::from(child.wait_with_output().unwrap());
+        assert_eq!(ran.task()["output"], format!("answer {number}"), "{ran:?}");
+    }
+    world.assert_nothing_left();
+    assert_eq!(world.runs().len(), 12);
+    let listed = world.run(&["sessions", "list", "--json"]).json();
+    assert_eq!(listed["sessions"].as_array().unwrap().len(), 12);
+}
+
+/// A run directory as this version writes it must be readable by every later one.
+#[test]
+fn a_run_directory_of_format_1_is_read() {
+    let world = world();
+    let run = world.project().join(".pi/subagents/runs/01a1e0c9-9599-7755-a8f9-d5236aca9e54");
+    fs::create_dir_all(&run).unwrap();
+    let frozen = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/frozen/format-1");
+    for entry in fs::read_dir(frozen).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), run.join(entry.file_name())).unwrap();
+    }
+    let shown = world.run(&["sessions", "show", "b4eb7c3df95a4df6"]);
+    assert_eq!(
+        shown.stdout,
+        "I look around.\n→ ls: {\"path\":\".\"}\n[tool result]: a.txt\nThere is one file.\n"
+    );
+    let listed = world.run(&["sessions", "list", "--json"]).json();
+    assert_eq!(listed["sessions"][0]["runs"][0]["outcome"], "completed");
+    assert_eq!(listed["sessions"][0]["runs"][0]["output"], "There is one file.");
+}
+
+#[test]
+fn a_newer_format_is_never_written() {
+    let world = world();
+    let ran = world.play(&json!([{"say": "old"}]), &[]);
+    let run_dir = ran.run_dir();
+    let meta = fs::read_to_string(run_dir.join("meta.json")).unwrap();
+    let mut meta: Value = serde_json::from_str(&meta).unwrap();
+    meta["format"] = json!(2);
+    fs::write(run_dir.join("meta.json"), meta.to_string()).unwrap();
+    fs::remove_file(run_dir.join("result.json")).unwrap();
+    let before = fs::read_to_string(run_dir.join("events.jsonl")).unwrap();
+
+    let listed = world.run(&["sessions", "list"]);
+    assert!(listed.stderr.contains("was written by a newer version"), "{listed:?}");
+    let supervised = world.run(&["supervise", run_dir.to_str().unwrap()]);
+    assert_eq!(supervised.code, Some(1));
+    assert!(supervised.stderr.contains("was written by a newer version"), "{supervised:?}");
+    let pruned = world.run(&["sessions", "prune", "--keep", "0", "--json"]);
+    assert_eq!(pruned.json()["removed"], 0);
+    assert_eq!(fs::read_to_string(run_dir.join("events.jsonl")).unwrap(), before);
+    assert!(!run_dir.join("result.json").exists());
+}
+
+#[test]
+fn a_run_has_only_one_supervisor() {
+    let world = world();
+    let run_dir = world.play(&json!([{"say": "once"}]), &[]).run_dir();
+    let again = world.run(&["supervise", run_dir.to_str().unwrap()]);
+    assert_eq!(again.code, Some(1));
+    assert!(again.stderr.contains("already has a supervisor"), "{again:?}");
+}

@@ -1,0 +1,243 @@
+//! What children print, and what must not come of it.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use serde_json::json;
+use test_support::Ran;
+
+use crate::events::{assert_ended, events, records};
+use crate::world;
+
+#[test]
+fn invalid_utf8_is_one_bad_line() {
+    let world = world();
+    let script = json!([{"bytes": [0x7b, 0xff, 0xfe, 0x0a]}, {"say": "fine"}]);
+    let ran = world.play(&script, &[]);
+    assert_ended(
+        &world,
+        &ran,
+        "completed",
+        &[
+            "run_started",
+            "unreadable 3 \"{\u{fffd}\u{fffd}\"",
+            "assistant stop \"fine\"",
+            "ended completed code 0",
+        ],
+    );
+}
+
+#[test]
+fn a_character_split_over_writes_stays_whole() {
+    let world = world();
+    let record = json!({"type": "message_end", "message": {"role": "assistant",
+        "content": [{"type": "text", "text": "zażółć 🦀\u{2028}x"}], "stopReason": "stop"}});
+    let ran = world.play(&json!([{"bytes": format!("{record}\n").as_bytes()}]), &[]);
+    assert_ended(
+        &world,
+        &ran,
+        "completed",
+        &["run_started", "assistant stop \"zażółć 🦀\\u{2028}x\"", "ended completed code 0"],
+    );
+}
+
+#[test]
+fn a_torn_last_line_is_kept_as_what_it_is() {
+    let world = world();
+    let script = json!([{"say": "whole"}, {"text": "{\"type\":\"message_end\",\"mess"}]);
+    let ran = world.play(&script, &[]);
+    assert_ended(
+        &world,
+        &ran,
+        "completed",
+        &[
+            "run_started",
+            "assistant stop \"whole\"",
+            "unreadable 27 \"{\\\"type\\\":\\\"message_end\"",
+            "ended completed code 0",
+        ],
+    );
+}
+
+#[test]
+fn a_whole_record_without_a_line_feed_counts() {
+    let world = world();
+    let script = json!([{"text": "{\"type\":\"message_end\",\"message\":{\"role\":\"assistant\",\"content\":\"last\",\"stopReason\":\"stop\"}}"}]);
+    let ran = world.play(&script, &[]);
+    assert_ended(
+        &world,
+        &ran,
+        "completed",
+        &["run_started", "assistant stop \"last\"", "ended completed code 0"],
+    );
+}
+
+#[test]
+fn bad_json_between_good_lines_loses_nothing_else() {
+    let world = world();
+    let script = json!([{"say": "one"}, {"line": "{bad"}, {"line": ""}, {"line": "npm warn"},
+        {"record": {"type": "from_the_future", "x": 1}}, {"say": "two"}]);
+    let ran = world.play(&script, &[]);
+    assert_ended(
+        &world,
+        &ran,
+        "completed",
+        &[
+            "run_started",
+            "assistant stop \"one\"",
+            "unreadable 4 \"{bad\"",
+            "unreadable 8 \"npm warn\"",
+            "assistant stop \"two\"",
+            "ended completed code 0",
+        ],
+    );
+}
+
+#[test]
+fn a_line_of_one_gibibyte_is_one_bad_line() {
+    let world = world();
+    let gibibyte = 1_u64 << 30;
+    let ran = world.play(&json!([{"long_line": gibibyte}, {"say": "after it"}]), &[]);
+    assert_ended(
+        &world,
+        &ran,
+        "completed",
+        &[
+            "run_started",
+            "unreadable 1073741824 \"xxxxxxxxxxxxxxxxxxxx\"",
+            "assistant stop \"after it\"",
+            "ended completed code 0",
+        ],
+    );
+}
+
+#[test]
+fn a_flood_of_deltas_is_read_and_not_stored() {
+    let world = world();
+    let ran = world.play(&json!(["start", {"deltas": 200_000}, {"say": "done"}]), &[]);
+    assert_ended(
+        &world,
+        &ran,
+        "completed",
+        &["run_started", "user \"do it\"", "assistant stop \"done\"", "ended completed code 0"],
+    );
+    let stored: u64 = std::fs::read_dir(ran.run_dir())
+        .unwrap()
+        .map(|entry| entry.unwrap().metadata().unwrap().len())
+        .sum();
+    assert!(stored < 10_000, "{stored} bytes for one answer");
+}
+
+#[test]
+fn a_flood_of_200_000_events_fills_the_log_and_still_ends() {
+    let world = world();
+    let script = json!([
+        {"repeat": {"times": 200_000, "steps": [{"line": "a line that is not a record at all"}]}},
+        {"say": "done"}
+    ]);
+    let ran = world.play(&script, &[]);
+    world.assert_nothing_left();
+    let task = ran.task();
+    assert_eq!(
+        (task["outcome"].as_str(), task["output"].as_str()),
+        (Some("completed"), Some("done"))
+    );
+    let records = records(&ran.run_dir());
+    let [.., full, end] = records.as_slice() else { panic!("{records:?}") };
+    assert_eq!((&full["type"], &end["type"]), (&json!("log_full"), &json!("run_ended")));
+    assert_eq!(end["seq"], json!(200_000 + 4), "every event was counted");
+    for entry in std::fs::read_dir(ran.run_dir()).unwrap() {
+        let entry = entry.unwrap();
+        let length = entry.metadata().unwrap().len();
+        assert!(length < 9 * 1024 * 1024, "{entry:?} has {length} bytes");
+    }
+    assert!(task["warnings"][0].as_str().unwrap().contains("events.jsonl is full"), "{task}");
+}
+
+#[test]
+fn both_streams_are_drained_at_once() {
+    let world = world();
+    let line = "x".repeat(2_000);
+    // More than a pipe holds, on either side, without a reader in between.
+    let script = json!([
+        {"repeat": {"times": 1_000, "steps": [{"stderr": line}, {"deltas": 5}]}},
+        {"say": "done"}
+    ]);
+    let ran = world.play(&script, &[]);
+    world.assert_nothing_left();
+    assert_eq!(ran.task()["outcome"], "completed");
+    assert_eq!(events(&ran.run_dir()).len(), 1_000 + 3);
+}
+
+#[test]
+fn a_prompt_of_300_kilobytes_arrives_whole() {
+    let world = world();
+    let prompt = "żółw ".repeat(43_000);
+    let mut command = world.play_command(&json!(["start", {"tell": "prompt"}]), &["-"]);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(prompt.as_bytes()).unwrap();
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    world.assert_nothing_left();
+    assert!(prompt.len() > 300_000);
+    assert_eq!(ran.task()["output"], format!("You said: {prompt}"));
+}
+
+#[test]
+fn a_prompt_that_is_never_read_blocks_nothing() {
+    let world = world();
+    let prompt = "x".repeat(300_000);
+    let mut command = world.play_command(&json!([{"say": "I do not listen"}]), &["-"]);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(prompt.as_bytes()).unwrap();
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert_ended(
+        &world,
+        &ran,
+        "completed",
+        &["run_started", "assistant stop \"I do not listen\"", "ended completed code 0"],
+    );
+}
+
+#[test]
+fn a_prompt_that_looks_like_an_option_or_a_file_is_a_prompt() {
+    for prompt in ["--help", "-x", "@/etc/passwd", "- item\n- item"] {
+        let world = world();
+        let ran = world.play(&json!(["start", {"tell": "prompt"}]), &["--", prompt]);
+        assert_ended(
+            &world,
+            &ran,
+            "completed",
+            &[
+                "run_started",
+                &format!("user {prompt:?}"),
+                &format!("assistant stop {:?}", format!("You said: {prompt}")),
+                "ended completed code 0",
+            ],
+        );
+    }
+}
+
+#[test]
+fn closing_standard_output_early_is_not_the_end() {
+    let world = world();
+    let done = world.path("done");
+    let script = json!([{"say": "said"}, "close_stdout", {"sleep_ms": 300}, {"touch": done}]);
+    let ran = world.play(&script, &[]);
+    assert_ended(
+        &world,
+        &ran,
+        "completed",
+        &["run_started", "assistant stop \"said\"", "ended completed code 0"],
+    );
+    assert!(done.exists(), "the child was stopped although it was still at work");
+}

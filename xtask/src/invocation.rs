@@ -1,0 +1,174 @@
+//! Other programs: how they are started, and how a developer would type them.
+
+use std::env;
+use std::fmt;
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// The root of the repository, where every command runs unless it says otherwise.
+pub(crate) fn repository_root() -> PathBuf {
+    // Cargo sets the variable for `cargo run`; the compiled-in path is for running the binary
+    // itself.
+    let manifest_directory = env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    manifest_directory.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+}
+
+/// A command line that has not been started yet. Displayed, it can be pasted into a shell at the
+/// root of the repository.
+#[derive(Clone, Debug)]
+pub(crate) struct Invocation {
+    words: Vec<String>,
+    environment: Vec<(&'static str, String)>,
+    /// Relative to the root of the repository.
+    directory: Option<&'static str>,
+}
+
+impl Invocation {
+    /// The words of `line`, separated by white space. There is no quoting: words with spaces in
+    /// them are added with [`Invocation::word`].
+    pub(crate) fn new(line: &str) -> Invocation {
+        Invocation {
+            words: line.split_whitespace().map(str::to_owned).collect(),
+            environment: Vec::new(),
+            directory: None,
+        }
+    }
+
+    /// Adds one word, whatever it contains.
+    pub(crate) fn word(mut self, word: impl Into<String>) -> Invocation {
+        self.words.push(word.into());
+        self
+    }
+
+    /// Adds the words of `line`, separated by white space.
+    pub(crate) fn words(mut self, line: &str) -> Invocation {
+        self.words.extend(line.split_whitespace().map(str::to_owned));
+        self
+    }
+
+    /// Sets a variable of the environment.
+    pub(crate) fn environment(mut self, name: &'static str, value: &str) -> Invocation {
+        self.environment.push((name, value.to_owned()));
+        self
+    }
+
+    /// Sets the directory to run in, relative to the root of the repository.
+    pub(crate) fn directory(mut self, directory: &'static str) -> Invocation {
+        self.directory = Some(directory);
+        self
+    }
+
+    /// Runs it with our own standard streams, so that everything it says is seen as it is said.
+    pub(crate) fn run(&self) -> Result<(), String> {
+        let status = self.command().status().map_err(|error| self.not_started(&error))?;
+        if status.success() { Ok(()) } else { Err(format!("`{self}` ended with {status}")) }
+    }
+
+    /// Runs it and returns its standard output; its standard error is ours.
+    pub(crate) fn read(&self) -> Result<Vec<u8>, String> {
+        let output =
+            self.command().stderr(Stdio::inherit()).stdin(Stdio::null()).output();
+        let Output { status, stdout, .. } = output.map_err(|error| self.not_started(&error))?;
+        if status.success() { Ok(stdout) } else { Err(format!("`{self}` ended with {status}")) }
+    }
+
+    /// Runs it only to see whether it works. What it says is shown only in the error.
+    pub(crate) fn probe(&self) -> Result<(), String> {
+        let output = self.command().stdin(Stdio::null()).output();
+        let output = output.map_err(|error| self.not_started(&error))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        Err(format!("`{self}` ended with {}: {said}", output.status))
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the rule is for the product; this is the one place where xtask builds commands"
+    )]
+    fn command(&self) -> Command {
+        let (program, arguments) =
+            self.words.split_first().map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(match self.directory {
+            Some(directory) => repository_root().join(directory),
+            None => repository_root(),
+        });
+        // Cargo describes xtask to xtask with these; nothing that we start should take them for
+        // its own, or behave otherwise than it does in a developer's shell.
+        for (name, _) in env::vars_os() {
+            let shown = name.to_string_lossy();
+            if shown.starts_with("CARGO_PKG_") || shown.starts_with("CARGO_MANIFEST_") {
+                command.env_remove(&name);
+            }
+        }
+        // Programs further down, whose output goes through a pipe, should still use colours.
+        if env::var_os("CARGO_TERM_COLOR").is_none()
+            && env::var_os("NO_COLOR").is_none()
+            && io::stderr().is_terminal()
+        {
+            command.env("CARGO_TERM_COLOR", "always");
+        }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    fn not_started(&self, error: &io::Error) -> String {
+        format!("`{self}` could not be started: {error}")
+    }
+}
+
+impl fmt::Display for Invocation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(directory) = self.directory {
+            write!(formatter, "cd {} && ", quoted(directory))?;
+        }
+        for (name, value) in &self.environment {
+            write!(formatter, "{name}={} ", quoted(value))?;
+        }
+        let words: Vec<String> = self.words.iter().map(|word| quoted(word)).collect();
+        formatter.write_str(&words.join(" "))
+    }
+}
+
+/// The word as a shell needs it.
+fn quoted(word: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./=:,+@%".contains(&byte);
+    if !word.is_empty() && word.bytes().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_displayed_as_it_is_typed() {
+        let invocation = Invocation::new("cargo  doc --no-deps")
+            .environment("RUSTDOCFLAGS", "-D warnings")
+            .word("it's");
+        assert_eq!(
+            invocation.to_string(),
+            r"RUSTDOCFLAGS='-D warnings' cargo doc --no-deps 'it'\''s'"
+        );
+        assert_eq!(
+            Invocation::new("true").directory("crates/cli").to_string(),
+            "cd crates/cli && true"
+        );
+    }
+
+    #[test]
+    fn a_program_that_is_missing_or_fails_is_named() {
+        let missing = Invocation::new("/no/such/program").run().unwrap_err();
+        assert!(missing.starts_with("`/no/such/program` could not be started: "), "{missing}");
+        let failing = Invocation::new("cargo --no-such-option").probe().unwrap_err();
+        assert!(failing.contains("--no-such-option"), "{failing}");
+    }
+}

@@ -1,0 +1,143 @@
+//! `cargo xtask test`: everything that continuous integration checks, in order.
+
+mod confined;
+
+use std::time::{Duration, Instant};
+
+use crate::invocation::Invocation;
+use crate::tidy;
+
+/// A step that has come to its end without a failure.
+#[derive(Debug, PartialEq, Eq)]
+enum Outcome {
+    Passed,
+    /// This machine cannot do it, for this reason.
+    NotRun(String),
+}
+
+/// Why a step failed, and what shows the failure once more.
+#[derive(Debug, PartialEq, Eq)]
+struct StepFailure {
+    reason: String,
+    repeat: String,
+}
+
+type StepResult = Result<Outcome, StepFailure>;
+
+struct Step {
+    name: &'static str,
+    run: fn() -> StepResult,
+}
+
+/// Cheap checks come first. The confined tests come last because they are the only step that may
+/// be impossible on a machine, and the last line of all is where nobody overlooks that.
+const STEPS: &[Step] = &[
+    Step { name: "format", run: format },
+    Step { name: "lints", run: lints },
+    Step { name: "docs", run: docs },
+    Step { name: "tidy", run: check_tidiness },
+    Step { name: "tests", run: tests },
+    Step { name: "confined tests", run: confined::run },
+];
+
+/// Runs the command.
+pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    crate::refuse_arguments("test", arguments)?;
+    let mut summary = Vec::new();
+    for step in STEPS {
+        println!("== {}", step.name);
+        let started = Instant::now();
+        let result = (step.run)();
+        let line = summary_line(step.name, &result, started.elapsed());
+        println!("== {line}\n");
+        summary.push(line);
+        if let Err(StepFailure { reason, repeat }) = result {
+            print_summary(&summary);
+            return Err(format!(
+                "the step `{}` failed: {reason}\nTo repeat it:\n    {repeat}",
+                step.name
+            ));
+        }
+    }
+    print_summary(&summary);
+    Ok(())
+}
+
+fn format() -> StepResult {
+    execute(&Invocation::new("cargo fmt --all --check"))
+}
+
+fn lints() -> StepResult {
+    execute(&Invocation::new(
+        "cargo clippy --workspace --all-targets --all-features -- -D warnings",
+    ))?;
+    // Despite its name, `--all-targets` passes over test targets that say `test = false`.
+    execute(&Invocation::new(
+        "cargo clippy --package pi-subagents --test confined --all-features -- -D warnings",
+    ))
+}
+
+fn docs() -> StepResult {
+    execute(
+        &Invocation::new("cargo doc --workspace --no-deps")
+            .environment("RUSTDOCFLAGS", "-D warnings"),
+    )
+}
+
+fn check_tidiness() -> StepResult {
+    let repeat = "cargo xtask tidy".to_owned();
+    tidy::run(&[]).map_err(|reason| StepFailure { reason, repeat })?;
+    Ok(Outcome::Passed)
+}
+
+fn tests() -> StepResult {
+    execute(&Invocation::new("cargo test --workspace"))
+}
+
+/// Shows the command, as a developer would type it, and runs it in the open.
+fn execute(invocation: &Invocation) -> StepResult {
+    println!("$ {invocation}");
+    invocation
+        .run()
+        .map_err(|reason| StepFailure { reason, repeat: invocation.to_string() })?;
+    Ok(Outcome::Passed)
+}
+
+fn print_summary(lines: &[String]) {
+    println!("Summary:");
+    for line in lines {
+        println!("{line}");
+    }
+}
+
+fn summary_line(name: &str, result: &StepResult, duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    match result {
+        Ok(Outcome::Passed) => format!("{name}: passed in {seconds:.1} s"),
+        Ok(Outcome::NotRun(reason)) => format!("{name}: NOT RUN: {reason}"),
+        Err(_) => format!("{name}: FAILED after {seconds:.1} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_that_was_not_run_never_looks_passed() {
+        let line = |result| summary_line("confined tests", &result, Duration::from_millis(1240));
+        assert_eq!(line(Ok(Outcome::Passed)), "confined tests: passed in 1.2 s");
+        assert_eq!(
+            line(Ok(Outcome::NotRun("no mounts".to_owned()))),
+            "confined tests: NOT RUN: no mounts"
+        );
+        let failure = StepFailure { reason: String::new(), repeat: String::new() };
+        assert_eq!(line(Err(failure)), "confined tests: FAILED after 1.2 s");
+    }
+
+    #[test]
+    fn a_failed_command_is_the_command_to_repeat() {
+        let failure = execute(&Invocation::new("cargo --no-such-option")).unwrap_err();
+        assert_eq!(failure.repeat, "cargo --no-such-option");
+    }
+}
