@@ -4,7 +4,7 @@ use std::env;
 use std::fmt;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
 
 /// The root of the repository, where every command runs unless it says otherwise.
 pub(crate) fn repository_root() -> PathBuf {
@@ -17,6 +17,9 @@ pub(crate) fn repository_root() -> PathBuf {
 
 /// A command line that has not been started yet. Displayed, it can be pasted into a shell at the
 /// root of the repository.
+///
+/// Errors say only what became of the command, as in "ended with exit status: 1"; the caller knows
+/// how to name it.
 #[derive(Clone, Debug)]
 pub(crate) struct Invocation {
     words: Vec<String>,
@@ -62,28 +65,27 @@ impl Invocation {
 
     /// Runs it with our own standard streams, so that everything it says is seen as it is said.
     pub(crate) fn run(&self) -> Result<(), String> {
-        let status = self.command().status().map_err(|error| self.not_started(&error))?;
-        if status.success() { Ok(()) } else { Err(format!("`{self}` ended with {status}")) }
+        let status = self.command().status().map_err(|error| not_started(&error))?;
+        if status.success() { Ok(()) } else { Err(ended(status, "")) }
     }
 
     /// Runs it and returns its standard output; its standard error is ours.
     pub(crate) fn read(&self) -> Result<Vec<u8>, String> {
-        let output =
-            self.command().stderr(Stdio::inherit()).stdin(Stdio::null()).output();
-        let Output { status, stdout, .. } = output.map_err(|error| self.not_started(&error))?;
-        if status.success() { Ok(stdout) } else { Err(format!("`{self}` ended with {status}")) }
+        let output = self.command().stderr(Stdio::inherit()).stdin(Stdio::null()).output();
+        let Output { status, stdout, .. } = output.map_err(|error| not_started(&error))?;
+        if status.success() { Ok(stdout) } else { Err(ended(status, "")) }
     }
 
     /// Runs it only to see whether it works. What it says is shown only in the error.
     pub(crate) fn probe(&self) -> Result<(), String> {
         let output = self.command().stdin(Stdio::null()).output();
-        let output = output.map_err(|error| self.not_started(&error))?;
+        let output = output.map_err(|error| not_started(&error))?;
         if output.status.success() {
             return Ok(());
         }
         let said = String::from_utf8_lossy(&output.stderr);
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        Err(format!("`{self}` ended with {}: {said}", output.status))
+        Err(ended(output.status, &said))
     }
 
     #[expect(
@@ -116,10 +118,15 @@ impl Invocation {
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
+}
 
-    fn not_started(&self, error: &io::Error) -> String {
-        format!("`{self}` could not be started: {error}")
-    }
+fn ended(status: ExitStatus, said: &str) -> String {
+    let separator = if said.is_empty() { "" } else { ": " };
+    format!("ended with {status}{separator}{said}")
+}
+
+fn not_started(error: &io::Error) -> String {
+    format!("could not be started: {error}")
 }
 
 impl fmt::Display for Invocation {
@@ -165,10 +172,10 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_missing_or_fails_is_named() {
+    fn a_program_that_is_missing_or_fails_is_an_error() {
         let missing = Invocation::new("/no/such/program").run().unwrap_err();
-        assert!(missing.starts_with("`/no/such/program` could not be started: "), "{missing}");
+        assert!(missing.starts_with("could not be started: "), "{missing}");
         let failing = Invocation::new("cargo --no-such-option").probe().unwrap_err();
-        assert!(failing.contains("--no-such-option"), "{failing}");
+        assert!(failing.starts_with("ended with exit status: 1: error: "), "{failing}");
     }
 }

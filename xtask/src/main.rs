@@ -8,6 +8,7 @@
     reason = "a program for developers, whose whole result is what it prints"
 )]
 
+mod bench;
 mod invocation;
 mod test;
 mod tidy;
@@ -18,6 +19,7 @@ const HELP: &str = "\
 Usage: cargo xtask COMMAND
 
 Commands:
+  bench   Measure, as ratios in one run: `bench spine`
   test    Run everything that continuous integration checks, up to the first failure
   tidy    Check the rules of this repository that no compiler knows
   help    Show this list
@@ -30,6 +32,7 @@ fn main() -> ExitCode {
         None => help(&[]),
         Some((word, rest)) => match word.as_str() {
             "help" | "--help" | "-h" => help(rest),
+            "bench" => bench::run(rest),
             "test" => test::run(rest),
             "tidy" => tidy::run(rest),
             unknown => Err(format!("there is no command `{unknown}`.\n\n{HELP}")),

@@ -1,6 +1,8 @@
 //! Disks that are full or cannot be written. These tests mount file systems, so they run in a
 //! namespace of their own, into which `cargo xtask test` puts them.
 
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "this is how a test fails")]
+
 use std::fs;
 use std::path::Path;
 
@@ -63,13 +65,14 @@ fn empty(disk: &Path) {
     }
 }
 
-/// A child that says something, waits until the disk is full, and says a lot more.
+/// A child that says something, waits until the disk is full, and says a lot more: more than a pipe
+/// holds, so that most of it has been read, and could not be written, when the child goes on.
 fn script(world: &World) -> Value {
     json!([
         {"message": {"text": "before", "stop": "toolUse"}},
         {"touch": world.path("working")},
         {"await": world.path("go on")},
-        {"repeat": {"times": 2_000, "steps": [{"line": "something that is worth an event of its own"}]}},
+        {"repeat": {"times": 60_000, "steps": [{"line": "something that is worth an event of its own"}]}},
         {"touch": world.path("written")},
         {"await": world.path("finish")},
         {"say": "after"},

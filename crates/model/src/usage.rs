@@ -42,10 +42,30 @@ impl AddAssign for Usage {
         self.cache_read = self.cache_read.saturating_add(other.cache_read);
         self.cache_write = self.cache_write.saturating_add(other.cache_write);
         self.total_tokens = self.total_tokens.saturating_add(other.total_tokens);
-        self.cost.input += other.cost.input;
-        self.cost.output += other.cost.output;
-        self.cost.cache_read += other.cost.cache_read;
-        self.cost.cache_write += other.cost.cache_write;
-        self.cost.total += other.cost.total;
+        self.cost.input = add(self.cost.input, other.cost.input);
+        self.cost.output = add(self.cost.output, other.cost.output);
+        self.cost.cache_read = add(self.cost.cache_read, other.cost.cache_read);
+        self.cost.cache_write = add(self.cost.cache_write, other.cost.cache_write);
+        self.cost.total = add(self.cost.total, other.cost.total);
+    }
+}
+
+/// JSON has no word for infinity, so that a sum must not become it.
+fn add(one: f64, other: f64) -> f64 {
+    (one + other).clamp(f64::MIN, f64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_numbers_add_up_to_something_that_json_can_say() {
+        let cost = Cost { total: f64::MAX, ..Cost::default() };
+        let huge = Usage { input: u64::MAX, cost, ..Usage::default() };
+        let mut sum = huge;
+        sum += huge;
+        let text = serde_json::to_string(&sum).unwrap();
+        assert_eq!(serde_json::from_str::<Usage>(&text).unwrap(), sum);
     }
 }

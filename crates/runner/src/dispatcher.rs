@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use model::{Activity, Event, Lifetime, Meta, Outcome, Plan, Record, RunId, RunResult};
 use process::Pid;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use session::State;
+use session::Facts;
 use store::{Journal, NewRun, Retention, Store};
 
 use crate::launcher::Launcher;
@@ -315,7 +315,7 @@ impl Dispatcher {
 }
 
 /// Pruning reads the whole store, so only about one run in 256 does it, drawn by its random id:
-/// no state has to be shared between programs for that.
+/// no facts has to be shared between programs for that.
 fn is_time_to_prune(run_id: &RunId) -> bool {
     run_id.as_str().ends_with("00")
 }
@@ -323,8 +323,8 @@ fn is_time_to_prune(run_id: &RunId) -> bool {
 fn end_unstarted(meta: &Meta, (outcome, error): (Outcome, String)) -> (Record, RunResult) {
     let event = Event::RunEnded { outcome, error: Some(error), exit_code: None, signal: None };
     let record = Record { seq: 1, at: now_ms(), event };
-    let mut state = State::default();
-    state.apply(&record);
-    let result = result_of(meta, &state, 0);
+    let mut facts = Facts::default();
+    facts.apply(&record);
+    let result = result_of(meta, &facts, 0);
     (record, result)
 }

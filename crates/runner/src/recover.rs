@@ -2,7 +2,7 @@
 
 use model::{Event, Meta, Outcome, RunResult, variables};
 use process::Marker;
-use session::State;
+use session::Facts;
 use store::{Journal, Life, RunDir, StoreError};
 
 use crate::result::result_of;
@@ -21,14 +21,14 @@ pub fn recover(dir: &RunDir) -> Result<Option<RunResult>, StoreError> {
     dir.check_writable()?;
     let meta = dir.meta()?;
     stop_leftovers(&meta);
-    let mut state = State::replay(dir.events()?);
+    let mut facts = Facts::replay(dir.events()?);
     let mut journal = Journal::resume(abandoned, &meta.limits)?;
     // It may have died between its last event and its result.
-    if state.outcome.is_none() {
+    if facts.outcome.is_none() {
         let (record, _) = journal.record(now_ms(), interrupted(SUPERVISOR_DIED));
-        state.apply(&record);
+        facts.apply(&record);
     }
-    let result = result_of(&meta, &state, duration(&state));
+    let result = result_of(&meta, &facts, duration(&facts));
     journal.finish(&result)?;
     Ok(Some(result))
 }
@@ -53,8 +53,8 @@ pub(crate) fn interrupted(error: &str) -> Event {
 }
 
 /// How long it ran, by the wall clock: the only one that outlives a process.
-pub(crate) fn duration(state: &State) -> u64 {
-    match (state.started_at, state.ended_at) {
+pub(crate) fn duration(facts: &Facts) -> u64 {
+    match (facts.started_at, facts.ended_at) {
         (Some(started), Some(ended)) => ended.saturating_sub(started),
         _ => 0,
     }

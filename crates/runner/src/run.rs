@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use model::{Meta, Record, RunResult};
 use process::Pid;
-use session::State;
+use session::Facts;
 use store::{Hold, NewRun, RunDir};
 
 use crate::launcher::{Launcher, Supervisor};
@@ -38,7 +38,7 @@ pub(crate) struct Run {
     hold: Option<Hold>,
     lifeline: Lifeline,
     supervisor: Box<dyn Supervisor>,
-    state: State,
+    facts: Facts,
     refusal: Option<String>,
     /// When the supervisor is killed if it has not answered.
     kill_at: Option<Instant>,
@@ -71,7 +71,7 @@ impl Run {
                 hold: Some(new_run.hold),
                 lifeline,
                 supervisor,
-                state: State::default(),
+                facts: Facts::default(),
                 refusal: None,
                 kill_at: None,
             }),
@@ -126,7 +126,7 @@ impl Run {
                 ToParent::Ready => self.hold = None,
                 ToParent::Refused(reason) => self.refusal = Some(reason),
                 ToParent::Event(record) => {
-                    self.state.apply(&record);
+                    self.facts.apply(&record);
                     news.push(News::Record(record));
                 }
                 ToParent::Activity(activity) => news.push(News::Activity(activity)),
@@ -177,8 +177,8 @@ impl Run {
             None => SUPERVISOR_DIED.to_owned(),
         };
         let record = Record { seq: u64::MAX, at: now_ms(), event: interrupted(&error) };
-        self.state.apply(&record);
-        result_of(&self.meta, &self.state, duration(&self.state))
+        self.facts.apply(&record);
+        result_of(&self.meta, &self.facts, duration(&self.facts))
     }
 
     /// The slot of a run is free when its supervisor has been reaped, not before.

@@ -1,6 +1,6 @@
 //! What a run's events mean: pure folds, without clocks, files or failure.
 //!
-//! Live and replayed runs go through the same [`State`], so a window, a transcript and a status
+//! Live and replayed runs go through the same [`Facts`] and [`State`], so a window, a transcript and a status
 //! can never disagree about the same events.
 
 mod loops;
@@ -14,7 +14,7 @@ mod window;
 
 pub use loops::LoopDetector;
 pub use progress::Progress;
-pub use state::State;
+pub use state::{Facts, State};
 pub use summary::summary_line;
 pub use text::{clean, cut_bytes, cut_chars};
 pub use transcript::transcript;

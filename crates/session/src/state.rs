@@ -1,13 +1,46 @@
-//! What is known about a run: a fold of its events.
+//! What is known about a run: folds of its events.
 
 use model::{Activity, Event, Outcome, Record, Status, StopCause, Usage};
 
 use crate::progress::Progress;
 use crate::window::{LineKind, Window};
 
-/// Everything that can be said about a run after a number of its events.
+/// Everything that people can be shown about a run after a number of its events.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
+    /// What is known.
+    pub facts: Facts,
+    /// The last lines.
+    pub window: Window,
+    progress: Progress,
+}
+
+impl State {
+    /// The state after all these events.
+    pub fn replay(records: impl IntoIterator<Item = Record>) -> State {
+        let mut state = State::default();
+        for record in records {
+            state.apply(&record);
+        }
+        state
+    }
+
+    /// Takes the next event, and returns its words for people if it has any.
+    pub fn apply(&mut self, record: &Record) -> Option<String> {
+        self.facts.apply(record);
+        let words = self.progress.words(&record.event)?;
+        let kind = match record.event {
+            Event::ToolCall { .. } | Event::ToolResult { .. } => LineKind::Tool,
+            _ => LineKind::Text,
+        };
+        self.window.push(kind, &words);
+        Some(words)
+    }
+}
+
+/// What decides about a run, and what its result says. Small, whatever the run's length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Facts {
     /// When the child was started, in milliseconds since 1970.
     pub started_at: Option<u64>,
     /// When the run had ended.
@@ -40,26 +73,23 @@ pub struct State {
     pub last_stderr: Option<String>,
     /// What people should know although it does not decide the outcome.
     pub warnings: Vec<String>,
-    /// The last lines.
-    pub window: Window,
-    progress: Progress,
 }
 
-impl State {
+impl Facts {
     /// More warnings than this say nothing new.
     const WARNINGS: usize = 20;
 
-    /// The state after all these events.
-    pub fn replay(records: impl IntoIterator<Item = Record>) -> State {
-        let mut state = State::default();
+    /// What is known after all these events.
+    pub fn replay(records: impl IntoIterator<Item = Record>) -> Facts {
+        let mut facts = Facts::default();
         for record in records {
-            state.apply(&record);
+            facts.apply(&record);
         }
-        state
+        facts
     }
 
-    /// Takes the next event, and returns its words for people if it has any.
-    pub fn apply(&mut self, record: &Record) -> Option<String> {
+    /// Takes the next event.
+    pub fn apply(&mut self, record: &Record) {
         match &record.event {
             Event::RunStarted { .. } => self.started_at = Some(record.at),
             Event::AssistantMessage { text, model, stop_reason, error, usage } => {
@@ -97,13 +127,6 @@ impl State {
             | Event::TimeoutExtended
             | Event::Unknown => {}
         }
-        let words = self.progress.words(&record.event)?;
-        let kind = match record.event {
-            Event::ToolCall { .. } | Event::ToolResult { .. } => LineKind::Tool,
-            _ => LineKind::Text,
-        };
-        self.window.push(kind, &words);
-        Some(words)
     }
 
     /// Where the run stands, in the words that sessions use.
@@ -122,7 +145,7 @@ impl State {
     }
 
     fn warn(&mut self, message: String) {
-        if self.warnings.len() < State::WARNINGS {
+        if self.warnings.len() < Facts::WARNINGS {
             self.warnings.push(message);
         }
     }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 /// What a child prints could otherwise move the cursor, change the window's title or write to the
 /// clipboard of whoever looks at it.
 pub fn clean(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_unsafe) {
+    if !text.bytes().any(may_be_unsafe) {
         return Cow::Borrowed(text);
     }
     let mut cleaned = String::with_capacity(text.len());
@@ -40,6 +40,13 @@ pub fn cut_chars(text: &str, limit: usize) -> &str {
 /// As many whole characters as fit into `limit` bytes.
 pub fn cut_bytes(text: &str, limit: usize) -> &str {
     &text[..text.floor_char_boundary(limit)]
+}
+
+/// Whether a byte can belong to an unsafe character. Almost no text has such a byte, and bytes are
+/// looked at many at a time.
+fn may_be_unsafe(byte: u8) -> bool {
+    // Control characters beyond ASCII begin with the byte 0xC2.
+    (byte < 0x20 && byte != b'\n' && byte != b'\t') || byte == 0x7f || byte == 0xc2
 }
 
 fn is_unsafe(character: char) -> bool {

@@ -2,13 +2,13 @@
 
 use model::{Limits, Outcome, StopCause};
 
-use crate::State;
+use crate::Facts;
 
 /// What is known when nothing of the tree is left.
 #[derive(Clone, Copy, Debug)]
 pub struct Ending<'a> {
     /// The fold of all events.
-    pub state: &'a State,
+    pub facts: &'a Facts,
     /// The run's limits, for the words.
     pub limits: &'a Limits,
     /// Whether the agent said that it had finished.
@@ -31,9 +31,9 @@ pub struct Verdict {
 /// Decides. Nothing but a last message without complaint, of a child that exited well or was
 /// stopped only because it lingered after it, is a success.
 pub fn decide(ending: Ending<'_>) -> Verdict {
-    let state = ending.state;
+    let facts = ending.facts;
     let failure = |outcome, error: String| Verdict { outcome, error: Some(error) };
-    match state.stopping {
+    match facts.stopping {
         Some(StopCause::Timeout) => {
             let seconds = ending.limits.timeout_ms.unwrap_or_default() as f64 / 1000.0;
             return failure(
@@ -59,33 +59,33 @@ pub fn decide(ending: Ending<'_>) -> Verdict {
         Some(StopCause::LastWord | StopCause::Leftovers) | None => {}
     }
     // A child that was stopped after its last word did not choose how to exit.
-    let exit_is_its_own = state.stopping != Some(StopCause::LastWord);
+    let exit_is_its_own = facts.stopping != Some(StopCause::LastWord);
     if exit_is_its_own && let Some(signal) = ending.signal {
-        let error = format!("Sub-agent was killed by signal {signal}{}", last_words(state));
+        let error = format!("Sub-agent was killed by signal {signal}{}", last_words(facts));
         return failure(Outcome::KilledBySignal, error);
     }
-    match state.stop_reason.as_deref() {
+    match facts.stop_reason.as_deref() {
         Some("error") => {
-            let error = state.provider_error.clone();
+            let error = facts.provider_error.clone();
             let error = error.unwrap_or_else(|| "The provider reported an error".to_owned());
             return failure(Outcome::ProviderError, error);
         }
         Some("aborted") => {
-            let error = state.provider_error.clone();
+            let error = facts.provider_error.clone();
             let error = error.unwrap_or_else(|| "Sub-agent says that it was aborted".to_owned());
             return failure(Outcome::Cancelled, error);
         }
         _ => {}
     }
     if exit_is_its_own && let Some(code) = ending.exit_code.filter(|code| *code != 0) {
-        let error = format!("Sub-agent exited with code {code}{}", last_words(state));
+        let error = format!("Sub-agent exited with code {code}{}", last_words(facts));
         return failure(Outcome::NonZeroExit, error);
     }
-    if state.assistant_messages == 0 {
-        let error = format!("Sub-agent exited without saying anything{}", last_words(state));
+    if facts.assistant_messages == 0 {
+        let error = format!("Sub-agent exited without saying anything{}", last_words(facts));
         return failure(Outcome::NoAssistantMessage, error);
     }
-    if state.stop_reason.as_deref() == Some("toolUse") && !ending.agent_finished {
+    if facts.stop_reason.as_deref() == Some("toolUse") && !ending.agent_finished {
         return failure(
             Outcome::Interrupted,
             "Interrupted: sub-agent exited in the middle of its work, without an answer".to_owned(),
@@ -95,20 +95,19 @@ pub fn decide(ending: Ending<'_>) -> Verdict {
 }
 
 /// The reason is most often on the last line of standard error.
-fn last_words(state: &State) -> String {
-    state.last_stderr.as_ref().map(|text| format!(": {text}")).unwrap_or_default()
+fn last_words(facts: &Facts) -> String {
+    facts.last_stderr.as_ref().map(|text| format!(": {text}")).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn verdict(change: impl FnOnce(&mut State), exit: Result<i32, i32>, finished: bool) -> Verdict {
-        let mut state = State::default();
-        state.assistant_messages = 1;
-        change(&mut state);
+    fn verdict(change: impl FnOnce(&mut Facts), exit: Result<i32, i32>, finished: bool) -> Verdict {
+        let mut facts = Facts { assistant_messages: 1, ..Facts::default() };
+        change(&mut facts);
         decide(Ending {
-            state: &state,
+            facts: &facts,
             limits: &Limits { timeout_ms: Some(1_500), ..Limits::default() },
             agent_finished: finished,
             exit_code: exit.ok(),
@@ -116,18 +115,18 @@ mod tests {
         })
     }
 
-    fn stopped(cause: StopCause) -> impl FnOnce(&mut State) {
-        move |state| state.stopping = Some(cause)
+    fn stopped(cause: StopCause) -> impl FnOnce(&mut Facts) {
+        move |facts| facts.stopping = Some(cause)
     }
 
-    fn reason(reason: &str) -> impl FnOnce(&mut State) {
+    fn reason(reason: &str) -> impl FnOnce(&mut Facts) {
         let reason = reason.to_owned();
-        move |state| state.stop_reason = Some(reason)
+        move |facts| facts.stop_reason = Some(reason)
     }
 
     #[test]
     fn stream_and_exit_decide_together() {
-        let word = |change: Box<dyn FnOnce(&mut State)>, exit, finished| {
+        let word = |change: Box<dyn FnOnce(&mut Facts)>, exit, finished| {
             verdict(change, exit, finished).outcome.word()
         };
         assert_eq!(word(Box::new(reason("stop")), Ok(0), true), "completed");
@@ -139,7 +138,7 @@ mod tests {
         assert_eq!(word(Box::new(reason("stop")), Ok(3), true), "non_zero_exit");
         assert_eq!(word(Box::new(reason("stop")), Err(9), true), "killed_by_signal");
         assert_eq!(
-            word(Box::new(|state| state.assistant_messages = 0), Ok(0), true),
+            word(Box::new(|facts| facts.assistant_messages = 0), Ok(0), true),
             "no_assistant_message"
         );
         assert_eq!(word(Box::new(reason("toolUse")), Ok(0), false), "interrupted");
@@ -160,7 +159,7 @@ mod tests {
             error(verdict(stopped(StopCause::Timeout), Err(15), false)),
             "Timed out after 1.5s. Consider resuming with a longer timeout."
         );
-        let complaint = |state: &mut State| state.last_stderr = Some("no API key".to_owned());
+        let complaint = |facts: &mut Facts| facts.last_stderr = Some("no API key".to_owned());
         assert_eq!(
             error(verdict(complaint, Ok(1), false)),
             "Sub-agent exited with code 1: no API key"

@@ -33,7 +33,7 @@ pub(super) fn run() -> StepResult {
     let executable = build
         .read()
         .and_then(|messages| executable(&String::from_utf8_lossy(&messages)))
-        .map_err(|reason| StepFailure { reason, repeat: build.to_string() })?;
+        .map_err(|what| StepFailure::of(&build, &what))?;
     let entrance = match find_entrance() {
         Ok(entrance) => entrance,
         Err(reason) => {
@@ -60,16 +60,17 @@ fn executable(messages: &str) -> Result<String, String> {
             message["reason"] == "compiler-artifact" && message["target"]["name"] == TARGET
         })
         .find_map(|message| message["executable"].as_str().map(str::to_owned))
-        .ok_or_else(|| format!("cargo named no executable of the test target `{TARGET}`"))
+        .ok_or_else(|| format!("named no executable of the test target `{TARGET}`"))
 }
 
 /// The first entrance behind which every probe succeeds, or why each of them is closed.
 fn find_entrance() -> Result<&'static str, String> {
     let mut reasons = Vec::new();
     for entrance in ENTRANCES {
-        let probed = PROBES
-            .iter()
-            .try_for_each(|probe| Invocation::new(entrance).words(probe).probe());
+        let probed = PROBES.iter().try_for_each(|probe| {
+            let probe = Invocation::new(entrance).words(probe);
+            probe.probe().map_err(|what| format!("`{probe}` {what}"))
+        });
         match probed {
             Ok(()) => return Ok(entrance),
             Err(reason) => reasons.push(reason),

@@ -22,6 +22,12 @@ struct StepFailure {
     repeat: String,
 }
 
+impl StepFailure {
+    fn of(invocation: &Invocation, what: &str) -> StepFailure {
+        StepFailure { reason: format!("its command {what}"), repeat: invocation.to_string() }
+    }
+}
+
 type StepResult = Result<Outcome, StepFailure>;
 
 struct Step {
@@ -97,9 +103,7 @@ fn tests() -> StepResult {
 /// Shows the command, as a developer would type it, and runs it in the open.
 fn execute(invocation: &Invocation) -> StepResult {
     println!("$ {invocation}");
-    invocation
-        .run()
-        .map_err(|reason| StepFailure { reason, repeat: invocation.to_string() })?;
+    invocation.run().map_err(|what| StepFailure::of(invocation, &what))?;
     Ok(Outcome::Passed)
 }
 
@@ -137,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_failed_command_is_the_command_to_repeat() {
-        let failure = execute(&Invocation::new("cargo --no-such-option")).unwrap_err();
-        assert_eq!(failure.repeat, "cargo --no-such-option");
+        let failure = execute(&Invocation::new("/no/such/program")).unwrap_err();
+        assert_eq!(failure.repeat, "/no/such/program");
     }
 }

@@ -2,46 +2,29 @@
 //!
 //! A lexer of the few tokens that can hide text: comments, strings, characters. All others pass.
 
+/// A piece of source: what opens it, what it hides, and what closes it, in bytes.
+struct Token {
+    opening: usize,
+    hidden: usize,
+    closing: usize,
+}
+
 /// Replaces comments and the contents of string and character literals with spaces.
 ///
 /// Newlines stay, and every character becomes as many spaces as it had bytes, so that both lines
 /// and offsets are those of the original.
 pub(super) fn blank_comments_and_literals(text: &str) -> String {
-    let bytes = text.as_bytes();
     let mut blanked = String::with_capacity(text.len());
-    let mut position = 0;
-    while let Some(&byte) = bytes.get(position) {
-        let rest = &text[position..];
-        // What passes, and how much of what follows it is hidden.
-        let (shown, hidden) = match byte {
-            b'/' if rest.starts_with("//") => (0, rest.find('\n').unwrap_or(rest.len())),
-            b'/' if rest.starts_with("/*") => (0, block_comment_length(rest)),
-            b'"' => (1, string_contents_length(&rest[1..])),
-            b'\'' => (1, character_contents_length(&rest[1..])),
-            _ if is_identifier_byte(byte) => {
-                let word = rest.bytes().take_while(|byte| is_identifier_byte(*byte)).count();
-                match raw_string_hashes(&rest[..word], &rest[word..]) {
-                    Some(hashes) => {
-                        let opening = word + hashes + 1;
-                        (opening, raw_string_contents_length(&rest[opening..], hashes))
-                    }
-                    None => (word, 0),
-                }
-            }
-            _ => (1, 0),
-        };
-        blanked.push_str(&rest[..shown]);
-        blank(&rest[shown..shown + hidden], &mut blanked);
-        position += shown + hidden;
-        // The closing quote must not be taken for the opening quote of another literal.
-        if hidden > 0 || byte == b'"' {
-            if let Some(quote @ (b'"' | b'\'')) = bytes.get(position)
-                && shown > 0
-            {
-                blanked.push(char::from(*quote));
-                position += 1;
-            }
-        }
+    let mut rest = text;
+    while let Some(&first) = rest.as_bytes().first() {
+        let token = token(first, rest);
+        let (opening, after) = rest.split_at(token.opening);
+        let (hidden, after) = after.split_at(token.hidden);
+        let (closing, after) = after.split_at(token.closing);
+        blanked.push_str(opening);
+        blank(hidden, &mut blanked);
+        blanked.push_str(closing);
+        rest = after;
     }
     blanked
 }
@@ -54,4 +37,129 @@ pub(super) fn blank(text: &str, blanked: &mut String) {
 /// Whether the byte can be part of an identifier. Everything beyond ASCII counts as such.
 pub(super) fn is_identifier_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
+}
+
+/// The token at the start of `rest`, whose first byte is `first`.
+fn token(first: u8, rest: &str) -> Token {
+    match first {
+        b'/' if rest.starts_with("//") => {
+            Token { opening: 0, hidden: rest.find('\n').unwrap_or(rest.len()), closing: 0 }
+        }
+        b'/' if rest.starts_with("/*") => {
+            Token { opening: 0, hidden: block_comment_length(rest), closing: 0 }
+        }
+        b'"' => literal(rest, 1, length_up_to_quote(&rest[1..], b'"'), 1),
+        b'\'' => match character_length(&rest[1..]) {
+            Some(length) => literal(rest, 1, length, 1),
+            // A lifetime, or the label of a loop.
+            None => Token { opening: 1, hidden: 0, closing: 0 },
+        },
+        _ if is_identifier_byte(first) => {
+            let word = rest.bytes().take_while(|byte| is_identifier_byte(*byte)).count();
+            let hashes = rest[word..].bytes().take_while(|byte| *byte == b'#').count();
+            let opening = word + hashes + 1;
+            let is_raw_string = matches!(&rest[..word], "r" | "br" | "cr")
+                && rest.as_bytes().get(word + hashes) == Some(&b'"');
+            if is_raw_string {
+                let end = format!("\"{}", "#".repeat(hashes));
+                let after = &rest[opening..];
+                literal(rest, opening, after.find(&end).unwrap_or(after.len()), end.len())
+            } else {
+                Token { opening: word, hidden: 0, closing: 0 }
+            }
+        }
+        _ => Token { opening: 1, hidden: 0, closing: 0 },
+    }
+}
+
+/// A literal that may not be closed before the end of the file.
+fn literal(rest: &str, opening: usize, hidden: usize, closing: usize) -> Token {
+    Token { opening, hidden, closing: closing.min(rest.len() - opening - hidden) }
+}
+
+/// The length of a block comment, with the comments nested in it.
+fn block_comment_length(rest: &str) -> usize {
+    let mut depth = 0_usize;
+    let mut position = 0;
+    while position < rest.len() {
+        match rest.as_bytes().get(position..position + 2) {
+            Some(b"/*") => {
+                depth += 1;
+                position += 2;
+            }
+            Some(b"*/") => {
+                depth -= 1;
+                position += 2;
+                if depth == 0 {
+                    return position;
+                }
+            }
+            _ => position += 1,
+        }
+    }
+    rest.len()
+}
+
+/// How many bytes there are before the first `quote` that no backslash escapes.
+fn length_up_to_quote(rest: &str, quote: u8) -> usize {
+    let mut is_escaped = false;
+    for (position, byte) in rest.bytes().enumerate() {
+        if byte == quote && !is_escaped {
+            return position;
+        }
+        is_escaped = byte == b'\\' && !is_escaped;
+    }
+    rest.len()
+}
+
+/// The length of the character whose opening quote is before `rest`, unless that quote is the one
+/// of a lifetime: those are not closed.
+fn character_length(rest: &str) -> Option<usize> {
+    let character = rest.chars().next()?;
+    if character == '\\' {
+        return Some(length_up_to_quote(rest, b'\''));
+    }
+    let length = character.len_utf8();
+    (rest.as_bytes().get(length) == Some(&b'\'')).then_some(length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn assert_blanked(text: &str, expected: &str) {
+        let blanked = blank_comments_and_literals(text);
+        assert_eq!(blanked, expected);
+        assert_eq!(blanked.len(), text.len());
+    }
+
+    #[test]
+    fn comments_are_blanked() {
+        assert_blanked("a // b\nc", "a     \nc");
+        assert_blanked("a /* b /* c */\n d */ e", "a             \n      e");
+        assert_blanked("a / b /", "a / b /");
+        assert_blanked("/// é", "      ");
+    }
+
+    #[test]
+    fn strings_are_blanked() {
+        assert_blanked(r#"f("a // \" b", c)"#, r#"f("         ", c)"#);
+        assert_blanked(r##"r#"a " b"# c"##, r##"r#"     "# c"##);
+        assert_blanked(r#"b"\\" c"" d"#, r#"b"  " c"" d"#);
+        assert_blanked(r#"r"\" a"#, r#"r" " a"#);
+        assert_blanked("\"a\nb", "\" \n ");
+    }
+
+    #[test]
+    fn characters_are_blanked_but_lifetimes_are_not() {
+        assert_blanked(r#"'"' a '\'' b '\u{41}'"#, r#"' ' a '  ' b '      '"#);
+        assert_blanked("&'a str, 'é', b'x'", "&'a str, '  ', b' '");
+        assert_blanked("'outer: loop {}", "'outer: loop {}");
+    }
+
+    #[test]
+    fn raw_identifiers_are_no_strings() {
+        assert_blanked(r#"r#fn("a") for"b""#, r#"r#fn(" ") for" ""#);
+    }
 }

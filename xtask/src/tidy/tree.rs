@@ -31,7 +31,8 @@ impl Tree {
     ///
     /// Files that are not committed yet count too: a developer wants to know before the commit.
     pub(super) fn read() -> Result<Tree, String> {
-        let list = Invocation::new("git ls-files -z --cached --others --exclude-standard").read()?;
+        let git = Invocation::new("git ls-files -z --cached --others --exclude-standard");
+        let list = git.read().map_err(|what| format!("tidy needs Git, but `{git}` {what}"))?;
         let list = String::from_utf8_lossy(&list);
         // A file with a merge conflict is listed once for each side.
         let paths: BTreeSet<&str> = list.split('\0').filter(|path| !path.is_empty()).collect();
@@ -59,7 +60,7 @@ impl Tree {
                 TextFile { path, text, product_code: code.clone(), code }
             })
             .collect();
-        test_modules::blank(&mut files);
+        test_modules::blank_all(&mut files);
         Tree { files }
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use model::{Meta, Outcome, Record, RunResult, SessionId, Status};
 use plan::Surroundings;
 use serde::Serialize;
-use session::{State, cut_chars};
+use session::{Facts, cut_chars};
 use store::{Retention, RunDir, Store};
 
 use crate::arguments::{SessionArguments, Sessions, SessionsCommand};
@@ -55,7 +55,7 @@ impl KnownRun {
     fn output(&self) -> Result<String, CommandError> {
         match &self.result {
             Some(result) => Ok(result.output.clone()),
-            None => Ok(State::replay(self.dir.events()?).output),
+            None => Ok(Facts::replay(self.dir.events()?).output),
         }
     }
 }

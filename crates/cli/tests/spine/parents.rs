@@ -22,13 +22,23 @@ fn start_working(world: &World, empty_environment: bool) -> Running {
     ]);
     let running = world.start(&script, &[]);
     wait_until(|| world.path("working").exists());
-    wait_until(|| said_something(world));
+    wait_until(|| has_event(world, "working on it"));
     running
 }
 
-fn said_something(world: &World) -> bool {
+fn has_event(world: &World, text: &str) -> bool {
     let events = fs::read_to_string(world.only_run().join("events.jsonl")).unwrap_or_default();
-    events.contains("working on it")
+    events.contains(text)
+}
+
+/// Kills parent and supervisor, so that neither can clean up behind the other.
+fn kill_both(world: &World, running: Running) {
+    let supervisor = supervisor(world);
+    running.signal(Signal::STOP);
+    kill_process(supervisor, Signal::KILL).unwrap();
+    running.signal(Signal::KILL);
+    drop(running.finish());
+    wait_until(|| !world.processes().iter().any(|(_, line)| line.contains("supervise")));
 }
 
 fn result(world: &World) -> Value {
@@ -111,12 +121,9 @@ fn a_second_sigint_does_not_wait_for_the_grace() {
         "hang",
     ]);
     let running = world.start(&script, &[]);
-    wait_until(|| world.path("working").exists());
+    wait_until(|| world.path("working").exists() && has_event(&world, "stubborn"));
     running.signal(Signal::INT);
-    wait_until(|| {
-        let events = fs::read_to_string(world.only_run().join("events.jsonl")).unwrap_or_default();
-        events.contains("stopping")
-    });
+    wait_until(|| has_event(&world, "stopping"));
     running.signal(Signal::INT);
     let ran = running.finish();
     world.assert_nothing_left();
@@ -167,11 +174,7 @@ fn a_supervisor_that_is_killed_leaves_nothing_that_hides_its_environment() {
 fn parent_and_supervisor_killed_together_are_found_out_by_the_next_look() {
     let world = world();
     let running = start_working(&world, false);
-    let supervisor = supervisor(&world);
-    running.signal(Signal::STOP);
-    kill_process(supervisor, Signal::KILL).unwrap();
-    running.signal(Signal::KILL);
-    drop(running.finish());
+    kill_both(&world, running);
     assert!(!world.only_run().join("result.json").exists());
     let looked = world.run(&["sessions", "list", "--json"]);
     world.assert_nothing_left();
@@ -190,11 +193,7 @@ fn parent_and_supervisor_killed_together_are_found_out_by_the_next_look() {
 fn a_torn_event_of_a_dead_supervisor_is_repaired() {
     let world = world();
     let running = start_working(&world, false);
-    let supervisor = supervisor(&world);
-    running.signal(Signal::STOP);
-    kill_process(supervisor, Signal::KILL).unwrap();
-    running.signal(Signal::KILL);
-    drop(running.finish());
+    kill_both(&world, running);
     let path = world.only_run().join("events.jsonl");
     let mut text = fs::read_to_string(&path).unwrap();
     text.push_str("{\"seq\":3,\"at\":17,\"type\":\"assis");

@@ -5,23 +5,30 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::LazyLock;
 
 use memchr::memmem;
 use model::{Activity, Cost, Event, Usage};
 use process::{Keep, Line};
 use serde::Deserialize;
-use serde::de::{Deserializer, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, Deserializer, SeqAccess, Visitor};
 use serde_json::Value;
 
 use super::{LastWord, Reading};
 
 /// How every record of pi begins. Others are understood too, only not as fast.
 const PREFIX: &[u8] = b"{\"type\":\"";
+/// How the smallest pieces of a message begin.
+const DELTA: &[u8] = b"{\"type\":\"message_update\"";
 /// How a finished message begins.
 const MESSAGE_END: &[u8] = b"{\"type\":\"message_end\",\"message\":{\"role\":\"";
 
 /// Reads one line.
 pub(crate) fn read(line: Line<'_>) -> Reading {
+    // Nearly all lines are of this kind.
+    if line.head().starts_with(DELTA) {
+        return read_kind(b"message_update", line);
+    }
     let Some(kind) = kind_at_start(line.head()) else {
         return read_unusual(line);
     };
@@ -31,7 +38,7 @@ pub(crate) fn read(line: Line<'_>) -> Reading {
 /// Whether a long line must be kept whole, judged by its beginning.
 pub(crate) fn keep(head: &[u8]) -> Keep {
     let is_needed = match kind_at_start(head) {
-        Some(b"tool_execution_start" | b"tool_execution_end") => true,
+        Some(b"tool_execution_start" | b"tool_execution_end" | b"auto_retry_start") => true,
         Some(b"message_end") => role_at_start(head).is_none_or(is_kept_role),
         Some(_) => false,
         None => head.trim_ascii_start().starts_with(b"{"),
@@ -103,39 +110,76 @@ fn read_unusual(line: Line<'_>) -> Reading {
     }
     match line {
         Line::Whole(bytes) if bytes.trim_ascii().is_empty() => Reading::default(),
-        Line::Whole(bytes) => match serde_json::from_slice::<Typed<'_>>(bytes) {
-            Ok(typed) => read_kind(typed.kind.as_bytes(), line),
-            Err(_) => unreadable(line),
-        },
-        Line::Cut { .. } => unreadable(line),
+        // serde would take an array for the fields of a struct, too.
+        Line::Whole(bytes) if bytes.trim_ascii_start().starts_with(b"{") => {
+            match serde_json::from_slice::<Typed<'_>>(bytes) {
+                Ok(typed) => read_kind(typed.kind.as_bytes(), line),
+                Err(_) => unreadable(line),
+            }
+        }
+        Line::Whole(_) | Line::Cut { .. } => unreadable(line),
     }
 }
 
 fn unreadable(line: Line<'_>) -> Reading {
     let head = &line.head()[..line.head().len().min(Event::LINE_BYTES)];
-    let text = String::from_utf8_lossy(head).into_owned();
+    let mut text = String::from_utf8_lossy(head).into_owned();
+    text.truncate(text.floor_char_boundary(Event::LINE_BYTES));
     let event = Event::UnreadableLine { bytes: line.bytes(), text };
     Reading { event: Some(event), ..Reading::default() }
 }
 
-fn parse<'a, Record: Deserialize<'a>>(
-    line: Line<'a>,
+fn parse<Record: DeserializeOwned>(
+    line: Line<'_>,
     read: impl FnOnce(Record) -> Reading,
 ) -> Reading {
-    match line {
-        Line::Whole(bytes) => match serde_json::from_slice(bytes) {
-            Ok(record) => read(record),
-            Err(_) => unreadable(line),
-        },
-        Line::Cut { .. } => unreadable(line),
+    let Line::Whole(bytes) = line else {
+        return unreadable(line);
+    };
+    let record = serde_json::from_slice(bytes)
+        .or_else(|_| serde_json::from_slice(&without_lone_surrogates(bytes)));
+    record.map_or_else(|_| unreadable(line), read)
+}
+
+/// JavaScript cuts texts between the halves of a character and prints the half that is left as an
+/// escape, which is no Unicode. It becomes a replacement character.
+fn without_lone_surrogates(json: &[u8]) -> Vec<u8> {
+    fn unit(json: &[u8]) -> Option<u16> {
+        let digits = str::from_utf8(json.strip_prefix(b"\\u")?.get(..4)?).ok()?;
+        u16::from_str_radix(digits, 16).ok()
     }
+    let mut mended = Vec::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(start) = memchr::memchr(b'\\', rest) {
+        let (before, escape) = rest.split_at(start);
+        mended.extend_from_slice(before);
+        let is_low = |at: usize| {
+            escape.get(at..).and_then(unit).is_some_and(|unit| (0xdc00..0xe000).contains(&unit))
+        };
+        let length = match unit(escape) {
+            Some(0xd800..0xdc00) if is_low(6) => 12,
+            Some(0xd800..0xe000) => {
+                mended.extend_from_slice(b"\\ufffd");
+                rest = &escape[6..];
+                continue;
+            }
+            _ => escape.len().min(2),
+        };
+        mended.extend_from_slice(&escape[..length]);
+        rest = &escape[length..];
+    }
+    mended.extend_from_slice(rest);
+    mended
 }
 
 /// What a delta is a delta of. The word stands behind a few numbers about usage.
 fn delta_activity(line: &[u8]) -> Option<Activity> {
-    const KEY: &[u8] = b"\"assistantMessageEvent\":{\"type\":\"";
+    // The end of `"assistantMessageEvent":{"type":"`: short keys are found faster.
+    const KEY: &[u8] = b"Event\":{\"type\":\"";
+    // Building a searcher costs more than searching one delta.
+    static FINDER: LazyLock<memmem::Finder<'_>> = LazyLock::new(|| memmem::Finder::new(KEY));
     let line = &line[..line.len().min(2048)];
-    let start = memmem::find(line, KEY)? + KEY.len();
+    let start = FINDER.find(line)? + KEY.len();
     match word(&line[start..])? {
         kind if kind.starts_with(b"text") => Some(Activity::Writing),
         kind if kind.starts_with(b"thinking") => Some(Activity::Thinking),
@@ -176,16 +220,14 @@ fn agent_end(line: Line<'_>) -> Reading {
 }
 
 #[derive(Deserialize)]
-struct MessageEnd<'a> {
-    #[serde(borrow)]
-    message: Message<'a>,
+struct MessageEnd {
+    message: Message,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Message<'a> {
-    #[serde(borrow)]
-    role: Cow<'a, str>,
+struct Message {
+    role: String,
     #[serde(default)]
     content: Content,
     model: Option<String>,
@@ -195,9 +237,9 @@ struct Message<'a> {
     error_message: Option<String>,
 }
 
-fn message_end(record: MessageEnd<'_>) -> Reading {
+fn message_end(record: MessageEnd) -> Reading {
     let message = record.message;
-    match message.role.as_ref() {
+    match message.role.as_str() {
         "assistant" => {
             let stop_reason = message.stop_reason.map(canonical_stop_reason);
             let last_word = match stop_reason.as_deref() {
@@ -272,25 +314,21 @@ struct ToolEnd {
 struct ToolOutput {
     #[serde(default)]
     content: Content,
-    details: Option<Details>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Details {
-    entry_limit_reached: Option<Value>,
-    result_limit_reached: Option<Value>,
+    /// Whatever the tool likes.
+    #[serde(default)]
+    details: Value,
 }
 
 fn tool_result(record: ToolEnd) -> Reading {
     let mut text = record.result.content.0;
     text.truncate(text.floor_char_boundary(Event::TOOL_RESULT_BYTES));
-    let limit_reached = record.result.details.is_some_and(|details| {
-        [details.entry_limit_reached, details.result_limit_reached]
-            .iter()
-            .flatten()
-            .any(|limit| !matches!(limit, Value::Null | Value::Bool(false)))
-    });
+    let limit_reached =
+        ["entryLimitReached", "resultLimitReached"].iter().any(|key| {
+            match record.result.details.get(key) {
+                None | Some(Value::Null | Value::Bool(false)) => false,
+                Some(limit) => limit.as_f64() != Some(0.0),
+            }
+        });
     let event = Event::ToolResult {
         id: record.tool_call_id,
         tool: record.tool_name,

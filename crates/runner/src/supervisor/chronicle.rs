@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use model::{Activity, Event, Meta};
 use rustix::event::{PollFd, PollFlags, poll};
-use session::State;
+use session::{Facts, Progress};
 use store::{EVENTS, Journal, Log};
 
 use crate::lifeline::{Lifeline, ToParent, ToSupervisor};
@@ -16,7 +16,8 @@ pub(crate) struct Chronicle {
     meta: Meta,
     journal: Journal,
     lifeline: Option<Lifeline>,
-    state: State,
+    facts: Facts,
+    progress: Progress,
     activity: Activity,
     started: Instant,
 }
@@ -35,7 +36,8 @@ impl Chronicle {
             meta,
             journal,
             lifeline,
-            state: State::default(),
+            facts: Facts::default(),
+            progress: Progress::default(),
             activity: Activity::Starting,
             started: Instant::now(),
         }
@@ -45,8 +47,8 @@ impl Chronicle {
         &self.meta
     }
 
-    pub(crate) fn state(&self) -> &State {
-        &self.state
+    pub(crate) fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     /// Takes an event into the run directory, the fold and the lifeline.
@@ -59,7 +61,8 @@ impl Chronicle {
 
     fn record(&mut self, event: Event) {
         let (record, line) = self.journal.record(now_ms(), event);
-        if let Some(words) = self.state.apply(&record) {
+        self.facts.apply(&record);
+        if let Some(words) = self.progress.words(&record.event) {
             self.journal.log(Log::Transcript, session::clean(&words).as_bytes());
         }
         if let Some(lifeline) = &mut self.lifeline {
@@ -126,8 +129,8 @@ impl Chronicle {
         }
         self.tell(event);
         let duration = u64::try_from(duration).unwrap_or(u64::MAX);
-        let duration = if self.state.started_at.is_some() { duration } else { 0 };
-        let result = result_of(&self.meta, &self.state, duration);
+        let duration = if self.facts.started_at.is_some() { duration } else { 0 };
+        let result = result_of(&self.meta, &self.facts, duration);
         let kept = self.journal.finish(&result);
         let Some(mut lifeline) = self.lifeline else {
             return;

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use model::Event;
+use model::{Activity, Event};
 use process::Line;
 use session::LoopDetector;
 use store::Log;
@@ -18,6 +18,8 @@ pub(crate) struct Interpreter {
     loops: LoopDetector,
     looping_tool_count: u32,
     has_looped: bool,
+    /// How many tools are running, for calls of one message run side by side.
+    open_tools: u32,
 }
 
 impl Interpreter {
@@ -29,6 +31,7 @@ impl Interpreter {
             loops: LoopDetector::default(),
             looping_tool_count: limits.looping_tool_count,
             has_looped: false,
+            open_tools: 0,
         }
     }
 
@@ -47,13 +50,22 @@ impl Interpreter {
         if !reading.is_delta {
             self.log(Log::Stdout, line);
         }
-        if let Some(activity) = reading.activity {
-            self.chronicle.tell_activity(activity);
-        }
-        if let Some(event) = reading.event {
-            if let Event::ToolCall { tool, args, .. } = &event {
+        match &reading.event {
+            Some(Event::ToolCall { tool, args, .. }) => {
+                self.open_tools = self.open_tools.saturating_add(1);
                 self.has_looped = self.loops.observe(tool, args, self.looping_tool_count);
             }
+            Some(Event::ToolResult { .. }) => self.open_tools = self.open_tools.saturating_sub(1),
+            _ => {}
+        }
+        match reading.activity {
+            Some(Activity::Waiting) if self.open_tools > 0 => {
+                self.chronicle.tell_activity(Activity::Tool);
+            }
+            Some(activity) => self.chronicle.tell_activity(activity),
+            None => {}
+        }
+        if let Some(event) = reading.event {
             self.chronicle.tell(event);
         }
     }

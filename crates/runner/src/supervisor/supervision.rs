@@ -19,6 +19,9 @@ use crate::lifeline::ToSupervisor;
 /// What the child has left behind may take this long to end by itself before it is stopped.
 const LEFTOVER_PATIENCE: Duration = Duration::from_millis(100);
 
+/// How often a stream is read before the others have their turn.
+const READS_IN_A_ROW: usize = 8;
+
 /// A child and everything that watches over it.
 pub(crate) struct Supervision {
     tree: Tree,
@@ -119,7 +122,10 @@ impl Supervision {
                 Waker::Lifeline => self.handle_lifeline(),
                 Waker::Stdout => {
                     let now = Instant::now();
-                    self.stdout.read(|line| self.interpreter.read_stdout(line, now));
+                    // A child in full flow is read a few times in a row, so that what it said is
+                    // written in larger pieces.
+                    (0..READS_IN_A_ROW)
+                        .all(|_| self.stdout.read(|line| self.interpreter.read_stdout(line, now)));
                     if self.interpreter.has_looped() {
                         self.stop(StopCause::Loop);
                     }
@@ -249,7 +255,7 @@ impl Supervision {
         };
         let chronicle = self.interpreter.chronicle;
         let verdict = decide(Ending {
-            state: chronicle.state(),
+            facts: chronicle.facts(),
             limits: &chronicle.meta().limits,
             agent_finished: self.interpreter.watchdog.agent_finished(),
             exit_code,

@@ -1,0 +1,235 @@
+//! What the way of one task costs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::measure::{Cost, measure_in_turns, median};
+use super::stream;
+use super::table::Table;
+use crate::invocation::{Invocation, repository_root};
+
+const RECORDS: usize = 212_000;
+
+/// Measures everything and prints the table.
+pub(crate) fn run() -> Result<(), String> {
+    Invocation::new("cargo build --release --package pi-subagents --features test-fakes").run()?;
+    let mut table = Table::default();
+    let place = Place::new()?;
+    stream_costs(&place, &mut table)?;
+    stream_growth(&place, &mut table)?;
+    single_run(&place, &mut table)?;
+    start_up(&place, &mut table)?;
+    many_runs(&place, &mut table)?;
+    fs::remove_dir_all(&place.directory).map_err(|error| error.to_string())?;
+    table.print()
+}
+
+/// Where the benchmark works: in memory, so that it measures us and not a disk.
+struct Place {
+    directory: PathBuf,
+    programs: PathBuf,
+}
+
+impl Place {
+    fn new() -> Result<Place, String> {
+        let memory = Path::new("/dev/shm");
+        let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        let directory = parent.join(format!("pi-subagents-bench-{}", std::process::id()));
+        fs::create_dir_all(directory.join("home")).map_err(|error| error.to_string())?;
+        Ok(Place { directory, programs: repository_root().join("target/release") })
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "what is measured is started bare")]
+    fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(&self.directory).env("HOME", self.path("home"));
+        command
+    }
+
+    fn our(&self, program: &str) -> Command {
+        self.command(self.programs.join(program))
+    }
+
+    /// `run` with a child that prints the file.
+    fn reading(&self, file: &Path) -> Command {
+        let agent = serde_json::json!(["sh", "-c", format!("exec cat {}", file.display())]);
+        let mut command = self.our("pi-subagents");
+        command.args(["run", "--json", "--agent", &agent.to_string(), "read"]);
+        command
+    }
+}
+
+/// A long stream, beside the cheapest way to read it and beside a peer.
+fn stream_costs(place: &Place, table: &mut Table) -> Result<(), String> {
+    let file = place.path("stream.jsonl");
+    let records = stream::write(&file, RECORDS).map_err(|error| error.to_string())?;
+    let empty = place.path("empty.jsonl");
+    fs::write(&empty, "").map_err(|error| error.to_string())?;
+    let megabytes =
+        fs::metadata(&file).map_err(|error| error.to_string())?.len() as f64 / 1_000_000.0;
+    let stream = format!("{megabytes:.0} MB, {records} records");
+
+    install_peers()?;
+    let node = repository_root().join("e2e/node_modules/.bin/node");
+    let driver = repository_root().join("e2e/peers/harms-haus-stream.mjs");
+    let peer = |stream: &Path| {
+        let mut command = place.command(&node);
+        command.arg(&driver).arg(stream).env("NODE_NO_WARNINGS", "1");
+        command
+    };
+    let mut counting = place.command("sh");
+    counting.args(["-c", &format!("cat {} | wc -l", file.display())]);
+    let costs = measure_in_turns(
+        7,
+        &mut [
+            (&mut place.reading(&file), &[0]),
+            (&mut counting, &[0]),
+            (&mut peer(&file), &[0]),
+            (&mut peer(&empty), &[0]),
+        ],
+    )?;
+    let cpu =
+        |costs: &[Cost]| median(costs.iter().map(|cost| cost.cpu.as_secs_f64() * 1e3).collect());
+    let [ours, bare, peer, peer_start] = [0, 1, 2, 3].map(|index| cpu(&costs[index]));
+    let ms = |value: f64, what: &str| format!("{value:.0} ms {what}");
+    table.at_most(
+        &format!("CPU of a run that reads {stream}"),
+        (ours, &ms(ours, "(all processes)")),
+        (bare, &ms(bare, "`cat FILE \\| wc -l`")),
+        4.0,
+    );
+    table.at_most(
+        "the same beside a peer",
+        (ours, &ms(ours, "(all processes)")),
+        (peer, &ms(peer, "@harms-haus/pi-subagents, whole command")),
+        0.1,
+    );
+    let net = peer - peer_start;
+    table.note(
+        "the same beside the peer without its start-up",
+        &ms(ours, "(with ours)"),
+        &format!("{net:.0} ms, {:.1} x ours", net / ours),
+    );
+    let peak = |costs: &[Cost]| costs.iter().map(|cost| cost.peak_kib).max().unwrap_or(0);
+    memory_row(table, "peak memory of the largest process, long stream", peak(&costs[0]));
+    Ok(())
+}
+
+/// Memory must not depend on the length of the stream.
+fn stream_growth(place: &Place, table: &mut Table) -> Result<(), String> {
+    let file = place.path("longer.jsonl");
+    stream::write(&file, 4 * RECORDS).map_err(|error| error.to_string())?;
+    let costs = measure_in_turns(2, &mut [(&mut place.reading(&file), &[0])])?;
+    let peak = costs[0].iter().map(|cost| cost.peak_kib).max().unwrap_or(0);
+    memory_row(table, "the same, stream four times as long", peak);
+    fs::remove_file(file).map_err(|error| error.to_string())
+}
+
+fn memory_row(table: &mut Table, what: &str, peak_kib: u64) {
+    let megabytes = peak_kib as f64 * 1024.0 / 1e6;
+    table.at_most(what, (megabytes, &format!("{megabytes:.1} MB")), (20.0, "20 MB"), 1.0);
+}
+
+/// A child that does nothing, bare and as a task; in memory, and on the disk of the repository.
+fn single_run(place: &Place, table: &mut Table) -> Result<(), String> {
+    let on_disk = repository_root().join(format!("target/bench-{}", std::process::id()));
+    fs::create_dir_all(&on_disk).map_err(|error| error.to_string())?;
+    for (directory, what, limit) in [
+        (&place.directory, "a child that does nothing, request to result", Some(6.0)),
+        (&on_disk, "the same on a disk, with its two fsyncs", None),
+    ] {
+        let measured =
+            read_json(place.our("bench-runs").current_dir(directory).args(["single", "300"]))?;
+        let microseconds = |key: &str| {
+            let values = measured[key].as_array().into_iter().flatten().filter_map(Value::as_f64);
+            median(values.collect())
+        };
+        let (bare, run) = (microseconds("bareMicroseconds"), microseconds("runMicroseconds"));
+        let ms = |value: f64| format!("{:.2} ms", value / 1e3);
+        match limit {
+            Some(limit) => {
+                let bare_words = format!("{} bare `true`", ms(bare));
+                table.at_most(what, (run, &ms(run)), (bare, &bare_words), limit);
+            }
+            None => table.note(what, &ms(run), &format!("{} bare `true`", ms(bare))),
+        }
+    }
+    fs::remove_dir_all(on_disk).map_err(|error| error.to_string())
+}
+
+fn start_up(place: &Place, table: &mut Table) -> Result<(), String> {
+    let mut version = place.our("pi-subagents");
+    version.arg("--version");
+    let costs =
+        measure_in_turns(300, &mut [(&mut version, &[0]), (&mut place.command("true"), &[0])])?;
+    let wall =
+        |costs: &[Cost]| median(costs.iter().map(|cost| cost.wall.as_secs_f64() * 1e3).collect());
+    let (ours, bare) = (wall(&costs[0]), wall(&costs[1]));
+    table.at_most(
+        "`pi-subagents --version`",
+        (ours, &format!("{ours:.2} ms")),
+        (bare, &format!("{bare:.2} ms `true`")),
+        3.0,
+    );
+    Ok(())
+}
+
+/// A long-lived parent must not grow, and four times the runs must take four times the time.
+fn many_runs(place: &Place, table: &mut Table) -> Result<(), String> {
+    let mut measured = Vec::new();
+    for count in ["1000", "4000"] {
+        let directory = place.path(&format!("many-{count}"));
+        fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
+        let mut command = place.our("bench-runs");
+        command.current_dir(&directory).args(["many", count, "16"]);
+        measured.push(read_json(&mut command)?);
+        fs::remove_dir_all(directory).map_err(|error| error.to_string())?;
+    }
+    let seconds = |index: usize| measured[index]["seconds"].as_f64().unwrap_or(f64::NAN);
+    table.at_most(
+        "time of 4,000 runs, 16 at a time, beside 1,000",
+        (seconds(1), &format!("{:.1} s", seconds(1))),
+        (4.0 * seconds(0), &format!("4 x {:.1} s", seconds(0))),
+        1.15,
+    );
+    let samples = measured[1]["samples"].as_array().cloned().unwrap_or_default();
+    let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
+        return Err("bench-runs gave no samples".to_owned());
+    };
+    for (key, what, unit) in [
+        ("residentKib", "memory of their parent, after 4,000 runs beside 500", "KiB"),
+        ("descriptors", "its descriptors", ""),
+        ("children", "its children, with none running at the end", ""),
+    ] {
+        let value = |sample: &Value| sample[key].as_f64().unwrap_or(f64::NAN);
+        let words = |sample: &Value| format!("{} {unit}", value(sample));
+        // At the end nothing runs any more, so that there are fewer of everything but memory.
+        table.at_most(what, (value(last), &words(last)), (value(first), &words(first)), 1.1);
+    }
+    Ok(())
+}
+
+fn read_json(command: &mut Command) -> Result<Value, String> {
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    serde_json::from_slice(&output.stdout).map_err(|error| {
+        format!("{command:?}: {error}: {}", String::from_utf8_lossy(&output.stderr))
+    })
+}
+
+/// The peers are pinned npm packages, installed once into a folder that git ignores.
+fn install_peers() -> Result<(), String> {
+    if repository_root().join("e2e/node_modules/.bin/node").exists() {
+        return Ok(());
+    }
+    Invocation::new("npm ci --no-audit --no-fund")
+        .directory("e2e")
+        .run()
+        .map_err(|error| format!("the peers could not be installed: npm {error}"))
+}

@@ -1,0 +1,74 @@
+//! The report of a benchmark.
+
+/// Figures beside what they are measured against.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    rows: Vec<Row>,
+}
+
+#[derive(Debug)]
+struct Row {
+    what: String,
+    ours: String,
+    reference: String,
+    ratio: String,
+    limit: String,
+    is_met: Option<bool>,
+}
+
+impl Table {
+    /// Adds a figure that must be at most `limit` times that of the reference.
+    pub(crate) fn at_most(
+        &mut self,
+        what: &str,
+        ours: (f64, &str),
+        reference: (f64, &str),
+        limit: f64,
+    ) {
+        let ratio = ours.0 / reference.0;
+        self.rows.push(Row {
+            what: what.to_owned(),
+            ours: ours.1.to_owned(),
+            reference: reference.1.to_owned(),
+            ratio: format!("{ratio:.2}"),
+            limit: format!("<= {limit}"),
+            is_met: Some(ratio <= limit),
+        });
+    }
+
+    /// Adds a figure that has no limit of its own.
+    pub(crate) fn note(&mut self, what: &str, ours: &str, reference: &str) {
+        self.rows.push(Row {
+            what: what.to_owned(),
+            ours: ours.to_owned(),
+            reference: reference.to_owned(),
+            ratio: String::new(),
+            limit: String::new(),
+            is_met: None,
+        });
+    }
+
+    /// Prints all rows, and says which limits are not met.
+    pub(crate) fn print(&self) -> Result<(), String> {
+        println!("| what | ours | reference | ratio | limit | |");
+        println!("|---|---|---|---|---|---|");
+        for row in &self.rows {
+            let verdict = match row.is_met {
+                Some(true) => "met",
+                Some(false) => "MISSED",
+                None => "",
+            };
+            println!(
+                "| {} | {} | {} | {} | {} | {verdict} |",
+                row.what, row.ours, row.reference, row.ratio, row.limit
+            );
+        }
+        let missed: Vec<&str> = self
+            .rows
+            .iter()
+            .filter(|row| row.is_met == Some(false))
+            .map(|row| row.what.as_str())
+            .collect();
+        if missed.is_empty() { Ok(()) } else { Err(format!("missed: {}", missed.join("; "))) }
+    }
+}
