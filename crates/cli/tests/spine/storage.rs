@@ -143,3 +143,34 @@ fn a_run_has_only_one_supervisor() {
     assert_eq!(again.code, Some(1));
     assert!(again.stderr.contains("already has a supervisor"), "{again:?}");
 }
+
+/// Live and replayed runs go through the same folds, so that they cannot disagree.
+#[test]
+fn a_replayed_run_says_the_same_as_the_live_one() {
+    let world = world();
+    let script = json!([
+        "start",
+        {"message": {"text": "I look.", "stop": "toolUse"}},
+        {"tool": {"name": "read", "args": {"path": "a.rs"}, "is_error": true}},
+        {"line": "not a record"},
+        {"message": {"text": "", "stop": "error", "error": "429: slow down"}},
+        {"exit": 1},
+    ]);
+    let ran = world.play(&script, &[]);
+    let events = fs::read_to_string(ran.run_dir().join("events.jsonl")).unwrap();
+    let records: Vec<model::Record> =
+        events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let mut replayed = session::State::default();
+    let words: Vec<String> = records.iter().filter_map(|record| replayed.apply(record)).collect();
+    let result = fs::read(ran.run_dir().join("result.json")).unwrap();
+    let result: model::RunResult = serde_json::from_slice(&result).unwrap();
+    let facts = &replayed.facts;
+    assert_eq!(facts.outcome, Some(result.outcome));
+    assert_eq!((&facts.error, &facts.output), (&result.error, &result.output));
+    assert_eq!((facts.usage, facts.tool_calls), (result.usage, result.tool_calls));
+    assert_eq!((facts.started_at, facts.ended_at), (result.started_at, Some(result.ended_at)));
+    assert_eq!(facts.exit_code, result.exit_code);
+    let transcript = fs::read_to_string(ran.run_dir().join("transcript.log")).unwrap();
+    assert!(transcript.ends_with(&format!("\n\n{}\n", words.join("\n"))), "{transcript}");
+    assert_eq!(replayed.window.history().count(), words.len());
+}

@@ -1,0 +1,236 @@
+//! Run directories as programs share them.
+#![expect(clippy::unwrap_used, reason = "this is how a test fails")]
+
+use std::fs::{self, File};
+use std::time::{Duration, SystemTime};
+
+use model::{
+    Event, FORMAT, Lifetime, Limits, Meta, Outcome, Owner, OwnerKind, RunId, RunResult, SessionId,
+    Status, Usage,
+};
+use pi_subagents_store::{Journal, Life, Log, NewRun, Retention, RunDir, Store, StoreError};
+use tempfile::TempDir;
+
+fn meta(number: u32) -> Meta {
+    Meta {
+        format: FORMAT,
+        run_id: RunId::parse(&format!("run-{number:06}")).unwrap(),
+        session_id: SessionId::parse("0123456789abcdef").unwrap(),
+        name: "task".to_owned(),
+        owner: Owner { kind: OwnerKind::Shell, id: None },
+        lifetime: Lifetime::Foreground,
+        command: vec!["true".to_owned()],
+        cwd: "/".into(),
+        environment: std::collections::BTreeMap::new(),
+        model: None,
+        limits: Limits::default(),
+        created_at: 0,
+    }
+}
+
+fn result(meta: &Meta, output: &str) -> RunResult {
+    RunResult {
+        format: FORMAT,
+        run_id: meta.run_id.clone(),
+        session_id: meta.session_id.clone(),
+        name: meta.name.clone(),
+        status: Status::Completed,
+        outcome: Outcome::Completed,
+        error: None,
+        output: output.to_owned(),
+        exit_code: Some(0),
+        signal: None,
+        model: None,
+        stop_reason: None,
+        usage: Usage::default(),
+        tool_calls: 0,
+        started_at: Some(1),
+        ended_at: 2,
+        duration_ms: 1,
+        warnings: Vec::new(),
+    }
+}
+
+fn store() -> (TempDir, Store) {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::in_project(directory.path());
+    (directory, store)
+}
+
+fn said(text: &str) -> Event {
+    Event::UserMessage { text: text.to_owned() }
+}
+
+fn ended() -> Event {
+    Event::RunEnded { outcome: Outcome::Completed, error: None, exit_code: Some(0), signal: None }
+}
+
+/// A run that has ended.
+fn finished(store: &Store, number: u32, output: &str) -> RunDir {
+    let meta = meta(number);
+    let NewRun { dir, hold: _hold } = store.create(&meta, "prompt").unwrap();
+    let mut journal = Journal::begin(&dir, &meta.limits).unwrap();
+    journal.record(1, ended());
+    journal.finish(&result(&meta, output)).unwrap();
+    dir
+}
+
+#[test]
+fn a_run_is_alive_without_a_gap_until_it_has_a_result() {
+    let (_directory, store) = store();
+    let meta = meta(1);
+    let NewRun { dir, hold } = store.create(&meta, "the prompt").unwrap();
+    assert_eq!((dir.meta().unwrap(), dir.prompt().unwrap()), (meta.clone(), "the prompt".into()));
+    assert!(matches!(dir.life().unwrap(), Life::Alive), "its maker holds it");
+    let journal = Journal::begin(&dir, &meta.limits).unwrap();
+    drop(hold);
+    assert!(matches!(dir.life().unwrap(), Life::Alive), "its supervisor holds it");
+    journal.finish(&result(&meta, "done")).unwrap();
+    let Life::Ended(found) = dir.life().unwrap() else { panic!("it has a result") };
+    assert_eq!(*found, result(&meta, "done"));
+}
+
+#[test]
+fn a_run_without_a_holder_and_a_result_is_abandoned_to_exactly_one() {
+    let (_directory, store) = store();
+    let NewRun { dir, hold } = store.create(&meta(1), "").unwrap();
+    drop(hold);
+    let Life::Abandoned(abandoned) = dir.life().unwrap() else { panic!("nobody holds it") };
+    assert!(matches!(dir.life().unwrap(), Life::Alive), "whoever came second must keep off");
+    drop(abandoned);
+    assert!(matches!(dir.life().unwrap(), Life::Abandoned(_)));
+}
+
+#[test]
+fn a_result_is_never_replaced() {
+    let (_directory, store) = store();
+    let dir = finished(&store, 1, "first");
+    fs::remove_file(dir.file("stdout.log")).unwrap();
+    fs::remove_file(dir.file("stderr.log")).unwrap();
+    fs::remove_file(dir.file("transcript.log")).unwrap();
+    let second = Journal::begin(&dir, &Limits::default()).unwrap();
+    let refused = second.finish(&result(&meta(1), "second"));
+    assert!(matches!(refused, Err(StoreError::AlreadyEnded(_))), "{refused:?}");
+    assert_eq!(dir.result().unwrap().unwrap().output, "first");
+}
+
+#[test]
+fn a_torn_event_is_cut_off_before_another_is_written() {
+    let (_directory, store) = store();
+    let limits = Limits::default();
+    let NewRun { dir, hold } = store.create(&meta(1), "").unwrap();
+    let mut journal = Journal::begin(&dir, &limits).unwrap();
+    journal.record(1, said("one"));
+    journal.record(2, said("two"));
+    journal.flush();
+    drop((journal, hold));
+    let mut text = fs::read(dir.file("events.jsonl")).unwrap();
+    // Longer than the piece in which the end of the file is looked for.
+    text.extend_from_slice(b"{\"seq\":3,\"at\":3,\"type\":\"user_message\",\"text\":\"");
+    text.extend_from_slice(&vec![b'x'; 200_000]);
+    fs::write(dir.file("events.jsonl"), text).unwrap();
+    assert_eq!(dir.events().unwrap().count(), 2, "a torn event is passed over");
+
+    let Life::Abandoned(abandoned) = dir.life().unwrap() else { panic!("nobody holds it") };
+    let mut journal = Journal::resume(abandoned, &limits).unwrap();
+    journal.record(4, ended());
+    journal.flush();
+    let events: Vec<(u64, Event)> =
+        dir.events().unwrap().map(|record| (record.seq, record.event)).collect();
+    assert_eq!(events, [(1, said("one")), (2, said("two")), (3, ended())]);
+}
+
+#[test]
+fn a_full_log_takes_only_the_terminal_event() {
+    let (_directory, store) = store();
+    let limits = Limits { log_bytes: 1_000, ..Limits::default() };
+    let NewRun { dir, hold: _hold } = store.create(&meta(1), "").unwrap();
+    let mut journal = Journal::begin(&dir, &limits).unwrap();
+    let mut recorded = 0;
+    while !journal.is_full() {
+        journal.record(1, said("something"));
+        recorded += 1;
+    }
+    journal.record(1, Event::LogFull { log: "events.jsonl".to_owned() });
+    for _ in 0..100 {
+        journal.record(1, said("too late"));
+        journal.log(Log::Stdout, &[b'x'; 100]);
+    }
+    journal.record(2, ended());
+    journal.flush();
+    let events: Vec<u64> = dir.events().unwrap().map(|record| record.seq).collect();
+    let kept = recorded + 1;
+    assert_eq!(events.len() as u64, kept + 1);
+    assert_eq!(*events.last().unwrap(), kept + 100 + 1, "what was dropped was counted");
+    let log = fs::read_to_string(dir.file("stdout.log")).unwrap();
+    assert!(log.len() < 1_200 && log.ends_with("[this log is full]\n"), "{}", log.len());
+}
+
+#[test]
+fn only_whole_runs_with_proper_names_are_listed() {
+    let (_directory, store) = store();
+    finished(&store, 2, "");
+    finished(&store, 1, "");
+    fs::create_dir(store.path().join(".new-run-000009")).unwrap();
+    fs::create_dir(store.path().join("tmp")).unwrap();
+    File::create(store.path().join("notes and such.txt")).unwrap();
+    let runs = store.runs().unwrap();
+    let names: Vec<&str> = runs.iter().map(|run| run.run_id().as_str()).collect();
+    assert_eq!(names, ["run-000001", "run-000002"]);
+}
+
+#[test]
+fn retention_goes_by_number_size_and_age_and_spares_the_living() {
+    let (_directory, store) = store();
+    for number in 1..=5 {
+        finished(&store, number, &"x".repeat(10_000));
+    }
+    let alive = store.create(&meta(0), "").unwrap();
+    let now = SystemTime::now();
+    let names = || -> Vec<u32> {
+        let runs = store.runs().unwrap();
+        runs.iter().map(|run| run.run_id().as_str()[4..].parse().unwrap()).collect()
+    };
+    let by_number = Retention { runs: 4, ..Retention::default() };
+    let pruned = store.prune(&by_number, now).unwrap();
+    assert_eq!((pruned.removed, pruned.kept), (1, 5));
+    assert_eq!(names(), [0, 2, 3, 4, 5]);
+
+    let by_size = Retention { bytes: 25_000, ..Retention::default() };
+    store.prune(&by_size, now).unwrap();
+    assert_eq!(names(), [0, 4, 5]);
+
+    let later = now + Duration::from_secs(31 * 24 * 60 * 60);
+    store.prune(&Retention::default(), later).unwrap();
+    assert_eq!(names(), [0]);
+    drop(alive);
+    store.prune(&Retention { runs: 0, ..Retention::default() }, later).unwrap();
+    assert_eq!(names(), [0], "somebody should first find out what became of it");
+}
+
+#[test]
+fn debris_of_dead_programs_goes_when_it_is_old() {
+    let (_directory, store) = store();
+    finished(&store, 1, "");
+    for name in [".new-run-000007", ".old-run-000008"] {
+        fs::create_dir(store.path().join(name)).unwrap();
+    }
+    let names = || fs::read_dir(store.path()).unwrap().count();
+    let now = SystemTime::now();
+    store.prune(&Retention::default(), now).unwrap();
+    assert_eq!(names(), 4, "somebody may be at work on them");
+    store.prune(&Retention::default(), now + Duration::from_secs(2 * 60 * 60)).unwrap();
+    assert_eq!(names(), 2, "the run and the .gitignore");
+}
+
+#[test]
+fn damage_is_named_with_its_file() {
+    let (_directory, store) = store();
+    let dir = finished(&store, 1, "");
+    fs::write(dir.file("result.json"), "{").unwrap();
+    let error = dir.life().unwrap_err().to_string();
+    assert!(error.contains("result.json is damaged"), "{error}");
+    fs::write(dir.file("meta.json"), "{}").unwrap();
+    let error = dir.meta().unwrap_err().to_string();
+    assert!(error.contains("meta.json is damaged: missing field `format`"), "{error}");
+}
