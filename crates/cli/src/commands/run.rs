@@ -131,6 +131,8 @@ impl<'a> PlainView<'a> {
                     self.printer.progress(self.name, &earlier);
                 }
             }
+            // The last thing said stays the answer, whatever has to be cleaned up behind it.
+            Event::Stopping { .. } => self.printer.progress(self.name, &words),
             _ => {
                 if let Some(earlier) = self.held_back.take() {
                     self.printer.progress(self.name, &earlier);
