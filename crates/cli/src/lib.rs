@@ -19,9 +19,13 @@ pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let printer = Printer::new(arguments.is_plain());
     let done = match arguments.command {
-        Command::Run(arguments) => commands::run::run(arguments, &printer),
+        Command::Run(arguments) => {
+            commands::refuse_in_child().and_then(|()| commands::run::run(arguments, &printer))
+        }
         Command::Sessions(arguments) => commands::sessions::sessions(arguments, &printer),
-        Command::Supervise(arguments) => commands::supervise::supervise(&arguments),
+        Command::Supervise(arguments) => {
+            commands::refuse_in_child().and_then(|()| commands::supervise::supervise(&arguments))
+        }
     };
     match done {
         Ok(code) => code.into(),

@@ -8,11 +8,13 @@ mod event;
 mod id;
 mod meta;
 mod outcome;
+mod plan;
 mod usage;
 pub mod variables;
 
 pub use event::{Activity, Event, Record, StopCause};
 pub use id::{InvalidId, RunId, SessionId};
-pub use meta::{FORMAT, Lifetime, Limits, Meta, Owner, OwnerKind, Plan};
+pub use meta::{FORMAT, Lifetime, Limits, Meta, Owner, OwnerKind};
 pub use outcome::{Outcome, RunResult, Status};
+pub use plan::{Argument, Plan, Secrets};
 pub use usage::{Cost, Usage};

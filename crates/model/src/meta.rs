@@ -36,22 +36,17 @@ pub struct Meta {
     pub environment: BTreeMap<String, Option<String>>,
     /// The model that was asked for.
     pub model: Option<String>,
+    /// The profile that the agent was configured by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// What the caller asked for, where the prompt holds more than that: files, or what was said
+    /// in earlier runs of the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
     /// When it is stopped.
     pub limits: Limits,
     /// When it was asked for, in milliseconds since 1970.
     pub created_at: u64,
-}
-
-/// A task that is ready to run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
-    /// What will be run.
-    pub meta: Meta,
-    /// What the agent is told.
-    pub prompt: String,
-    /// Why it must not be started, if it must not: the task fails with this message, and others
-    /// are not affected.
-    pub refusal: Option<String>,
 }
 
 /// Who asked for a run.

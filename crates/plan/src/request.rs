@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use model::{FORMAT, InvalidId, Lifetime, Limits, Meta, Owner, Plan, RunId, SessionId, variables};
+use model::{
+    Argument, FORMAT, InvalidId, Lifetime, Limits, Meta, Owner, Plan, RunId, Secrets, SessionId,
+    variables,
+};
 use uuid::Uuid;
 
 use crate::{Agent, Settings, Surroundings};
@@ -39,10 +42,11 @@ pub fn plan(
     let session_id = SessionId::parse(&Uuid::new_v4().simple().to_string()[..16])?;
     let checked_cwd = check_cwd(request.cwd.as_deref());
     let cwd = request.cwd.map_or_else(|| surroundings.cwd.clone(), PathBuf::from);
-    let mut command = agent.command(&surroundings.cwd);
-    command.extend(["--mode", "json", "-p", "--no-session"].map(str::to_owned));
+    let mut command: Vec<Argument> =
+        agent.command(&surroundings.cwd).into_iter().map(Argument::from).collect();
+    command.extend(["--mode", "json", "-p", "--no-session"].map(Argument::from));
     if let Some(model) = &request.model {
-        command.extend(["--model".to_owned(), model.clone()]);
+        command.extend([Argument::from("--model"), Argument::from(model.as_str())]);
     }
     let environment = environment(&run_id, request.model.as_deref(), &surroundings.agent_dir);
     let meta = Meta {
@@ -52,10 +56,12 @@ pub fn plan(
         name: request.name,
         owner: request.owner,
         lifetime: request.lifetime,
-        command,
+        command: Vec::new(),
         cwd,
         environment,
         model: request.model,
+        profile: None,
+        task: None,
         limits: Limits {
             timeout_ms: request.timeout.map(to_ms),
             extend_timeout_debounce_ms: to_ms(settings.extend_timeout_debounce),
@@ -66,7 +72,14 @@ pub fn plan(
             .duration_since(SystemTime::UNIX_EPOCH)
             .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX)),
     };
-    Ok(Plan { meta, prompt: request.prompt, refusal: checked_cwd.err() })
+    Ok(Plan {
+        meta,
+        prompt: request.prompt,
+        command,
+        files: BTreeMap::new(),
+        secrets: Secrets::default(),
+        refusal: checked_cwd.err(),
+    })
 }
 
 /// What every child finds in its environment, besides what the caller's has.
@@ -130,10 +143,14 @@ mod tests {
         plan(request, &Agent::Pi, &surroundings, &Settings::default()).unwrap()
     }
 
+    fn command(plan: &Plan) -> Vec<String> {
+        plan.meta_in(Path::new("/run")).command
+    }
+
     #[test]
     fn the_prompt_is_never_an_argument() {
         let plan = planned(|_| ());
-        assert_eq!(plan.meta.command, ["pi", "--mode", "json", "-p", "--no-session"]);
+        assert_eq!(command(&plan), ["pi", "--mode", "json", "-p", "--no-session"]);
         assert_eq!((plan.prompt.as_str(), plan.meta.limits.timeout_ms), ("-x @file", Some(1_500)));
         assert_eq!(plan.meta.cwd, Path::new("/work"));
     }
@@ -146,7 +163,7 @@ mod tests {
         assert_eq!(value("PI_SUBAGENTS_RUN").as_deref(), Some(plan.meta.run_id.as_str()));
         assert_eq!(value("PI_CODING_AGENT_DIR").as_deref(), Some("/home/me/.pi/agent"));
         assert_eq!(value("PI_SUBAGENTS_GITHUB_COPILOT_INITIATOR").as_deref(), Some("agent"));
-        assert_eq!(plan.meta.command[5..], ["--model", "github-copilot/gpt"]);
+        assert_eq!(command(&plan)[5..], ["--model", "github-copilot/gpt"]);
         let other = planned(|request| request.model = Some("x/github-copilot/".to_owned()));
         assert_eq!(other.meta.environment["PI_SUBAGENTS_GITHUB_COPILOT_INITIATOR"], None);
     }

@@ -72,6 +72,7 @@ pub struct LineBuffer {
     /// Up to where the current line has been searched for its end.
     scanned: usize,
     keep: fn(&[u8]) -> Keep,
+    longest: usize,
     /// The longest current line allowed; decided by `keep` once the line is longer than `EDGE`.
     limit: Option<usize>,
     /// The beginning of the current line and the number of bytes dropped after it.
@@ -83,11 +84,21 @@ pub struct LineBuffer {
 impl LineBuffer {
     /// `keep` is asked once about every line that is longer than 64 KiB.
     pub fn new(keep: fn(&[u8]) -> Keep) -> LineBuffer {
+        LineBuffer::with_longest(keep, LONGEST)
+    }
+
+    /// Keeps every line whole. Only for a source that can be trusted.
+    pub fn trusting() -> LineBuffer {
+        LineBuffer::with_longest(|_| Keep::Whole, usize::MAX)
+    }
+
+    fn with_longest(keep: fn(&[u8]) -> Keep, longest: usize) -> LineBuffer {
         LineBuffer {
             bytes: Vec::new(),
             start: 0,
             scanned: 0,
             keep,
+            longest,
             limit: None,
             cut: None,
             cut_done: false,
@@ -120,7 +131,9 @@ impl LineBuffer {
         self.forget_cut_line();
         match memchr::memchr(b'\n', &self.bytes[self.scanned..]) {
             Some(offset) => {
-                let end = self.scanned + offset;
+                let mut end = self.scanned + offset;
+                // The same line must be cut in the same way, however its bytes arrived.
+                end -= self.shorten_long_line(end);
                 let begin = std::mem::replace(&mut self.start, end + 1);
                 self.scanned = end + 1;
                 self.limit = None;
@@ -128,7 +141,7 @@ impl LineBuffer {
             }
             None => {
                 self.scanned = self.bytes.len();
-                self.shorten_long_line();
+                self.shorten_long_line(self.bytes.len());
                 None
             }
         }
@@ -165,37 +178,41 @@ impl LineBuffer {
         }
     }
 
-    /// Drops the middle of the current, unfinished line once it is longer than it may be.
-    fn shorten_long_line(&mut self) {
-        let length = self.bytes.len() - self.start;
-        if let Some((_, dropped)) = &mut self.cut {
+    /// Drops the middle of the current line, which reaches up to `end`, once it is longer than it
+    /// may be. Returns by how much everything behind it has moved.
+    fn shorten_long_line(&mut self, end: usize) -> usize {
+        let length = end - self.start;
+        if self.cut.is_none() && length > EDGE {
+            let limit = *self.limit.get_or_insert_with(|| {
+                match (self.keep)(&self.bytes[self.start..self.start + EDGE]) {
+                    Keep::Whole => self.longest,
+                    Keep::Ends => EDGE,
+                }
+            });
+            if length > limit {
+                let head = self.bytes[self.start..self.start + EDGE].to_vec();
+                self.cut = Some((head, 0));
+                let moved = self.remove(EDGE);
+                return moved + self.shorten_long_line(end - moved);
+            }
+        }
+        match &mut self.cut {
             // Twice the edge, so that the bytes are not moved at every read.
-            if length > 2 * EDGE {
+            Some((_, dropped)) if length > 2 * EDGE => {
                 *dropped += (length - EDGE) as u64;
-                self.bytes.drain(..self.bytes.len() - EDGE);
-                self.start = 0;
-                self.scanned = self.bytes.len();
+                self.remove(length - EDGE)
             }
-            return;
+            _ => 0,
         }
-        if length <= EDGE {
-            return;
-        }
-        let limit = *self.limit.get_or_insert_with(|| {
-            match (self.keep)(&self.bytes[self.start..self.start + EDGE]) {
-                Keep::Whole => LONGEST,
-                Keep::Ends => EDGE,
-            }
-        });
-        if length > limit {
-            let head = self.bytes[self.start..self.start + EDGE].to_vec();
-            self.bytes.drain(..self.start + EDGE);
-            self.start = 0;
-            self.scanned = self.bytes.len();
-            self.cut = Some((head, 0));
-            self.shorten_long_line();
-            self.bytes.shrink_to(CHUNK + 2 * EDGE);
-        }
+    }
+
+    /// Removes this many bytes from the beginning of the current line, and everything before it.
+    fn remove(&mut self, count: usize) -> usize {
+        let moved = self.start + count;
+        self.bytes.drain(..moved);
+        self.start = 0;
+        self.scanned = self.scanned.saturating_sub(moved);
+        moved
     }
 
     fn make_room(&mut self) {
@@ -294,6 +311,35 @@ mod tests {
         assert!(head.starts_with(b"beginxxx") && head.len() == EDGE);
         assert!(tail.ends_with(b"xxxend") && tail.len() == EDGE);
         assert_eq!(buffer.next_line(), Some(Line::Whole(b"short")));
+    }
+
+    #[test]
+    fn what_is_kept_does_not_depend_on_how_the_bytes_arrive() {
+        for length in [EDGE, EDGE + 1, 2 * EDGE, 2 * EDGE + 1, 3 * EDGE + 7, 5 * EDGE] {
+            let mut stream = vec![b'x'; length];
+            stream.extend_from_slice(b"\nshort\n");
+            let read = |chunk: usize| {
+                let mut buffer = LineBuffer::new(|_| Keep::Ends);
+                let mut lines = Vec::new();
+                for chunk in stream.chunks(chunk) {
+                    buffer.push(chunk);
+                    while let Some(line) = buffer.next_line() {
+                        let tail = match line {
+                            Line::Whole(_) => None,
+                            Line::Cut { tail, .. } => Some(tail.len()),
+                        };
+                        lines.push((line.head().len(), tail, line.bytes()));
+                    }
+                }
+                lines
+            };
+            let whole = read(stream.len());
+            assert_eq!(whole.len(), 2, "{length}");
+            assert_eq!(whole[0].1.is_some(), length > EDGE, "{length}");
+            for chunk in [1_000, 4_096, EDGE, 100_000] {
+                assert_eq!(read(chunk), whole, "{length} bytes in pieces of {chunk}");
+            }
+        }
     }
 
     #[test]

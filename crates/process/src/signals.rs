@@ -11,8 +11,12 @@ use signal_hook::iterator::exfiltrator::SignalOnly;
 /// Why a [`SignalPipe`] woke us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// Somebody asks this process to end: SIGINT, SIGTERM or SIGHUP.
-    Quit,
+    /// SIGINT: somebody pressed Ctrl-C.
+    Interrupt,
+    /// SIGTERM: somebody asks this process to end.
+    Terminate,
+    /// SIGHUP: the terminal is gone.
+    Hangup,
     /// A child of this process ended.
     ChildEnded,
 }
@@ -32,6 +36,9 @@ impl SignalPipe {
     }
 
     fn open(signals: &[i32]) -> io::Result<SignalPipe> {
+        // `nohup` and its like mean what they say.
+        let ignored = ignored_signals();
+        let signals = signals.iter().filter(|signal| ignored & (1 << (**signal - 1)) == 0);
         let (read, write) = UnixStream::pair()?;
         read.set_nonblocking(true)?;
         write.set_nonblocking(true)?;
@@ -42,7 +49,9 @@ impl SignalPipe {
     pub fn drain(&mut self) -> impl Iterator<Item = Notice> + use<> {
         self.0.pending().map(|signal| match signal {
             SIGCHLD => Notice::ChildEnded,
-            _ => Notice::Quit,
+            SIGINT => Notice::Interrupt,
+            SIGHUP => Notice::Hangup,
+            _ => Notice::Terminate,
         })
     }
 }
@@ -51,4 +60,11 @@ impl AsFd for SignalPipe {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.get_read().as_fd()
     }
+}
+
+/// The signals that this process was started to ignore, a bit for each.
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }

@@ -130,24 +130,8 @@ impl Detached {
 
     /// How it ended, if it has; never blocks.
     pub fn try_wait(&mut self) -> Option<Exit> {
-        self.wait_with(WaitOptions::NOHANG)
-    }
-
-    /// Waits for its end.
-    pub fn wait(&mut self) -> Option<Exit> {
-        self.wait_with(WaitOptions::empty())
-    }
-
-    /// Kills it. It cannot clean up behind itself then, so whoever calls this must.
-    pub fn kill(&mut self) {
-        if self.try_wait().is_none() {
-            let _ = rustix::process::kill_process(self.pid, rustix::process::Signal::KILL);
-        }
-    }
-
-    fn wait_with(&mut self, options: WaitOptions) -> Option<Exit> {
         while self.exit.is_none() {
-            match rustix::process::waitpid(Some(self.pid), options) {
+            match rustix::process::waitpid(Some(self.pid), WaitOptions::NOHANG) {
                 Ok(Some((_, status))) => self.exit = Exit::from_status(status),
                 Ok(None) => break,
                 Err(rustix::io::Errno::INTR) => {}
@@ -156,6 +140,13 @@ impl Detached {
             }
         }
         self.exit
+    }
+
+    /// Kills it. It cannot clean up behind itself then, so whoever calls this must.
+    pub fn kill(&mut self) {
+        if self.try_wait().is_none() {
+            let _ = rustix::process::kill_process(self.pid, rustix::process::Signal::KILL);
+        }
     }
 }
 
@@ -205,7 +196,10 @@ fn new_command(program: &str) -> Command {
 
 fn check_directory(directory: &Path) -> Result<(), SpawnError> {
     match std::fs::metadata(directory) {
-        Ok(metadata) if metadata.is_dir() => Ok(()),
+        Ok(metadata) if metadata.is_dir() => {
+            rustix::fs::access(directory, rustix::fs::Access::EXEC_OK)
+                .map_err(|_| SpawnError::ForbiddenDirectory(directory.to_owned()))
+        }
         Ok(_) => Err(SpawnError::NotADirectory(directory.to_owned())),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             Err(SpawnError::ForbiddenDirectory(directory.to_owned()))

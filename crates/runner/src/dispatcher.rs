@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use model::{Activity, Event, Lifetime, Meta, Outcome, Plan, Record, RunId, RunResult};
-use process::Pid;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use session::Facts;
 use store::{Journal, NewRun, Retention, Store};
@@ -58,7 +57,7 @@ pub struct Report {
     /// The result, the same as in `result.json`.
     pub result: RunResult,
     /// Where the run is recorded, if anywhere.
-    pub run_dir: PathBuf,
+    pub run_dir: Option<PathBuf>,
     /// What people should know about the record itself.
     pub warnings: Vec<String>,
 }
@@ -73,7 +72,7 @@ pub struct Dispatcher {
     next_task: TaskId,
     queue: VecDeque<(TaskId, Plan)>,
     running: BTreeMap<TaskId, Running>,
-    /// Used instead of `store` once that could not be written.
+    /// Made when the store cannot be written, and then used again.
     fallback: Option<Store>,
     stopping: Option<StopForce>,
     updates: Vec<Update>,
@@ -148,16 +147,8 @@ impl Dispatcher {
         if !self.updates.is_empty() || self.running.is_empty() {
             return std::mem::take(&mut self.updates);
         }
-        let ready = self.poll(wakers, limit);
-        let pids: Vec<(TaskId, Pid)> = self
-            .running
-            .iter()
-            .filter_map(|(task, running)| Some((*task, running.run.supervisor_pid()?)))
-            .collect();
-        for task in ready {
-            let siblings: Vec<Pid> =
-                pids.iter().filter(|(other, _)| *other != task).map(|(_, pid)| *pid).collect();
-            self.receive(task, &siblings);
+        for task in self.poll(wakers, limit) {
+            self.receive(task);
         }
         let now = Instant::now();
         for running in self.running.values_mut() {
@@ -167,35 +158,51 @@ impl Dispatcher {
     }
 
     fn poll(&self, wakers: &[BorrowedFd<'_>], limit: Option<Duration>) -> Vec<TaskId> {
-        let lifelines = self.running.values().map(|running| running.run.lifeline());
-        let mut fds: Vec<PollFd<'_>> = lifelines
-            .chain(wakers.iter().copied())
-            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
-            .collect();
+        let (tasks, mut fds): (Vec<TaskId>, Vec<PollFd<'_>>) = self
+            .running
+            .iter()
+            .filter_map(|(task, running)| {
+                let mut flags = PollFlags::IN;
+                flags.set(PollFlags::OUT, running.run.wants_to_write());
+                Some((*task, PollFd::from_borrowed_fd(running.run.waker()?, flags)))
+            })
+            .unzip();
+        fds.extend(wakers.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)));
         let now = Instant::now();
         let deadlines = self.running.values().filter_map(|running| running.run.next_deadline());
         let deadline = deadlines.min().map(|deadline| deadline.saturating_duration_since(now));
         let timeout = limit.into_iter().chain(deadline).min();
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-        if poll(&mut fds, timeout.as_ref()).is_err() {
-            return Vec::new();
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) => {
+                let ready = tasks.into_iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty());
+                ready.map(|(task, _)| task).collect()
+            }
+            Err(rustix::io::Errno::INTR) => Vec::new(),
+            Err(_) => {
+                // Out of memory, most likely: it must not become a busy loop as well.
+                std::thread::sleep(Duration::from_millis(10));
+                Vec::new()
+            }
         }
-        let tasks = self.running.keys().zip(&fds);
-        tasks.filter(|(_, fd)| !fd.revents().is_empty()).map(|(task, _)| *task).collect()
     }
 
-    fn receive(&mut self, task: TaskId, siblings: &[Pid]) {
+    fn receive(&mut self, task: TaskId) {
+        let siblings = self.adopts_orphans.then(|| {
+            let others = self.running.iter().filter(|(other, _)| **other != task);
+            others.filter_map(|(_, running)| running.run.supervisor_pid()).collect()
+        });
         let Some(running) = self.running.get_mut(&task) else {
             return;
         };
-        for news in running.run.receive(self.adopts_orphans.then_some(siblings)) {
+        for news in running.run.receive(siblings) {
             match news {
                 News::Record(record) => self.updates.push(Update::Record { task, record }),
                 News::Activity(activity) => self.updates.push(Update::Activity { task, activity }),
                 News::Ended { result, not_kept } => {
                     if let Some(ended) = self.running.remove(&task) {
                         let run_dir = ended.run.run_dir();
-                        self.report(task, *result, run_dir, ended.warnings, not_kept);
+                        self.report(task, *result, Some(run_dir), ended.warnings, not_kept);
                     }
                     return;
                 }
@@ -204,7 +211,9 @@ impl Dispatcher {
     }
 
     fn start_queued(&mut self) {
+        // A new supervisor must not be taken for something that a dead one left behind.
         while self.running.len() < self.concurrency
+            && !self.running.values().any(|running| running.run.is_burying())
             && let Some((task, plan)) = self.queue.pop_front()
         {
             self.start(task, plan);
@@ -212,65 +221,60 @@ impl Dispatcher {
     }
 
     fn start(&mut self, task: TaskId, plan: Plan) {
-        let Plan { meta, prompt, refusal } = plan;
-        let refusal = match (refusal, self.stopping) {
-            (Some(refusal), _) => Some((Outcome::SpawnFailure, refusal)),
+        let refusal = match (&plan.refusal, self.stopping) {
+            (Some(refusal), _) => Some((Outcome::SpawnFailure, refusal.clone())),
             (None, Some(_)) => {
                 Some((Outcome::Cancelled, "Cancelled before it was started".to_owned()))
             }
             (None, None) => None,
         };
-        let (new_run, warnings) = match self.create(&meta, &prompt) {
+        let (new_run, warnings) = match self.create(&plan) {
             Ok(created) => created,
             Err(error) => {
-                let refusal = refusal.unwrap_or_else(|| {
-                    let message = format!("Failed to spawn sub-agent process: {error}");
-                    (Outcome::SpawnFailure, message)
-                });
-                let result = end_unstarted(&meta, refusal).1;
-                self.report(task, result, PathBuf::new(), Vec::new(), Some(error));
+                let refusal = refusal.unwrap_or_else(|| spawn_failure(&error));
+                let (record, result) = end_unstarted(&plan.meta, refusal);
+                self.updates.push(Update::Record { task, record });
+                self.report(task, result, None, Vec::new(), Some(error));
                 return;
             }
         };
         let run_dir = new_run.dir.path().to_owned();
         self.updates.push(Update::Started { task, run_dir });
         if let Some(refusal) = refusal {
-            self.refuse(task, &meta, &new_run, refusal, warnings);
+            self.refuse(task, &new_run, refusal, warnings);
             return;
         }
-        match Run::start(self.launcher.as_ref(), meta, new_run) {
+        match Run::start(self.launcher.as_ref(), new_run, plan.secrets) {
             Ok(run) => {
                 self.running.insert(task, Running { run, warnings });
             }
-            Err((error, unstarted)) => {
-                let (meta, new_run) = *unstarted;
-                let message = format!("Failed to spawn sub-agent process: {error}");
-                self.refuse(task, &meta, &new_run, (Outcome::SpawnFailure, message), warnings);
+            Err(unstarted) => {
+                let (error, new_run) = *unstarted;
+                self.refuse(task, &new_run, spawn_failure(&error.to_string()), warnings);
             }
         }
     }
 
     /// Makes the run directory, in the temporary directory if the project's cannot be written.
-    fn create(&mut self, meta: &Meta, prompt: &str) -> Result<(NewRun, Vec<String>), String> {
-        if self.fallback.is_none() {
-            match self.store.create(meta, prompt) {
-                Ok(new_run) => return Ok((new_run, Vec::new())),
-                // Nobody would find a background run in a temporary directory.
-                Err(error) if meta.lifetime == Lifetime::Background => {
-                    return Err(error.to_string());
-                }
-                Err(error) => {
-                    let fallback = Store::temporary().map_err(|second| {
-                        format!("{error}; and no temporary directory either: {second}")
-                    })?;
-                    self.fallback = Some(fallback);
-                }
-            }
+    fn create(&mut self, plan: &Plan) -> Result<(NewRun, Vec<String>), String> {
+        let error = match self.store.create(plan) {
+            Ok(new_run) => return Ok((new_run, Vec::new())),
+            Err(error) => error,
+        };
+        // Nobody would find a background run in a temporary directory.
+        if plan.meta.lifetime == Lifetime::Background {
+            return Err(error.to_string());
         }
-        let store = self.fallback.as_ref().unwrap_or(&self.store);
-        let new_run = store.create(meta, prompt).map_err(|error| error.to_string())?;
+        let fallback = match self.fallback.take() {
+            Some(fallback) => Ok(fallback),
+            None => Store::temporary(),
+        };
+        let created = fallback.and_then(|store| Ok((store.create(plan)?, store)));
+        let (new_run, fallback) = created
+            .map_err(|second| format!("{error}; and no temporary directory either: {second}"))?;
+        self.fallback = Some(fallback);
         let warning = format!(
-            "{} cannot be written, so this run is kept in {} instead",
+            "{} cannot be written, so this run is kept in {} instead ({error})",
             self.store.path().display(),
             new_run.dir.path().display()
         );
@@ -281,26 +285,26 @@ impl Dispatcher {
     fn refuse(
         &mut self,
         task: TaskId,
-        meta: &Meta,
         new_run: &NewRun,
         refusal: (Outcome, String),
         warnings: Vec<String>,
     ) {
-        let (record, result) = end_unstarted(meta, refusal);
-        let kept = Journal::begin(&new_run.dir, &meta.limits).and_then(|mut journal| {
+        let (record, result) = end_unstarted(&new_run.meta, refusal);
+        let kept = Journal::begin(&new_run.dir, &new_run.meta.limits).and_then(|mut journal| {
             journal.record(record.at, record.event.clone());
             journal.finish(&result)
         });
         self.updates.push(Update::Record { task, record });
         let not_kept = kept.err().map(|error| error.to_string());
-        self.report(task, result, new_run.dir.path().to_owned(), warnings, not_kept);
+        let run_dir = new_run.dir.path().to_owned();
+        self.report(task, result, Some(run_dir), warnings, not_kept);
     }
 
     fn report(
         &mut self,
         task: TaskId,
         result: RunResult,
-        run_dir: PathBuf,
+        run_dir: Option<PathBuf>,
         mut warnings: Vec<String>,
         not_kept: Option<String>,
     ) {
@@ -314,8 +318,12 @@ impl Dispatcher {
     }
 }
 
+fn spawn_failure(error: &str) -> (Outcome, String) {
+    (Outcome::SpawnFailure, format!("Failed to spawn sub-agent process: {error}"))
+}
+
 /// Pruning reads the whole store, so only about one run in 256 does it, drawn by its random id:
-/// no facts has to be shared between programs for that.
+/// no state has to be shared between programs for that.
 fn is_time_to_prune(run_id: &RunId) -> bool {
     run_id.as_str().ends_with("00")
 }

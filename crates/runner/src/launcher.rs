@@ -25,7 +25,7 @@ pub struct Launched {
 }
 
 /// A running supervisor, as seen by who started it.
-pub trait Supervisor: Debug {
+pub trait Supervisor: Debug + Send {
     /// Its process id, if it is a child of this process.
     fn child_pid(&self) -> Option<Pid>;
     /// How it ended, if it has; never blocks.

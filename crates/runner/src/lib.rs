@@ -17,7 +17,7 @@ mod supervisor;
 
 pub use dispatcher::{Dispatcher, Report, TaskId, Update};
 pub use launcher::{Launched, Launcher, ProcessLauncher, Supervisor};
-pub use recover::recover;
+pub use recover::{Recovery, recover};
 pub use run::StopForce;
 pub use supervisor::{SuperviseError, supervise};
 

@@ -7,8 +7,9 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
-use model::{Activity, Record, RunResult};
-use process::{Keep, Line, LineBuffer, ReadStatus};
+use model::{Activity, Record, RunResult, Secrets};
+use process::{Line, LineBuffer, ReadStatus};
+use rustix::event::{PollFd, PollFlags, poll};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -34,9 +35,11 @@ pub(crate) enum ToParent {
 }
 
 /// What a parent tells a supervisor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ToSupervisor {
+    /// Start the child, with these variables, which are written nowhere. Always the first word.
+    Start(Secrets),
     /// SIGTERM, grace, SIGKILL.
     Stop,
     /// SIGKILL.
@@ -57,7 +60,7 @@ impl Lifeline {
 
     pub(crate) fn new(socket: UnixStream) -> io::Result<Lifeline> {
         socket.set_nonblocking(true)?;
-        let incoming = LineBuffer::new(|_| Keep::Whole);
+        let incoming = LineBuffer::trusting();
         Ok(Lifeline { socket, incoming, outgoing: Vec::new(), is_open: true })
     }
 
@@ -109,25 +112,45 @@ impl Lifeline {
         }
     }
 
+    /// Waits for the parent's first word, and returns the secrets that it brings; nothing if the
+    /// parent is gone.
+    pub(crate) fn await_start(&mut self) -> Option<Secrets> {
+        loop {
+            self.flush();
+            // What the parent says after that stays in the buffer for later.
+            if let Some(ToSupervisor::Start(secrets)) = self.next_message() {
+                return Some(secrets);
+            }
+            if !self.is_open {
+                return None;
+            }
+            let _ = poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], None);
+            self.read();
+        }
+    }
+
     /// Reads what has arrived. Messages that are not understood are passed over.
     pub(crate) fn receive<Message: DeserializeOwned>(&mut self) -> Vec<Message> {
-        let mut messages = Vec::new();
+        self.read();
+        std::iter::from_fn(|| self.next_message()).collect()
+    }
+
+    fn read(&mut self) {
         match self.incoming.read_from(&self.socket) {
-            Ok(ReadStatus::Bytes(_)) => {}
-            Ok(ReadStatus::WouldBlock) => return messages,
-            Ok(ReadStatus::EndOfFile) | Err(_) => {
-                self.is_open = false;
-                return messages;
-            }
+            Ok(ReadStatus::Bytes(_) | ReadStatus::WouldBlock) => {}
+            Ok(ReadStatus::EndOfFile) | Err(_) => self.is_open = false,
         }
+    }
+
+    fn next_message<Message: DeserializeOwned>(&mut self) -> Option<Message> {
         while let Some(line) = self.incoming.next_line() {
             if let Line::Whole(line) = line
                 && let Ok(message) = serde_json::from_slice(line)
             {
-                messages.push(message);
+                return Some(message);
             }
         }
-        messages
+        None
     }
 }
 

@@ -1,6 +1,6 @@
 //! The truth about runs that have lost their supervisor.
 
-use model::{Event, Meta, Outcome, RunResult, variables};
+use model::{Event, Meta, Outcome, Record, RunResult, variables};
 use process::Marker;
 use session::Facts;
 use store::{Journal, Life, RunDir, StoreError};
@@ -8,38 +8,81 @@ use store::{Journal, Life, RunDir, StoreError};
 use crate::result::result_of;
 use crate::{STOP_GRACE, now_ms};
 
+/// What became of a run that may have lost its supervisor.
+#[derive(Debug)]
+pub enum Recovery {
+    /// It is alive.
+    Alive,
+    /// It had ended before.
+    HadEnded(Box<RunResult>),
+    /// It was ended just now.
+    Ended {
+        /// Its terminal event; absent if it had one already.
+        record: Option<Record>,
+        /// Its result.
+        result: Box<RunResult>,
+    },
+}
+
+impl Recovery {
+    /// The result, unless the run is alive.
+    pub fn result(self) -> Option<RunResult> {
+        match self {
+            Recovery::Alive => None,
+            Recovery::HadEnded(result) | Recovery::Ended { result, .. } => Some(*result),
+        }
+    }
+}
+
 /// If the run has lost its supervisor: stops what is left of its tree and ends it as interrupted,
-/// with what it had said. Returns its result, or nothing if it is alive.
+/// with what it had said.
 ///
 /// Any number of programs may call this at once; one of them does it.
-pub fn recover(dir: &RunDir) -> Result<Option<RunResult>, StoreError> {
+pub fn recover(dir: &RunDir) -> Result<Recovery, StoreError> {
+    recover_because(dir, SUPERVISOR_DIED)
+}
+
+pub(crate) fn recover_because(dir: &RunDir, reason: &str) -> Result<Recovery, StoreError> {
     let abandoned = match dir.life()? {
-        Life::Alive => return Ok(None),
-        Life::Ended(result) => return Ok(Some(*result)),
+        Life::Alive => return Ok(Recovery::Alive),
+        Life::Ended(result) => return Ok(Recovery::HadEnded(result)),
         Life::Abandoned(abandoned) => abandoned,
     };
     dir.check_writable()?;
     let meta = dir.meta()?;
-    stop_leftovers(&meta);
+    let survivors = stop_leftovers(&meta);
     let mut facts = Facts::replay(dir.events()?);
     let mut journal = Journal::resume(abandoned, &meta.limits)?;
+    let mut last = None;
     // It may have died between its last event and its result.
     if facts.outcome.is_none() {
-        let (record, _) = journal.record(now_ms(), interrupted(SUPERVISOR_DIED));
-        facts.apply(&record);
+        let warning = (survivors > 0).then(|| survivors_warning(survivors));
+        for event in warning.into_iter().chain([interrupted(reason)]) {
+            for (record, _) in journal.record(now_ms(), event) {
+                facts.apply(&record);
+                last = Some(record);
+            }
+        }
     }
     let result = result_of(&meta, &facts, duration(&facts));
     journal.finish(&result)?;
-    Ok(Some(result))
+    Ok(Recovery::Ended { record: last, result: Box::new(result) })
 }
 
 /// Why a run without a supervisor was interrupted.
 pub(crate) const SUPERVISOR_DIED: &str = "Interrupted: the supervisor of this run died";
+/// Why a run without a parent was interrupted.
+pub(crate) const PARENT_DIED: &str = "Interrupted: the program that started this run died";
 
-/// Stops every process that carries the run's marker.
-pub(crate) fn stop_leftovers(meta: &Meta) {
+/// Stops every process that carries the run's marker. Returns how many could not be stopped.
+pub(crate) fn stop_leftovers(meta: &Meta) -> usize {
     let marker = Marker::new(variables::RUN, meta.run_id.as_str());
-    process::stop_marked(&marker, STOP_GRACE);
+    process::stop_marked(&marker, STOP_GRACE)
+}
+
+/// What to say about processes that do not go away.
+pub(crate) fn survivors_warning(count: usize) -> Event {
+    Event::Warning { message: format!("{count} processes of the run could not be killed") }
 }
 
 /// The terminal event of a run that was cut off.

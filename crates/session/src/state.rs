@@ -107,7 +107,16 @@ impl Facts {
             Event::ToolCall { .. } => self.tool_calls += 1,
             Event::Stderr { text } => self.last_stderr = Some(text.clone()),
             Event::Stopping { cause } => {
-                self.stopping.get_or_insert(*cause);
+                // The first cause decides, but a loop is a fact of the stream: what was only
+                // cleaning up does not hide it.
+                let is_open = match self.stopping {
+                    None => true,
+                    Some(StopCause::LastWord | StopCause::Leftovers) => *cause == StopCause::Loop,
+                    Some(_) => false,
+                };
+                if is_open {
+                    self.stopping = Some(*cause);
+                }
             }
             Event::LogFull { log } => {
                 self.warn(format!("{log} is full; later entries were not kept"));

@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use model::{Event, Limits, Record, RunResult};
@@ -49,19 +50,6 @@ impl Journal {
     /// Begins the journal of a run that has not started. There can be only one.
     pub fn begin(dir: &RunDir, limits: &Limits) -> Result<Journal, StoreError> {
         dir.check_writable()?;
-        let create = |name: &str| match create_private(&dir.file(name)) {
-            Ok(file) => Ok(LogFile::new(file, limits.log_bytes)),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                Err(StoreError::AlreadySupervised(dir.path().to_owned()))
-            }
-            Err(error) => Err(StoreError::io("created", dir.file(name))(error)),
-        };
-        // The first of these files is what keeps a second supervisor away.
-        let logs = [
-            create(Log::Stdout.file_name())?,
-            create(Log::Stderr.file_name())?,
-            create(Log::Transcript.file_name())?,
-        ];
         let path = dir.file(EVENTS);
         let open = || -> io::Result<(File, Hold)> {
             let events = open_append(&path)?;
@@ -69,9 +57,22 @@ impl Journal {
             Ok((events, hold))
         };
         let (events, hold) = open().map_err(StoreError::io("opened", &path))?;
+        // Had its maker died before now, somebody else may have ended the run already.
+        if dir.file(RESULT).exists() {
+            return Err(StoreError::AlreadyEnded(dir.path().to_owned()));
+        }
+        let create = |log: Log| match create_private(&dir.file(log.file_name())) {
+            Ok(file) => Ok(LogFile::new(log.file_name(), file, limits.log_bytes)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(StoreError::AlreadySupervised(dir.path().to_owned()))
+            }
+            Err(error) => Err(StoreError::io("created", dir.file(log.file_name()))(error)),
+        };
+        // The first of these files is what keeps a second supervisor away.
+        let logs = [create(Log::Stdout)?, create(Log::Stderr)?, create(Log::Transcript)?];
         Ok(Journal {
             dir: dir.clone(),
-            events: LogFile::new(events, limits.log_bytes),
+            events: LogFile::new(EVENTS, events, limits.log_bytes),
             logs,
             last_seq: 0,
             trouble: None,
@@ -95,63 +96,66 @@ impl Journal {
         let events = repair().map_err(StoreError::io("repaired", &path))?;
         let open = |log: Log| {
             let path = dir.file(log.file_name());
-            let file = OpenOptions::new().append(true).create(true).open(&path);
-            file.map(|file| LogFile::new(file, limits.log_bytes))
+            let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path);
+            file.map(|file| LogFile::new(log.file_name(), file, limits.log_bytes))
                 .map_err(StoreError::io("opened", path))
         };
         let logs = [open(Log::Stdout)?, open(Log::Stderr)?, open(Log::Transcript)?];
-        let events = LogFile::new(events, limits.log_bytes);
+        let events = LogFile::new(EVENTS, events, limits.log_bytes);
         Ok(Journal { dir, events, logs, last_seq, trouble: None, _hold: hold })
     }
 
-    /// Whether the events have reached their limit. Whoever is told so should record
-    /// [`Event::LogFull`], after which only the terminal event is still written.
-    pub fn is_full(&self) -> bool {
-        self.events.is_filling_up()
-    }
-
-    /// Numbers an event and writes it. Returns it as it was written, without the line feed.
-    pub fn record(&mut self, at: u64, event: Event) -> (Record, Vec<u8>) {
-        self.last_seq += 1;
-        let record = Record { seq: self.last_seq, at, event };
-        // Plain data with string keys always serialises.
-        let line = serde_json::to_vec(&record).unwrap_or_default();
-        match record.event {
-            Event::LogFull { .. } => {
-                self.events.append_last(&line);
-                self.events.close();
-            }
-            Event::RunEnded { .. } => self.events.append_last(&line),
-            _ => self.events.append(&line),
+    /// Numbers an event and writes it. Returns it as it was written, without the line feed, and
+    /// before it, if it was the first for which there was no room, that the log is full.
+    pub fn record(&mut self, at: u64, event: Event) -> Vec<(Record, Vec<u8>)> {
+        let mut recorded = Vec::with_capacity(1);
+        let (mut record, mut line) = self.number(at, event);
+        if matches!(record.event, Event::RunEnded { .. }) {
+            self.events.append_beyond_limit(&line);
+        } else if self.events.has_room_for(&line) {
+            self.events.append(&line);
+        } else if self.events.close() {
+            self.last_seq -= 1;
+            let full = self.number(at, Event::LogFull { log: EVENTS.to_owned() });
+            self.events.append_beyond_limit(&full.1);
+            recorded.push(full);
+            (record, line) = self.number(at, record.event);
         }
-        (record, line)
+        recorded.push((record, line));
+        recorded
     }
 
     /// Adds a line to a log.
     pub fn log(&mut self, log: Log, line: &[u8]) {
-        let file = &mut self.logs[log as usize];
-        if file.is_filling_up() {
-            file.append_last(b"[this log is full]");
-            file.close();
+        let file = match log {
+            Log::Stdout => &mut self.logs[0],
+            Log::Stderr => &mut self.logs[1],
+            Log::Transcript => &mut self.logs[2],
+        };
+        if file.has_room_for(line) {
+            file.append(line);
+        } else if file.close() {
+            file.append_beyond_limit(b"[this log is full]");
         }
-        file.append(line);
     }
 
     /// Hands everything to the operating system, so that others can read it.
     pub fn flush(&mut self) {
-        for (index, file) in std::iter::once(&mut self.events).chain(&mut self.logs).enumerate() {
+        for file in std::iter::once(&mut self.events).chain(&mut self.logs) {
             if let Err(error) = file.flush() {
-                let name = match index {
-                    0 => EVENTS,
-                    1 => Log::Stdout.file_name(),
-                    2 => Log::Stderr.file_name(),
-                    _ => Log::Transcript.file_name(),
-                };
-                let path = self.dir.file(name);
+                let path = self.dir.file(file.name);
                 let trouble = StoreError::io("written", path)(error).to_string();
                 self.trouble.get_or_insert(trouble);
             }
         }
+    }
+
+    fn number(&mut self, at: u64, event: Event) -> (Record, Vec<u8>) {
+        self.last_seq += 1;
+        let record = Record { seq: self.last_seq, at, event };
+        // Plain data with string keys always serialises.
+        let line = serde_json::to_vec(&record).unwrap_or_default();
+        (record, line)
     }
 
     /// The first thing that could not be written, if any.
@@ -194,6 +198,7 @@ fn length_of_whole_lines(file: &mut File) -> io::Result<u64> {
 
 /// A file that lines are appended to, up to a limit, and that falls silent when it fails.
 struct LogFile {
+    name: &'static str,
     file: File,
     pending: Vec<u8>,
     /// The length up to which the file holds whole lines.
@@ -217,28 +222,34 @@ impl LogFile {
     /// Written in pieces of this size, or at every flush.
     const PENDING: usize = 64 * 1024;
 
-    fn new(file: File, limit: u64) -> LogFile {
+    fn new(name: &'static str, file: File, limit: u64) -> LogFile {
         let length = file.metadata().map_or(0, |metadata| metadata.len());
-        LogFile { file, pending: Vec::new(), length, limit, state: LogState::Open, failure: None }
+        let state = LogState::Open;
+        LogFile { name, file, pending: Vec::new(), length, limit, state, failure: None }
     }
 
-    /// Whether the limit has been reached but not yet been noted.
-    fn is_filling_up(&self) -> bool {
-        self.state == LogState::Open && self.length + self.pending.len() as u64 >= self.limit
+    fn has_room_for(&self, line: &[u8]) -> bool {
+        let length = self.length + (self.pending.len() + line.len()) as u64 + 1;
+        self.state == LogState::Open && length <= self.limit
     }
 
-    fn close(&mut self) {
-        self.state = LogState::Full;
+    /// Takes no more, except for what must be said. True if that is new.
+    fn close(&mut self) -> bool {
+        let is_new = self.state == LogState::Open;
+        if is_new {
+            self.state = LogState::Full;
+        }
+        is_new
     }
 
     fn append(&mut self, line: &[u8]) {
         if self.state == LogState::Open {
-            self.append_last(line);
+            self.append_beyond_limit(line);
         }
     }
 
     /// Appends also beyond the limit, and to a broken file, which may have recovered.
-    fn append_last(&mut self, line: &[u8]) {
+    fn append_beyond_limit(&mut self, line: &[u8]) {
         self.pending.extend_from_slice(line);
         self.pending.push(b'\n');
         if self.pending.len() > LogFile::PENDING {

@@ -60,7 +60,8 @@ impl Store {
             let age = now.duration_since(ended).unwrap_or_default();
             let is_kept =
                 finished <= retention.runs && age <= retention.age && bytes <= retention.bytes;
-            if !is_kept && self.remove(&run)? {
+            // One that cannot be removed must not keep the others.
+            if !is_kept && self.remove(&run).unwrap_or(false) {
                 pruned.removed += 1;
                 pruned.bytes += size;
             } else {

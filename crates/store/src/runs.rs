@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use model::{Meta, RunId};
+use model::{Meta, Plan};
 
 use crate::run_dir::{EVENTS, META, PROMPT};
 use crate::write_once::create_private;
@@ -22,6 +22,8 @@ pub struct Store {
 pub struct NewRun {
     /// The directory.
     pub dir: RunDir,
+    /// What is written in it.
+    pub meta: Meta,
     /// Keep it until the supervisor has its own.
     pub hold: Hold,
 }
@@ -49,15 +51,16 @@ impl Store {
     }
 
     /// Makes the directory of a run that has not started.
-    pub fn create(&self, meta: &Meta, prompt: &str) -> Result<NewRun, StoreError> {
+    pub fn create(&self, plan: &Plan) -> Result<NewRun, StoreError> {
         self.prepare()?;
-        let hidden = self.runs.join(format!(".new-{}", meta.run_id));
-        let path = self.runs.join(meta.run_id.as_str());
-        let built = build(&hidden, meta, prompt)
+        let hidden = self.runs.join(format!(".new-{}", plan.meta.run_id));
+        let path = self.runs.join(plan.meta.run_id.as_str());
+        let meta = plan.meta_in(&path);
+        let built = build(&hidden, &meta, plan)
             .and_then(|hold| fs::rename(&hidden, &path).map(|()| hold))
             .map_err(StoreError::io("created", &path));
         match built {
-            Ok(hold) => Ok(NewRun { dir: RunDir::open(&path)?, hold }),
+            Ok(hold) => Ok(NewRun { dir: RunDir::open(&path)?, meta, hold }),
             Err(error) => {
                 // Whatever was written before the failure must not stay behind.
                 let _ = fs::remove_dir_all(&hidden);
@@ -79,22 +82,17 @@ impl Store {
         Ok(runs)
     }
 
-    /// The directory of a run, whether or not it exists.
-    pub fn run(&self, id: &RunId) -> Result<RunDir, StoreError> {
-        RunDir::open(&self.runs.join(id.as_str()))
-    }
-
     fn prepare(&self) -> Result<(), StoreError> {
-        if self.runs.is_dir() {
-            return Ok(());
-        }
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.runs)
-            .map_err(StoreError::io("created", &self.runs))?;
         // Runs hold prompts and answers, which must not end up in a commit by accident.
         let ignore = self.runs.join(".gitignore");
+        if ignore.exists() {
+            return Ok(());
+        }
+        if let Some(parent) = self.runs.parent() {
+            fs::create_dir_all(parent).map_err(StoreError::io("created", parent))?;
+        }
+        let created = DirBuilder::new().recursive(true).mode(0o700).create(&self.runs);
+        created.map_err(StoreError::io("created", &self.runs))?;
         match create_private(&ignore).and_then(|mut file| file.write_all(b"*\n")) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                 Err(StoreError::io("written", &ignore)(error))
@@ -104,10 +102,13 @@ impl Store {
     }
 }
 
-fn build(directory: &Path, meta: &Meta, prompt: &str) -> io::Result<Hold> {
+fn build(directory: &Path, meta: &Meta, plan: &Plan) -> io::Result<Hold> {
     DirBuilder::new().mode(0o700).create(directory)?;
     let hold = Hold::shared(create_private(&directory.join(EVENTS))?)?;
-    create_private(&directory.join(PROMPT))?.write_all(prompt.as_bytes())?;
+    create_private(&directory.join(PROMPT))?.write_all(plan.prompt.as_bytes())?;
+    for (name, contents) in &plan.files {
+        create_private(&directory.join(name))?.write_all(contents.as_bytes())?;
+    }
     let mut json = serde_json::to_vec_pretty(meta)?;
     json.push(b'\n');
     create_private(&directory.join(META))?.write_all(&json)?;

@@ -24,7 +24,9 @@ pub(crate) fn write_once(directory: &Path, name: &str, contents: &[u8]) -> Resul
         file.write_all(contents)?;
         file.as_file().sync_data()?;
         file.persist_noclobber(&path).map_err(|error| error.error)?;
-        File::open(directory)?.sync_all()
+        // The file is there now, whatever becomes of this.
+        let _ = File::open(directory).and_then(|directory| directory.sync_all());
+        Ok(())
     };
     write(directory).map_err(|source| match source.kind() {
         io::ErrorKind::AlreadyExists => StoreError::AlreadyEnded(directory.to_owned()),

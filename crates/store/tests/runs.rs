@@ -1,12 +1,13 @@
 //! Run directories as programs share them.
 #![expect(clippy::unwrap_used, reason = "this is how a test fails")]
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
 
 use model::{
-    Event, FORMAT, Lifetime, Limits, Meta, Outcome, Owner, OwnerKind, RunId, RunResult, SessionId,
-    Status, Usage,
+    Argument, Event, FORMAT, Lifetime, Limits, Meta, Outcome, Owner, OwnerKind, Plan, Record,
+    RunId, RunResult, Secrets, SessionId, Status, Usage,
 };
 use pi_subagents_store::{Journal, Life, Log, NewRun, Retention, RunDir, Store, StoreError};
 use tempfile::TempDir;
@@ -21,10 +22,23 @@ fn meta(number: u32) -> Meta {
         lifetime: Lifetime::Foreground,
         command: vec!["true".to_owned()],
         cwd: "/".into(),
-        environment: std::collections::BTreeMap::new(),
+        environment: BTreeMap::new(),
         model: None,
+        profile: None,
+        task: None,
         limits: Limits::default(),
         created_at: 0,
+    }
+}
+
+fn plan(number: u32, prompt: &str) -> Plan {
+    Plan {
+        meta: meta(number),
+        prompt: prompt.to_owned(),
+        command: vec![Argument::from("true")],
+        files: BTreeMap::new(),
+        secrets: Secrets::default(),
+        refusal: None,
     }
 }
 
@@ -68,7 +82,7 @@ fn ended() -> Event {
 /// A run that has ended.
 fn finished(store: &Store, number: u32, output: &str) -> RunDir {
     let meta = meta(number);
-    let NewRun { dir, hold: _hold } = store.create(&meta, "prompt").unwrap();
+    let NewRun { dir, hold: _hold, .. } = store.create(&plan(number, "prompt")).unwrap();
     let mut journal = Journal::begin(&dir, &meta.limits).unwrap();
     journal.record(1, ended());
     journal.finish(&result(&meta, output)).unwrap();
@@ -79,7 +93,7 @@ fn finished(store: &Store, number: u32, output: &str) -> RunDir {
 fn a_run_is_alive_without_a_gap_until_it_has_a_result() {
     let (_directory, store) = store();
     let meta = meta(1);
-    let NewRun { dir, hold } = store.create(&meta, "the prompt").unwrap();
+    let NewRun { dir, hold, .. } = store.create(&plan(1, "the prompt")).unwrap();
     assert_eq!((dir.meta().unwrap(), dir.prompt().unwrap()), (meta.clone(), "the prompt".into()));
     assert!(matches!(dir.life().unwrap(), Life::Alive), "its maker holds it");
     let journal = Journal::begin(&dir, &meta.limits).unwrap();
@@ -93,7 +107,7 @@ fn a_run_is_alive_without_a_gap_until_it_has_a_result() {
 #[test]
 fn a_run_without_a_holder_and_a_result_is_abandoned_to_exactly_one() {
     let (_directory, store) = store();
-    let NewRun { dir, hold } = store.create(&meta(1), "").unwrap();
+    let NewRun { dir, hold, .. } = store.create(&plan(1, "")).unwrap();
     drop(hold);
     let Life::Abandoned(abandoned) = dir.life().unwrap() else { panic!("nobody holds it") };
     assert!(matches!(dir.life().unwrap(), Life::Alive), "whoever came second must keep off");
@@ -118,7 +132,7 @@ fn a_result_is_never_replaced() {
 fn a_torn_event_is_cut_off_before_another_is_written() {
     let (_directory, store) = store();
     let limits = Limits::default();
-    let NewRun { dir, hold } = store.create(&meta(1), "").unwrap();
+    let NewRun { dir, hold, .. } = store.create(&plan(1, "")).unwrap();
     let mut journal = Journal::begin(&dir, &limits).unwrap();
     journal.record(1, said("one"));
     journal.record(2, said("two"));
@@ -144,24 +158,20 @@ fn a_torn_event_is_cut_off_before_another_is_written() {
 fn a_full_log_takes_only_the_terminal_event() {
     let (_directory, store) = store();
     let limits = Limits { log_bytes: 1_000, ..Limits::default() };
-    let NewRun { dir, hold: _hold } = store.create(&meta(1), "").unwrap();
+    let NewRun { dir, hold: _hold, .. } = store.create(&plan(1, "")).unwrap();
     let mut journal = Journal::begin(&dir, &limits).unwrap();
-    let mut recorded = 0;
-    while !journal.is_full() {
-        journal.record(1, said("something"));
-        recorded += 1;
-    }
-    journal.record(1, Event::LogFull { log: "events.jsonl".to_owned() });
     for _ in 0..100 {
-        journal.record(1, said("too late"));
+        journal.record(1, said("something"));
         journal.log(Log::Stdout, &[b'x'; 100]);
     }
     journal.record(2, ended());
     journal.flush();
-    let events: Vec<u64> = dir.events().unwrap().map(|record| record.seq).collect();
-    let kept = recorded + 1;
-    assert_eq!(events.len() as u64, kept + 1);
-    assert_eq!(*events.last().unwrap(), kept + 100 + 1, "what was dropped was counted");
+    let events: Vec<Record> = dir.events().unwrap().collect();
+    let [.., full, end] = events.as_slice() else { panic!("{events:?}") };
+    assert!(matches!(full.event, Event::LogFull { .. }), "{full:?}");
+    assert_eq!((end.seq, &end.event), (102, &ended()), "what was dropped was counted");
+    let length = fs::metadata(dir.file("events.jsonl")).unwrap().len();
+    assert!(length < 1_200, "{length}");
     let log = fs::read_to_string(dir.file("stdout.log")).unwrap();
     assert!(log.len() < 1_200 && log.ends_with("[this log is full]\n"), "{}", log.len());
 }
@@ -185,7 +195,7 @@ fn retention_goes_by_number_size_and_age_and_spares_the_living() {
     for number in 1..=5 {
         finished(&store, number, &"x".repeat(10_000));
     }
-    let alive = store.create(&meta(0), "").unwrap();
+    let alive = store.create(&plan(0, "")).unwrap();
     let now = SystemTime::now();
     let names = || -> Vec<u32> {
         let runs = store.runs().unwrap();
@@ -233,4 +243,18 @@ fn damage_is_named_with_its_file() {
     fs::write(dir.file("meta.json"), "{}").unwrap();
     let error = dir.meta().unwrap_err().to_string();
     assert!(error.contains("meta.json is damaged: missing field `format`"), "{error}");
+}
+
+#[test]
+fn files_of_a_plan_are_in_the_directory_before_anything_starts() {
+    let (_directory, store) = store();
+    let mut plan = plan(1, "");
+    plan.command
+        .extend([Argument::from("--system-prompt"), Argument::File("system-prompt.md".into())]);
+    plan.files.insert("system-prompt.md".to_owned(), "Be brief.".to_owned());
+    let NewRun { dir, meta, hold: _hold } = store.create(&plan).unwrap();
+    let path = dir.file("system-prompt.md");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "Be brief.");
+    assert_eq!(meta.command, ["true", "--system-prompt", path.to_str().unwrap()]);
+    assert_eq!(dir.meta().unwrap(), meta);
 }

@@ -1,6 +1,7 @@
 //! A child that plays a script.
 //!
-//! `fake-agent SCRIPT [PI'S ARGUMENTS]`, where the script is a JSON array of [`Step`]s. Without a
+//! `fake-agent SCRIPT [PI'S ARGUMENTS]`, where the script is a JSON array of [`Step`]s, or `@` and the
+//! path of a file that holds one. Without a
 //! script it answers every prompt with `You said: PROMPT`, in pi's stream.
 
 use std::ffi::OsString;
@@ -169,6 +170,11 @@ impl Agent {
         let steps = match arguments.first() {
             Some(script) if script.starts_with('[') => {
                 let steps = serde_json::from_str(script)?;
+                arguments.remove(0);
+                steps
+            }
+            Some(script) if script.starts_with('@') => {
+                let steps = serde_json::from_str(&fs::read_to_string(&script[1..])?)?;
                 arguments.remove(0);
                 steps
             }

@@ -106,7 +106,8 @@ impl World {
             .args(arguments)
             .current_dir(self.project())
             .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            // Only what every system has: a test must never meet the developer's own agent.
+            .env("PATH", "/usr/bin:/bin")
             .env("HOME", self.home())
             .env("TMPDIR", self.path("").as_os_str())
             .env(MARK, &self.mark)
@@ -186,12 +187,15 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
+        let left = self.processes();
         // A failed test must not leave its processes to the next one.
-        for (pid, _) in self.processes() {
+        for (pid, _) in &left {
+            let pid = *pid;
             if let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) {
                 let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
             }
         }
+        assert!(std::thread::panicking() || left.is_empty(), "left at the end: {left:#?}");
     }
 }
 

@@ -3,3 +3,16 @@
 pub(crate) mod run;
 pub(crate) mod sessions;
 pub(crate) mod supervise;
+
+use model::variables;
+
+use crate::error::CommandError;
+
+/// Agents that start agents that start agents are what nobody asked for.
+pub(crate) fn refuse_in_child() -> Result<(), CommandError> {
+    if std::env::var_os(variables::CHILD).is_some_and(|value| value == "1") {
+        return Err(CommandError::usage("a sub-agent cannot start sub-agents")
+            .hint(format!("this process runs inside a sub-agent ({}=1)", variables::CHILD)));
+    }
+    Ok(())
+}

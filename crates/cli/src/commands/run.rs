@@ -3,9 +3,9 @@
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 
-use model::{Event, Lifetime, Outcome, Owner, OwnerKind, RunResult, Status, Usage, variables};
+use model::{Event, Lifetime, Outcome, Owner, OwnerKind, RunResult, Status, Usage};
 use plan::{Agent, Request, Surroundings};
-use process::SignalPipe;
+use process::{Notice, SignalPipe};
 use runner::{Dispatcher, ProcessLauncher, Report, StopForce, Update};
 use serde::Serialize;
 use session::Progress;
@@ -16,7 +16,6 @@ use crate::error::{CommandError, Exit};
 use crate::printer::Printer;
 
 pub(crate) fn run(arguments: Run, printer: &Printer) -> Result<Exit, CommandError> {
-    refuse_in_child()?;
     let prompt = read_prompt(arguments.prompt)?;
     let surroundings = Surroundings::of_this_process()?;
     let (settings, warnings) = plan::load_settings(&surroundings);
@@ -46,7 +45,7 @@ pub(crate) fn run(arguments: Run, printer: &Printer) -> Result<Exit, CommandErro
     let mut dispatcher = Dispatcher::new(store, Box::new(launcher), 1).adopting_orphans();
     dispatcher.submit(plan);
     let mut view = PlainView::new(printer, &name, arguments.json);
-    let mut quits = 0;
+    let mut quit = None;
     let mut reports = Vec::new();
     while !dispatcher.is_idle() {
         for update in dispatcher.wait(&[signals.as_fd()], None) {
@@ -56,32 +55,26 @@ pub(crate) fn run(arguments: Run, printer: &Printer) -> Result<Exit, CommandErro
                 Update::Started { .. } | Update::Activity { .. } => {}
             }
         }
-        for _ in signals.drain() {
-            quits += 1;
-            if quits == 1 {
+        for notice in signals.drain() {
+            // Hanging up and terminating often come together and mean one thing; the same signal
+            // again, or Ctrl-C, means more.
+            let hastens = quit.is_some_and(|quit| quit == notice || notice == Notice::Interrupt);
+            if hastens {
+                dispatcher.stop(StopForce::AtOnce);
+            } else if quit.is_none() {
                 view.note("Stopping. Interrupt again to stop at once.");
                 dispatcher.stop(StopForce::Gracefully);
-            } else {
-                dispatcher.stop(StopForce::AtOnce);
             }
+            quit.get_or_insert(notice);
         }
     }
     view.end(&reports);
     let is_completed = |report: &Report| report.result.status == Status::Completed;
-    Ok(match (reports.iter().all(is_completed), quits) {
+    Ok(match (reports.iter().all(is_completed), quit) {
         (true, _) => Exit::Completed,
-        (false, 0) => Exit::TaskFailed,
-        (false, _) => Exit::Interrupted,
+        (false, None) => Exit::TaskFailed,
+        (false, Some(_)) => Exit::Interrupted,
     })
-}
-
-/// Agents that start agents that start agents are what nobody asked for.
-fn refuse_in_child() -> Result<(), CommandError> {
-    if std::env::var_os(variables::CHILD).is_some_and(|value| value == "1") {
-        return Err(CommandError::usage("a sub-agent cannot start sub-agents")
-            .hint(format!("this process runs inside a sub-agent ({}=1)", variables::CHILD)));
-    }
-    Ok(())
 }
 
 fn read_prompt(argument: String) -> Result<String, CommandError> {
@@ -181,6 +174,7 @@ impl<'a> PlainView<'a> {
 /// What to do next about an outcome, where there is something to do.
 fn hint(result: &RunResult) -> Option<String> {
     match result.outcome {
+        Outcome::SpawnFailure if !is_about_a_program(result) => None,
         Outcome::SpawnFailure => Some(
             "name the agent with --agent, PI_SUBAGENTS_AGENT or `subagents.agent` in the settings; \
              pi is installed with `npm install -g @earendil-works/pi-coding-agent`"
@@ -192,6 +186,10 @@ fn hint(result: &RunResult) -> Option<String> {
             result.session_id
         )),
     }
+}
+
+fn is_about_a_program(result: &RunResult) -> bool {
+    result.error.as_ref().is_some_and(|error| error.contains("the program "))
 }
 
 /// What `--json` prints.
@@ -213,7 +211,7 @@ struct TaskReport<'a> {
     model: Option<&'a str>,
     usage: Usage,
     duration_ms: u64,
-    run_dir: String,
+    run_dir: Option<String>,
     warnings: Vec<&'a str>,
 }
 
@@ -231,7 +229,7 @@ impl<'a> From<&'a Report> for TaskReport<'a> {
             model: result.model.as_deref(),
             usage: result.usage,
             duration_ms: result.duration_ms,
-            run_dir: report.run_dir.display().to_string(),
+            run_dir: report.run_dir.as_ref().map(|path| path.display().to_string()),
             warnings: result.warnings.iter().chain(&report.warnings).map(String::as_str).collect(),
         }
     }

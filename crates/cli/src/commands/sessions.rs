@@ -67,7 +67,7 @@ type KnownSessions = BTreeMap<SessionId, Vec<KnownRun>>;
 fn load(store: &Store, printer: &Printer) -> Result<KnownSessions, CommandError> {
     let mut sessions = KnownSessions::new();
     for dir in store.runs()? {
-        let known = runner::recover(&dir).and_then(|result| Ok((dir.meta()?, result)));
+        let known = runner::recover(&dir).and_then(|recovery| Ok((dir.meta()?, recovery.result())));
         match known {
             Ok((meta, result)) => {
                 let runs = sessions.entry(meta.session_id.clone()).or_default();

@@ -222,3 +222,95 @@ fn a_stopped_supervisor_does_not_hold_up_who_wants_to_leave() {
     assert_eq!((ran.code, &ran.task()["outcome"]), (Some(130), &json!("interrupted")));
     assert_eq!(ran.task()["output"], "working on it");
 }
+
+/// A parent that does not read makes the child wait; that is not the child's silence.
+#[test]
+fn a_paused_parent_does_not_cost_the_answer() {
+    let world = world();
+    let line =
+        "a line that is not a record, but long enough to fill every buffer on the way ".repeat(20);
+    let script = json!([
+        {"touch": world.path("working")},
+        {"await": world.path("paused")},
+        {"say": "only the first word"},
+        {"repeat": {"times": 4_000, "steps": [{"line": line}]}},
+        {"say": "the last word"},
+    ]);
+    let running = world.start(&script, &[]);
+    wait_until(|| world.path("working").exists());
+    running.signal(Signal::STOP);
+    fs::write(world.path("paused"), "").unwrap();
+    // Longer than the silence after which a child that seems to have finished is stopped.
+    let pause = std::time::Instant::now();
+    wait_until(|| pause.elapsed() > std::time::Duration::from_secs(6));
+    running.signal(Signal::CONT);
+    let ran = running.finish();
+    world.assert_nothing_left();
+    assert_eq!((ran.code, &ran.task()["outcome"]), (Some(0), &json!("completed")));
+    assert_eq!(ran.task()["output"], "the last word");
+    let events = events(&world.only_run());
+    assert_eq!(events.len(), 4_000 + 4);
+    assert_eq!(events.last().unwrap(), "ended completed code 0");
+}
+
+#[test]
+fn hanging_up_and_terminating_together_is_one_wish() {
+    let world = world();
+    let script = json!([
+        "ignore_sigterm",
+        {"message": {"text": "working on it", "stop": "toolUse"}},
+        {"touch": world.path("working")},
+        {"await": world.path("stopping")},
+        {"say": "cleaned up"},
+    ]);
+    let running = world.start(&script, &[]);
+    wait_until(|| world.path("working").exists() && has_event(&world, "working on it"));
+    running.signal(Signal::HUP);
+    running.signal(Signal::TERM);
+    wait_until(|| has_event(&world, "stopping"));
+    fs::write(world.path("stopping"), "").unwrap();
+    let ran = running.finish();
+    world.assert_nothing_left();
+    assert_eq!((ran.code, &ran.task()["outcome"]), (Some(130), &json!("cancelled")));
+    assert_eq!(ran.task()["output"], "cleaned up", "it had its grace");
+}
+
+#[test]
+fn nohup_means_what_it_says() {
+    let world = world();
+    let script =
+        json!([{"touch": world.path("working")}, {"await": world.path("go")}, {"say": "done"}]);
+    let play = world.play_command(&script, &[]);
+    let mut command = world.command(["run"]);
+    // The same command line, behind `nohup`.
+    let program = play.get_program().to_owned();
+    let arguments: Vec<_> = play.get_args().map(std::ffi::OsStr::to_owned).collect();
+    command = through("nohup", &command, &program, &arguments);
+    let child = command
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until(|| world.path("working").exists());
+    let pid = Pid::from_child(&child);
+    kill_process(pid, Signal::HUP).unwrap();
+    fs::write(world.path("go"), "").unwrap();
+    let ran = test_support::Ran::from(child.wait_with_output().unwrap());
+    world.assert_nothing_left();
+    assert_eq!((ran.code, &ran.task()["output"]), (Some(0), &json!("done")));
+}
+
+/// A command line behind another program, in the same world.
+#[expect(clippy::disallowed_methods, reason = "tests start the program under test")]
+fn through(
+    wrapper: &str,
+    world: &std::process::Command,
+    program: &std::ffi::OsStr,
+    arguments: &[std::ffi::OsString],
+) -> std::process::Command {
+    let mut command = std::process::Command::new(wrapper);
+    command.arg(program).args(arguments).env_clear();
+    command.envs(world.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.current_dir(world.get_current_dir().unwrap());
+    command
+}

@@ -17,6 +17,7 @@ fn directories_and_files_are_private_and_ignored_by_git() {
     assert_eq!(fs::read_to_string(runs.join(".gitignore")).unwrap(), "*\n");
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&runs), 0o700);
+    assert_ne!(mode(runs.parent().unwrap()), 0o700, "presets live there, for everybody to read");
     assert_eq!(mode(&ran.run_dir()), 0o700);
     for entry in fs::read_dir(ran.run_dir()).unwrap() {
         let path = entry.unwrap().path();
@@ -141,7 +142,13 @@ fn a_run_has_only_one_supervisor() {
     let run_dir = world.play(&json!([{"say": "once"}]), &[]).run_dir();
     let again = world.run(&["supervise", run_dir.to_str().unwrap()]);
     assert_eq!(again.code, Some(1));
+    assert!(again.stderr.contains("already has a result"), "{again:?}");
+    std::fs::remove_file(run_dir.join("result.json")).unwrap();
+    let again = world.run(&["supervise", run_dir.to_str().unwrap()]);
     assert!(again.stderr.contains("already has a supervisor"), "{again:?}");
+    let mut inside = world.command(["supervise", run_dir.to_str().unwrap()]);
+    let inside = Ran::from(inside.env("PI_SUBAGENTS_CHILD", "1").output().unwrap());
+    assert_eq!(inside.code, Some(2), "{inside:?}");
 }
 
 /// Live and replayed runs go through the same folds, so that they cannot disagree.

@@ -28,6 +28,22 @@ fn invalid_utf8_is_one_bad_line() {
 }
 
 #[test]
+fn one_bad_byte_does_not_cost_the_answer() {
+    let world = world();
+    let mut bytes =
+        br#"{"type":"message_end","message":{"role":"assistant","content":"caf"#.to_vec();
+    bytes.push(0xe9);
+    bytes.extend_from_slice(b" answer\",\"stopReason\":\"stop\"}}\n");
+    let ran = world.play(&json!([{"bytes": bytes}]), &[]);
+    assert_ended(
+        &world,
+        &ran,
+        "completed",
+        &["run_started", "assistant stop \"caf\u{fffd} answer\"", "ended completed code 0"],
+    );
+}
+
+#[test]
 fn a_character_split_over_writes_stays_whole() {
     let world = world();
     let record = json!({"type": "message_end", "message": {"role": "assistant",
@@ -145,11 +161,14 @@ fn a_flood_of_200_000_events_fills_the_log_and_still_ends() {
     let records = records(&ran.run_dir());
     let [.., full, end] = records.as_slice() else { panic!("{records:?}") };
     assert_eq!((&full["type"], &end["type"]), (&json!("log_full"), &json!("run_ended")));
+    assert_eq!(records[0]["type"], "run_started");
+    let lines = &records[1..records.len() - 2];
+    assert!(lines.iter().all(|record| record["type"] == "unreadable_line"));
     assert_eq!(end["seq"], json!(200_000 + 4), "every event was counted");
     for entry in std::fs::read_dir(ran.run_dir()).unwrap() {
         let entry = entry.unwrap();
         let length = entry.metadata().unwrap().len();
-        assert!(length < 9 * 1024 * 1024, "{entry:?} has {length} bytes");
+        assert!(length < 8 * 1024 * 1024 + 1024, "{entry:?} has {length} bytes");
     }
     assert!(task["warnings"][0].as_str().unwrap().contains("events.jsonl is full"), "{task}");
 }
@@ -182,9 +201,18 @@ fn a_prompt_of_300_kilobytes_arrives_whole() {
         .unwrap();
     child.stdin.take().unwrap().write_all(prompt.as_bytes()).unwrap();
     let ran = Ran::from(child.wait_with_output().unwrap());
-    world.assert_nothing_left();
     assert!(prompt.len() > 300_000);
-    assert_eq!(ran.task()["output"], format!("You said: {prompt}"));
+    assert_ended(
+        &world,
+        &ran,
+        "completed",
+        &[
+            "run_started",
+            &format!("user {prompt:?}"),
+            &format!("assistant stop {:?}", format!("You said: {prompt}")),
+            "ended completed code 0",
+        ],
+    );
 }
 
 #[test]
@@ -240,4 +268,54 @@ fn closing_standard_output_early_is_not_the_end() {
         &["run_started", "assistant stop \"said\"", "ended completed code 0"],
     );
     assert!(done.exists(), "the child was stopped although it was still at work");
+}
+
+#[test]
+fn large_messages_do_not_overfill_the_logs() {
+    let world = world();
+    let text = "x".repeat(3 * 1024 * 1024);
+    let script = json!([{"repeat": {"times": 5, "steps": [{"message": {"text": "big", "stop": "toolUse"}}]}},
+        {"say": "end"}]);
+    // Too long for an argument, so the message is put in by the shell that starts the agent.
+    let file = world.path("script.json");
+    std::fs::write(&file, script.to_string().replace("big", &text)).unwrap();
+    let agent = json!([
+        "sh",
+        "-c",
+        format!("exec {} @{}", env!("CARGO_BIN_EXE_fake-agent"), file.display())
+    ]);
+    let ran = world.run(&["run", "--json", "--agent", &agent.to_string(), "do it"]);
+    world.assert_nothing_left();
+    assert_eq!(
+        (&ran.task()["outcome"], &ran.task()["output"]),
+        (&json!("completed"), &json!("end"))
+    );
+    for entry in std::fs::read_dir(ran.run_dir()).unwrap() {
+        let entry = entry.unwrap();
+        let length = entry.metadata().unwrap().len();
+        assert!(length < 8 * 1024 * 1024 + 1024, "{entry:?} has {length} bytes");
+    }
+}
+
+/// The answer is as large as an answer can be, and there is no other way to the parent.
+#[test]
+fn the_largest_answer_reaches_the_parent_also_without_a_directory() {
+    let world = world();
+    let text = "y".repeat(15 * 1024 * 1024);
+    let file = world.path("script.json");
+    let script = json!([{"touch": world.path("working")}, {"await": world.path("go")},
+        {"message": {"text": "big", "stop": "error", "error": "e".repeat(100_000)}}]);
+    std::fs::write(&file, script.to_string().replace("big", &text)).unwrap();
+    let agent = json!([env!("CARGO_BIN_EXE_fake-agent"), format!("@{}", file.display())]);
+    let mut command = world.command(["run", "--json", "--agent", &agent.to_string(), "do it"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    test_support::wait_until(|| world.path("working").exists());
+    std::fs::remove_dir_all(world.only_run()).unwrap();
+    std::fs::write(world.path("go"), "").unwrap();
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    world.assert_nothing_left();
+    let task = ran.task();
+    assert_eq!((ran.code, &task["outcome"]), (Some(1), &json!("provider_error")));
+    assert_eq!(task["output"].as_str().unwrap().len(), text.len());
+    assert_eq!(task["error"].as_str().unwrap().len(), 4096);
 }

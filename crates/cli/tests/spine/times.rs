@@ -64,10 +64,10 @@ fn a_child_that_ends_while_it_is_extended_has_not_timed_out() {
     world.settings(&json!({"extend_timeout_debounce": 20}));
     let script = json!([
         {"tool_start": {"name": "bash", "args": {"command": "make"}}},
-        {"sleep_ms": 800},
+        {"sleep_ms": 3_000},
         {"say": "built"},
     ]);
-    let ran = world.play(&script, &["--timeout", "0.4"]);
+    let ran = world.play(&script, &["--timeout", "2"]);
     assert_ended(
         &world,
         &ran,
@@ -124,9 +124,38 @@ fn calls_that_differ_deep_inside_are_not_a_loop() {
         .collect();
     script.push(json!({"say": "edited"}));
     let ran = world.play(&json!(script), &[]);
-    world.assert_nothing_left();
-    assert_eq!(ran.task()["outcome"], "completed");
-    assert_eq!(records(&ran.run_dir()).len(), 1 + 20 + 2);
+    let mut expected = vec!["run_started".to_owned()];
+    for number in 0..10 {
+        expected.push(format!(
+            r#"call edit {{"path":"a.rs","edits":[{{"oldText":"x","newText":{{"deep":{number}}}}}]}}"#
+        ));
+        expected.push("edit finished".to_owned());
+    }
+    expected.push("assistant stop \"edited\"".to_owned());
+    expected.push("ended completed code 0".to_owned());
+    let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
+    assert_ended(&world, &ran, "completed", &expected);
+}
+
+/// Whether the calls are read before or after the child's end is noticed must not matter.
+#[test]
+fn a_loop_is_a_loop_also_when_the_child_is_already_gone() {
+    let call =
+        json!({"type": "tool_execution_start", "toolCallId": "c", "toolName": "bash", "args": {}});
+    let answer = json!({"type": "message_end", "message": {"role": "assistant", "content": "late", "stopReason": "stop"}});
+    let all = format!("{}{answer}\n", format!("{call}\n").repeat(5));
+    for _ in 0..20 {
+        let world = world();
+        let ran = world.play(&json!([{"text": all}]), &[]);
+        let task = ran.task();
+        assert_eq!((&task["outcome"], &task["output"]), (&json!("loop"), &json!("")), "{ran:?}");
+        let events = crate::events::events(&ran.run_dir());
+        assert_eq!(
+            events[1..7].join(", "),
+            format!("{}, stopping loop", ["call bash {}"; 5].join(", "))
+        );
+        assert_eq!(events.len(), 8, "{events:?}");
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ fn a_child_that_ignores_sigterm_is_killed() {
     let world = world();
     let script =
         json!(["ignore_sigterm", {"say": "never"}, {"message": {"stop": "toolUse"}}, "hang"]);
-    let ran = world.play(&script, &["--timeout", "0.5"]);
+    let ran = world.play(&script, &["--timeout", "3"]);
     assert_ended(
         &world,
         &ran,
@@ -109,7 +109,7 @@ fn a_whole_tree_of_grandchildren_goes_with_a_timeout() {
         {"message": {"text": "all there", "stop": "toolUse"}},
         "hang",
     ]);
-    let ran = world.play(&script, &["--timeout", "1"]);
+    let ran = world.play(&script, &["--timeout", "4"]);
     assert_ended(
         &world,
         &ran,
@@ -120,18 +120,5 @@ fn a_whole_tree_of_grandchildren_goes_with_a_timeout() {
             "stopping timeout",
             "ended timeout signal 15",
         ],
-    );
-}
-
-#[test]
-fn a_grandchild_that_ends_by_itself_is_not_worth_a_word() {
-    let world = world();
-    let script = json!([{"spawn": {"steps": [{"sleep_ms": 20}]}}, {"say": "done"}]);
-    let ran = world.play(&script, &[]);
-    assert_ended(
-        &world,
-        &ran,
-        "completed",
-        &["run_started", "assistant stop \"done\"", "ended completed code 0"],
     );
 }

@@ -137,8 +137,19 @@ fn parse<Record: DeserializeOwned>(
         return unreadable(line);
     };
     let record = serde_json::from_slice(bytes)
-        .or_else(|_| serde_json::from_slice(&without_lone_surrogates(bytes)));
+        .or_else(|error| mend(bytes).map_or(Err(error), |mended| serde_json::from_slice(&mended)));
     record.map_or_else(|_| unreadable(line), read)
+}
+
+/// The record with its bytes made Unicode, if that is what is wrong with it: an answer must not be
+/// lost over one bad character.
+fn mend(json: &[u8]) -> Option<Vec<u8>> {
+    match String::from_utf8_lossy(json) {
+        Cow::Owned(text) => Some(without_lone_surrogates(text.as_bytes())),
+        Cow::Borrowed(_) => {
+            memmem::find(json, b"\\u").is_some().then(|| without_lone_surrogates(json))
+        }
+    }
 }
 
 /// JavaScript cuts texts between the halves of a character and prints the half that is left as an
@@ -249,9 +260,9 @@ fn message_end(record: MessageEnd) -> Reading {
             };
             let event = Event::AssistantMessage {
                 text: message.content.0,
-                model: message.model,
-                stop_reason,
-                error: message.error_message,
+                model: message.model.map(shorten),
+                stop_reason: stop_reason.map(shorten),
+                error: message.error_message.map(shorten),
                 usage: message.usage.0,
             };
             Reading { event: Some(event), last_word, ..Reading::default() }
@@ -262,6 +273,12 @@ fn message_end(record: MessageEnd) -> Reading {
         }
         _ => Reading::default(),
     }
+}
+
+/// What ends up in one line of a message for people needs no more than this.
+fn shorten(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(Event::LINE_BYTES));
+    text
 }
 
 /// Providers have many words for five things. A word that is not known stays as it is, and is
@@ -360,7 +377,7 @@ fn retry(record: Retry) -> Reading {
         attempt: record.attempt,
         max_attempts: record.max_attempts,
         delay_ms: record.delay_ms,
-        error: record.error_message,
+        error: shorten(record.error_message),
     };
     Reading {
         event: Some(event),

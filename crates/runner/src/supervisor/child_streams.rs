@@ -45,6 +45,9 @@ impl Feed {
     }
 }
 
+/// A pipe holds a mebibyte, and every reading takes out at least a page of what is there.
+const READS_OF_A_FULL_PIPE: usize = 256;
+
 /// An output of the child, as lines. Every line is handed out, also a torn one at the end.
 pub(crate) struct Source {
     pipe: Option<OwnedFd>,
@@ -85,9 +88,10 @@ impl Source {
         has_bytes
     }
 
-    /// Reads what is there, and closes. For when nobody is left who could write.
+    /// Reads what is there, and closes. For when nobody of the tree is left who could write; a
+    /// stranger who has got hold of the pipe must not keep us here.
     pub(crate) fn finish(&mut self, mut take: impl FnMut(Line<'_>)) {
-        while self.read(&mut take) {}
+        (0..READS_OF_A_FULL_PIPE).all(|_| self.read(&mut take));
         if self.pipe.take().is_some()
             && let Some(line) = self.lines.rest()
         {

@@ -6,7 +6,7 @@ use std::time::Instant;
 use model::{Activity, Event, Meta};
 use rustix::event::{PollFd, PollFlags, poll};
 use session::{Facts, Progress};
-use store::{EVENTS, Journal, Log};
+use store::{Journal, Log};
 
 use crate::lifeline::{Lifeline, ToParent, ToSupervisor};
 use crate::{now_ms, result::result_of};
@@ -53,20 +53,14 @@ impl Chronicle {
 
     /// Takes an event into the run directory, the fold and the lifeline.
     pub(crate) fn tell(&mut self, event: Event) {
-        if self.journal.is_full() && !matches!(event, Event::RunEnded { .. }) {
-            self.record(Event::LogFull { log: EVENTS.to_owned() });
-        }
-        self.record(event);
-    }
-
-    fn record(&mut self, event: Event) {
-        let (record, line) = self.journal.record(now_ms(), event);
-        self.facts.apply(&record);
-        if let Some(words) = self.progress.words(&record.event) {
-            self.journal.log(Log::Transcript, session::clean(&words).as_bytes());
-        }
-        if let Some(lifeline) = &mut self.lifeline {
-            lifeline.say_event(&line);
+        for (record, line) in self.journal.record(now_ms(), event) {
+            self.facts.apply(&record);
+            if let Some(words) = self.progress.words(&record.event) {
+                self.journal.log(Log::Transcript, session::clean(&words).as_bytes());
+            }
+            if let Some(lifeline) = &mut self.lifeline {
+                lifeline.say_event(&line);
+            }
         }
     }
 
@@ -119,18 +113,29 @@ impl Chronicle {
         self.lifeline.as_ref().is_some_and(Lifeline::is_congested)
     }
 
+    /// The child has been started just now.
+    pub(crate) fn started(&mut self, pid: u32) {
+        self.started = Instant::now();
+        self.tell(Event::RunStarted { pid });
+    }
+
     /// Tells the terminal event, writes the result and hands it to the parent.
     pub(crate) fn end(mut self, event: Event) {
-        let duration = self.started.elapsed().as_millis();
+        let duration = match self.facts.started_at {
+            Some(_) => u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            None => 0,
+        };
         self.journal.flush();
-        if let Some(trouble) = self.journal.trouble() {
-            let message = format!("The record of this run is not complete: {trouble}");
-            self.tell(Event::Warning { message });
+        let trouble = self.journal.trouble().map(not_complete);
+        if let Some(message) = &trouble {
+            self.tell(Event::Warning { message: message.clone() });
         }
         self.tell(event);
-        let duration = u64::try_from(duration).unwrap_or(u64::MAX);
-        let duration = if self.facts.started_at.is_some() { duration } else { 0 };
-        let result = result_of(&self.meta, &self.facts, duration);
+        self.journal.flush();
+        let mut result = result_of(&self.meta, &self.facts, duration);
+        if trouble.is_none() {
+            result.warnings.extend(self.journal.trouble().map(not_complete));
+        }
         let kept = self.journal.finish(&result);
         let Some(mut lifeline) = self.lifeline else {
             return;
@@ -145,4 +150,8 @@ impl Chronicle {
             lifeline.flush();
         }
     }
+}
+
+fn not_complete(trouble: &str) -> String {
+    format!("The record of this run is not complete: {trouble}")
 }

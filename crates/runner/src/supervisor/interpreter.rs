@@ -2,12 +2,13 @@
 
 use std::time::Instant;
 
-use model::{Activity, Event};
+use model::{Activity, Event, Secrets, StopCause};
 use process::Line;
 use session::LoopDetector;
 use store::Log;
 
 use super::chronicle::Chronicle;
+use super::redactor::Redactor;
 use super::watchdog::Watchdog;
 use crate::dialect::pi;
 
@@ -15,6 +16,7 @@ use crate::dialect::pi;
 pub(crate) struct Interpreter {
     pub(crate) chronicle: Chronicle,
     pub(crate) watchdog: Watchdog,
+    redactor: Redactor,
     loops: LoopDetector,
     looping_tool_count: u32,
     has_looped: bool,
@@ -23,11 +25,12 @@ pub(crate) struct Interpreter {
 }
 
 impl Interpreter {
-    pub(crate) fn new(chronicle: Chronicle, started: Instant) -> Interpreter {
+    pub(crate) fn new(chronicle: Chronicle, secrets: &Secrets, started: Instant) -> Interpreter {
         let limits = chronicle.meta().limits;
         Interpreter {
             chronicle,
             watchdog: Watchdog::new(&limits, started),
+            redactor: Redactor::new(secrets),
             loops: LoopDetector::default(),
             looping_tool_count: limits.looping_tool_count,
             has_looped: false,
@@ -45,6 +48,21 @@ impl Interpreter {
         if self.has_looped {
             return;
         }
+        match self.redactor.redact(line) {
+            None => self.take_stdout(line, now),
+            Some(redacted) => self.take_stdout(redacted.line(), now),
+        }
+    }
+
+    /// Takes a line of standard error.
+    pub(crate) fn read_stderr(&mut self, line: Line<'_>) {
+        match self.redactor.redact(line) {
+            None => self.take_stderr(line),
+            Some(redacted) => self.take_stderr(redacted.line()),
+        }
+    }
+
+    fn take_stdout(&mut self, line: Line<'_>, now: Instant) {
         let reading = pi::read(line);
         self.watchdog.observe(&reading, now);
         if !reading.is_delta {
@@ -68,10 +86,14 @@ impl Interpreter {
         if let Some(event) = reading.event {
             self.chronicle.tell(event);
         }
+        if self.has_looped {
+            // Told here, where it is seen, so that it does not depend on whether the child is
+            // still there to be stopped.
+            self.chronicle.tell(Event::Stopping { cause: StopCause::Loop });
+        }
     }
 
-    /// Takes a line of standard error.
-    pub(crate) fn read_stderr(&mut self, line: Line<'_>) {
+    fn take_stderr(&mut self, line: Line<'_>) {
         self.log(Log::Stderr, line);
         let text = String::from_utf8_lossy(line.head());
         let text = session::cut_bytes(text.trim_end(), Event::LINE_BYTES);
@@ -83,10 +105,9 @@ impl Interpreter {
     fn log(&mut self, log: Log, line: Line<'_>) {
         match line {
             Line::Whole(line) => self.chronicle.log(log, line),
-            Line::Cut { head, bytes, .. } => {
-                let mut shortened = head[..head.len().min(Event::LINE_BYTES)].to_vec();
-                shortened.extend_from_slice(format!("... [{bytes} bytes]").as_bytes());
-                self.chronicle.log(log, &shortened);
+            Line::Cut { head, tail, bytes } => {
+                let gap = format!(" ... [{bytes} bytes in all] ... ");
+                self.chronicle.log(log, &[head, gap.as_bytes(), tail].concat());
             }
         }
     }

@@ -6,19 +6,23 @@
 mod child_streams;
 mod chronicle;
 mod interpreter;
+mod redactor;
 mod stopper;
 mod supervision;
 mod watchdog;
 
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::time::Instant;
 
-use model::{Event, Lifetime, Outcome};
+use model::{Event, Lifetime, Outcome, Secrets, StopCause};
 use process::{ChildSpec, SignalPipe};
 use store::{Journal, RunDir, StoreError};
 
 use crate::lifeline::{Lifeline, ToParent};
+use crate::recover::{PARENT_DIED, interrupted};
 use chronicle::Chronicle;
+use interpreter::Interpreter;
 use supervision::Supervision;
 
 /// Why a run could not be supervised at all.
@@ -46,25 +50,37 @@ pub fn supervise(run_dir: &Path, lifeline: Option<UnixStream>) -> Result<(), Sup
         lifeline.flush();
     }
     let (meta, prompt, journal, signals) = prepared?;
-    if let Some(lifeline) = &mut lifeline {
-        lifeline.say(&ToParent::Ready);
-        lifeline.flush();
-    }
+    let secrets = match &mut lifeline {
+        Some(lifeline) => {
+            lifeline.say(&ToParent::Ready);
+            lifeline.await_start()
+        }
+        None => Some(Secrets::default()),
+    };
 
     let containment = process::become_subreaper();
     let mut chronicle = Chronicle::new(meta, journal, lifeline);
     let meta = chronicle.meta().clone();
+    let Some(secrets) = secrets else {
+        chronicle.tell(Event::Stopping { cause: StopCause::ParentDied });
+        chronicle.end(interrupted(PARENT_DIED));
+        return Ok(());
+    };
     let (program, args) = meta
         .command
         .split_first()
         .map_or(("", &[][..]), |(program, args)| (program.as_str(), args));
-    let spec = ChildSpec { program, args, cwd: &meta.cwd, environment: &meta.environment };
+    let mut environment = meta.environment.clone();
+    for (name, value) in secrets.reveal() {
+        environment.insert(name.to_owned(), Some(value.to_owned()));
+    }
+    let spec = ChildSpec { program, args, cwd: &meta.cwd, environment: &environment };
     match process::spawn_contained(spec, containment) {
         Ok(child) => {
-            let pid = child.tree.child().as_raw_nonzero().get().unsigned_abs();
-            chronicle.tell(Event::RunStarted { pid });
+            chronicle.started(child.tree.child().as_raw_nonzero().get().unsigned_abs());
+            let interpreter = Interpreter::new(chronicle, &secrets, Instant::now());
             let ends_with_parent = meta.lifetime == Lifetime::Foreground;
-            Supervision::new(child, prompt, chronicle, signals, ends_with_parent).run();
+            Supervision::new(child, prompt, interpreter, signals, ends_with_parent).run();
         }
         Err(error) => {
             chronicle.end(Event::RunEnded {

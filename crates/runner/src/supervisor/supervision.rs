@@ -9,12 +9,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use session::{Ending, decide};
 
 use super::child_streams::{Feed, Source};
-use super::chronicle::Chronicle;
 use super::interpreter::Interpreter;
 use super::stopper::{StopStep, Stopper};
 use super::watchdog::Alarm;
 use crate::dialect::pi;
 use crate::lifeline::ToSupervisor;
+use crate::recover::survivors_warning;
 
 /// What the child has left behind may take this long to end by itself before it is stopped.
 const LEFTOVER_PATIENCE: Duration = Duration::from_millis(100);
@@ -35,6 +35,8 @@ pub(crate) struct Supervision {
     exit: Option<Exit>,
     exit_seen_at: Option<Instant>,
     is_gone: bool,
+    /// The signal that has asked this process to end.
+    quit: Option<Notice>,
 }
 
 /// Whom the poll is about.
@@ -51,7 +53,7 @@ impl Supervision {
     pub(crate) fn new(
         child: Child,
         prompt: String,
-        chronicle: Chronicle,
+        interpreter: Interpreter,
         signals: SignalPipe,
         ends_with_parent: bool,
     ) -> Supervision {
@@ -60,13 +62,14 @@ impl Supervision {
             feed: Feed::new(child.stdin, prompt),
             stdout: Source::new(child.stdout, pi::keep),
             stderr: Source::new(child.stderr, |_| Keep::Ends),
-            interpreter: Interpreter::new(chronicle, Instant::now()),
+            interpreter,
             signals,
             ends_with_parent,
             stopper: Stopper::default(),
             exit: None,
             exit_seen_at: None,
             is_gone: false,
+            quit: None,
         }
     }
 
@@ -107,7 +110,12 @@ impl Supervision {
             Timespec::try_from(duration).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 })
         });
         match poll(&mut fds, timeout.as_ref()) {
-            Ok(0) | Err(_) => Vec::new(),
+            Ok(0) | Err(rustix::io::Errno::INTR) => Vec::new(),
+            Err(_) => {
+                // Out of memory, most likely: it must not become a busy loop as well.
+                std::thread::sleep(Duration::from_millis(10));
+                Vec::new()
+            }
             Ok(_) => {
                 let ready = fds.iter().zip(wakers).filter(|(fd, _)| !fd.revents().is_empty());
                 ready.map(|(_, waker)| waker).collect()
@@ -127,7 +135,7 @@ impl Supervision {
                     (0..READS_IN_A_ROW)
                         .all(|_| self.stdout.read(|line| self.interpreter.read_stdout(line, now)));
                     if self.interpreter.has_looped() {
-                        self.stop(StopCause::Loop);
+                        self.ask_to_end();
                     }
                 }
                 Waker::Stderr => {
@@ -141,25 +149,36 @@ impl Supervision {
     fn handle_signals(&mut self) {
         for notice in self.signals.drain() {
             match notice {
-                Notice::Quit => self.stop_or_hasten(StopCause::Cancelled),
-                Notice::ChildEnded => {
-                    let reaped = self.tree.reap();
-                    if self.exit.is_none() && reaped.child.is_some() {
-                        self.exit = reaped.child;
-                        self.exit_seen_at = Some(Instant::now());
-                        // Nobody will read the rest.
-                        self.feed.close();
-                    }
-                    self.is_gone = reaped.gone;
+                Notice::ChildEnded => self.reap(),
+                // Hanging up and terminating often come together and mean one thing; the same
+                // signal again, or Ctrl-C, means more.
+                quit if quit == Notice::Interrupt || self.quit == Some(quit) => {
+                    self.stop_or_hasten(StopCause::Cancelled);
+                }
+                quit => {
+                    self.quit = Some(quit);
+                    self.stop(StopCause::Cancelled);
                 }
             }
         }
+    }
+
+    fn reap(&mut self) {
+        let reaped = self.tree.reap();
+        if self.exit.is_none() && reaped.child.is_some() {
+            self.exit = reaped.child;
+            self.exit_seen_at = Some(Instant::now());
+            // Nobody will read the rest.
+            self.feed.close();
+        }
+        self.is_gone = reaped.gone;
     }
 
     fn handle_lifeline(&mut self) {
         let (wishes, parent_is_gone) = self.interpreter.chronicle.hear();
         for wish in wishes {
             match wish {
+                ToSupervisor::Start(_) => {}
                 ToSupervisor::Stop => self.stop(StopCause::Cancelled),
                 ToSupervisor::Kill => {
                     self.stop(StopCause::Cancelled);
@@ -174,6 +193,12 @@ impl Supervision {
 
     fn check_time(&mut self) {
         let now = Instant::now();
+        let is_deaf = self.interpreter.chronicle.is_congested();
+        self.interpreter.watchdog.set_deaf(is_deaf, now);
+        if !self.stopper.is_idle() {
+            // Without a subreaper the end of a grandchild brings no signal.
+            self.reap();
+        }
         if self.is_gone {
             return;
         }
@@ -194,9 +219,8 @@ impl Supervision {
         match self.stopper.check(now) {
             Some(StopStep::Kill) => self.tree.signal(Signal::Kill),
             Some(StopStep::GiveUp) => {
-                let count = self.tree.count();
-                let message = format!("{count} processes of the run could not be killed");
-                self.interpreter.chronicle.tell(Event::Warning { message });
+                let warning = survivors_warning(self.tree.count());
+                self.interpreter.chronicle.tell(warning);
                 self.is_gone = true;
             }
             None => {}
@@ -231,8 +255,14 @@ impl Supervision {
             cause
         };
         self.interpreter.chronicle.tell(Event::Stopping { cause });
-        self.tree.signal(Signal::Terminate);
-        self.stopper.asked(Instant::now());
+        self.ask_to_end();
+    }
+
+    fn ask_to_end(&mut self) {
+        if self.stopper.is_idle() {
+            self.tree.signal(Signal::Terminate);
+            self.stopper.asked(Instant::now());
+        }
     }
 
     fn stop_or_hasten(&mut self, cause: StopCause) {

@@ -19,6 +19,8 @@ pub(crate) struct Watchdog {
     last_tool_activity: Option<Instant>,
     is_extended: bool,
     end: End,
+    /// Whether the child's output is not being read, so that its silence means nothing.
+    is_deaf: bool,
 }
 
 /// What the watchdog has noticed.
@@ -57,7 +59,18 @@ impl Watchdog {
             last_tool_activity: None,
             is_extended: false,
             end: End::Working,
+            is_deaf: false,
         }
+    }
+
+    /// Notes whether the child's output is read at all.
+    pub(crate) fn set_deaf(&mut self, is_deaf: bool, now: Instant) {
+        if self.is_deaf
+            && let End::Expected { silent_since, .. } = &mut self.end
+        {
+            *silent_since = now;
+        }
+        self.is_deaf = is_deaf;
     }
 
     /// Takes note of a line that the child has printed.
@@ -100,6 +113,7 @@ impl Watchdog {
         let time = if self.is_extended { self.extended_deadline() } else { self.deadline };
         let end = match self.end {
             End::Working => None,
+            End::Expected { .. } if self.is_deaf => None,
             End::Expected { silent_since, .. } => Some(silent_since + AFTER_SILENCE),
             End::Settled { at } => Some(at + AFTER_SETTLED),
         };
@@ -110,7 +124,9 @@ impl Watchdog {
     pub(crate) fn check(&mut self, now: Instant) -> Option<Alarm> {
         match self.end {
             End::Settled { at } if now >= at + AFTER_SETTLED => return Some(Alarm::LastWord),
-            End::Expected { silent_since, .. } if now >= silent_since + AFTER_SILENCE => {
+            End::Expected { silent_since, .. }
+                if !self.is_deaf && now >= silent_since + AFTER_SILENCE =>
+            {
                 return Some(Alarm::LastWord);
             }
             _ => {}
@@ -212,6 +228,17 @@ mod tests {
         assert!(watchdog.agent_finished() && !watchdog.has_settled());
         assert_eq!(watchdog.next(), Some(at(6_000)));
         assert_eq!(watchdog.check(at(6_000)), Some(Alarm::LastWord));
+    }
+
+    #[test]
+    fn silence_counts_only_while_somebody_listens() {
+        let (mut watchdog, at) = watchdog(None, 0);
+        watchdog.observe(&says(LastWord::MessageEnded), at(0));
+        watchdog.set_deaf(true, at(1_000));
+        assert_eq!((watchdog.next(), watchdog.check(at(60_000))), (None, None));
+        watchdog.set_deaf(false, at(60_000));
+        assert_eq!(watchdog.next(), Some(at(65_000)));
+        assert_eq!(watchdog.check(at(65_000)), Some(Alarm::LastWord));
     }
 
     #[test]

@@ -1,0 +1,81 @@
+//! A task that is ready to run.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Meta;
+
+/// Everything about a run that has been decided, before it has a directory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// What will be run, except for the command, which is completed by [`Plan::meta_in`].
+    pub meta: Meta,
+    /// What the agent is told.
+    pub prompt: String,
+    /// The child's program and all its arguments.
+    pub command: Vec<Argument>,
+    /// Files that the command refers to, by their names in the run directory.
+    pub files: BTreeMap<String, String>,
+    /// Variables for the child that are written nowhere.
+    pub secrets: Secrets,
+    /// Why it must not be started, if it must not: the task fails with this message, and others
+    /// are not affected.
+    pub refusal: Option<String>,
+}
+
+impl Plan {
+    /// The meta of the run once it is known where its directory is.
+    pub fn meta_in(&self, run_dir: &Path) -> Meta {
+        let command = self.command.iter().map(|argument| match argument {
+            Argument::Text(text) => text.clone(),
+            Argument::File(name) => run_dir.join(name).to_string_lossy().into_owned(),
+        });
+        Meta { command: command.collect(), ..self.meta.clone() }
+    }
+}
+
+/// One word of a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Argument {
+    /// The word itself.
+    Text(String),
+    /// The path of a file in the run directory: what is too long for an argument.
+    File(String),
+}
+
+impl From<&str> for Argument {
+    fn from(text: &str) -> Argument {
+        Argument::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Argument {
+    fn from(text: String) -> Argument {
+        Argument::Text(text)
+    }
+}
+
+/// Environment variables that no file, log, argument or message may show.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Secrets(BTreeMap<String, String>);
+
+impl Secrets {
+    /// Adds a variable.
+    pub fn insert(&mut self, name: &str, value: String) {
+        self.0.insert(name.to_owned(), value);
+    }
+
+    /// The names and the values, for the one place that hands them to the child.
+    pub fn reveal(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_set().entries(self.0.keys()).finish()
+    }
+}
