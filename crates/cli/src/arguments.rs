@@ -85,8 +85,8 @@ pub(crate) struct Run {
 
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(seconds) if seconds > 0.0 && seconds.is_finite() => Ok(seconds),
-        _ => Err("must be a number of seconds above zero".to_owned()),
+        Ok(seconds) if seconds >= 0.001 && seconds.is_finite() => Ok(seconds),
+        _ => Err("must be a number of seconds, at least 0.001".to_owned()),
     }
 }
 

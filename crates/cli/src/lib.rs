@@ -17,19 +17,20 @@ use printer::Printer;
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let printer = Printer::new(arguments.is_plain());
-    let done = match arguments.command {
-        Command::Run(arguments) => {
-            commands::refuse_in_child().and_then(|()| commands::run::run(arguments, &printer))
-        }
-        Command::Sessions(arguments) => commands::sessions::sessions(arguments, &printer),
-        Command::Supervise(arguments) => {
-            commands::refuse_in_child().and_then(|()| commands::supervise::supervise(&arguments))
-        }
-    };
+    process::settle_signals();
+    let mut printer = Printer::new(arguments.is_plain());
+    let done =
+        match arguments.command {
+            Command::Run(arguments) => commands::refuse_in_child()
+                .and_then(|()| commands::run::run(arguments, &mut printer)),
+            Command::Sessions(arguments) => commands::sessions::sessions(arguments, &printer),
+            Command::Supervise(arguments) => commands::refuse_in_child()
+                .and_then(|()| commands::supervise::supervise(&arguments)),
+        };
     match done {
         Ok(code) => code.into(),
         Err(error) => {
+            printer.stop_listening();
             printer.error(&error);
             error.exit_code().into()
         }

@@ -1,78 +1,124 @@
 //! The terminal, or whatever stands in its place.
 
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use anstyle::{AnsiColor, Style};
+use process::Writable;
 use serde::Serialize;
 
 use crate::error::CommandError;
 
 /// Prints answers to standard output and everything else to standard error.
 ///
-/// Nobody who listens may be left; that is not a reason to stop what is under way, so failures to
-/// print are ignored.
+/// Nobody may be left who listens to progress; that is not a reason to stop what is under way. But
+/// an answer that could not be printed is an error.
 pub(crate) struct Printer {
     has_colours: bool,
+    /// Becomes readable when somebody wants us to stop; then nothing is printed any more.
+    interruption: Option<OwnedFd>,
 }
 
 impl Printer {
     pub(crate) fn new(is_plain: bool) -> Printer {
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        Printer { has_colours: !is_plain && !is_dumb && !no_colour && io::stderr().is_terminal() }
+        let has_colours = !is_plain && !is_dumb && !no_colour && io::stderr().is_terminal();
+        Printer { has_colours, interruption: None }
+    }
+
+    /// From now on a reader that does not read cannot keep us from hearing the signals that make
+    /// `signals` readable.
+    pub(crate) fn listen_to(&mut self, signals: impl AsFd) {
+        self.interruption = signals.as_fd().try_clone_to_owned().ok();
+    }
+
+    /// The signals are not caught any more.
+    pub(crate) fn stop_listening(&mut self) {
+        self.interruption = None;
     }
 
     /// An answer. What came from a child is made safe for a terminal.
-    pub(crate) fn answer(&self, text: &str) {
+    pub(crate) fn answer(&self, text: &str) -> Result<(), CommandError> {
         let text = session::clean(text);
         let line_feed = if text.ends_with('\n') { "" } else { "\n" };
-        let _ = write!(io::stdout(), "{text}{line_feed}");
-        let _ = io::stdout().flush();
+        self.print(&format!("{text}{line_feed}"))
     }
 
     /// An answer as a JSON document.
-    pub(crate) fn json(&self, document: &impl Serialize) {
-        let mut stdout = io::stdout().lock();
-        let _ = serde_json::to_writer_pretty(&mut stdout, document);
-        let _ = stdout.write_all(b"\n");
-        let _ = stdout.flush();
+    pub(crate) fn json(&self, document: &impl Serialize) -> Result<(), CommandError> {
+        let text = serde_json::to_string_pretty(document)
+            .map_err(|error| CommandError::failure(error.to_string()))?;
+        self.print(&format!("{text}\n"))
+    }
+
+    fn print(&self, text: &str) -> Result<(), CommandError> {
+        let mut stdout = io::stdout();
+        match self.write(text, stdout.as_fd(), &mut stdout.lock()).and_then(|()| stdout.flush()) {
+            // Whoever asked does not want to know any more.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            Err(error) => {
+                Err(CommandError::failure(format!("the answer cannot be printed: {error}"))
+                    .hint("`pi-subagents sessions list` and `sessions output ID` find it again"))
+            }
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// A line for standard error, which is dropped if nobody wants it.
+    fn mention(&self, text: &str) {
+        let stderr = io::stderr();
+        let _ = self.write(&format!("{text}\n"), stderr.as_fd(), &mut stderr.lock());
+    }
+
+    fn write(&self, text: &str, fd: BorrowedFd<'_>, output: &mut dyn Write) -> io::Result<()> {
+        let Some(interruption) = &self.interruption else {
+            return output.write_all(text.as_bytes());
+        };
+        for piece in text.as_bytes().chunks(Writable::PIECE) {
+            match process::wait_until_writable(fd, interruption.as_fd()) {
+                Writable::Yes => output.write_all(piece).and_then(|()| output.flush())?,
+                Writable::Interrupted => return Err(io::ErrorKind::Interrupted.into()),
+            }
+        }
+        Ok(())
     }
 
     /// Something that happens.
     pub(crate) fn progress(&self, name: &str, words: &str) {
         let name = self.paint(AnsiColor::Cyan.on_default(), name);
         for line in words.lines().filter(|line| !line.trim().is_empty()) {
-            let _ = writeln!(io::stderr(), "{name}: {}", session::clean(line));
+            self.mention(&format!("{name}: {}", session::clean(line)));
         }
     }
 
     /// The last line about a task.
     pub(crate) fn summary(&self, line: &str, is_success: bool) {
         let colour = if is_success { AnsiColor::Green } else { AnsiColor::Red };
-        let _ = writeln!(io::stderr(), "{}", self.paint(colour.on_default(), line));
+        self.mention(&self.paint(colour.on_default(), line));
     }
 
     /// Something that people should know.
     pub(crate) fn note(&self, text: &str) {
-        let _ = writeln!(io::stderr(), "{}", session::clean(text));
+        self.mention(&session::clean(text));
     }
 
     /// Something that may be wrong.
     pub(crate) fn warning(&self, text: &str) {
         let label = self.paint(AnsiColor::Yellow.on_default(), "warning:");
-        let _ = writeln!(io::stderr(), "{label} {}", session::clean(text));
+        self.mention(&format!("{label} {}", session::clean(text)));
     }
 
     /// What to do next.
     pub(crate) fn hint(&self, text: &str) {
         let label = self.paint(AnsiColor::Cyan.on_default(), "hint:");
-        let _ = writeln!(io::stderr(), "{label} {}", session::clean(text));
+        self.mention(&format!("{label} {}", session::clean(text)));
     }
 
     /// Why a command could not do its work.
     pub(crate) fn error(&self, error: &CommandError) {
         let label = self.paint(AnsiColor::Red.on_default().bold(), "error:");
-        let _ = writeln!(io::stderr(), "{label} {}", session::clean(&error.to_string()));
+        self.mention(&format!("{label} {}", session::clean(&error.to_string())));
         if let Some(hint) = error.what_to_do() {
             self.hint(hint);
         }

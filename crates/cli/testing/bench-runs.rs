@@ -94,7 +94,13 @@ fn dispatcher(concurrency: usize) -> Result<Dispatcher, Box<dyn Error>> {
 
 fn trivial_plan() -> Result<Plan, Box<dyn Error>> {
     let cwd = std::env::current_dir()?;
-    let surroundings = Surroundings { agent_dir: cwd.clone(), cwd, home: None, agent: None };
+    let surroundings = Surroundings {
+        agent_dir: cwd.clone(),
+        cwd,
+        home: None,
+        agent: None,
+        search_path: vec!["/usr/bin".into(), "/bin".into()],
+    };
     let request = Request {
         name: "nothing".to_owned(),
         prompt: "nothing".to_owned(),

@@ -94,6 +94,13 @@ pub enum Event {
         /// Its beginning, cut at [`Event::LINE_BYTES`].
         text: String,
     },
+    /// A message of the model was there, but could not be read: too long, torn or broken.
+    MessageLost {
+        /// How long the record was.
+        bytes: u64,
+        /// Its beginning, cut at [`Event::LINE_BYTES`].
+        text: String,
+    },
     /// The time was up, but a tool was active shortly before.
     TimeoutExtended,
     /// The supervisor began to stop what was left of the tree.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Meta;
+use crate::{Meta, variables};
 
 /// Everything about a run that has been decided, before it has a directory.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +33,10 @@ impl Plan {
             Argument::Text(text) => text.clone(),
             Argument::File(name) => run_dir.join(name).to_string_lossy().into_owned(),
         });
-        Meta { command: command.collect(), ..self.meta.clone() }
+        let mut meta = Meta { command: command.collect(), ..self.meta.clone() };
+        let run_dir = run_dir.to_string_lossy().into_owned();
+        meta.environment.insert(variables::RUN_DIR.to_owned(), Some(run_dir));
+        meta
     }
 }
 

@@ -10,5 +10,7 @@ pub const AGENT: &str = "PI_SUBAGENTS_AGENT";
 pub const CHILD: &str = "PI_SUBAGENTS_CHILD";
 /// The run's id in every process of its tree: the marker by which leftovers are found.
 pub const RUN: &str = "PI_SUBAGENTS_RUN";
+/// The run's directory in every process of its tree: a copy of a project has the same run ids.
+pub const RUN_DIR: &str = "PI_SUBAGENTS_RUN_DIR";
 /// `agent` in children whose model is one of GitHub Copilot's, absent in others.
 pub const GITHUB_COPILOT_INITIATOR: &str = "PI_SUBAGENTS_GITHUB_COPILOT_INITIATOR";

@@ -1,5 +1,6 @@
 //! Which program a child is.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::{Settings, Surroundings};
@@ -49,18 +50,15 @@ impl Agent {
     }
 
     /// The program and its own arguments, before those that every child gets.
-    pub fn command(&self, cwd: &Path) -> Vec<String> {
-        match self {
+    pub fn command(&self, surroundings: &Surroundings) -> Vec<String> {
+        let mut command = match self {
             Agent::Pi | Agent::Builtin => vec!["pi".to_owned()],
-            Agent::Program(command) => {
-                let mut command = command.clone();
-                // A path is meant from where the caller stands, not from where the child will.
-                if let Some(program) = command.first_mut().filter(|program| program.contains('/')) {
-                    *program = cwd.join(&*program).to_string_lossy().into_owned();
-                }
-                command
-            }
+            Agent::Program(command) => command.clone(),
+        };
+        if let Some(program) = command.first_mut() {
+            *program = locate(program, surroundings);
         }
+        command
     }
 
     fn parse(text: &str, origin: &str) -> Result<Agent, AgentError> {
@@ -80,6 +78,22 @@ impl Agent {
     }
 }
 
+/// The path of a program, as seen from where the caller stands. One that is not found keeps its
+/// name, and cannot be started under it.
+fn locate(program: &str, surroundings: &Surroundings) -> String {
+    if program.contains('/') {
+        return surroundings.cwd.join(program).to_string_lossy().into_owned();
+    }
+    let candidates = surroundings.search_path.iter().map(|directory| directory.join(program));
+    let found = candidates.into_iter().find(|path| is_executable(path));
+    found.map_or_else(|| program.to_owned(), |path| path.to_string_lossy().into_owned())
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.metadata()
+        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,6 +108,7 @@ mod tests {
             home: None,
             agent_dir: "/home/.pi/agent".into(),
             agent: variable.map(str::to_owned),
+            search_path: Vec::new(),
         };
         let settings = Settings { agent: setting, ..Settings::default() };
         Agent::choose(flag, &surroundings, &settings)
@@ -120,12 +135,26 @@ mod tests {
     }
 
     #[test]
-    fn a_relative_program_is_meant_from_where_the_caller_stands() {
-        let command =
-            |program: &str| Agent::Program(vec![program.to_owned()]).command(Path::new("/work"));
-        assert_eq!(command("./agent"), ["/work/./agent"]);
-        assert_eq!(command("/bin/agent"), ["/bin/agent"]);
-        assert_eq!(command("agent"), ["agent"]);
-        assert_eq!(Agent::Pi.command(Path::new("/work")), ["pi"]);
+    fn a_program_is_meant_from_where_the_caller_stands() {
+        let top = tempfile::tempdir().unwrap();
+        let program = top.path().join("agent");
+        std::fs::write(&program, "").unwrap();
+        std::fs::write(top.path().join("plain"), "").unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let surroundings = Surroundings {
+            cwd: "/work".into(),
+            home: None,
+            agent_dir: "/home/.pi/agent".into(),
+            agent: None,
+            search_path: vec!["/no/such".into(), top.path().to_owned()],
+        };
+        let command = |program: &str| {
+            Agent::Program(vec![program.to_owned()]).command(&surroundings).remove(0)
+        };
+        assert_eq!(command("./agent"), "/work/./agent");
+        assert_eq!(command("/bin/agent"), "/bin/agent");
+        assert_eq!(command("agent"), program.to_str().unwrap());
+        assert_eq!(command("plain"), "plain", "it is not executable");
+        assert_eq!(Agent::Pi.command(&surroundings), ["pi"]);
     }
 }

@@ -43,7 +43,7 @@ pub fn plan(
     let checked_cwd = check_cwd(request.cwd.as_deref());
     let cwd = request.cwd.map_or_else(|| surroundings.cwd.clone(), PathBuf::from);
     let mut command: Vec<Argument> =
-        agent.command(&surroundings.cwd).into_iter().map(Argument::from).collect();
+        agent.command(surroundings).into_iter().map(Argument::from).collect();
     command.extend(["--mode", "json", "-p", "--no-session"].map(Argument::from));
     if let Some(model) = &request.model {
         command.extend([Argument::from("--model"), Argument::from(model.as_str())]);
@@ -53,7 +53,7 @@ pub fn plan(
         format: FORMAT,
         run_id,
         session_id,
-        name: request.name,
+        name: one_line(&request.name),
         owner: request.owner,
         lifetime: request.lifetime,
         command: Vec::new(),
@@ -98,6 +98,11 @@ fn environment(
     ])
 }
 
+/// A name is shown at the beginning of lines.
+fn one_line(name: &str) -> String {
+    name.split(|character: char| character.is_control()).collect::<Vec<_>>().join(" ")
+}
+
 /// A working directory is taken as it was given, never resolved first.
 fn check_cwd(cwd: Option<&str>) -> Result<(), String> {
     let Some(cwd) = cwd else {
@@ -139,6 +144,7 @@ mod tests {
             home: None,
             agent_dir: "/home/me/.pi/agent".into(),
             agent: None,
+            search_path: Vec::new(),
         };
         plan(request, &Agent::Pi, &surroundings, &Settings::default()).unwrap()
     }

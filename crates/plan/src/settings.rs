@@ -131,7 +131,8 @@ mod tests {
                 fs::write(path, text).unwrap();
             }
         }
-        load_settings(&Surroundings { cwd, home: None, agent_dir, agent: None })
+        let search_path = Vec::new();
+        load_settings(&Surroundings { cwd, home: None, agent_dir, agent: None, search_path })
     }
 
     #[test]

@@ -16,6 +16,9 @@ pub struct Surroundings {
     pub agent_dir: PathBuf,
     /// The child agent that the environment asks for.
     pub agent: Option<String>,
+    /// Where programs are looked for, without anything relative: what is meant from where the
+    /// caller stands must not be found where a task works.
+    pub search_path: Vec<PathBuf>,
 }
 
 /// The surroundings cannot be told.
@@ -28,6 +31,8 @@ pub enum SurroundingsError {
     NoHome,
     #[error("{} is not valid UTF-8", .0.display())]
     NotUnicode(PathBuf),
+    #[error("{} is not valid UTF-8", variables::AGENT)]
+    AgentNotUnicode,
 }
 
 impl Surroundings {
@@ -47,8 +52,16 @@ impl Surroundings {
                 return Err(SurroundingsError::NotUnicode(path.clone()));
             }
         }
-        let agent = env::var(variables::AGENT).ok().filter(|agent| !agent.trim().is_empty());
-        Ok(Surroundings { cwd, home, agent_dir, agent })
+        let agent = match env::var(variables::AGENT) {
+            Ok(agent) => Some(agent).filter(|agent| !agent.trim().is_empty()),
+            Err(env::VarError::NotPresent) => None,
+            Err(env::VarError::NotUnicode(_)) => {
+                return Err(SurroundingsError::AgentNotUnicode);
+            }
+        };
+        let path = env::var_os("PATH").unwrap_or_default();
+        let search_path = env::split_paths(&path).map(|entry| cwd.join(entry)).collect();
+        Ok(Surroundings { cwd, home, agent_dir, agent, search_path })
     }
 
     /// The first directory going up that has a `.pi` or a `.git`, else the caller's own. The home
@@ -92,6 +105,7 @@ mod tests {
                 home: Some(at("home")),
                 agent_dir: at("home/.pi/agent"),
                 agent: None,
+                search_path: Vec::new(),
             };
             assert_eq!(surroundings.project_root(), at(root), "{cwd}");
         }

@@ -20,14 +20,17 @@ mod proc_table;
 mod signals;
 mod spawn;
 mod tree;
+mod writable;
 
 pub use lines::{Keep, Line, LineBuffer, ReadStatus};
 pub use marker::{Marker, stop_marked};
-pub use signals::{Notice, SignalPipe};
+pub use signals::{Notice, SignalPipe, settle_signals};
 pub use spawn::{
     Child, ChildSpec, Detached, SpawnError, name_process, own_executable, spawn_contained,
     spawn_detached,
 };
 pub use tree::{
-    Containment, Exit, KillTarget, Pid, Reaped, Signal, Tree, become_subreaper, stop_adopted,
+    Containment, Exit, KillTarget, Pid, Reaped, Signal, Tree, become_subreaper, children,
+    stop_adopted,
 };
+pub use writable::{Writable, wait_until_writable};

@@ -4,22 +4,25 @@ use std::time::{Duration, Instant};
 
 use crate::tree::{KillTarget, Signal};
 
-/// An environment variable that every process of a tree has inherited.
+/// Environment variables that every process of a tree has inherited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marker {
-    assignment: String,
+    assignments: Vec<String>,
 }
 
 impl Marker {
-    /// The variable `name` with exactly this value.
-    pub fn new(name: &str, value: &str) -> Marker {
-        Marker { assignment: format!("{name}={value}") }
+    /// All these variables with exactly these values.
+    pub fn new(variables: &[(&str, &str)]) -> Marker {
+        let assignments = variables.iter().map(|(name, value)| format!("{name}={value}"));
+        Marker { assignments: assignments.collect() }
     }
 
     /// Whether this environment, as the kernel shows it, carries the marker.
     #[cfg(target_os = "linux")]
     pub(crate) fn is_in(&self, environment: &[u8]) -> bool {
-        environment.split(|byte| *byte == 0).any(|entry| entry == self.assignment.as_bytes())
+        self.assignments.iter().all(|assignment| {
+            environment.split(|byte| *byte == 0).any(|entry| entry == assignment.as_bytes())
+        })
     }
 }
 
@@ -58,11 +61,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_exact_assignment_matches() {
-        let marker = Marker::new("RUN", "abc");
-        assert!(marker.is_in(b"A=1\0RUN=abc\0B=2\0"));
-        assert!(!marker.is_in(b"A=1\0RUN=abcd\0"));
-        assert!(!marker.is_in(b"XRUN=abc\0"));
+    fn only_the_exact_assignments_match() {
+        let marker = Marker::new(&[("RUN", "abc"), ("DIR", "/x")]);
+        assert!(marker.is_in(b"A=1\0RUN=abc\0B=2\0DIR=/x\0"));
+        assert!(!marker.is_in(b"A=1\0RUN=abcd\0DIR=/x\0"));
+        assert!(!marker.is_in(b"RUN=abc\0DIR=/x/copy\0"));
+        assert!(!marker.is_in(b"XRUN=abc\0DIR=/x\0"));
         assert!(!marker.is_in(b""));
     }
 }

@@ -48,7 +48,7 @@ pub(crate) fn descendants_except(children: &[Pid]) -> io::Result<Vec<Member>> {
 /// Every living process that carries the marker.
 pub(crate) fn marked(marker: &Marker) -> io::Result<Vec<Member>> {
     let mut members = Vec::new();
-    for pid in pids()? {
+    for pid in pids()?.filter(|pid| *pid != getpid()) {
         // Foreign processes cannot be read, and are not ours to stop.
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         if marker.is_in(&environment)
@@ -59,6 +59,12 @@ pub(crate) fn marked(marker: &Marker) -> io::Result<Vec<Member>> {
         }
     }
     Ok(members)
+}
+
+/// All children of this process.
+pub(crate) fn children() -> io::Result<Vec<Pid>> {
+    let own = getpid().as_raw_nonzero().get();
+    Ok(pids()?.filter(|pid| Stat::read(*pid).is_some_and(|stat| stat.parent == own)).collect())
 }
 
 /// The children of this process that have ended and were not waited for.

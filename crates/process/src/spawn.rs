@@ -142,6 +142,13 @@ impl Detached {
         self.exit
     }
 
+    /// Wakes it, should somebody have stopped it.
+    pub fn wake(&mut self) {
+        if self.try_wait().is_none() {
+            let _ = rustix::process::kill_process(self.pid, rustix::process::Signal::CONT);
+        }
+    }
+
     /// Kills it. It cannot clean up behind itself then, so whoever calls this must.
     pub fn kill(&mut self) {
         if self.try_wait().is_none() {

@@ -203,6 +203,14 @@ pub fn become_subreaper() -> Containment {
     Containment::Group
 }
 
+/// The children that this process has now, also those that it had before it became this program.
+pub fn children() -> Vec<Pid> {
+    #[cfg(target_os = "linux")]
+    return crate::proc_table::children().unwrap_or_default();
+    #[cfg(not(target_os = "linux"))]
+    Vec::new()
+}
+
 /// Stops whatever this process, a subreaper, has adopted: every descendant but the known children
 /// and what is below them. Needed when a child that was itself a subreaper has died.
 ///

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use model::{Activity, Event, Lifetime, Meta, Outcome, Plan, Record, RunId, RunResult};
+use process::Pid;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use session::Facts;
 use store::{Journal, NewRun, Retention, Store};
@@ -68,7 +69,8 @@ pub struct Dispatcher {
     store: Store,
     launcher: Box<dyn Launcher>,
     concurrency: usize,
-    adopts_orphans: bool,
+    /// The children that were there before us, if this process adopts orphans.
+    inherited: Option<Vec<Pid>>,
     next_task: TaskId,
     queue: VecDeque<(TaskId, Plan)>,
     running: BTreeMap<TaskId, Running>,
@@ -96,7 +98,7 @@ impl Dispatcher {
             store,
             launcher,
             concurrency: concurrency.max(1),
-            adopts_orphans: false,
+            inherited: None,
             next_task: 0,
             queue: VecDeque::new(),
             running: BTreeMap::new(),
@@ -112,7 +114,7 @@ impl Dispatcher {
     #[must_use]
     pub fn adopting_orphans(mut self) -> Dispatcher {
         process::become_subreaper();
-        self.adopts_orphans = true;
+        self.inherited = Some(process::children());
         self
     }
 
@@ -188,9 +190,10 @@ impl Dispatcher {
     }
 
     fn receive(&mut self, task: TaskId) {
-        let siblings = self.adopts_orphans.then(|| {
+        let siblings = self.inherited.as_ref().map(|inherited| {
             let others = self.running.iter().filter(|(other, _)| **other != task);
-            others.filter_map(|(_, running)| running.run.supervisor_pid()).collect()
+            let pids = others.filter_map(|(_, running)| running.run.supervisor_pid());
+            pids.chain(inherited.iter().copied()).collect()
         });
         let Some(running) = self.running.get_mut(&task) else {
             return;

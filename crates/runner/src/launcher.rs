@@ -30,6 +30,8 @@ pub trait Supervisor: Debug + Send {
     fn child_pid(&self) -> Option<Pid>;
     /// How it ended, if it has; never blocks.
     fn try_wait(&mut self) -> Option<Exit>;
+    /// Wakes it, should somebody have stopped it.
+    fn wake(&mut self);
     /// Kills it, for when it does not answer. Whoever calls this must clean up behind it.
     fn kill(&mut self);
 }
@@ -72,6 +74,10 @@ impl Supervisor for Detached {
 
     fn try_wait(&mut self) -> Option<Exit> {
         Detached::try_wait(self)
+    }
+
+    fn wake(&mut self) {
+        Detached::wake(self);
     }
 
     fn kill(&mut self) {

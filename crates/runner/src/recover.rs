@@ -50,7 +50,8 @@ pub(crate) fn recover_because(dir: &RunDir, reason: &str) -> Result<Recovery, St
     };
     dir.check_writable()?;
     let meta = dir.meta()?;
-    let survivors = stop_leftovers(&meta);
+    // A copy was never run, so there is nothing of it to be stopped.
+    let survivors = if dir.is_original(&meta) { stop_leftovers(&meta) } else { 0 };
     let mut facts = Facts::replay(dir.events()?);
     let mut journal = Journal::resume(abandoned, &meta.limits)?;
     let mut last = None;
@@ -76,7 +77,10 @@ pub(crate) const PARENT_DIED: &str = "Interrupted: the program that started this
 
 /// Stops every process that carries the run's marker. Returns how many could not be stopped.
 pub(crate) fn stop_leftovers(meta: &Meta) -> usize {
-    let marker = Marker::new(variables::RUN, meta.run_id.as_str());
+    let run_dir = meta.environment.get(variables::RUN_DIR).cloned().flatten().unwrap_or_default();
+    // The directory too: whoever copies a project copies its runs, and must not end the originals.
+    let marker =
+        Marker::new(&[(variables::RUN, meta.run_id.as_str()), (variables::RUN_DIR, &run_dir)]);
     process::stop_marked(&marker, STOP_GRACE)
 }
 

@@ -144,9 +144,10 @@ impl Run {
     }
 
     pub(crate) fn stop(&mut self, force: StopForce) {
-        let Phase::Live { lifeline, .. } = &mut self.phase else {
+        let Phase::Live { lifeline, supervisor } = &mut self.phase else {
             return;
         };
+        supervisor.wake();
         let (wish, answer) = match force {
             StopForce::Gracefully => (ToSupervisor::Stop, STOP_ANSWER),
             StopForce::AtOnce => (ToSupervisor::Kill, KILL_ANSWER),

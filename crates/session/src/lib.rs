@@ -1,22 +1,34 @@
 //! What a run's events mean: pure folds, without clocks, files or failure.
 //!
-//! Live and replayed runs go through the same [`Facts`] and [`State`], so a window, a transcript and a status
-//! can never disagree about the same events.
+//! Live and replayed runs go through the same [`Facts`] and [`State`], so a window, a transcript
+//! and a status can never disagree about the same events. What a state looks like is decided once
+//! in [`view`], and drawn by every screen in its own way.
 
+mod facts;
 mod loops;
+mod preview;
 mod progress;
+#[cfg(test)]
+mod random;
 mod state;
 mod summary;
 mod text;
+mod todos;
+mod tool_summary;
 mod transcript;
 mod verdict;
+pub mod view;
 mod window;
 
+pub use facts::Facts;
 pub use loops::LoopDetector;
+pub use preview::{PreviewContext, preview};
 pub use progress::Progress;
-pub use state::{Facts, State};
+pub use state::{Context, State};
 pub use summary::summary_line;
 pub use text::{clean, cut_bytes, cut_chars};
-pub use transcript::transcript;
+pub use todos::Todos;
+pub use tool_summary::tool_summary;
+pub use transcript::{PastRun, resume_transcript, transcript};
 pub use verdict::{Ending, Verdict, decide};
 pub use window::{LineKind, Window, WindowLine};

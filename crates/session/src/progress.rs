@@ -63,6 +63,9 @@ impl Progress {
             Event::UnreadableLine { text, .. } => {
                 (!text.trim().is_empty()).then(|| text.trim_end().to_owned())
             }
+            Event::MessageLost { bytes, .. } => {
+                Some(format!("A message of {bytes} bytes could not be read"))
+            }
             Event::TimeoutExtended => {
                 Some("The time is up, but a tool was active: waiting for it".to_owned())
             }

@@ -1,9 +1,31 @@
-//! What is known about a run: folds of its events.
+//! What people are shown of a run: a fold of its events.
 
-use model::{Activity, Event, Outcome, Record, Status, StopCause, Usage};
+use std::collections::VecDeque;
 
+use model::{Event, Record};
+use serde_json::Value;
+
+use crate::facts::Facts;
+use crate::preview::{PreviewContext, preview};
 use crate::progress::Progress;
-use crate::window::{LineKind, Window};
+use crate::todos::Todos;
+use crate::tool_summary::tool_summary;
+use crate::window::{EntryNumber, LineKind, Window};
+
+/// How a state is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Context {
+    /// For the previews of tool calls.
+    pub preview: PreviewContext,
+    /// How many entries of the window are shown.
+    pub window_lines: usize,
+}
+
+impl Default for Context {
+    fn default() -> Context {
+        Context { preview: PreviewContext::default(), window_lines: Window::SHOWN }
+    }
+}
 
 /// Everything that people can be shown about a run after a number of its events.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -12,10 +34,24 @@ pub struct State {
     pub facts: Facts,
     /// The last lines.
     pub window: Window,
+    /// How far the agent is with its own list.
+    pub todos: Todos,
+    context: Context,
     progress: Progress,
+    /// The latest calls, by their ids, with their entries in the window: a result stands below its
+    /// call even if others were made in between.
+    calls: VecDeque<(String, EntryNumber)>,
 }
 
 impl State {
+    /// Results of calls further back than this do not find them any more.
+    const CALLS: usize = 64;
+
+    /// The state before anything has happened.
+    pub fn new(context: Context) -> State {
+        State { context, ..State::default() }
+    }
+
     /// The state after all these events.
     pub fn replay(records: impl IntoIterator<Item = Record>) -> State {
         let mut state = State::default();
@@ -25,137 +61,175 @@ impl State {
         state
     }
 
-    /// Takes the next event, and returns its words for people if it has any.
+    /// Takes the next event, and returns its words for people if it has any. They are for where
+    /// everything is told in its turn; the window shows tools in a form of its own.
     pub fn apply(&mut self, record: &Record) -> Option<String> {
         self.facts.apply(record);
-        let words = self.progress.words(&record.event)?;
-        let kind = match record.event {
-            Event::ToolCall { .. } | Event::ToolResult { .. } => LineKind::Tool,
-            _ => LineKind::Text,
-        };
-        self.window.push(kind, &words);
-        Some(words)
-    }
-}
-
-/// What decides about a run, and what its result says. Small, whatever the run's length.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Facts {
-    /// When the child was started, in milliseconds since 1970.
-    pub started_at: Option<u64>,
-    /// When the run had ended.
-    pub ended_at: Option<u64>,
-    /// How it ended, once it has.
-    pub outcome: Option<Outcome>,
-    /// What went wrong.
-    pub error: Option<String>,
-    /// The child's exit code, if it exited.
-    pub exit_code: Option<i32>,
-    /// The signal that killed the child, if one did.
-    pub signal: Option<i32>,
-    /// Why it was first stopped, if it was.
-    pub stopping: Option<StopCause>,
-    /// The model that answered last.
-    pub model: Option<String>,
-    /// Why the model stopped the last time, in the agent's words.
-    pub stop_reason: Option<String>,
-    /// What the provider complained about in the last message.
-    pub provider_error: Option<String>,
-    /// How many messages the model has finished.
-    pub assistant_messages: u64,
-    /// The last text that the model said.
-    pub output: String,
-    /// Everything spent so far.
-    pub usage: Usage,
-    /// The number of tool calls made.
-    pub tool_calls: u64,
-    /// The last line of the child's standard error.
-    pub last_stderr: Option<String>,
-    /// What people should know although it does not decide the outcome.
-    pub warnings: Vec<String>,
-}
-
-impl Facts {
-    /// More warnings than this say nothing new.
-    const WARNINGS: usize = 20;
-
-    /// What is known after all these events.
-    pub fn replay(records: impl IntoIterator<Item = Record>) -> Facts {
-        let mut facts = Facts::default();
-        for record in records {
-            facts.apply(&record);
-        }
-        facts
-    }
-
-    /// Takes the next event.
-    pub fn apply(&mut self, record: &Record) {
+        let words = self.progress.words(&record.event);
         match &record.event {
-            Event::RunStarted { .. } => self.started_at = Some(record.at),
-            Event::AssistantMessage { text, model, stop_reason, error, usage } => {
-                self.assistant_messages += 1;
-                self.usage += *usage;
-                if model.is_some() {
-                    self.model.clone_from(model);
-                }
-                self.stop_reason.clone_from(stop_reason);
-                self.provider_error.clone_from(error);
-                if !text.trim().is_empty() {
-                    self.output.clone_from(text);
+            Event::ToolCall { id, tool, args } => self.call(id, tool, args),
+            Event::ToolResult { id, tool, is_error, text, limit_reached } => {
+                if let Some(summary) = tool_summary(tool, text, *is_error, *limit_reached) {
+                    self.summarise(id, tool, &summary);
                 }
             }
-            Event::ToolCall { .. } => self.tool_calls += 1,
-            Event::Stderr { text } => self.last_stderr = Some(text.clone()),
-            Event::Stopping { cause } => {
-                // The first cause decides, but a loop is a fact of the stream: what was only
-                // cleaning up does not hide it.
-                let is_open = match self.stopping {
-                    None => true,
-                    Some(StopCause::LastWord | StopCause::Leftovers) => *cause == StopCause::Loop,
-                    Some(_) => false,
-                };
-                if is_open {
-                    self.stopping = Some(*cause);
+            // Whoever shows the window shows the error below it.
+            Event::RunEnded { .. } => {}
+            _ => {
+                if let Some(words) = &words {
+                    self.window.push(LineKind::Text, words);
                 }
             }
-            Event::LogFull { log } => {
-                self.warn(format!("{log} is full; later entries were not kept"));
-            }
-            Event::Warning { message } => self.warn(message.clone()),
-            Event::RunEnded { outcome, error, exit_code, signal } => {
-                self.ended_at = Some(record.at);
-                self.outcome = Some(*outcome);
-                self.error.clone_from(error);
-                self.exit_code = *exit_code;
-                self.signal = *signal;
-            }
-            Event::UserMessage { .. }
-            | Event::ToolResult { .. }
-            | Event::RetryScheduled { .. }
-            | Event::UnreadableLine { .. }
-            | Event::TimeoutExtended
-            | Event::Unknown => {}
+        }
+        words
+    }
+
+    /// How it is shown.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    fn call(&mut self, id: &str, tool: &str, args: &Value) {
+        self.todos.observe(tool, args);
+        let text = format!("→ {}", preview(tool, args, &self.context.preview));
+        let Some(entry) = self.window.push_entry(LineKind::Tool, &text) else {
+            return;
+        };
+        if self.calls.len() == State::CALLS {
+            self.calls.pop_front();
+        }
+        self.calls.push_back((id.to_owned(), entry));
+    }
+
+    fn summarise(&mut self, id: &str, tool: &str, summary: &str) {
+        let call = self.calls.iter().rev().find(|(call, _)| call == id);
+        let is_placed = call.is_some_and(|(_, entry)| {
+            self.window.push_below(*entry, LineKind::Tool, &format!("  {summary}"))
+        });
+        if !is_placed {
+            // Nothing above it says what was listed.
+            self.window.push_entry(LineKind::Tool, &format!("  {tool}: {summary}"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Outcome, StopCause, Usage};
+    use serde_json::json;
+
+    use super::*;
+
+    fn call(id: &str, tool: &str, args: Value) -> Event {
+        Event::ToolCall { id: id.into(), tool: tool.into(), args }
+    }
+
+    fn result(id: &str, tool: &str, text: &str, is_error: bool) -> Event {
+        Event::ToolResult {
+            id: id.into(),
+            tool: tool.into(),
+            is_error,
+            text: text.into(),
+            limit_reached: false,
         }
     }
 
-    /// Where the run stands, in the words that sessions use.
-    pub fn status(&self) -> Status {
-        self.outcome.map_or(Status::Running, Outcome::status)
-    }
-
-    /// What the run is doing, as far as its events tell. While it runs, whoever is connected to
-    /// its supervisor knows better.
-    pub fn activity(&self) -> Activity {
-        match (self.started_at, self.outcome) {
-            (_, Some(_)) => Activity::Done,
-            (None, None) => Activity::Starting,
-            (Some(_), None) => Activity::Waiting,
+    fn said(text: &str) -> Event {
+        Event::AssistantMessage {
+            text: text.into(),
+            model: None,
+            stop_reason: None,
+            error: None,
+            usage: Usage::default(),
         }
     }
 
-    fn warn(&mut self, message: String) {
-        if self.warnings.len() < Facts::WARNINGS {
-            self.warnings.push(message);
+    fn after(events: Vec<Event>) -> State {
+        let preview = PreviewContext { cwd: "/p".into(), home: None, width: 30 };
+        let mut state = State::new(Context { preview, window_lines: 3 });
+        for event in events {
+            state.apply(&Record { seq: 1, at: 1, event });
         }
+        state
+    }
+
+    fn lines(state: &State) -> Vec<(LineKind, &str)> {
+        state.window.history().map(|line| (line.kind, line.text.as_str())).collect()
+    }
+
+    #[test]
+    fn the_window_tells_what_happens() {
+        use LineKind::{Text, Tool};
+        let state = after(vec![
+            Event::RunStarted { pid: 1 },
+            Event::UserMessage { text: "Do it.".into() },
+            said("I look\n\naround."),
+            call("1", "ls", json!({"path": "/p/src"})),
+            result("1", "ls", "a\nb/", false),
+            call("2", "bash", json!({"command": "npm install && npm test && x"})),
+            result("2", "bash", "fine", false),
+            said(""),
+            Event::Stderr { text: "careful".into() },
+            Event::UnreadableLine { bytes: 9, text: "no record".into() },
+            Event::UnreadableLine { bytes: 2, text: " ".into() },
+            Event::Warning { message: "Odd.".into() },
+            Event::TimeoutExtended,
+            Event::Stopping { cause: StopCause::Timeout },
+            Event::RunEnded {
+                outcome: Outcome::Timeout,
+                error: Some("Timed out".into()),
+                exit_code: None,
+                signal: Some(15),
+            },
+        ]);
+        assert_eq!(
+            lines(&state),
+            [
+                (Text, "I look"),
+                (Text, "around."),
+                (Tool, "→ ls → src"),
+                (Tool, "  1 file, 1 dir"),
+                (Tool, "→ bash → npm install && npm test &&\n│ x"),
+                (Text, "[stderr]: careful"),
+                (Text, "no record"),
+                (Text, "Warning: Odd."),
+                (Text, "The time is up, but a tool was active: waiting for it"),
+                (Text, "Stopping: the time is up"),
+            ]
+        );
+        assert_eq!((state.facts.tool_calls, state.context().window_lines), (2, 3));
+    }
+
+    #[test]
+    fn summaries_stand_below_their_calls() {
+        let state = after(vec![
+            call("1", "ls", json!({})),
+            call("2", "find", json!({"pattern": "*.rs"})),
+            call("3", "ls", json!({"path": "lib"})),
+            result("3", "ls", "", false),
+            result("2", "find", "no such program", true),
+            result("1", "ls", "a", false),
+            result("0", "ls", "a", false),
+        ]);
+        let lines: Vec<&str> = lines(&state).into_iter().map(|(_, text)| text).collect();
+        assert_eq!(
+            lines,
+            ["→ ls → .", "  1 file", "→ find → *.rs", "→ ls → lib", "  (empty)", "  ls: 1 file"]
+        );
+    }
+
+    #[test]
+    fn calls_without_end_do_not_pile_up() {
+        let calls = (0..1_000).map(|id| call(&id.to_string(), "ls", json!({}))).collect();
+        assert_eq!(after(calls).calls.len(), State::CALLS);
+    }
+
+    #[test]
+    fn to_dos_are_followed() {
+        let state = after(vec![
+            call("1", "write_todos", json!({"todos": [{}, {}]})),
+            call("2", "edit_todos", json!({"action": "complete", "indices": [1]})),
+        ]);
+        assert_eq!(state.todos, Todos { total: 2, done: 1 });
     }
 }

@@ -1,8 +1,18 @@
-//! The whole conversation of a session, in words.
+//! The conversation of a session, in words: for people, and for an agent that takes it up again.
+
+use std::collections::HashMap;
 
 use model::{Event, Record, Status};
+use serde_json::Value;
 
 use crate::text::{clean, cut_chars};
+
+/// The longest arguments that are shown.
+const ARGUMENT_CHARS: usize = 120;
+/// The longest tool result that is shown.
+const RESULT_CHARS: usize = 500;
+/// What is said of a session in which nothing was.
+const NOTHING: &str = "(no messages in session)";
 
 /// The transcript of all runs of a session, each given with its status, its error and its events.
 ///
@@ -19,31 +29,134 @@ where
         if count > 1 {
             lines.push(format!("=== Run {}/{count} ({}) ===", index + 1, status.word()));
         }
-        lines.extend(records.into_iter().filter_map(|record| entry(&record.event)));
+        lines.extend(conversation(records).iter().filter_map(entry));
         lines.extend(error.map(|error| format!("[Error: {error}]")));
         parts.push(lines.join("\n"));
     }
-    let transcript = parts.join("\n---\n");
-    if transcript.is_empty() {
-        "(no messages in session)".to_owned()
-    } else {
-        clean(&transcript).into_owned()
+    finish(&parts.join("\n---\n"))
+}
+
+/// An earlier run of a session that is taken up again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PastRun<Records> {
+    /// Where it stands.
+    pub status: Status,
+    /// What went wrong.
+    pub error: Option<String>,
+    /// What it was asked. The first message of a run that took up others repeats all of them; this
+    /// stands in its place, or else transcripts would double with each run.
+    pub prompt: Option<String>,
+    /// What happened in it.
+    pub records: Records,
+}
+
+/// What an agent is told about the earlier runs of its session. The run that it is told to does
+/// not belong to them.
+///
+/// Cut as [`transcript`] is, but with what the user said, and with a blank line between parts.
+pub fn resume_transcript<Records>(runs: Vec<PastRun<Records>>) -> String
+where
+    Records: IntoIterator<Item = Record>,
+{
+    let has_headers = runs.len() > 1;
+    let mut parts = Vec::new();
+    for (index, run) in runs.into_iter().enumerate() {
+        let mut events = conversation(run.records);
+        if let Some(prompt) = run.prompt {
+            let first = events.iter_mut().find_map(|event| match event {
+                Event::UserMessage { text } => Some(text),
+                _ => None,
+            });
+            match first {
+                Some(first) => *first = prompt,
+                None => events.insert(0, Event::UserMessage { text: prompt }),
+            }
+        }
+        if has_headers {
+            let messages = events.iter().filter(|event| !matches!(event, Event::ToolCall { .. }));
+            parts.push(format!(
+                "--- Run {} ({}, {} messages) ---",
+                index + 1,
+                run.status.word(),
+                messages.count()
+            ));
+        }
+        parts.extend(events.iter().filter_map(labelled_entry));
+        parts.extend(run.error.map(|error| format!("[Error: {error}]")));
     }
+    finish(&parts.join("\n\n"))
+}
+
+/// What was said, called and answered. Tools that run side by side answer in any order; their
+/// answers are put into the order of the calls.
+fn conversation(records: impl IntoIterator<Item = Record>) -> Vec<Event> {
+    let mut events = Vec::new();
+    let mut calls: HashMap<String, usize> = HashMap::new();
+    let mut answers: Vec<(usize, Event)> = Vec::new();
+    for (position, record) in records.into_iter().enumerate() {
+        match record.event {
+            Event::ToolResult { ref id, .. } => {
+                let call = calls.get(id).copied().unwrap_or(usize::MAX);
+                answers.push((call, record.event));
+                continue;
+            }
+            Event::ToolCall { ref id, .. } => {
+                calls.insert(id.clone(), position);
+            }
+            Event::UserMessage { .. } | Event::AssistantMessage { .. } => {}
+            _ => continue,
+        }
+        events.extend(sorted(&mut answers));
+        events.push(record.event);
+    }
+    events.extend(sorted(&mut answers));
+    events
+}
+
+fn sorted(answers: &mut Vec<(usize, Event)>) -> impl Iterator<Item = Event> {
+    answers.sort_by_key(|(call, _)| *call);
+    answers.drain(..).map(|(_, event)| event)
 }
 
 fn entry(event: &Event) -> Option<String> {
     match event {
         Event::AssistantMessage { text, .. } if !text.is_empty() => Some(text.clone()),
-        Event::ToolCall { tool, args, .. } => {
-            Some(format!("→ {tool}: {}", cut_chars(&args.to_string(), 120)))
+        Event::ToolCall { tool, args, .. } => Some(format!("→ {tool}: {}", cut_arguments(args))),
+        Event::ToolResult { text, .. } => Some(format!("[tool result]: {}", cut_result(text))),
+        _ => None,
+    }
+}
+
+fn labelled_entry(event: &Event) -> Option<String> {
+    match event {
+        Event::UserMessage { text } if !text.is_empty() => Some(format!("User: {text}")),
+        Event::AssistantMessage { text, .. } if !text.is_empty() => {
+            Some(format!("Assistant: {text}"))
         }
-        Event::ToolResult { text, .. } => {
-            let shortened = cut_chars(text, 500);
-            let dots = if shortened.len() < text.len() { "..." } else { "" };
-            Some(format!("[tool result]: {shortened}{dots}"))
+        Event::ToolCall { tool, args, .. } => {
+            Some(format!("Tool Call: {tool}({})", cut_arguments(args)))
+        }
+        Event::ToolResult { text, .. } if !text.is_empty() => {
+            Some(format!("Tool Result: {}", cut_result(text)))
         }
         _ => None,
     }
+}
+
+fn cut_arguments(args: &Value) -> String {
+    let mut json = args.to_string();
+    json.truncate(cut_chars(&json, ARGUMENT_CHARS).len());
+    json
+}
+
+fn cut_result(text: &str) -> String {
+    let shortened = cut_chars(text, RESULT_CHARS);
+    let dots = if shortened.len() < text.len() { "..." } else { "" };
+    format!("{shortened}{dots}")
+}
+
+fn finish(transcript: &str) -> String {
+    if transcript.is_empty() { NOTHING.to_owned() } else { clean(transcript).into_owned() }
 }
 
 #[cfg(test)]
@@ -107,6 +220,101 @@ mod tests {
         assert_eq!(
             transcript(vec![(Status::Running, None, Vec::new())]),
             "(no messages in session)"
+        );
+    }
+
+    fn call(id: &str, tool: &str, args: Value) -> Event {
+        Event::ToolCall { id: id.into(), tool: tool.into(), args }
+    }
+
+    fn result(id: &str, text: &str) -> Event {
+        Event::ToolResult {
+            id: id.into(),
+            tool: "read".into(),
+            is_error: false,
+            text: text.into(),
+            limit_reached: false,
+        }
+    }
+
+    #[test]
+    fn answers_follow_in_the_order_of_their_calls() {
+        let events = vec![
+            call("1", "read", json!({"path": "a"})),
+            call("2", "read", json!({"path": "b"})),
+            result("2", "of b"),
+            Event::Stderr { text: "noise".into() },
+            result("lost", "of nobody"),
+            result("1", "of a"),
+            said("Again."),
+            // The ids of a new message may be those of an old one.
+            call("2", "read", json!({"path": "c"})),
+            call("1", "read", json!({"path": "d"})),
+            result("1", "of d"),
+            result("2", "of c"),
+        ];
+        assert_eq!(
+            transcript(vec![(Status::Completed, None, records(events))]),
+            "→ read: {\"path\":\"a\"}\n→ read: {\"path\":\"b\"}\n[tool result]: of a\n\
+             [tool result]: of b\n[tool result]: of nobody\nAgain.\n→ read: {\"path\":\"c\"}\n\
+             → read: {\"path\":\"d\"}\n[tool result]: of c\n[tool result]: of d"
+        );
+    }
+
+    fn past(error: Option<&str>, prompt: Option<&str>, events: Vec<Event>) -> PastRun<Vec<Record>> {
+        PastRun {
+            status: if error.is_some() { Status::Error } else { Status::Completed },
+            error: error.map(str::to_owned),
+            prompt: prompt.map(str::to_owned),
+            records: records(events),
+        }
+    }
+
+    #[test]
+    fn one_earlier_run_is_told_without_a_header() {
+        let events = vec![
+            Event::RunStarted { pid: 1 },
+            Event::UserMessage { text: "Do $& it.".into() },
+            said("I look."),
+            call("1", "read", json!({"path": "p".repeat(200)})),
+            result("1", &"r".repeat(501)),
+            said(""),
+        ];
+        assert_eq!(
+            resume_transcript(vec![past(Some("Timed out"), None, events)]),
+            format!(
+                "User: Do $& it.\n\nAssistant: I look.\n\nTool Call: read({{\"path\":\"{})\n\n\
+                 Tool Result: {}...\n\n[Error: Timed out]",
+                "p".repeat(111),
+                "r".repeat(500)
+            )
+        );
+        assert_eq!(resume_transcript(vec![past(None, None, Vec::new())]), NOTHING);
+        assert_eq!(resume_transcript(Vec::<PastRun<Vec<Record>>>::new()), NOTHING);
+    }
+
+    #[test]
+    fn several_earlier_runs_have_headers_with_the_number_of_their_messages() {
+        let told = |text: &str| Event::UserMessage { text: text.into() };
+        let first = vec![
+            told("Go."),
+            call("1", "ls", json!({})),
+            result("1", "a"),
+            said(""),
+            said("Gone."),
+        ];
+        let second = vec![told("Previously: ... Go on."), said("Done.")];
+        let runs = vec![
+            past(Some("Interrupted"), None, first),
+            past(None, Some("Go on."), second),
+            past(None, Some("And?"), Vec::new()),
+        ];
+        assert_eq!(
+            resume_transcript(runs),
+            "--- Run 1 (error, 4 messages) ---\n\nUser: Go.\n\nTool Call: ls({})\n\n\
+             Tool Result: a\n\nAssistant: Gone.\n\n[Error: Interrupted]\n\n\
+             --- Run 2 (completed, 2 messages) ---\n\nUser: Go on.\n\nAssistant: Done.\n\n\
+             --- Run 3 (completed, 1 messages) ---\n\nUser: And?"
         );
     }
 }

@@ -11,8 +11,8 @@ pub struct Ending<'a> {
     pub facts: &'a Facts,
     /// The run's limits, for the words.
     pub limits: &'a Limits,
-    /// Whether the agent said that it had finished.
-    pub agent_finished: bool,
+    /// Whether the agent was in the middle of something.
+    pub agent_working: bool,
     /// The child's exit code, if it exited.
     pub exit_code: Option<i32>,
     /// The signal that killed the child, if one did.
@@ -64,28 +64,32 @@ pub fn decide(ending: Ending<'_>) -> Verdict {
         let error = format!("Sub-agent was killed by signal {signal}{}", last_words(facts));
         return failure(Outcome::KilledBySignal, error);
     }
-    match facts.stop_reason.as_deref() {
-        Some("error") => {
-            let error = facts.provider_error.clone();
-            let error = error.unwrap_or_else(|| "The provider reported an error".to_owned());
-            return failure(Outcome::ProviderError, error);
-        }
-        Some("aborted") => {
-            let error = facts.provider_error.clone();
+    match (facts.stop_reason.as_deref(), facts.provider_error.clone()) {
+        (Some("aborted"), error) => {
             let error = error.unwrap_or_else(|| "Sub-agent says that it was aborted".to_owned());
             return failure(Outcome::Cancelled, error);
         }
-        _ => {}
+        (Some("error"), None) => {
+            let error = "The provider reported an error".to_owned();
+            return failure(Outcome::ProviderError, error);
+        }
+        // A complaint is a complaint, whatever word the message ends with.
+        (_, Some(error)) => return failure(Outcome::ProviderError, error),
+        (_, None) => {}
     }
     if exit_is_its_own && let Some(code) = ending.exit_code.filter(|code| *code != 0) {
         let error = format!("Sub-agent exited with code {code}{}", last_words(facts));
         return failure(Outcome::NonZeroExit, error);
     }
+    if facts.message_lost {
+        let error = "Interrupted: the last message of the sub-agent could not be read".to_owned();
+        return failure(Outcome::Interrupted, error);
+    }
     if facts.assistant_messages == 0 {
         let error = format!("Sub-agent exited without saying anything{}", last_words(facts));
         return failure(Outcome::NoAssistantMessage, error);
     }
-    if facts.stop_reason.as_deref() == Some("toolUse") && !ending.agent_finished {
+    if ending.agent_working {
         return failure(
             Outcome::Interrupted,
             "Interrupted: sub-agent exited in the middle of its work, without an answer".to_owned(),
@@ -103,13 +107,13 @@ fn last_words(facts: &Facts) -> String {
 mod tests {
     use super::*;
 
-    fn verdict(change: impl FnOnce(&mut Facts), exit: Result<i32, i32>, finished: bool) -> Verdict {
+    fn verdict(change: impl FnOnce(&mut Facts), exit: Result<i32, i32>, working: bool) -> Verdict {
         let mut facts = Facts { assistant_messages: 1, ..Facts::default() };
         change(&mut facts);
         decide(Ending {
             facts: &facts,
             limits: &Limits { timeout_ms: Some(1_500), ..Limits::default() },
-            agent_finished: finished,
+            agent_working: working,
             exit_code: exit.ok(),
             signal: exit.err(),
         })
@@ -126,30 +130,35 @@ mod tests {
 
     #[test]
     fn stream_and_exit_decide_together() {
-        let word = |change: Box<dyn FnOnce(&mut Facts)>, exit, finished| {
-            verdict(change, exit, finished).outcome.word()
+        let word = |change: Box<dyn FnOnce(&mut Facts)>, exit, working| {
+            verdict(change, exit, working).outcome.word()
         };
-        assert_eq!(word(Box::new(reason("stop")), Ok(0), true), "completed");
+        assert_eq!(word(Box::new(reason("stop")), Ok(0), false), "completed");
         assert_eq!(word(Box::new(reason("length")), Ok(0), false), "completed");
         assert_eq!(word(Box::new(|_| ()), Ok(0), false), "completed");
-        assert_eq!(word(Box::new(reason("error")), Ok(0), true), "provider_error");
-        assert_eq!(word(Box::new(reason("error")), Ok(1), true), "provider_error");
-        assert_eq!(word(Box::new(reason("aborted")), Ok(0), true), "cancelled");
-        assert_eq!(word(Box::new(reason("stop")), Ok(3), true), "non_zero_exit");
-        assert_eq!(word(Box::new(reason("stop")), Err(9), true), "killed_by_signal");
+        assert_eq!(word(Box::new(reason("error")), Ok(0), false), "provider_error");
+        assert_eq!(word(Box::new(reason("error")), Ok(1), false), "provider_error");
+        assert_eq!(word(Box::new(reason("aborted")), Ok(0), false), "cancelled");
+        assert_eq!(word(Box::new(reason("stop")), Ok(3), false), "non_zero_exit");
+        assert_eq!(word(Box::new(reason("stop")), Err(9), false), "killed_by_signal");
         assert_eq!(
-            word(Box::new(|facts| facts.assistant_messages = 0), Ok(0), true),
+            word(Box::new(|facts| facts.assistant_messages = 0), Ok(0), false),
             "no_assistant_message"
         );
-        assert_eq!(word(Box::new(reason("toolUse")), Ok(0), false), "interrupted");
-        assert_eq!(word(Box::new(reason("toolUse")), Ok(0), true), "completed");
+        assert_eq!(word(Box::new(reason("toolUse")), Ok(0), true), "interrupted");
+        assert_eq!(word(Box::new(reason("toolUse")), Ok(0), false), "completed");
+        let complaint = |facts: &mut Facts| facts.provider_error = Some("boom".to_owned());
+        assert_eq!(word(Box::new(complaint), Ok(0), false), "provider_error");
+        let lost = |facts: &mut Facts| facts.message_lost = true;
+        assert_eq!(word(Box::new(lost), Ok(0), false), "interrupted");
+        assert_eq!(word(Box::new(reason("stop")), Ok(0), true), "interrupted");
         assert_eq!(word(Box::new(stopped(StopCause::Timeout)), Err(15), false), "timeout");
         assert_eq!(word(Box::new(stopped(StopCause::Loop)), Ok(0), false), "loop");
         assert_eq!(word(Box::new(stopped(StopCause::Cancelled)), Ok(0), false), "cancelled");
         assert_eq!(word(Box::new(stopped(StopCause::ParentDied)), Err(9), false), "interrupted");
-        assert_eq!(word(Box::new(stopped(StopCause::LastWord)), Err(15), true), "completed");
-        assert_eq!(word(Box::new(stopped(StopCause::Leftovers)), Ok(0), true), "completed");
-        assert_eq!(word(Box::new(stopped(StopCause::Leftovers)), Ok(2), true), "non_zero_exit");
+        assert_eq!(word(Box::new(stopped(StopCause::LastWord)), Err(15), false), "completed");
+        assert_eq!(word(Box::new(stopped(StopCause::Leftovers)), Ok(0), false), "completed");
+        assert_eq!(word(Box::new(stopped(StopCause::Leftovers)), Ok(2), false), "non_zero_exit");
     }
 
     #[test]

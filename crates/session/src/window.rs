@@ -13,19 +13,30 @@ pub enum LineKind {
     Tool,
 }
 
-/// One line of a window.
+/// One entry of a window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowLine {
     /// What it is about.
     pub kind: LineKind,
-    /// Its text, safe to show.
+    /// Its text, safe to show. Only a tool can have several lines: they belong together.
     pub text: String,
+}
+
+/// Names an entry for as long as the window remembers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EntryNumber(u64);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    number: EntryNumber,
+    line: WindowLine,
 }
 
 /// The last lines of a run: few to show, more to look back at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    history: VecDeque<WindowLine>,
+    history: VecDeque<Entry>,
+    pushed: u64,
 }
 
 impl Window {
@@ -33,7 +44,7 @@ impl Window {
     pub const SHOWN: usize = 15;
     /// How many lines are remembered.
     pub const REMEMBERED: usize = 500;
-    /// Longer lines are cut.
+    /// Longer entries are cut.
     const LINE_CHARS: usize = 2_000;
 
     /// Adds every line of a text that is not blank.
@@ -41,26 +52,49 @@ impl Window {
         // Only the last lines of a long text can stay.
         let lines: Vec<&str> = text.lines().rev().take(Window::REMEMBERED).collect();
         for line in lines.into_iter().rev() {
-            let line = clean(cut_chars(line, Window::LINE_CHARS));
-            let line = line.trim_end();
-            if line.is_empty() {
-                continue;
-            }
-            if self.history.len() == Window::REMEMBERED {
-                self.history.pop_front();
-            }
-            self.history.push_back(WindowLine { kind, text: line.to_owned() });
+            self.push_entry(kind, line);
         }
     }
 
-    /// The last `count` lines, oldest first.
+    /// Adds a text as one entry, whatever number of lines it has. Its number is nothing if the
+    /// text is blank.
+    pub(crate) fn push_entry(&mut self, kind: LineKind, text: &str) -> Option<EntryNumber> {
+        self.insert(self.history.len(), kind, text)
+    }
+
+    /// Adds a text as one entry right below another one. False if that one is forgotten.
+    pub(crate) fn push_below(&mut self, above: EntryNumber, kind: LineKind, text: &str) -> bool {
+        let position = self.history.iter().rposition(|entry| entry.number == above);
+        if let Some(position) = position {
+            self.insert(position + 1, kind, text);
+        }
+        position.is_some()
+    }
+
+    /// The last `count` entries, oldest first.
     pub fn last(&self, count: usize) -> impl Iterator<Item = &WindowLine> {
-        self.history.iter().skip(self.history.len().saturating_sub(count))
+        self.history().skip(self.history.len().saturating_sub(count))
     }
 
     /// Everything that is remembered, oldest first.
     pub fn history(&self) -> impl Iterator<Item = &WindowLine> {
-        self.history.iter()
+        self.history.iter().map(|entry| &entry.line)
+    }
+
+    fn insert(&mut self, position: usize, kind: LineKind, text: &str) -> Option<EntryNumber> {
+        let text = clean(cut_chars(text, Window::LINE_CHARS));
+        let text = text.trim_end();
+        if text.is_empty() {
+            return None;
+        }
+        self.pushed += 1;
+        let number = EntryNumber(self.pushed);
+        let line = WindowLine { kind, text: text.to_owned() };
+        self.history.insert(position.min(self.history.len()), Entry { number, line });
+        if self.history.len() > Window::REMEMBERED {
+            self.history.pop_front();
+        }
+        Some(number)
     }
 }
 
@@ -90,5 +124,30 @@ mod tests {
         window.push(LineKind::Tool, &"y".repeat(100_000));
         assert_eq!(window.history().count(), Window::REMEMBERED);
         assert_eq!(window.history().last().unwrap().text.len(), Window::LINE_CHARS);
+    }
+
+    #[test]
+    fn an_entry_of_several_lines_stays_one() {
+        let mut window = Window::default();
+        window.push_entry(LineKind::Tool, "→ bash → a &&\n│ b\n");
+        window.push_entry(LineKind::Tool, " \n");
+        let lines: Vec<&str> = window.history().map(|line| line.text.as_str()).collect();
+        assert_eq!(lines, ["→ bash → a &&\n│ b"]);
+    }
+
+    #[test]
+    fn an_entry_can_be_put_below_another_one() {
+        let mut window = Window::default();
+        let first = window.push_entry(LineKind::Tool, "first").unwrap();
+        let second = window.push_entry(LineKind::Tool, "second").unwrap();
+        assert!(window.push_below(second, LineKind::Tool, "  of second"));
+        assert!(window.push_below(first, LineKind::Tool, "  of first"));
+        let lines: Vec<&str> = window.history().map(|line| line.text.as_str()).collect();
+        assert_eq!(lines, ["first", "  of first", "second", "  of second"]);
+        for _ in 0..Window::REMEMBERED {
+            window.push(LineKind::Text, "more");
+        }
+        assert!(!window.push_below(first, LineKind::Tool, "  of first"));
+        assert_eq!(window.history().count(), Window::REMEMBERED);
     }
 }

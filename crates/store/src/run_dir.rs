@@ -1,10 +1,11 @@
 //! Reading one run directory, and telling whether its run lives.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use model::{FORMAT, Meta, Record, RunId, RunResult};
+use model::{FORMAT, Meta, Record, RunId, RunResult, variables};
 
 use crate::StoreError;
 
@@ -81,20 +82,30 @@ impl RunDir {
     /// What was asked for.
     pub fn meta(&self) -> Result<Meta, StoreError> {
         let path = self.file(META);
-        let json = fs::read(&path).map_err(StoreError::io("read", &path))?;
+        let json = read_regular(&path).map_err(StoreError::io("read", &path))?;
         serde_json::from_slice(&json).map_err(|source| StoreError::Damaged { path, source })
+    }
+
+    /// Whether the run took place in this directory, and not in one that this is a copy of.
+    pub fn is_original(&self, meta: &Meta) -> bool {
+        let recorded = meta.environment.get(variables::RUN_DIR).and_then(Option::as_deref);
+        let here = fs::canonicalize(&self.path).ok();
+        meta.run_id == self.run_id && recorded.map(Path::new) == here.as_deref()
     }
 
     /// The prompt.
     pub fn prompt(&self) -> Result<String, StoreError> {
         let path = self.file(PROMPT);
-        fs::read_to_string(&path).map_err(StoreError::io("read", path))
+        let text = read_regular(&path).map_err(StoreError::io("read", &path))?;
+        String::from_utf8(text).map_err(|error| {
+            StoreError::io("read", path)(io::Error::new(io::ErrorKind::InvalidData, error))
+        })
     }
 
     /// How it ended, if it has.
     pub fn result(&self) -> Result<Option<RunResult>, StoreError> {
         let path = self.file(RESULT);
-        match fs::read(&path) {
+        match read_regular(&path) {
             Ok(json) => serde_json::from_slice(&json)
                 .map(Some)
                 .map_err(|source| StoreError::Damaged { path, source }),
@@ -106,11 +117,14 @@ impl RunDir {
     /// What happened. A line that cannot be read is passed over, also a torn one at the end.
     pub fn events(&self) -> Result<impl Iterator<Item = Record>, StoreError> {
         let path = self.file(EVENTS);
-        let file = File::open(&path).map_err(StoreError::io("read", path))?;
-        Ok(BufReader::new(file)
-            .split(b'\n')
-            .map_while(Result::ok)
-            .filter_map(|line| serde_json::from_slice(&line).ok()))
+        let file = open_regular(&path).map_err(StoreError::io("read", path))?;
+        let mut file = BufReader::new(file);
+        let lines = std::iter::from_fn(move || {
+            let mut line = Vec::new();
+            let read = file.by_ref().take(LONGEST_EVENT).read_until(b'\n', &mut line);
+            (read.ok()? > 0).then_some(line)
+        });
+        Ok(lines.filter_map(|line| serde_json::from_slice(&line).ok()))
     }
 
     /// Whether its run lives, has ended or was abandoned.
@@ -119,11 +133,7 @@ impl RunDir {
             return Ok(Life::Ended(Box::new(result)));
         }
         let path = self.file(EVENTS);
-        let file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .open(&path)
-            .map_err(StoreError::io("opened", &path))?;
+        let file = open_regular(&path).map_err(StoreError::io("opened", &path))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Ok(Life::Alive),
@@ -146,6 +156,30 @@ impl RunDir {
         }
         Ok(())
     }
+}
+
+/// No event is longer: what a child prints in one line is cut long before.
+const LONGEST_EVENT: u64 = 64 * 1024 * 1024;
+/// No file that is read at once is longer.
+const LONGEST_FILE: u64 = 256 * 1024 * 1024;
+
+/// Opens a file that must be a plain one: a pipe in its place would never let us go again.
+fn open_regular(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::other("it is not a plain file"))
+    }
+}
+
+fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let length = open_regular(path)?.take(LONGEST_FILE + 1).read_to_end(&mut bytes)?;
+    if length as u64 > LONGEST_FILE {
+        return Err(io::Error::other("it is too large"));
+    }
+    Ok(bytes)
 }
 
 impl Abandoned {

@@ -53,8 +53,10 @@ impl Store {
     /// Makes the directory of a run that has not started.
     pub fn create(&self, plan: &Plan) -> Result<NewRun, StoreError> {
         self.prepare()?;
-        let hidden = self.runs.join(format!(".new-{}", plan.meta.run_id));
-        let path = self.runs.join(plan.meta.run_id.as_str());
+        // Without links, so that the same directory always has the same name.
+        let runs = fs::canonicalize(&self.runs).map_err(StoreError::io("found", &self.runs))?;
+        let hidden = runs.join(format!(".new-{}", plan.meta.run_id));
+        let path = runs.join(plan.meta.run_id.as_str());
         let meta = plan.meta_in(&path);
         let built = build(&hidden, &meta, plan)
             .and_then(|hold| fs::rename(&hidden, &path).map(|()| hold))

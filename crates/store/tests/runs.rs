@@ -92,8 +92,7 @@ fn finished(store: &Store, number: u32, output: &str) -> RunDir {
 #[test]
 fn a_run_is_alive_without_a_gap_until_it_has_a_result() {
     let (_directory, store) = store();
-    let meta = meta(1);
-    let NewRun { dir, hold, .. } = store.create(&plan(1, "the prompt")).unwrap();
+    let NewRun { dir, meta, hold } = store.create(&plan(1, "the prompt")).unwrap();
     assert_eq!((dir.meta().unwrap(), dir.prompt().unwrap()), (meta.clone(), "the prompt".into()));
     assert!(matches!(dir.life().unwrap(), Life::Alive), "its maker holds it");
     let journal = Journal::begin(&dir, &meta.limits).unwrap();
@@ -118,14 +117,15 @@ fn a_run_without_a_holder_and_a_result_is_abandoned_to_exactly_one() {
 #[test]
 fn a_result_is_never_replaced() {
     let (_directory, store) = store();
-    let dir = finished(&store, 1, "first");
-    fs::remove_file(dir.file("stdout.log")).unwrap();
-    fs::remove_file(dir.file("stderr.log")).unwrap();
-    fs::remove_file(dir.file("transcript.log")).unwrap();
-    let second = Journal::begin(&dir, &Limits::default()).unwrap();
-    let refused = second.finish(&result(&meta(1), "second"));
+    let NewRun { dir, hold: _hold, .. } = store.create(&plan(1, "")).unwrap();
+    let late = Journal::begin(&dir, &Limits::default()).unwrap();
+    let first = serde_json::to_string(&result(&meta(1), "first")).unwrap();
+    fs::write(dir.file("result.json"), first).unwrap();
+    let refused = late.finish(&result(&meta(1), "second"));
     assert!(matches!(refused, Err(StoreError::AlreadyEnded(_))), "{refused:?}");
     assert_eq!(dir.result().unwrap().unwrap().output, "first");
+    let refused = Journal::begin(&dir, &Limits::default());
+    assert!(matches!(refused, Err(StoreError::AlreadyEnded(_))), "it cannot even begin");
 }
 
 #[test]

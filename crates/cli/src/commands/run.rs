@@ -15,7 +15,7 @@ use crate::arguments::Run;
 use crate::error::{CommandError, Exit};
 use crate::printer::Printer;
 
-pub(crate) fn run(arguments: Run, printer: &Printer) -> Result<Exit, CommandError> {
+pub(crate) fn run(arguments: Run, printer: &mut Printer) -> Result<Exit, CommandError> {
     let prompt = read_prompt(arguments.prompt)?;
     let surroundings = Surroundings::of_this_process()?;
     let (settings, warnings) = plan::load_settings(&surroundings);
@@ -42,6 +42,8 @@ pub(crate) fn run(arguments: Run, printer: &Printer) -> Result<Exit, CommandErro
     })?;
     let mut signals = SignalPipe::for_quitting()
         .map_err(|error| CommandError::failure(format!("signals cannot be caught: {error}")))?;
+    printer.listen_to(&signals);
+    let printer = &*printer;
     let mut dispatcher = Dispatcher::new(store, Box::new(launcher), 1).adopting_orphans();
     dispatcher.submit(plan);
     let mut view = PlainView::new(printer, &name, arguments.json);
@@ -68,7 +70,7 @@ pub(crate) fn run(arguments: Run, printer: &Printer) -> Result<Exit, CommandErro
             quit.get_or_insert(notice);
         }
     }
-    view.end(&reports);
+    view.end(&reports)?;
     let is_completed = |report: &Report| report.result.status == Status::Completed;
     Ok(match (reports.iter().all(is_completed), quit) {
         (true, _) => Exit::Completed,
@@ -141,7 +143,7 @@ impl<'a> PlainView<'a> {
         }
     }
 
-    fn end(&self, reports: &[Report]) {
+    fn end(&self, reports: &[Report]) -> Result<(), CommandError> {
         for report in reports {
             for warning in report.result.warnings.iter().chain(&report.warnings) {
                 self.printer.warning(warning);
@@ -149,8 +151,7 @@ impl<'a> PlainView<'a> {
         }
         if self.is_json {
             let tasks = reports.iter().map(TaskReport::from).collect();
-            self.printer.json(&Document { tasks });
-            return;
+            return self.printer.json(&Document { tasks });
         }
         for report in reports {
             let result = &report.result;
@@ -159,15 +160,17 @@ impl<'a> PlainView<'a> {
                 result.status,
                 result.error.as_deref(),
                 &result.session_id,
+                None,
             );
             self.printer.summary(&line, result.status == Status::Completed);
             if let Some(hint) = hint(result) {
                 self.printer.hint(&hint);
             }
             if !result.output.trim().is_empty() {
-                self.printer.answer(&result.output);
+                self.printer.answer(&result.output)?;
             }
         }
+        Ok(())
     }
 }
 

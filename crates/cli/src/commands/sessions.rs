@@ -73,6 +73,8 @@ fn load(store: &Store, printer: &Printer) -> Result<KnownSessions, CommandError>
                 let runs = sessions.entry(meta.session_id.clone()).or_default();
                 runs.push(KnownRun { dir, meta, result });
             }
+            // Somebody may have pruned it in the meantime.
+            Err(_) if !dir.path().exists() => {}
             Err(error) => printer.warning(&error.to_string()),
         }
     }
@@ -112,7 +114,7 @@ fn list(store: &Store, json: bool, printer: &Printer) -> Result<Exit, CommandErr
     sessions.sort_by_key(|(_, runs)| runs.last().map(|run| run.meta.run_id.clone()));
     if json {
         let sessions = sessions.iter().map(|(id, runs)| SessionReport::new(id, runs)).collect();
-        printer.json(&SessionsDocument { sessions });
+        printer.json(&SessionsDocument { sessions })?;
         return Ok(Exit::Completed);
     }
     if sessions.is_empty() {
@@ -130,7 +132,7 @@ fn list(store: &Store, json: bool, printer: &Printer) -> Result<Exit, CommandErr
             age(latest.meta.created_at),
             latest.meta.name,
             cut_chars(what, 80)
-        ));
+        ))?;
     }
     Ok(Exit::Completed)
 }
@@ -142,14 +144,14 @@ fn show(
 ) -> Result<Exit, CommandError> {
     let (id, runs) = find(store, &arguments.id, printer)?;
     if arguments.json {
-        printer.json(&SessionReport::new(&id, &runs));
+        printer.json(&SessionReport::new(&id, &runs))?;
         return Ok(Exit::Completed);
     }
     let mut parts = Vec::new();
     for run in &runs {
         parts.push((run.status(), run.error(), run.records()?));
     }
-    printer.answer(&session::transcript(parts));
+    printer.answer(&session::transcript(parts))?;
     Ok(Exit::Completed)
 }
 
@@ -160,12 +162,12 @@ fn output(
 ) -> Result<Exit, CommandError> {
     let (id, runs) = find(store, &arguments.id, printer)?;
     if arguments.json {
-        printer.json(&SessionReport::new(&id, &runs));
+        printer.json(&SessionReport::new(&id, &runs))?;
         return Ok(Exit::Completed);
     }
     let text = runs.last().map(KnownRun::output).transpose()?.unwrap_or_default();
     let is_silent = text.trim().is_empty();
-    printer.answer(if is_silent { "(no text output from sub-agent)" } else { &text });
+    printer.answer(if is_silent { "(no text output from sub-agent)" } else { &text })?;
     Ok(Exit::Completed)
 }
 
@@ -179,14 +181,14 @@ fn prune(
     if json {
         let report =
             PruneReport { removed: pruned.removed, kept: pruned.kept, bytes: pruned.bytes };
-        printer.json(&report);
+        printer.json(&report)?;
     } else {
         printer.answer(&format!(
             "removed {} runs ({} KiB), kept {}",
             pruned.removed,
             pruned.bytes / 1024,
             pruned.kept
-        ));
+        ))?;
     }
     Ok(Exit::Completed)
 }

@@ -137,6 +137,43 @@ fn leaving_in_the_middle_of_the_work_is_an_interruption() {
 }
 
 #[test]
+fn leaving_in_the_middle_after_an_earlier_answer_is_an_interruption() {
+    let world = world();
+    let script = json!([
+        {"say": "answer one"},
+        {"record": {"type": "agent_start"}},
+        {"tool_start": {"name": "bash", "args": {"command": "ls"}}},
+        {"exit": 0},
+    ]);
+    let ran = world.play(&script, &[]);
+    assert_ended(
+        &world,
+        &ran,
+        "interrupted",
+        &[
+            "run_started",
+            "assistant stop \"answer one\"",
+            "call bash {\"command\":\"ls\"}",
+            "ended interrupted code 0",
+        ],
+    );
+}
+
+#[test]
+fn a_complaint_of_the_provider_counts_whatever_the_message_ends_with() {
+    let world = world();
+    let script =
+        json!([{"message": {"text": "partial", "stop": "stop", "error": "boom"}}, "settle"]);
+    let ran = world.play(&script, &[]);
+    assert_ended(
+        &world,
+        &ran,
+        "provider_error",
+        &["run_started", "assistant stop \"partial\" (boom)", "ended provider_error code 0"],
+    );
+}
+
+#[test]
 fn a_missing_program_is_a_spawn_failure_with_a_hint() {
     let world = world();
     let ran = world.run(&["run", "--json", "--agent", r#"["no-such-program-anywhere"]"#, "hello"]);

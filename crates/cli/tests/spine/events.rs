@@ -84,6 +84,7 @@ fn describe(record: &Value) -> String {
         }
         "stderr" => format!("stderr {:?}", word("text")),
         "unreadable_line" => format!("unreadable {} {:?}", record["bytes"], short(&word("text"))),
+        "message_lost" => format!("message lost {}", record["bytes"]),
         "stopping" => format!("stopping {}", word("cause")),
         "log_full" => format!("log_full {}", word("log")),
         "run_ended" => {

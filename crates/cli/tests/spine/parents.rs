@@ -207,19 +207,14 @@ fn a_torn_event_of_a_dead_supervisor_is_repaired() {
 }
 
 #[test]
-fn a_stopped_supervisor_does_not_hold_up_who_wants_to_leave() {
+fn a_stopped_supervisor_is_woken_by_who_wants_to_leave() {
     let world = world();
     let running = start_working(&world, false);
     kill_process(supervisor(&world), Signal::STOP).unwrap();
     running.signal(Signal::INT);
-    // Two signals of a kind can become one, so the second must come after the first was seen.
-    wait_until(|| {
-        running.signal(Signal::INT);
-        world.only_run().join("result.json").exists()
-    });
     let ran = running.finish();
     world.assert_nothing_left();
-    assert_eq!((ran.code, &ran.task()["outcome"]), (Some(130), &json!("interrupted")));
+    assert_eq!((ran.code, &ran.task()["outcome"]), (Some(130), &json!("cancelled")));
     assert_eq!(ran.task()["output"], "working on it");
 }
 
@@ -313,4 +308,77 @@ fn through(
     command.envs(world.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.current_dir(world.get_current_dir().unwrap());
     command
+}
+
+/// The supervisor learns of the parent's death while it is writing to it.
+#[test]
+fn a_parent_killed_in_the_middle_of_a_flood_takes_the_tree_with_it() {
+    for _ in 0..5 {
+        let world = world();
+        let flood: Vec<Value> = (0..50)
+            .map(|number| json!({"tool": {"name": "bash", "args": {"command": number}}}))
+            .collect();
+        let script = json!([{"repeat": {"times": 1_000_000, "steps": flood}}]);
+        let running = world.start(&script, &[]);
+        wait_until(|| world.runs().len() == 1 && has_event(&world, "tool_call"));
+        running.signal(Signal::KILL);
+        drop(running.finish());
+        world.wait_until_nothing_is_left();
+        assert_eq!(result(&world)["outcome"], "interrupted");
+    }
+}
+
+#[test]
+fn a_copy_of_a_project_does_not_end_the_original_runs() {
+    let world = world();
+    let running = start_working(&world, false);
+    let copy = world.path("copy");
+    copy_directory(&world.project(), &copy);
+    let mut list = world.command(["sessions", "list", "--json"]);
+    let listed = test_support::Ran::from(list.current_dir(&copy).output().unwrap());
+    assert_eq!(listed.json()["sessions"][0]["runs"][0]["outcome"], "interrupted", "the copy's");
+    let listed = world.run(&["sessions", "list", "--json"]);
+    assert_eq!(listed.json()["sessions"][0]["status"], "running", "the original is untouched");
+    running.signal(Signal::TERM);
+    assert_eq!(running.finish().task()["outcome"], "cancelled");
+    world.assert_nothing_left();
+}
+
+fn copy_directory(from: &std::path::Path, to: &std::path::Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_directory(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+#[test]
+fn signals_reach_a_parent_whose_reader_does_not_read() {
+    let world = world();
+    let agent = world.agent(&json!([
+        {"repeat": {"times": 5_000, "steps": [{"stderr": "a line of progress that nobody reads, and another one"}]}},
+        {"touch": world.path("written")},
+        "hang",
+    ]));
+    let mut command = world.command(["run", "--agent", &agent, "do it"]);
+    let child = command
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until(|| world.path("written").exists());
+    let pid = Pid::from_child(&child);
+    wait_until(|| {
+        kill_process(pid, Signal::INT).unwrap();
+        world.only_run().join("result.json").exists()
+    });
+    wait_until(|| !world.processes().iter().any(|(_, line)| line.contains("supervise")));
+    assert_eq!(result(&world)["outcome"], "cancelled");
+    drop(child.wait_with_output().unwrap());
+    world.assert_nothing_left();
 }

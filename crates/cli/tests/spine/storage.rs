@@ -179,5 +179,71 @@ fn a_replayed_run_says_the_same_as_the_live_one() {
     assert_eq!(facts.exit_code, result.exit_code);
     let transcript = fs::read_to_string(ran.run_dir().join("transcript.log")).unwrap();
     assert!(transcript.ends_with(&format!("\n\n{}\n", words.join("\n"))), "{transcript}");
-    assert_eq!(replayed.window.history().count(), words.len());
+    let window: Vec<&str> = replayed.window.history().map(|line| line.text.as_str()).collect();
+    assert_eq!(
+        window,
+        ["I look.", "→ read → a.rs", "not a record", "Provider error: 429: slow down"]
+    );
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_not_the_end_of_a_run() {
+    let world = world();
+    let steps = json!([
+        {"repeat": {"times": 400, "steps": [{"line": "a line that is worth an event, and longer than a few words"}]}},
+        {"say": "done"},
+    ]);
+    let agent = world.agent(&steps);
+    let program = env!("CARGO_BIN_EXE_pi-subagents");
+    let shell = format!("ulimit -f 8; exec {program} run --json --agent \"$0\" hello");
+    let mut command = through_shell(&world.command(["run"]), &shell, &agent);
+    let ran = Ran::from(command.output().unwrap());
+    world.assert_nothing_left();
+    assert_eq!((ran.code, &ran.task()["output"]), (Some(0), &json!("done")), "{ran:?}");
+    assert!(ran.task()["warnings"][0].as_str().unwrap().contains("File too large"), "{ran:?}");
+}
+
+/// A shell in the same world.
+#[expect(clippy::disallowed_methods, reason = "tests start the program under test")]
+fn through_shell(
+    world: &std::process::Command,
+    script: &str,
+    argument: &str,
+) -> std::process::Command {
+    let mut command = std::process::Command::new("/bin/sh");
+    command.args(["-c", script, argument]).env_clear().stdin(Stdio::null());
+    command.envs(world.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.current_dir(world.get_current_dir().unwrap());
+    command
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_holds_nobody_up() {
+    let world = world();
+    let run_dir = world.play(&json!([{"say": "done"}]), &[]).run_dir();
+    for name in ["meta.json", "result.json"] {
+        let path = run_dir.join(name);
+        fs::remove_file(&path).unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &path,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+            0,
+        )
+        .unwrap();
+        let listed = world.run(&["sessions", "list"]);
+        assert!(listed.stderr.contains("it is not a plain file"), "{listed:?}");
+        world.run(&["sessions", "prune", "--keep", "0"]);
+    }
+}
+
+#[test]
+fn an_answer_that_cannot_be_printed_is_an_error() {
+    let world = world();
+    let mut command = world.play_command(&json!([{"say": "done"}]), &[]);
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let ran = Ran::from(command.stdout(full).output().unwrap());
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("the answer cannot be printed"), "{ran:?}");
 }

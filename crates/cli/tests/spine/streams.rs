@@ -60,18 +60,60 @@ fn a_character_split_over_writes_stays_whole() {
 #[test]
 fn a_torn_last_line_is_kept_as_what_it_is() {
     let world = world();
-    let script = json!([{"say": "whole"}, {"text": "{\"type\":\"message_end\",\"mess"}]);
+    let script = json!([{"say": "whole"}, {"text": "{\"type\":\"turn_end\",\"mess"}]);
     let ran = world.play(&script, &[]);
     assert_ended(
         &world,
         &ran,
         "completed",
-        &[
-            "run_started",
-            "assistant stop \"whole\"",
-            "unreadable 27 \"{\\\"type\\\":\\\"message_end\"",
-            "ended completed code 0",
-        ],
+        &["run_started", "assistant stop \"whole\"", "ended completed code 0"],
+    );
+}
+
+#[test]
+fn a_last_message_that_is_lost_is_not_a_success() {
+    let torn = "{\"type\":\"message_end\",\"message\":{\"role\":\"assist";
+    let broken = "{\"type\":\"message_end\",\"message\":{\"role\":\"assistant\",\"content\":5}}\n";
+    for (lost, settles) in [(torn, false), (broken, true)] {
+        let world = world();
+        let mut script = vec![
+            json!({"message": {"text": "Let me look.", "stop": "toolUse"}}),
+            json!({"text": lost}),
+        ];
+        if settles {
+            script.extend([json!({"end": false}), json!("settle")]);
+        }
+        let ran = world.play(&json!(script), &[]);
+        assert_ended(
+            &world,
+            &ran,
+            "interrupted",
+            &[
+                "run_started",
+                "assistant toolUse \"Let me look.\"",
+                &format!("message lost {}", lost.trim_end().len()),
+                "ended interrupted code 0",
+            ],
+        );
+        assert_eq!(ran.task()["output"], "Let me look.", "what was said stays");
+    }
+}
+
+#[test]
+fn an_answer_that_is_too_long_is_not_a_success() {
+    let world = world();
+    let file = world.path("script.json");
+    let script =
+        json!([{"message": {"text": "Let me look.", "stop": "toolUse"}}, {"say": "big"}, "settle"]);
+    std::fs::write(&file, script.to_string().replace("big", &"z".repeat(17 * 1024 * 1024)))
+        .unwrap();
+    let agent = json!([env!("CARGO_BIN_EXE_fake-agent"), format!("@{}", file.display())]);
+    let ran = world.run(&["run", "--json", "--agent", &agent.to_string(), "do it"]);
+    world.assert_nothing_left();
+    assert_eq!((ran.code, &ran.task()["outcome"]), (Some(1), &json!("interrupted")));
+    assert_eq!(
+        ran.task()["error"],
+        "Interrupted: the last message of the sub-agent could not be read"
     );
 }
 

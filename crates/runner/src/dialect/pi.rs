@@ -13,6 +13,7 @@ use process::{Keep, Line};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, SeqAccess, Visitor};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::{LastWord, Reading};
 
@@ -125,7 +126,12 @@ fn unreadable(line: Line<'_>) -> Reading {
     let head = &line.head()[..line.head().len().min(Event::LINE_BYTES)];
     let mut text = String::from_utf8_lossy(head).into_owned();
     text.truncate(text.floor_char_boundary(Event::LINE_BYTES));
-    let event = Event::UnreadableLine { bytes: line.bytes(), text };
+    let bytes = line.bytes();
+    let event = if may_be_message(line.head()) {
+        Event::MessageLost { bytes, text }
+    } else {
+        Event::UnreadableLine { bytes, text }
+    };
     Reading { event: Some(event), ..Reading::default() }
 }
 
@@ -139,6 +145,19 @@ fn parse<Record: DeserializeOwned>(
     let record = serde_json::from_slice(bytes)
         .or_else(|error| mend(bytes).map_or(Err(error), |mended| serde_json::from_slice(&mended)));
     record.map_or_else(|_| unreadable(line), read)
+}
+
+/// Whether a record that cannot be read may have been a message of the model. Nothing may look like
+/// success when the last one was lost.
+fn may_be_message(head: &[u8]) -> bool {
+    match role_at_start(head) {
+        Some(role) => role == b"assistant",
+        None => {
+            memmem::find(head, b"\"message_end\"").is_some()
+                && memmem::find(head, b"\"user\"").is_none()
+                && memmem::find(head, b"\"toolResult\"").is_none()
+        }
+    }
 }
 
 /// The record with its bytes made Unicode, if that is what is wrong with it: an answer must not be
@@ -305,14 +324,24 @@ struct ToolStart {
 }
 
 fn tool_call(record: ToolStart) -> Reading {
-    let event =
-        Event::ToolCall { id: record.tool_call_id, tool: record.tool_name, args: record.args };
+    // Deeper than this, our own records around them could not be read back.
+    let is_deep = depth(&record.args) > 100;
+    let args = if is_deep { Value::from(record.args.to_string()) } else { record.args };
+    let event = Event::ToolCall { id: record.tool_call_id, tool: record.tool_name, args };
     Reading {
         event: Some(event),
         activity: Some(Activity::Tool),
         is_tool_activity: true,
         last_word: LastWord::NotYet,
         ..Reading::default()
+    }
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(values) => 1 + values.iter().map(depth).max().unwrap_or(0),
+        Value::Object(entries) => 1 + entries.values().map(depth).max().unwrap_or(0),
+        _ => 0,
     }
 }
 
@@ -441,7 +470,8 @@ struct LenientUsage(Usage);
 
 impl<'de> Deserialize<'de> for LenientUsage {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LenientUsage, D::Error> {
-        let value = Value::deserialize(deserializer)?;
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        let value: Value = serde_json::from_str(text.get()).unwrap_or_default();
         let number = |value: &Value, key: &str| {
             value
                 .get(key)
@@ -472,3 +502,7 @@ impl<'de> Deserialize<'de> for LenientUsage {
 #[cfg(test)]
 #[path = "pi_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "pi_recorded_tests.rs"]
+mod recorded_tests;

@@ -87,9 +87,10 @@ impl Chronicle {
         }
     }
 
-    /// The lifeline, if there is one that still reaches somebody, and what to wait for on it.
+    /// The lifeline, if there is one, and what to wait for on it. One on which writing has failed
+    /// is waited for too: its end is how the parent's death is heard.
     pub(crate) fn lifeline(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
-        let lifeline = self.lifeline.as_ref().filter(|lifeline| lifeline.is_open())?;
+        let lifeline = self.lifeline.as_ref()?;
         let mut flags = PollFlags::IN;
         flags.set(PollFlags::OUT, lifeline.wants_to_write());
         Some((lifeline.as_fd(), flags))

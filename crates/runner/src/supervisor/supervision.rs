@@ -150,13 +150,11 @@ impl Supervision {
         for notice in self.signals.drain() {
             match notice {
                 Notice::ChildEnded => self.reap(),
-                // Hanging up and terminating often come together and mean one thing; the same
-                // signal again, or Ctrl-C, means more.
-                quit if quit == Notice::Interrupt || self.quit == Some(quit) => {
-                    self.stop_or_hasten(StopCause::Cancelled);
-                }
+                // Hanging up and terminating often come together, and to the parent as well, and
+                // mean one thing. Only the same signal again means more.
+                quit if self.quit == Some(quit) => self.stopper.hasten(Instant::now()),
                 quit => {
-                    self.quit = Some(quit);
+                    self.quit.get_or_insert(quit);
                     self.stop(StopCause::Cancelled);
                 }
             }
@@ -265,14 +263,6 @@ impl Supervision {
         }
     }
 
-    fn stop_or_hasten(&mut self, cause: StopCause) {
-        if self.stopper.is_idle() {
-            self.stop(cause);
-        } else {
-            self.stopper.hasten(Instant::now());
-        }
-    }
-
     /// Nothing of the tree is left: takes in what it still had to say, and ends the run.
     fn finish(mut self) {
         let now = Instant::now();
@@ -287,7 +277,7 @@ impl Supervision {
         let verdict = decide(Ending {
             facts: chronicle.facts(),
             limits: &chronicle.meta().limits,
-            agent_finished: self.interpreter.watchdog.agent_finished(),
+            agent_working: self.interpreter.watchdog.is_working(),
             exit_code,
             signal,
         });

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use model::Limits;
+use model::{Event, Limits};
 
 use crate::dialect::{LastWord, Reading};
 
@@ -19,6 +19,8 @@ pub(crate) struct Watchdog {
     last_tool_activity: Option<Instant>,
     is_extended: bool,
     end: End,
+    /// Whether the agent has gone on working after its last message.
+    is_working: bool,
     /// Whether the child's output is not being read, so that its silence means nothing.
     is_deaf: bool,
 }
@@ -41,7 +43,6 @@ enum End {
     /// It may have been the last message; silence will tell.
     Expected {
         silent_since: Instant,
-        agent_ended: bool,
     },
     Settled {
         at: Instant,
@@ -59,6 +60,7 @@ impl Watchdog {
             last_tool_activity: None,
             is_extended: false,
             end: End::Working,
+            is_working: false,
             is_deaf: false,
         }
     }
@@ -66,7 +68,7 @@ impl Watchdog {
     /// Notes whether the child's output is read at all.
     pub(crate) fn set_deaf(&mut self, is_deaf: bool, now: Instant) {
         if self.is_deaf
-            && let End::Expected { silent_since, .. } = &mut self.end
+            && let End::Expected { silent_since } = &mut self.end
         {
             *silent_since = now;
         }
@@ -81,26 +83,25 @@ impl Watchdog {
         if matches!(self.end, End::Settled { .. }) {
             return;
         }
-        let already_ended = self.agent_finished();
-        self.end = match reading.last_word {
-            LastWord::Said => End::Settled { at: now },
-            LastWord::NotYet => End::Working,
-            LastWord::MessageEnded => {
-                End::Expected { silent_since: now, agent_ended: already_ended }
-            }
-            LastWord::AgentEnded => End::Expected { silent_since: now, agent_ended: true },
-            LastWord::Unchanged => match self.end {
-                End::Expected { agent_ended, .. } => {
-                    End::Expected { silent_since: now, agent_ended }
-                }
-                end => end,
-            },
+        let is_message = matches!(reading.event, Some(Event::AssistantMessage { .. }));
+        self.is_working = match reading.last_word {
+            LastWord::NotYet => true,
+            LastWord::Unchanged => self.is_working && !is_message,
+            LastWord::MessageEnded | LastWord::AgentEnded | LastWord::Said => false,
+        };
+        self.end = match (reading.last_word, self.end) {
+            (LastWord::Said, _) => End::Settled { at: now },
+            (LastWord::NotYet, _) => End::Working,
+            (LastWord::MessageEnded | LastWord::AgentEnded, _)
+            | (LastWord::Unchanged, End::Expected { .. }) => End::Expected { silent_since: now },
+            (LastWord::Unchanged, end) => end,
         };
     }
 
-    /// Whether the agent said that it had finished.
-    pub(crate) fn agent_finished(&self) -> bool {
-        matches!(self.end, End::Settled { .. } | End::Expected { agent_ended: true, .. })
+    /// Whether the agent was in the middle of something: it called a tool, or went on after its
+    /// last message, and did not say that it had finished.
+    pub(crate) fn is_working(&self) -> bool {
+        self.is_working
     }
 
     /// Whether the agent has said its last word, after which nothing can change the result.
@@ -114,7 +115,7 @@ impl Watchdog {
         let end = match self.end {
             End::Working => None,
             End::Expected { .. } if self.is_deaf => None,
-            End::Expected { silent_since, .. } => Some(silent_since + AFTER_SILENCE),
+            End::Expected { silent_since } => Some(silent_since + AFTER_SILENCE),
             End::Settled { at } => Some(at + AFTER_SETTLED),
         };
         time.into_iter().chain(end).min()
@@ -124,7 +125,7 @@ impl Watchdog {
     pub(crate) fn check(&mut self, now: Instant) -> Option<Alarm> {
         match self.end {
             End::Settled { at } if now >= at + AFTER_SETTLED => return Some(Alarm::LastWord),
-            End::Expected { silent_since, .. }
+            End::Expected { silent_since }
                 if !self.is_deaf && now >= silent_since + AFTER_SILENCE =>
             {
                 return Some(Alarm::LastWord);
@@ -212,7 +213,7 @@ mod tests {
         let (mut watchdog, at) = watchdog(None, 0);
         watchdog.observe(&says(LastWord::Said), at(100));
         watchdog.observe(&says(LastWord::NotYet), at(200));
-        assert!(watchdog.has_settled() && watchdog.agent_finished());
+        assert!(watchdog.has_settled() && !watchdog.is_working());
         assert_eq!(watchdog.next(), Some(at(350)));
         assert_eq!(watchdog.check(at(349)), None);
         assert_eq!(watchdog.check(at(350)), Some(Alarm::LastWord));
@@ -222,10 +223,9 @@ mod tests {
     fn a_last_message_without_a_last_word_gets_five_seconds_of_silence() {
         let (mut watchdog, at) = watchdog(None, 0);
         watchdog.observe(&says(LastWord::MessageEnded), at(0));
-        assert!(!watchdog.agent_finished());
         watchdog.observe(&says(LastWord::AgentEnded), at(100));
         watchdog.observe(&says(LastWord::Unchanged), at(1_000));
-        assert!(watchdog.agent_finished() && !watchdog.has_settled());
+        assert!(!watchdog.is_working() && !watchdog.has_settled());
         assert_eq!(watchdog.next(), Some(at(6_000)));
         assert_eq!(watchdog.check(at(6_000)), Some(Alarm::LastWord));
     }
@@ -246,6 +246,6 @@ mod tests {
         let (mut watchdog, at) = watchdog(None, 0);
         watchdog.observe(&says(LastWord::AgentEnded), at(0));
         watchdog.observe(&says(LastWord::NotYet), at(10));
-        assert_eq!((watchdog.next(), watchdog.agent_finished()), (None, false));
+        assert_eq!((watchdog.next(), watchdog.is_working()), (None, true));
     }
 }

@@ -1,0 +1,129 @@
+//! What is known about a run: a fold of its events.
+
+use model::{Activity, Event, Outcome, Record, Status, StopCause, Usage};
+
+/// What decides about a run, and what its result says. Small, whatever the run's length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Facts {
+    /// When the child was started, in milliseconds since 1970.
+    pub started_at: Option<u64>,
+    /// When the run had ended.
+    pub ended_at: Option<u64>,
+    /// How it ended, once it has.
+    pub outcome: Option<Outcome>,
+    /// What went wrong.
+    pub error: Option<String>,
+    /// The child's exit code, if it exited.
+    pub exit_code: Option<i32>,
+    /// The signal that killed the child, if one did.
+    pub signal: Option<i32>,
+    /// Why it was first stopped, if it was.
+    pub stopping: Option<StopCause>,
+    /// The model that answered last.
+    pub model: Option<String>,
+    /// Why the model stopped the last time, in the agent's words.
+    pub stop_reason: Option<String>,
+    /// What the provider complained about in the last message.
+    pub provider_error: Option<String>,
+    /// Whether there was a later message that could not be read.
+    pub message_lost: bool,
+    /// How many messages the model has finished.
+    pub assistant_messages: u64,
+    /// The last text that the model said.
+    pub output: String,
+    /// Everything spent so far.
+    pub usage: Usage,
+    /// The number of tool calls made.
+    pub tool_calls: u64,
+    /// The last line of the child's standard error.
+    pub last_stderr: Option<String>,
+    /// What people should know although it does not decide the outcome.
+    pub warnings: Vec<String>,
+}
+
+impl Facts {
+    /// More warnings than this say nothing new.
+    const WARNINGS: usize = 20;
+
+    /// What is known after all these events.
+    pub fn replay(records: impl IntoIterator<Item = Record>) -> Facts {
+        let mut facts = Facts::default();
+        for record in records {
+            facts.apply(&record);
+        }
+        facts
+    }
+
+    /// Takes the next event.
+    pub fn apply(&mut self, record: &Record) {
+        match &record.event {
+            Event::RunStarted { .. } => self.started_at = Some(record.at),
+            Event::AssistantMessage { text, model, stop_reason, error, usage } => {
+                self.assistant_messages += 1;
+                self.message_lost = false;
+                self.usage += *usage;
+                if model.is_some() {
+                    self.model.clone_from(model);
+                }
+                self.stop_reason.clone_from(stop_reason);
+                self.provider_error.clone_from(error);
+                if !text.trim().is_empty() {
+                    self.output.clone_from(text);
+                }
+            }
+            Event::MessageLost { .. } => self.message_lost = true,
+            Event::ToolCall { .. } => self.tool_calls += 1,
+            Event::Stderr { text } => self.last_stderr = Some(text.clone()),
+            Event::Stopping { cause } => {
+                // The first cause decides, but a loop is a fact of the stream: what was only
+                // cleaning up does not hide it.
+                let is_open = match self.stopping {
+                    None => true,
+                    Some(StopCause::LastWord | StopCause::Leftovers) => *cause == StopCause::Loop,
+                    Some(_) => false,
+                };
+                if is_open {
+                    self.stopping = Some(*cause);
+                }
+            }
+            Event::LogFull { log } => {
+                self.warn(format!("{log} is full; later entries were not kept"));
+            }
+            Event::Warning { message } => self.warn(message.clone()),
+            Event::RunEnded { outcome, error, exit_code, signal } => {
+                self.ended_at = Some(record.at);
+                self.outcome = Some(*outcome);
+                self.error.clone_from(error);
+                self.exit_code = *exit_code;
+                self.signal = *signal;
+            }
+            Event::UserMessage { .. }
+            | Event::ToolResult { .. }
+            | Event::RetryScheduled { .. }
+            | Event::UnreadableLine { .. }
+            | Event::TimeoutExtended
+            | Event::Unknown => {}
+        }
+    }
+
+    /// Where the run stands, in the words that sessions use.
+    pub fn status(&self) -> Status {
+        self.outcome.map_or(Status::Running, Outcome::status)
+    }
+
+    /// What the run is doing, as far as its events tell. While it runs, whoever is connected to
+    /// its supervisor knows better.
+    pub fn activity(&self) -> Activity {
+        match (self.started_at, self.outcome) {
+            (_, Some(_)) => Activity::Done,
+            (None, None) => Activity::Starting,
+            (Some(_), None) => Activity::Waiting,
+        }
+    }
+
+    fn warn(&mut self, message: String) {
+        if self.warnings.len() < Facts::WARNINGS {
+            self.warnings.push(message);
+        }
+    }
+}

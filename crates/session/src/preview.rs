@@ -1,0 +1,189 @@
+//! Tool calls on one line each, short enough for a window.
+
+mod arguments;
+mod bash;
+mod paths;
+#[cfg(test)]
+mod tests;
+
+use serde_json::Value;
+
+use self::arguments::Arguments;
+use crate::text::{clean, cut_chars, one_line, shorten, width};
+
+/// What a preview must know about the place where it will be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PreviewContext {
+    /// The agent's working directory, to which paths are shown relative. Empty if it is not known.
+    pub cwd: String,
+    /// The home directory, shown as `~`.
+    pub home: Option<String>,
+    /// How many characters a line has.
+    pub width: usize,
+}
+
+impl PreviewContext {
+    /// The width where neither a setting nor a terminal says otherwise.
+    pub const WIDTH: usize = 160;
+}
+
+impl Default for PreviewContext {
+    fn default() -> PreviewContext {
+        PreviewContext { cwd: String::new(), home: None, width: PreviewContext::WIDTH }
+    }
+}
+
+/// The longest name of a tool that is shown.
+const TOOL_CHARS: usize = 100;
+/// The longest list of to-do texts that is shown.
+const TODO_CHARS: usize = 48;
+
+/// The preview of a call: the tool's name and what the call is about. A long shell command becomes
+/// several lines; everything else is one.
+pub fn preview(tool: &str, args: &Value, context: &PreviewContext) -> String {
+    let arguments = Arguments::new(args, context);
+    match tool {
+        "edit" => edit(&arguments),
+        "write" => {
+            let lines = count_filled_lines(arguments.raw_text("content"));
+            format!("write → {} +{lines}", arguments.file())
+        }
+        "grep" => grep(&arguments),
+        "read" => read(&arguments),
+        "ls" => {
+            let path = arguments.optional_path("path").unwrap_or_else(|| ".".to_owned());
+            format!("ls → {path}")
+        }
+        "find" => {
+            let pattern = arguments.text("pattern");
+            match arguments.optional_path("path") {
+                Some(path) => format!("find → {pattern} in {path}"),
+                None => format!("find → {pattern}"),
+            }
+        }
+        "bash" => format!("bash → {}", bash::command(arguments.raw_text("command"), context)),
+        "delegate_to_subagents" => delegate(&arguments),
+        "write_todos" => {
+            format!("write_todos → {} todos written", arguments.list("todos").len())
+        }
+        "edit_todos" => edit_todos(&arguments),
+        "list_todos" | "list_subagent_profiles" => tool.to_owned(),
+        "lsp_diagnostics" => format!("{tool} → {}", arguments.path("file")),
+        "lsp_find_references" | "lsp_goto_definition" | "lsp_call_hierarchy" => {
+            format!("{tool} → {}", place(&arguments))
+        }
+        "lsp_find_symbol" => format!("{tool} → {}", arguments.text("query")),
+        "lsp_refactor_symbol" => {
+            format!("{tool} → {} → {}", place(&arguments), arguments.text("newName"))
+        }
+        "lint_files" => lint(&arguments),
+        "fetch_content" | "web_search" => {
+            let what = arguments.first_text(&["url", "query", "q"]);
+            let budget = context.width.saturating_sub(width(tool) + 4);
+            format!("{tool} → {}", shorten(what.as_deref().unwrap_or("..."), budget))
+        }
+        "fetch_repo" => format!("{tool} → {}", arguments.text("url")),
+        "get_subagent_output" | "get_subagent_session" => {
+            format!("{tool} → {}", arguments.text("sessionId"))
+        }
+        "workflow_step" => {
+            let action = arguments.optional_text("action");
+            format!("{tool} → {}", action.as_deref().unwrap_or("?"))
+        }
+        _ => other(tool, args, context),
+    }
+}
+
+fn edit(arguments: &Arguments<'_>) -> String {
+    let path = arguments.file();
+    let edits = arguments.list("edits");
+    if edits.is_empty() {
+        return format!("edit → {path}");
+    }
+    let lines = |key: &str| -> usize {
+        let texts = edits.iter().filter_map(|edit| edit.get(key)?.as_str());
+        texts.map(count_filled_lines).sum()
+    };
+    let noun = if edits.len() == 1 { "edit" } else { "edits" };
+    let (added, removed) = (lines("newText"), lines("oldText"));
+    format!("edit → {path} ({} {noun}) +{added}/-{removed}", edits.len())
+}
+
+fn grep(arguments: &Arguments<'_>) -> String {
+    let pattern = arguments.text("pattern");
+    let place = arguments.optional_text("glob").or_else(|| arguments.optional_path("path"));
+    match place {
+        Some(place) => format!("grep → /{pattern}/ → {place}"),
+        None => format!("grep → /{pattern}/"),
+    }
+}
+
+fn read(arguments: &Arguments<'_>) -> String {
+    let mut preview = format!("read → {}", arguments.file());
+    if let Some(offset) = arguments.amount("offset") {
+        preview.push_str(&format!(":{offset}"));
+    }
+    if let Some(limit) = arguments.amount("limit") {
+        preview.push_str(&format!("+{limit} ({limit} lines)"));
+    }
+    preview
+}
+
+fn delegate(arguments: &Arguments<'_>) -> String {
+    let tasks = arguments.list("tasks");
+    let noun = if tasks.len() == 1 { "task" } else { "tasks" };
+    let mut profiles = arguments.texts_in("tasks", "profile");
+    if profiles.is_empty() {
+        profiles.extend(arguments.optional_text("profile"));
+    }
+    let preview = format!("delegate_to_subagents → {} {noun}", tasks.len());
+    if profiles.is_empty() { preview } else { format!("{preview} [{}]", profiles.join(", ")) }
+}
+
+fn edit_todos(arguments: &Arguments<'_>) -> String {
+    let texts = arguments.texts_in("todos", "text").join(", ");
+    if !texts.is_empty() {
+        return format!("edit_todos → {}", shorten(&texts, TODO_CHARS));
+    }
+    let action = arguments.optional_text("action");
+    let indices = arguments.texts("indices").join(",");
+    format!("edit_todos → {} [{indices}]", action.as_deref().unwrap_or("?"))
+}
+
+/// Where something is in a file.
+fn place(arguments: &Arguments<'_>) -> String {
+    let number = |name: &str| arguments.optional_text(name).unwrap_or_else(|| "?".to_owned());
+    format!("{}:{}:{}", arguments.path("file"), number("line"), number("column"))
+}
+
+fn lint(arguments: &Arguments<'_>) -> String {
+    /// More files than this are counted, except for the first ones.
+    const LISTED: usize = 3;
+    const FIRST: usize = 2;
+    let files = arguments.paths("files");
+    match files.len() {
+        0 => "lint → (all)".to_owned(),
+        1..=LISTED => format!("lint → {}", files.join(", ")),
+        count => {
+            let first = files.iter().take(FIRST).cloned().collect::<Vec<_>>().join(", ");
+            format!("lint → {first}, ... +{} more", count - FIRST)
+        }
+    }
+}
+
+/// A tool that nothing is known about is shown with its arguments as they are.
+fn other(tool: &str, args: &Value, context: &PreviewContext) -> String {
+    let tool = one_line(cut_chars(tool, TOOL_CHARS));
+    let is_empty = args.is_null() || args.as_object().is_some_and(serde_json::Map::is_empty);
+    if is_empty {
+        return tool.into_owned();
+    }
+    let json = args.to_string();
+    let budget = context.width.saturating_sub(width(&tool) + 1);
+    format!("{tool} {}", shorten(&clean(&json), budget))
+}
+
+/// Blank lines are no work.
+fn count_filled_lines(text: &str) -> usize {
+    text.split('\n').filter(|line| !line.trim_matches([' ', '\t', '\r']).is_empty()).count()
+}

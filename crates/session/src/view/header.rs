@@ -1,0 +1,136 @@
+//! The line above a window: whose it is and how far it is.
+
+use model::Usage;
+
+use super::{Line, Phase, ProfileView, Role, Standing, TaskView};
+
+/// What stands between the parts of a header.
+const SEPARATOR: &str = " • ";
+
+/// Icon, name, profile, number of tool calls, to-dos, time and usage, as far as they are known.
+pub fn window_header(task: &TaskView<'_>) -> Line {
+    let (role, icon) = icon(task.standing());
+    let mut line = Line::of(role, icon).with(Role::Plain, " ").with_bold(Role::Plain, task.name);
+    for segment in segments(task) {
+        line = line.with(Role::Dim, SEPARATOR).with(Role::Muted, &segment);
+    }
+    line
+}
+
+fn icon(standing: Standing) -> (Role, &'static str) {
+    match standing {
+        Standing::Queued => (Role::Dim, "·"),
+        Standing::Running => (Role::Warning, "⏳"),
+        Standing::Done => (Role::Success, "✓"),
+        Standing::Failed => (Role::Error, "✗"),
+    }
+}
+
+fn segments(task: &TaskView<'_>) -> Vec<String> {
+    let facts = &task.state.facts;
+    let todos = task.state.todos;
+    let mut segments = Vec::new();
+    segments.extend(task.profile.map(|profile| profile_text(profile, facts.model.as_deref())));
+    segments.push(format!("{} tools", facts.tool_calls));
+    if todos.are_open() {
+        segments.push(format!("[{}/{}]", todos.done, todos.total));
+    }
+    segments.push(time_text(task));
+    segments.extend(usage_texts(&facts.usage));
+    segments
+}
+
+/// The profile's name, and in brackets the model that works and how hard it thinks.
+fn profile_text(profile: ProfileView<'_>, answered: Option<&str>) -> String {
+    let model = match (profile.model, answered) {
+        // The same model, only that the profile names its provider with it.
+        (Some(asked), Some(answered)) if asked.ends_with(&format!("/{answered}")) => Some(asked),
+        (asked, answered) => answered.or(asked),
+    };
+    let filled = |part: &Option<&str>| part.is_some_and(|part| !part.is_empty());
+    let place: Vec<&str> = [profile.provider, model].into_iter().filter(filled).flatten().collect();
+    let place = Some(place.join("/"));
+    let details: Vec<&str> =
+        [place.as_deref(), profile.thinking].into_iter().filter(filled).flatten().collect();
+    if details.is_empty() {
+        profile.name.to_owned()
+    } else {
+        format!("{} ({})", profile.name, details.join(" "))
+    }
+}
+
+fn time_text(task: &TaskView<'_>) -> String {
+    // The time counts from the start of the child.
+    let elapsed_ms = if task.phase == Phase::Queued { 0 } else { task.elapsed_ms };
+    let elapsed = elapsed_ms / 1000;
+    match task.timeout_ms {
+        Some(timeout_ms) => format!("{elapsed}s/{}s", timeout_ms as f64 / 1000.0),
+        None => format!("{elapsed}s"),
+    }
+}
+
+fn usage_texts(usage: &Usage) -> Vec<String> {
+    let parts = [usage.input, usage.output, usage.cache_read, usage.cache_write];
+    // Not every agent adds up its tokens.
+    let tokens = match usage.total_tokens {
+        0 => parts.into_iter().fold(0, u64::saturating_add),
+        total => total,
+    };
+    let mut texts = Vec::new();
+    if tokens > 0 {
+        texts.push(format!("{} tokens", rounded(tokens)));
+    }
+    if usage.cost.total > 0.0 {
+        texts.push(format!("${:.4}", usage.cost.total));
+    }
+    texts
+}
+
+/// A large number with one decimal place.
+fn rounded(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        // What would be rounded up to a thousand thousands is a million.
+        1_000..999_950 => format!("{:.1}k", number as f64 / 1e3),
+        _ => format!("{:.1}M", number as f64 / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_says_what_it_knows() {
+        let profile =
+            |provider, model, thinking| ProfileView { name: "fast", provider, model, thinking };
+        for (profile, answered, expected) in [
+            (profile(None, None, None), None, "fast"),
+            (profile(Some(""), None, Some("")), None, "fast"),
+            (profile(Some("p"), Some("m"), None), None, "fast (p/m)"),
+            (profile(Some("p"), Some("m"), Some("low")), None, "fast (p/m low)"),
+            (profile(None, None, Some("low")), None, "fast (low)"),
+            (profile(Some("p"), None, None), None, "fast (p)"),
+            (profile(None, Some("m"), None), None, "fast (m)"),
+            (profile(Some("p"), Some("m"), None), Some("n"), "fast (p/n)"),
+            (profile(None, Some("p/m"), None), Some("m"), "fast (p/m)"),
+            (profile(None, None, None), Some("m"), "fast (m)"),
+        ] {
+            assert_eq!(profile_text(profile, answered), expected);
+        }
+    }
+
+    #[test]
+    fn large_numbers_are_rounded() {
+        for (number, expected) in [
+            (999, "999"),
+            (1_000, "1.0k"),
+            (12_345, "12.3k"),
+            (999_949, "999.9k"),
+            (999_950, "1.0M"),
+            (12_345_678, "12.3M"),
+        ] {
+            assert_eq!(rounded(number), expected);
+        }
+    }
+}
