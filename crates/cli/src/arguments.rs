@@ -15,8 +15,9 @@ pub(crate) struct Arguments {
 impl Arguments {
     pub(crate) fn is_plain(&self) -> bool {
         match &self.command {
-            Command::Run(run) => run.plain,
-            Command::Sessions(_) | Command::Supervise(_) => false,
+            Command::Run(run) => run.output.plain,
+            Command::Delegate(delegate) => delegate.output.plain,
+            Command::Profile(_) | Command::Sessions(_) | Command::Supervise(_) => false,
         }
     }
 }
@@ -32,6 +33,10 @@ Exit codes:
 pub(crate) enum Command {
     /// Run one task and print the agent's answer
     Run(Run),
+    /// Run many tasks, a few at a time
+    Delegate(Delegate),
+    /// Look at the profiles that agents can be configured by
+    Profile(Profile),
     /// Look at what was run in this project
     Sessions(Sessions),
     /// Carry out the run whose directory is given (started by the other commands)
@@ -53,10 +58,18 @@ pub(crate) struct Run {
     /// What the agent is told; `-` reads it from standard input
     pub(crate) prompt: String,
 
-    /// The child agent: `pi`, `builtin`, or a JSON array of a program and its arguments
-    /// [default: $PI_SUBAGENTS_AGENT, else `subagents.agent` in the settings, else `pi`]
+    /// The profile that configures the agent
     #[arg(long)]
-    pub(crate) agent: Option<String>,
+    pub(crate) profile: Option<String>,
+
+    /// A file to put in front of the prompt: `PATH`, `PATH:START-END`, `PATH:START-` or
+    /// `PATH:-END`; can be repeated
+    #[arg(long = "file", value_name = "FILE")]
+    pub(crate) files: Vec<String>,
+
+    /// The id of a session to continue
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) resume: Option<String>,
 
     /// Where the agent works: an absolute path [default: the current directory]
     #[arg(long, value_name = "DIRECTORY")]
@@ -74,13 +87,97 @@ pub(crate) struct Run {
     #[arg(long, default_value = "task")]
     pub(crate) name: String,
 
-    /// Print one JSON document with the result
+    #[command(flatten)]
+    pub(crate) agent: AgentArguments,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+/// Runs many tasks.
+///
+/// The tasks are those of the tool `delegate_to_subagents`: a JSON object with `tasks`, a list of
+/// objects with `name` and `prompt`, and perhaps `cwd`, `profile`, `timeout`, `resume` and `files`;
+/// and perhaps a default `profile`. A line about each task goes to standard output;
+/// `sessions output ID` prints an answer.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pi-subagents delegate tasks.json
+  echo '{\"tasks\": [{\"name\": \"a\", \"prompt\": \"Count the tests\"}]}' | pi-subagents delegate -")]
+pub(crate) struct Delegate {
+    /// A file with the tasks as JSON; `-` reads them from standard input
+    #[arg(default_value = "-")]
+    pub(crate) file: String,
+
+    /// How many tasks run at a time [default: `subagents.maxConcurrency` in the settings, else 4]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) concurrency: Option<u16>,
+
+    #[command(flatten)]
+    pub(crate) agent: AgentArguments,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+/// Which agent runs.
+#[derive(Debug, Args)]
+pub(crate) struct AgentArguments {
+    /// The child agent: `pi`, `builtin`, or a JSON array of a program and its arguments
+    /// [default: $PI_SUBAGENTS_AGENT, else `subagents.agent` in the settings, else `pi`]
+    #[arg(long)]
+    pub(crate) agent: Option<String>,
+
+    /// Let the project's own profiles load extensions and pass arguments, this once
+    #[arg(long)]
+    pub(crate) approve: bool,
+}
+
+/// How results are shown.
+#[derive(Debug, Args)]
+pub(crate) struct OutputArguments {
+    /// Print one JSON document with the results
     #[arg(long)]
     pub(crate) json: bool,
 
     /// Plain lines without colours, also on a terminal
     #[arg(long)]
     pub(crate) plain: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Profile {
+    #[command(subcommand)]
+    pub(crate) command: ProfileCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProfileCommand {
+    /// List the profiles, a line each
+    #[command(alias = "ls")]
+    List {
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print everything about a profile, with its key masked
+    Show {
+        /// Its name
+        name: String,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Delete a profile, the user's and the project's
+    #[command(aliases = ["rm", "remove"])]
+    Delete {
+        /// Its name
+        name: String,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

@@ -23,6 +23,9 @@ pub fn main() -> ExitCode {
         match arguments.command {
             Command::Run(arguments) => commands::refuse_in_child()
                 .and_then(|()| commands::run::run(arguments, &mut printer)),
+            Command::Delegate(arguments) => commands::refuse_in_child()
+                .and_then(|()| commands::delegate::delegate(&arguments, &mut printer)),
+            Command::Profile(arguments) => commands::profile::profile(arguments, &printer),
             Command::Sessions(arguments) => commands::sessions::sessions(arguments, &printer),
             Command::Supervise(arguments) => commands::refuse_in_child()
                 .and_then(|()| commands::supervise::supervise(&arguments)),

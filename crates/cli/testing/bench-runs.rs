@@ -104,6 +104,10 @@ fn trivial_plan() -> Result<Plan, Box<dyn Error>> {
     let request = Request {
         name: "nothing".to_owned(),
         prompt: "nothing".to_owned(),
+        task: None,
+        profile: None,
+        session_id: None,
+        refusal: None,
         cwd: None,
         timeout: Some(60.0),
         model: None,

@@ -14,3 +14,7 @@ pub const RUN: &str = "PI_SUBAGENTS_RUN";
 pub const RUN_DIR: &str = "PI_SUBAGENTS_RUN_DIR";
 /// `agent` in children whose model is one of GitHub Copilot's, absent in others.
 pub const GITHUB_COPILOT_INITIATOR: &str = "PI_SUBAGENTS_GITHUB_COPILOT_INITIATOR";
+/// The key of a profile. No agent gets it from the caller's own environment.
+pub const PI_API_KEY: &str = "PI_API_KEY";
+/// The provider that the key of a profile belongs to.
+pub const KEY_PROVIDER: &str = "PI_SUBAGENTS_KEY_PROVIDER";

@@ -10,26 +10,48 @@ use model::{
 };
 use uuid::Uuid;
 
-use crate::{Agent, Settings, Surroundings};
+use crate::{Agent, Invocation, Profile, Settings, Surroundings};
 
 /// What somebody asks for.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Request {
     /// What the task is called.
     pub name: String,
     /// What the agent is told.
     pub prompt: String,
+    /// What the caller asked for, where the prompt holds more than that.
+    pub task: Option<String>,
     /// Where it works; where the caller stands if absent.
     pub cwd: Option<String>,
     /// Seconds until it is stopped; no limit if absent.
     pub timeout: Option<f64>,
     /// The model, in the agent's words.
     pub model: Option<String>,
+    /// The profile, made ready.
+    pub profile: Option<AppliedProfile>,
+    /// The session that is continued; a new one if absent.
+    pub session_id: Option<SessionId>,
     /// Who asks.
     pub owner: Owner,
     /// Whether it ends with its parent.
     pub lifetime: Lifetime,
+    /// What is wrong with it already.
+    pub refusal: Option<String>,
 }
+
+/// A profile as it is applied to one task.
+#[derive(Clone, Debug)]
+pub struct AppliedProfile {
+    /// The profile, with what the task has changed about it.
+    pub profile: Profile,
+    /// Its arguments and prompts.
+    pub invocation: Invocation,
+}
+
+/// The names of the files in the run directory that a command refers to.
+const SYSTEM_PROMPT: &str = "system-prompt.md";
+const APPEND_SYSTEM_PROMPT: &str = "append-system-prompt.md";
+const KEY_EXTENSION: &str = "key-extension.mjs";
 
 /// Decides everything about a task. What is wrong with the task alone becomes its refusal.
 pub fn plan(
@@ -39,16 +61,53 @@ pub fn plan(
     settings: &Settings,
 ) -> Result<Plan, InvalidId> {
     let run_id = RunId::parse(&Uuid::now_v7().to_string())?;
-    let session_id = SessionId::parse(&Uuid::new_v4().simple().to_string()[..16])?;
-    let checked_cwd = check_cwd(request.cwd.as_deref());
+    let session_id = match request.session_id {
+        Some(session_id) => session_id,
+        None => SessionId::parse(&Uuid::new_v4().simple().to_string()[..16])?,
+    };
+    let refusal = request.refusal.or_else(|| check_cwd(request.cwd.as_deref()).err());
     let cwd = request.cwd.map_or_else(|| surroundings.cwd.clone(), PathBuf::from);
     let mut command: Vec<Argument> =
         agent.command(surroundings).into_iter().map(Argument::from).collect();
     command.extend(["--mode", "json", "-p", "--no-session"].map(Argument::from));
-    if let Some(model) = &request.model {
-        command.extend([Argument::from("--model"), Argument::from(model.as_str())]);
+    let mut files = BTreeMap::new();
+    let mut secrets = Secrets::default();
+    let profile = request.profile.as_ref().map(|applied| &applied.profile);
+    let model = request.model.or_else(|| profile.and_then(|profile| profile.model.clone()));
+    let provider = profile.and_then(|profile| profile.provider.clone());
+    match &request.profile {
+        Some(applied) => {
+            let invocation = &applied.invocation;
+            command.extend(profile_arguments(invocation));
+            for (name, text) in [
+                (SYSTEM_PROMPT, &invocation.system_prompt),
+                (APPEND_SYSTEM_PROMPT, &invocation.append_system_prompt),
+            ] {
+                files.extend(text.clone().map(|text| (name.to_owned(), text)));
+            }
+            if let Some(key) = &applied.profile.api_key {
+                secrets.insert(variables::PI_API_KEY, key.reveal().to_owned());
+                command.extend([Argument::from("-e"), Argument::File(KEY_EXTENSION.to_owned())]);
+                let extension = include_str!("key-extension.mjs").to_owned();
+                files.insert(KEY_EXTENSION.to_owned(), extension);
+            }
+        }
+        None => {
+            command
+                .extend(model.iter().flat_map(|model| ["--model".into(), model.as_str().into()]));
+        }
     }
-    let environment = environment(&run_id, request.model.as_deref(), &surroundings.agent_dir);
+    let mut environment =
+        environment(&run_id, provider.as_deref(), model.as_deref(), &surroundings.agent_dir);
+    // Whose key it is, for the extension that hands it over.
+    let key_provider = provider
+        .or_else(|| model.as_ref()?.split_once('/').map(|(provider, _)| provider.to_owned()));
+    environment.insert(
+        variables::KEY_PROVIDER.to_owned(),
+        key_provider.filter(|_| files.contains_key(KEY_EXTENSION)),
+    );
+    // A key that the caller happens to have is not meant for this child.
+    environment.insert(variables::PI_API_KEY.to_owned(), None);
     let meta = Meta {
         format: FORMAT,
         run_id,
@@ -59,9 +118,9 @@ pub fn plan(
         command: Vec::new(),
         cwd,
         environment,
-        model: request.model,
-        profile: None,
-        task: None,
+        model,
+        profile: request.profile.map(|applied| applied.profile.name),
+        task: request.task,
         limits: Limits {
             timeout_ms: request.timeout.map(to_ms),
             extend_timeout_debounce_ms: to_ms(settings.extend_timeout_debounce),
@@ -72,23 +131,29 @@ pub fn plan(
             .duration_since(SystemTime::UNIX_EPOCH)
             .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX)),
     };
-    Ok(Plan {
-        meta,
-        prompt: request.prompt,
-        command,
-        files: BTreeMap::new(),
-        secrets: Secrets::default(),
-        refusal: checked_cwd.err(),
+    Ok(Plan { meta, prompt: request.prompt, command, files, secrets, refusal })
+}
+
+/// The profile's arguments, with the prompts as files of the run directory.
+fn profile_arguments(invocation: &Invocation) -> impl Iterator<Item = Argument> {
+    // No argument can hold a null byte, so that these cannot be taken for one.
+    let marks = [format!("\0{SYSTEM_PROMPT}"), format!("\0{APPEND_SYSTEM_PROMPT}")];
+    let arguments = invocation.arguments(Path::new(&marks[0]), Path::new(&marks[1]));
+    arguments.into_iter().map(|argument| match argument.strip_prefix('\0') {
+        Some(name) => Argument::File(name.to_owned()),
+        None => Argument::Text(argument),
     })
 }
 
 /// What every child finds in its environment, besides what the caller's has.
 fn environment(
     run_id: &RunId,
+    provider: Option<&str>,
     model: Option<&str>,
     agent_dir: &Path,
 ) -> BTreeMap<String, Option<String>> {
-    let is_copilot = model.is_some_and(|model| model.starts_with("github-copilot/"));
+    let is_copilot = provider == Some("github-copilot")
+        || model.is_some_and(|model| model.starts_with("github-copilot/"));
     let agent_dir = agent_dir.to_string_lossy().into_owned();
     BTreeMap::from([
         (variables::CHILD.to_owned(), Some("1".to_owned())),
@@ -104,7 +169,7 @@ fn one_line(name: &str) -> String {
 }
 
 /// A working directory is taken as it was given, never resolved first.
-fn check_cwd(cwd: Option<&str>) -> Result<(), String> {
+pub fn check_cwd(cwd: Option<&str>) -> Result<(), String> {
     let Some(cwd) = cwd else {
         return Ok(());
     };
@@ -132,9 +197,13 @@ mod tests {
         let mut request = Request {
             name: "task".to_owned(),
             prompt: "-x @file".to_owned(),
+            task: None,
             cwd: None,
             timeout: Some(1.5),
             model: None,
+            profile: None,
+            session_id: None,
+            refusal: None,
             owner: Owner { kind: OwnerKind::Shell, id: None },
             lifetime: Lifetime::Foreground,
         };

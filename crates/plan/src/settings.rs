@@ -17,11 +17,24 @@ pub struct Settings {
     pub extend_timeout_debounce: f64,
     /// How many identical tool calls in a row are a loop.
     pub looping_tool_count: u32,
+    /// How many lines a window shows.
+    pub max_lines_per_window: usize,
+    /// How wide the preview of a tool call may be; as wide as the terminal if absent.
+    pub command_preview_width: Option<usize>,
+    /// How many tasks of one call run at a time.
+    pub max_concurrency: usize,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { agent: None, extend_timeout_debounce: 30.0, looping_tool_count: 5 }
+        Settings {
+            agent: None,
+            extend_timeout_debounce: 30.0,
+            looping_tool_count: 5,
+            max_lines_per_window: 15,
+            command_preview_width: None,
+            max_concurrency: 4,
+        }
     }
 }
 
@@ -86,6 +99,15 @@ impl Reader {
         if let Some(count) = self.number(path, subagents, "looping_tool_count") {
             self.settings.looping_tool_count = count.clamp(0.0, 50.0) as u32;
         }
+        if let Some(lines) = self.number(path, subagents, "maxLinesPerWindow") {
+            self.settings.max_lines_per_window = lines.clamp(1.0, 500.0) as usize;
+        }
+        if let Some(width) = self.number(path, subagents, "commandPreviewWidth") {
+            self.settings.command_preview_width = Some(width.clamp(20.0, 10_000.0) as usize);
+        }
+        if let Some(count) = self.number(path, subagents, "maxConcurrency") {
+            self.settings.max_concurrency = count.clamp(1.0, 256.0) as usize;
+        }
     }
 
     fn number(&mut self, path: &Path, object: &Map<String, Value>, key: &str) -> Option<f64> {
@@ -143,9 +165,12 @@ mod tests {
 
     #[test]
     fn the_project_wins_and_numbers_are_clamped() {
-        let user = r#"{"subagents": {"extend_timeout_debounce": 7, "looping_tool_count": 99}}"#;
+        let user = r#"{"subagents": {"extend_timeout_debounce": 7, "looping_tool_count": 99,
+            "maxLinesPerWindow": 20, "commandPreviewWidth": 5, "maxConcurrency": 0}}"#;
         let project = r#"{"subagents": {"extend_timeout_debounce": -1}}"#;
         let (settings, warnings) = load(user, project);
+        assert_eq!((settings.max_lines_per_window, settings.max_concurrency), (20, 1));
+        assert_eq!(settings.command_preview_width, Some(20));
         assert_eq!(settings.extend_timeout_debounce, 0.0);
         assert_eq!(settings.looping_tool_count, 50);
         assert!(warnings.is_empty());

@@ -24,8 +24,13 @@ pub(super) const TABLE: &[Arrows] = &[
     Arrows { from: "plan", to: &["model"], to_optional: &[] },
     Arrows { from: "runner", to: &["model", "process", "session", "store"], to_optional: &[] },
     Arrows {
+        from: "tools",
+        to: &["model", "plan", "runner", "session", "store"],
+        to_optional: &[],
+    },
+    Arrows {
         from: "cli",
-        to: &["model", "plan", "process", "runner", "session", "store"],
+        to: &["model", "plan", "process", "runner", "session", "store", "tools"],
         to_optional: &["test-support"],
     },
     Arrows { from: "test-support", to: &[], to_optional: &[] },
@@ -144,6 +149,6 @@ mod tests {
             |name| TABLE.iter().find(|row| row.from == name).map(Arrows::right_side).unwrap();
         assert_eq!(right_side("model"), "nothing");
         assert_eq!(right_side("runner"), "model, process, session, store");
-        assert!(right_side("cli").ends_with("store, test-support (optional)"));
+        assert!(right_side("cli").ends_with("tools, test-support (optional)"));
     }
 }

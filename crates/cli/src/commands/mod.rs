@@ -1,8 +1,11 @@
 //! One file for each command.
 
+pub(crate) mod delegate;
+pub(crate) mod profile;
 pub(crate) mod run;
 pub(crate) mod sessions;
 pub(crate) mod supervise;
+mod tasks;
 
 use model::variables;
 

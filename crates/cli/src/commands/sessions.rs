@@ -1,13 +1,13 @@
 //! `sessions`: what was run in this project.
 
-use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use model::{Meta, Outcome, Record, RunResult, SessionId, Status};
+use model::{Outcome, Status};
 use plan::Surroundings;
 use serde::Serialize;
-use session::{Facts, cut_chars};
-use store::{Retention, RunDir, Store};
+use session::cut_chars;
+use store::{Retention, Store};
+use tools::{KnownRun, Session, SessionError};
 
 use crate::arguments::{SessionArguments, Sessions, SessionsCommand};
 use crate::error::{CommandError, Exit};
@@ -31,103 +31,45 @@ pub(crate) fn sessions(arguments: Sessions, printer: &Printer) -> Result<Exit, C
     }
 }
 
-/// One run of a session, as it stands.
-struct KnownRun {
-    dir: RunDir,
-    meta: Meta,
-    result: Option<RunResult>,
-}
-
-impl KnownRun {
-    fn status(&self) -> Status {
-        self.result.as_ref().map_or(Status::Running, |result| result.status)
-    }
-
-    fn error(&self) -> Option<String> {
-        self.result.as_ref().and_then(|result| result.error.clone())
-    }
-
-    fn records(&self) -> Result<Vec<Record>, CommandError> {
-        Ok(self.dir.events()?.collect())
-    }
-
-    /// The last text that the agent said, also if the run has not ended.
-    fn output(&self) -> Result<String, CommandError> {
-        match &self.result {
-            Some(result) => Ok(result.output.clone()),
-            None => Ok(Facts::replay(self.dir.events()?).output),
-        }
-    }
-}
-
-type KnownSessions = BTreeMap<SessionId, Vec<KnownRun>>;
-
-/// All sessions. Runs that have lost their supervisor are ended on the way; runs that cannot be
-/// read are a warning.
-fn load(store: &Store, printer: &Printer) -> Result<KnownSessions, CommandError> {
-    let mut sessions = KnownSessions::new();
-    for dir in store.runs()? {
-        let known = runner::recover(&dir).and_then(|recovery| Ok((dir.meta()?, recovery.result())));
-        match known {
-            Ok((meta, result)) => {
-                let runs = sessions.entry(meta.session_id.clone()).or_default();
-                runs.push(KnownRun { dir, meta, result });
+fn find(store: &Store, id: &str) -> Result<Session, CommandError> {
+    tools::find_session(store, id).map_err(|error| {
+        let refused = CommandError::usage(error.to_string());
+        match error {
+            SessionError::NotFound(_) => {
+                refused.hint("`pi-subagents sessions list` lists the sessions of this project")
             }
-            // Somebody may have pruned it in the meantime.
-            Err(_) if !dir.path().exists() => {}
-            Err(error) => printer.warning(&error.to_string()),
+            SessionError::Ambiguous { .. } | SessionError::Store(_) => refused,
         }
-    }
-    Ok(sessions)
-}
-
-fn find(
-    store: &Store,
-    id: &str,
-    printer: &Printer,
-) -> Result<(SessionId, Vec<KnownRun>), CommandError> {
-    let mut sessions = load(store, printer)?;
-    let matches: Vec<SessionId> = sessions
-        .iter()
-        .filter(|(session, runs)| {
-            session.as_str().starts_with(id)
-                || runs.iter().any(|run| run.meta.run_id.as_str().starts_with(id))
-        })
-        .map(|(session, _)| session.clone())
-        .collect();
-    match matches.as_slice() {
-        [session] if !id.is_empty() => {
-            let runs = sessions.remove(session).unwrap_or_default();
-            Ok((session.clone(), runs))
-        }
-        [] => Err(CommandError::usage(format!(
-            "Session {id:?} not found. The session may have expired or the ID is incorrect."
-        ))
-        .hint("`pi-subagents sessions list` lists the sessions of this project")),
-        several => Err(CommandError::usage(format!("{id:?} is the beginning of several ids"))
-            .hint(several.iter().map(SessionId::as_str).collect::<Vec<_>>().join(", "))),
-    }
+    })
 }
 
 fn list(store: &Store, json: bool, printer: &Printer) -> Result<Exit, CommandError> {
-    let mut sessions: Vec<_> = load(store, printer)?.into_iter().collect();
-    sessions.sort_by_key(|(_, runs)| runs.last().map(|run| run.meta.run_id.clone()));
+    let (sessions, warnings) = tools::load_sessions(store)?;
+    for warning in warnings {
+        printer.warning(&warning);
+    }
+    let mut sessions: Vec<Session> = sessions.into_values().collect();
+    sessions.sort_by_key(|session| session.runs.last().map(|run| run.meta.run_id.clone()));
     if json {
-        let sessions = sessions.iter().map(|(id, runs)| SessionReport::new(id, runs)).collect();
+        let sessions = sessions.iter().map(SessionReport::from).collect();
         printer.json(&SessionsDocument { sessions })?;
         return Ok(Exit::Completed);
     }
     if sessions.is_empty() {
         printer.note("No sessions in this project yet. `pi-subagents run \"...\"` starts one.");
     }
-    for (id, runs) in &sessions {
-        let Some(latest) = runs.last() else {
+    for session in &sessions {
+        let Some(latest) = session.runs.last() else {
             continue;
         };
-        let what = latest.error().unwrap_or(latest.output()?);
+        let what = match latest.error() {
+            Some(error) => error.to_owned(),
+            None => latest.output()?,
+        };
         let what = what.trim().lines().next().unwrap_or_default();
         printer.answer(&format!(
-            "{id}  {:<9}  {:>8}  {}  {}",
+            "{}  {:<9}  {:>8}  {}  {}",
+            session.id,
             latest.status().word(),
             age(latest.meta.created_at),
             latest.meta.name,
@@ -142,16 +84,12 @@ fn show(
     arguments: &SessionArguments,
     printer: &Printer,
 ) -> Result<Exit, CommandError> {
-    let (id, runs) = find(store, &arguments.id, printer)?;
+    let session = find(store, &arguments.id)?;
     if arguments.json {
-        printer.json(&SessionReport::new(&id, &runs))?;
-        return Ok(Exit::Completed);
+        printer.json(&SessionReport::from(&session))?;
+    } else {
+        printer.answer(&session.transcript()?)?;
     }
-    let mut parts = Vec::new();
-    for run in &runs {
-        parts.push((run.status(), run.error(), run.records()?));
-    }
-    printer.answer(&session::transcript(parts))?;
     Ok(Exit::Completed)
 }
 
@@ -160,14 +98,12 @@ fn output(
     arguments: &SessionArguments,
     printer: &Printer,
 ) -> Result<Exit, CommandError> {
-    let (id, runs) = find(store, &arguments.id, printer)?;
+    let session = find(store, &arguments.id)?;
     if arguments.json {
-        printer.json(&SessionReport::new(&id, &runs))?;
-        return Ok(Exit::Completed);
+        printer.json(&SessionReport::from(&session))?;
+    } else {
+        printer.answer(&session.output()?)?;
     }
-    let text = runs.last().map(KnownRun::output).transpose()?.unwrap_or_default();
-    let is_silent = text.trim().is_empty();
-    printer.answer(if is_silent { "(no text output from sub-agent)" } else { &text })?;
     Ok(Exit::Completed)
 }
 
@@ -225,21 +161,21 @@ struct RunReport<'a> {
     run_id: &'a str,
     status: Status,
     outcome: Option<Outcome>,
-    error: Option<String>,
+    error: Option<&'a str>,
     output: String,
+    profile: Option<&'a str>,
     created_at: u64,
     duration_ms: Option<u64>,
     run_dir: String,
 }
 
-impl<'a> SessionReport<'a> {
-    fn new(id: &'a SessionId, runs: &'a [KnownRun]) -> SessionReport<'a> {
-        let latest = runs.last();
+impl<'a> From<&'a Session> for SessionReport<'a> {
+    fn from(session: &'a Session) -> SessionReport<'a> {
         SessionReport {
-            session_id: id.as_str(),
-            name: latest.map_or("", |run| &run.meta.name),
-            status: latest.map_or(Status::Running, KnownRun::status),
-            runs: runs.iter().map(RunReport::from).collect(),
+            session_id: session.id.as_str(),
+            name: session.runs.last().map_or("", |run| &run.meta.name),
+            status: session.status(),
+            runs: session.runs.iter().map(RunReport::from).collect(),
         }
     }
 }
@@ -252,6 +188,7 @@ impl<'a> From<&'a KnownRun> for RunReport<'a> {
             outcome: run.result.as_ref().map(|result| result.outcome),
             error: run.error(),
             output: run.output().unwrap_or_default(),
+            profile: run.meta.profile.as_deref(),
             created_at: run.meta.created_at,
             duration_ms: run.result.as_ref().map(|result| result.duration_ms),
             run_dir: run.dir.path().display().to_string(),

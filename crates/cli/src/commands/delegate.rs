@@ -1,0 +1,28 @@
+//! `delegate`: many tasks, from one JSON document.
+
+use serde_json::Value;
+use tools::DelegateArguments;
+
+use super::run::read_standard_input;
+use super::tasks::{Answers, Door};
+use crate::arguments::Delegate;
+use crate::error::{CommandError, Exit};
+use crate::printer::Printer;
+
+pub(crate) fn delegate(arguments: &Delegate, printer: &mut Printer) -> Result<Exit, CommandError> {
+    let text = if arguments.file == "-" {
+        read_standard_input("the tasks")?
+    } else {
+        std::fs::read_to_string(&arguments.file)
+            .map_err(|error| CommandError::usage(format!("{}: {error}", arguments.file)))?
+    };
+    let value: Value = serde_json::from_str(&text)
+        .map_err(|error| CommandError::usage(format!("the tasks are not JSON: {error}")))?;
+    let call = DelegateArguments::parse(&value, None)
+        .map_err(|error| CommandError::usage(error.to_string()))?;
+    let door = Door::open(&arguments.agent, printer)?;
+    let concurrency = arguments.concurrency.map(usize::from);
+    let concurrency = concurrency.unwrap_or(door.workspace.settings.max_concurrency);
+    let answers = if arguments.output.json { Answers::Json } else { Answers::Summaries };
+    door.run(call, concurrency, answers, printer)
+}

@@ -1,0 +1,159 @@
+//! Skills: instructions for a kind of work, which a profile can name.
+
+mod discover;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+pub use discover::{SkillPlaces, discover_skills};
+
+use crate::frontmatter::{Document, DocumentError, FileWarning};
+use crate::{Profile, Scope};
+
+/// A skill that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skill {
+    /// What profiles call it.
+    pub name: String,
+    /// When it is of use.
+    pub description: String,
+    /// Its file, usually `SKILL.md`.
+    pub path: PathBuf,
+    /// Whose it is.
+    pub scope: Scope,
+}
+
+/// All skills that pi would find.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Skills {
+    skills: BTreeMap<String, Skill>,
+    /// Where the files of skills may be.
+    allowed: Vec<PathBuf>,
+    /// What is wrong with the files.
+    pub warnings: Vec<FileWarning>,
+}
+
+/// What a profile's names of skills mean.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResolvedSkills {
+    /// The files of the skills that the model is told about.
+    pub suggested: Vec<PathBuf>,
+    /// The skills whose text becomes part of the system prompt.
+    pub loaded: Vec<LoadedSkill>,
+}
+
+/// A skill's text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadedSkill {
+    /// What it is called.
+    pub name: String,
+    /// Its instructions, without the frontmatter.
+    pub text: String,
+}
+
+/// A task whose profile names these skills must not start.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum SkillError {
+    #[error(
+        "Unknown skills: {}. Available skills: {}",
+        unknown.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", "),
+        if available.is_empty() { "(none)".to_owned() } else { available.join(", ") }
+    )]
+    Unknown { unknown: Vec<String>, available: Vec<String> },
+    #[error("Refusing skill path outside allowed directories: {}", .0.display())]
+    Outside(PathBuf),
+    #[error("Skill \"{name}\" cannot be loaded: {}: {reason}", path.display())]
+    Unreadable { name: String, path: PathBuf, reason: String },
+}
+
+impl Skills {
+    /// All of them, by name.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Skill> {
+        self.skills.values()
+    }
+
+    /// Finds the skills that a profile names, and reads those that are to be loaded.
+    pub fn resolve(
+        &self,
+        profile: &Profile,
+        task_cwd: &Path,
+    ) -> Result<ResolvedSkills, SkillError> {
+        let suggested = without_repetitions(&profile.suggested_skills);
+        let loaded = without_repetitions(&profile.load_skills);
+        let mut named = suggested.clone();
+        named.extend(&loaded);
+        let unknown: Vec<String> = without_repetitions(named)
+            .into_iter()
+            .filter(|name| !self.skills.contains_key(*name))
+            .cloned()
+            .collect();
+        if !unknown.is_empty() {
+            let available = self.skills.keys().cloned().collect();
+            return Err(SkillError::Unknown { unknown, available });
+        }
+        let find = |names: Vec<&String>| -> Result<Vec<&Skill>, SkillError> {
+            let skills = names.into_iter().filter_map(|name| self.skills.get(name));
+            skills.map(|skill| self.check_place(skill, task_cwd).map(|()| skill)).collect()
+        };
+        let suggested = find(suggested)?.into_iter().map(|skill| skill.path.clone()).collect();
+        let mut texts = Vec::new();
+        for skill in find(loaded)? {
+            let document =
+                Document::read(&skill.path).map_err(|error| unreadable(skill, &error))?;
+            if !document.body.is_empty() {
+                texts.push(LoadedSkill { name: skill.name.clone(), text: document.body });
+            }
+        }
+        Ok(ResolvedSkills { suggested, loaded: texts })
+    }
+
+    /// A project's skill can be a symbolic link to anywhere, and its text goes to the provider of
+    /// a model. The user may link his own skills to wherever they are.
+    fn check_place(&self, skill: &Skill, task_cwd: &Path) -> Result<(), SkillError> {
+        let is_project = skill.scope == Scope::Project;
+        let real = |path: &Path| match fs::canonicalize(path) {
+            Ok(real) if is_project => real,
+            _ => path.to_owned(),
+        };
+        let path = real(&skill.path);
+        let mut allowed = self.allowed.iter().map(PathBuf::as_path).chain([task_cwd]);
+        if allowed.any(|directory| path.starts_with(real(directory))) {
+            Ok(())
+        } else {
+            Err(SkillError::Outside(path))
+        }
+    }
+}
+
+impl LoadedSkill {
+    /// The skill as part of a system prompt.
+    pub fn block(&self) -> String {
+        let name = self.name.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
+        format!("<loaded_skill name=\"{name}\">\n{}\n</loaded_skill>", self.text)
+    }
+}
+
+fn unreadable(skill: &Skill, error: &DocumentError) -> SkillError {
+    SkillError::Unreadable {
+        name: skill.name.clone(),
+        path: skill.path.clone(),
+        reason: error.to_string(),
+    }
+}
+
+fn without_repetitions<'a>(names: impl IntoIterator<Item = &'a String>) -> Vec<&'a String> {
+    let mut kept: Vec<&String> = Vec::new();
+    for name in names {
+        if !kept.contains(&name) {
+            kept.push(name);
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,224 @@
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use super::testing::World;
+use super::*;
+use crate::{ProfileDirectories, Trust};
+
+fn names(skills: &Skills) -> Vec<&str> {
+    skills.iter().map(|skill| skill.name.as_str()).collect()
+}
+
+fn problems(skills: &Skills) -> Vec<&str> {
+    skills.warnings.iter().map(|warning| warning.problem.as_str()).collect()
+}
+
+fn profile(suggested: &[&str], loaded: &[&str]) -> Profile {
+    let directories = ProfileDirectories { global: "/g".into(), project: "/p".into() };
+    let strings = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let mut profile = Profile::new("p", Scope::Global, &directories);
+    profile.suggested_skills = strings(suggested);
+    profile.load_skills = strings(loaded);
+    profile
+}
+
+#[test]
+fn skills_are_found_wherever_pi_looks() {
+    let world = World::new();
+    for (directory, name) in [
+        ("home/agent/skills/user", "user"),
+        ("home/agent/skills/group/nested", "nested"),
+        ("home/.agents/skills/shared", "shared"),
+        ("home/repo/project/.pi/skills/project", "project"),
+        ("home/repo/project/.agents/skills/standard", "standard"),
+        ("home/repo/.agents/skills/repository", "repository"),
+        ("home/repo/project/.pi/skills/project/below", "hidden-below-a-skill"),
+        ("home/agent/skills/node_modules/package", "of-a-package"),
+        ("home/agent/skills/.hidden/skill", "hidden"),
+        (".agents/skills/above", "above-the-repository"),
+    ] {
+        world.skill(directory, name);
+    }
+    let skills = world.discover(Trust::Trusted);
+    assert_eq!(names(&skills), ["nested", "project", "repository", "shared", "standard", "user"]);
+    assert_eq!(problems(&skills), Vec::<&str>::new());
+    let project = skills.iter().find(|skill| skill.name == "project").unwrap();
+    assert_eq!(project.path, world.at("home/repo/project/.pi/skills/project/SKILL.md"));
+    assert_eq!((project.description.as_str(), project.scope), ("About project.", Scope::Project));
+}
+
+#[test]
+fn outside_of_a_repository_all_directories_above_count() {
+    let world = World::new();
+    fs::remove_dir(world.at("home/repo/.git")).unwrap();
+    world.skill(".agents/skills/above", "above");
+    world.skill("home/.agents/skills/shared", "shared");
+    let skills = world.discover(Trust::Trusted);
+    assert_eq!(names(&skills), ["above", "shared"]);
+    let shared = skills.iter().find(|skill| skill.name == "shared").unwrap();
+    assert_eq!(shared.scope, Scope::Global);
+}
+
+#[test]
+fn some_other_markdown_files_are_skills_too() {
+    let world = World::new();
+    let contents = |name: &str| format!("---\nname: {name}\ndescription: d\n---\n");
+    for (path, name) in [
+        ("home/agent/skills/file.md", "in-the-directory"),
+        ("home/agent/skills/deep/file.md", "no"),
+        ("home/repo/.agents/skills/file.md", "no"),
+        ("home/repo/.agents/skills/deep/file.md", "below-the-directory"),
+    ] {
+        world.write(path, &contents(name));
+    }
+    world.write("home/agent/skills/README.md", "# No skill at all");
+    world.write("home/agent/skills/notes.md", "---\nname: notes\n---\n");
+    let skills = world.discover(Trust::Trusted);
+    assert_eq!(names(&skills), ["below-the-directory", "in-the-directory"]);
+    assert_eq!(problems(&skills), Vec::<&str>::new());
+}
+
+#[test]
+fn a_skill_without_a_name_is_called_as_its_directory() {
+    let world = World::new();
+    world.write("home/agent/skills/one/SKILL.md", "---\ndescription: d\n---\n");
+    world.write("home/agent/skills/two/SKILL.md", "---\nname: 2\ndescription: d\n---\n");
+    assert_eq!(names(&world.discover(Trust::Undecided)), ["one", "two"]);
+}
+
+#[test]
+fn what_is_wrong_with_a_skill_is_a_warning() {
+    let world = World::new();
+    world.write("home/agent/skills/a/SKILL.md", "---\nname: a\n---\n");
+    world.write("home/agent/skills/b/SKILL.md", "---\nname: [\n---\n");
+    world.write("home/agent/skills/c/SKILL.md", "no frontmatter");
+    world.skill("home/agent/skills/d", "d");
+    world.skill("home/agent/skills/e", "d");
+    world.write("home/agent/skills/f/SKILL.md", "---\ndescription: Use it: now\n---\n");
+    let skills = world.discover(Trust::Undecided);
+    assert_eq!(names(&skills), ["d", "f"]);
+    let found = problems(&skills);
+    assert_eq!(found.len(), 5);
+    assert!(found[4].ends_with("pi cannot read this skill"), "{found:?}");
+    assert_eq!(found[0], "the skill has no \"description\" and is not used");
+    assert!(found[1].starts_with("its frontmatter cannot be understood"), "{found:?}");
+    assert!(found[2].starts_with("it does not begin with frontmatter"), "{found:?}");
+    assert!(found[3].starts_with("the skill \"d\" is not used"), "{found:?}");
+}
+
+#[test]
+fn a_project_that_is_not_trusted_has_no_skills() {
+    let world = World::new();
+    world.skill("home/agent/skills/a", "same");
+    world.skill("home/repo/project/.pi/skills/a", "same");
+    world.skill("home/repo/.agents/skills/b", "other");
+    for trust in [Trust::Undecided, Trust::Refused] {
+        let skills = world.discover(trust);
+        assert_eq!(names(&skills), ["same"]);
+        assert_eq!(skills.iter().next().unwrap().scope, Scope::Global);
+        assert_eq!(skills.warnings.len(), 2);
+        assert!(problems(&skills)[0].contains("--approve"), "{:?}", skills.warnings);
+    }
+    for trust in [Trust::Trusted, Trust::Approved] {
+        let skills = world.discover(trust);
+        assert_eq!(names(&skills), ["other", "same"]);
+        assert_eq!(skills.iter().nth(1).unwrap().scope, Scope::Project, "the nearest wins");
+    }
+}
+
+#[test]
+fn links_in_circles_end_and_a_file_counts_once() {
+    let world = World::new();
+    world.skill("home/agent/skills/group/a", "a");
+    symlink(world.at("home/agent/skills"), world.at("home/agent/skills/group/circle")).unwrap();
+    fs::create_dir_all(world.at("home/.agents")).unwrap();
+    symlink(world.at("home/agent/skills"), world.at("home/.agents/skills")).unwrap();
+    let skills = world.discover(Trust::Undecided);
+    assert_eq!(names(&skills), ["a"]);
+    assert_eq!(problems(&skills), Vec::<&str>::new());
+}
+
+#[test]
+fn names_become_paths_and_texts() {
+    let world = World::new();
+    world.skill("home/agent/skills/a", "a");
+    world.skill("home/agent/skills/b", "b");
+    world.write("home/agent/skills/empty/SKILL.md", "---\ndescription: d\n---\n\n");
+    let skills = world.discover(Trust::Undecided);
+    let resolved =
+        skills.resolve(&profile(&["b", "a", "b"], &["a", "empty"]), Path::new("/")).unwrap();
+    let path = |name: &str| world.at(&format!("home/agent/skills/{name}/SKILL.md"));
+    assert_eq!(resolved.suggested, [path("b"), path("a")]);
+    assert_eq!(resolved.loaded, [LoadedSkill { name: "a".into(), text: "Do a.".into() }]);
+    assert_eq!(
+        skills.resolve(&profile(&[], &[]), Path::new("/")).unwrap(),
+        ResolvedSkills::default()
+    );
+}
+
+#[test]
+fn a_loaded_skill_is_a_block() {
+    let block = |name: &str| LoadedSkill { name: name.into(), text: "Do\nit.".into() }.block();
+    assert_eq!(block("a"), "<loaded_skill name=\"a\">\nDo\nit.\n</loaded_skill>");
+    assert!(block("a\"<&>").starts_with("<loaded_skill name=\"a&quot;&lt;&amp;>\">\n"));
+}
+
+#[test]
+fn unknown_skills_are_listed_with_the_known_ones() {
+    let world = World::new();
+    let message = |suggested: &[&str], loaded: &[&str]| {
+        let skills = world.discover(Trust::Undecided);
+        skills.resolve(&profile(suggested, loaded), Path::new("/")).unwrap_err().to_string()
+    };
+    assert_eq!(message(&["a"], &[]), "Unknown skills: \"a\". Available skills: (none)");
+    world.skill("home/agent/skills/y", "y");
+    world.skill("home/agent/skills/x", "x");
+    assert_eq!(
+        message(&["a", "x"], &["b", "a"]),
+        "Unknown skills: \"a\", \"b\". Available skills: x, y"
+    );
+    assert_eq!(message(&[], &["b"]), "Unknown skills: \"b\". Available skills: x, y");
+}
+
+#[test]
+fn a_skill_of_a_project_cannot_lead_elsewhere() {
+    let world = World::new();
+    world.skill("outside/evil", "evil");
+    world.skill("home/repo/project/docs/inner", "inner");
+    world.skill("outside/own", "own");
+    world.skill("home/repo/.agents/skills/above", "above");
+    for directory in ["home/repo/project/.pi/skills", "home/agent/skills"] {
+        fs::create_dir_all(world.at(directory)).unwrap();
+    }
+    for (target, link) in [
+        ("outside/evil", "home/repo/project/.pi/skills/evil"),
+        ("home/repo/project/docs/inner", "home/repo/project/.pi/skills/inner"),
+        ("outside/own", "home/agent/skills/own"),
+    ] {
+        symlink(world.at(target), world.at(link)).unwrap();
+    }
+    let skills = world.discover(Trust::Trusted);
+    let resolve = |name: &str, cwd: &str| {
+        for profile in [profile(&[name], &[]), profile(&[], &[name])] {
+            skills.resolve(&profile, &world.at(cwd)).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    };
+    let real = fs::canonicalize(world.at("outside/evil/SKILL.md")).unwrap();
+    let refusal = format!("Refusing skill path outside allowed directories: {}", real.display());
+    assert_eq!(resolve("evil", "home/repo/project"), Err(refusal));
+    assert_eq!(resolve("evil", "outside"), Ok(()), "the task's own directory is allowed");
+    for name in ["inner", "own", "above"] {
+        assert_eq!(resolve(name, "home/repo/project"), Ok(()), "{name}");
+    }
+}
+
+#[test]
+fn a_skill_that_vanished_is_an_error() {
+    let world = World::new();
+    world.skill("home/agent/skills/a", "a");
+    let skills = world.discover(Trust::Undecided);
+    fs::remove_file(world.at("home/agent/skills/a/SKILL.md")).unwrap();
+    let error = skills.resolve(&profile(&[], &["a"]), Path::new("/")).unwrap_err().to_string();
+    assert!(error.starts_with("Skill \"a\" cannot be loaded: "), "{error}");
+}

@@ -1,0 +1,14 @@
+//! The tools, as every door offers them: what may be asked, what is planned for it, and the words of
+//! the answer. No door decides anything by itself.
+
+mod arguments;
+mod delegate;
+mod profiles;
+mod sessions;
+mod workspace;
+
+pub use arguments::{ArgumentError, DelegateArguments, TaskArguments};
+pub use delegate::{CallError, DelegateOptions, PlannedTask, plan_delegation};
+pub use profiles::{NO_PROFILES, list_profiles};
+pub use sessions::{KnownRun, Session, SessionError, find_session, load_sessions};
+pub use workspace::Workspace;

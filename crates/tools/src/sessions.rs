@@ -1,0 +1,151 @@
+//! `get_subagent_output` and `get_subagent_session`: what was run in a project.
+
+use std::collections::BTreeMap;
+
+use model::{Meta, RunResult, SessionId, Status};
+use session::{Facts, PastRun};
+use store::{RunDir, Store, StoreError};
+
+/// One run of a session, as it stands.
+#[derive(Debug)]
+pub struct KnownRun {
+    /// Where it is recorded.
+    pub dir: RunDir,
+    /// What was asked for.
+    pub meta: Meta,
+    /// How it ended, if it has.
+    pub result: Option<RunResult>,
+}
+
+/// The runs that continue one another, oldest first; never none.
+#[derive(Debug)]
+pub struct Session {
+    /// Its id.
+    pub id: SessionId,
+    /// Its runs.
+    pub runs: Vec<KnownRun>,
+}
+
+/// There is no such session.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum SessionError {
+    #[error("Session \"{0}\" not found. The session may have expired or the ID is incorrect.")]
+    NotFound(String),
+    #[error("\"{id}\" is the beginning of several ids: {}", matches.join(", "))]
+    Ambiguous { id: String, matches: Vec<String> },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// All sessions of a store, by id, and what could not be read. Runs that have lost their supervisor
+/// are ended on the way.
+pub fn load_sessions(
+    store: &Store,
+) -> Result<(BTreeMap<SessionId, Session>, Vec<String>), StoreError> {
+    let mut sessions = BTreeMap::new();
+    let mut warnings = Vec::new();
+    for dir in store.runs()? {
+        let known = runner::recover(&dir).and_then(|recovery| Ok((dir.meta()?, recovery.result())));
+        match known {
+            Ok((meta, result)) => {
+                let id = meta.session_id.clone();
+                let session =
+                    sessions.entry(id.clone()).or_insert_with(|| Session { id, runs: Vec::new() });
+                session.runs.push(KnownRun { dir, meta, result });
+            }
+            // Somebody may have pruned it in the meantime.
+            Err(_) if !dir.path().exists() => {}
+            Err(error) => warnings.push(error.to_string()),
+        }
+    }
+    Ok((sessions, warnings))
+}
+
+/// The session with this id, or with a run of this id, or the only one whose ids begin so.
+pub fn find_session(store: &Store, id: &str) -> Result<Session, SessionError> {
+    let (mut sessions, _) = load_sessions(store)?;
+    let matches: Vec<SessionId> = sessions
+        .values()
+        .filter(|session| {
+            session.id.as_str().starts_with(id)
+                || session.runs.iter().any(|run| run.meta.run_id.as_str().starts_with(id))
+        })
+        .map(|session| session.id.clone())
+        .collect();
+    let found = match matches.as_slice() {
+        [only] if !id.is_empty() => sessions.remove(only),
+        _ => SessionId::parse(id).ok().and_then(|id| sessions.remove(&id)),
+    };
+    match found {
+        Some(session) => Ok(session),
+        None if matches.len() > 1 => Err(SessionError::Ambiguous {
+            id: id.to_owned(),
+            matches: matches.into_iter().map(String::from).collect(),
+        }),
+        None => Err(SessionError::NotFound(id.to_owned())),
+    }
+}
+
+impl KnownRun {
+    /// Where it stands.
+    pub fn status(&self) -> Status {
+        self.result.as_ref().map_or(Status::Running, |result| result.status)
+    }
+
+    /// What went wrong.
+    pub fn error(&self) -> Option<&str> {
+        self.result.as_ref().and_then(|result| result.error.as_deref())
+    }
+
+    /// The last text that the agent said, also if the run has not ended.
+    pub fn output(&self) -> Result<String, StoreError> {
+        match &self.result {
+            Some(result) => Ok(result.output.clone()),
+            None => Ok(Facts::replay(self.dir.events()?).output),
+        }
+    }
+}
+
+impl Session {
+    /// Where its latest run stands.
+    pub fn status(&self) -> Status {
+        self.runs.last().map_or(Status::Running, KnownRun::status)
+    }
+
+    /// Whether one of its runs is still alive.
+    pub fn is_running(&self) -> bool {
+        self.runs.iter().any(|run| run.result.is_none())
+    }
+
+    /// The answer of the latest run.
+    pub fn output(&self) -> Result<String, StoreError> {
+        let output = self.runs.last().map(KnownRun::output).transpose()?.unwrap_or_default();
+        let is_silent = output.trim().is_empty();
+        Ok(if is_silent { "(no text output from sub-agent)".to_owned() } else { output })
+    }
+
+    /// The whole conversation, all runs.
+    pub fn transcript(&self) -> Result<String, StoreError> {
+        let mut runs = Vec::new();
+        for run in &self.runs {
+            runs.push((run.status(), run.error().map(str::to_owned), run.dir.events()?));
+        }
+        Ok(session::transcript(runs))
+    }
+
+    /// What an agent that continues the session is told.
+    pub fn resume_prompt(&self, prompt: &str) -> Result<String, StoreError> {
+        let mut runs = Vec::new();
+        for run in &self.runs {
+            runs.push(PastRun {
+                status: run.status(),
+                error: run.error().map(str::to_owned),
+                prompt: run.meta.task.clone(),
+                records: run.dir.events()?,
+            });
+        }
+        let transcript = session::resume_transcript(runs);
+        Ok(format!("Previously:\n\n{transcript}\n\nInstructions:\n\n{prompt}"))
+    }
+}
