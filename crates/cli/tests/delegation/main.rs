@@ -8,8 +8,6 @@ mod profiles;
 mod resuming;
 
 use std::fs;
-use std::io::Write;
-use std::process::Stdio;
 
 use serde_json::Value;
 use test_support::{Program, Ran, World};
@@ -27,15 +25,7 @@ fn delegate(world: &World, script: &Value, call: &Value, arguments: &[&str]) -> 
     let agent = world.agent(script);
     let mut all = vec!["delegate", "--json", "--agent", &agent];
     all.extend(arguments);
-    let mut command = world.command(all);
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(call.to_string().as_bytes()).unwrap();
-    Ran::from(child.wait_with_output().unwrap())
+    world.feed(world.command(all), &call.to_string())
 }
 
 /// Writes a profile of the user.
