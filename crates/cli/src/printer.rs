@@ -47,9 +47,10 @@ impl Printer {
 
     /// An answer as a JSON document.
     pub(crate) fn json(&self, document: &impl Serialize) -> Result<(), CommandError> {
-        let text = serde_json::to_string_pretty(document)
+        let mut text = serde_json::to_string_pretty(document)
             .map_err(|error| CommandError::failure(error.to_string()))?;
-        self.print(&format!("{text}\n"))
+        text.push('\n');
+        self.print(&text)
     }
 
     fn print(&self, text: &str) -> Result<(), CommandError> {

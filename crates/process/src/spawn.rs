@@ -115,7 +115,7 @@ pub fn spawn_contained(spec: ChildSpec<'_>, containment: Containment) -> Result<
     Ok(Child { tree, stdin, stdout, stderr })
 }
 
-/// A process of ours that lives in a session of its own and is expected to outlive us.
+/// A process of ours that lives in a process group of its own and is expected to outlive us.
 #[derive(Debug)]
 pub struct Detached {
     pid: Pid,
@@ -157,8 +157,11 @@ impl Detached {
     }
 }
 
-/// Starts a program of ours in a session of its own, so that neither the keys of the terminal nor
-/// its end reach it. Its standard input is `stdin`, its other streams lead nowhere.
+/// Starts a program of ours in a process group of its own, so that neither the keys of the terminal
+/// nor its end reach it. Its standard input is `stdin`, its other streams lead nowhere.
+///
+/// A group and not a session, because a session could only be made between fork and exec, and a
+/// fork copies the page tables of this process: what a start costs would grow with our memory.
 pub fn spawn_detached(
     program: &Path,
     args: &[&str],
@@ -168,17 +171,10 @@ pub fn spawn_detached(
     command
         .arg0("pi-subagents")
         .args(args)
+        .process_group(0)
         .stdin(Stdio::from(stdin))
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    // SAFETY: as in `spawn_contained`.
-    #[expect(unsafe_code, reason = "there is no safe way to act between fork and exec")]
-    unsafe {
-        command.pre_exec(|| {
-            rustix::process::setsid()?;
-            Ok(())
-        });
-    }
     let child = command.spawn().map_err(|error| explain(&program.to_string_lossy(), error))?;
     Ok(Detached { pid: Pid::from_child(&child), exit: None })
 }

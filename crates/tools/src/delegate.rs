@@ -1,5 +1,6 @@
 //! `delegate_to_subagents`: from arguments to plans.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use model::{InvalidId, Lifetime, Owner, Plan, SessionId};
@@ -9,7 +10,7 @@ use plan::{
 };
 use store::StoreError;
 
-use crate::{DelegateArguments, Session, SessionError, TaskArguments, Workspace, find_session};
+use crate::{DelegateArguments, Session, TaskArguments, Workspace, load_sessions};
 
 /// What the door adds to the arguments.
 #[derive(Clone, Debug)]
@@ -31,6 +32,15 @@ pub struct PlannedTask {
     pub profile: Option<String>,
 }
 
+/// A call that is ready to run.
+#[derive(Debug)]
+pub struct PlannedCall {
+    /// Its tasks, in their order.
+    pub tasks: Vec<PlannedTask>,
+    /// What people should know about the files that were read for it.
+    pub warnings: Vec<String>,
+}
+
 /// The whole call is refused; nothing has been started.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
@@ -49,8 +59,6 @@ pub enum CallError {
     #[error("Cannot resume: session \"{0}\" is continued by another task of the same call.")]
     ResumedTwice(String),
     #[error(transparent)]
-    Session(SessionError),
-    #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
     Id(#[from] InvalidId),
@@ -65,7 +73,7 @@ pub fn plan_delegation(
     workspace: &Workspace,
     arguments: DelegateArguments,
     options: &DelegateOptions,
-) -> Result<Vec<PlannedTask>, CallError> {
+) -> Result<PlannedCall, CallError> {
     let DelegateArguments { tasks, profile: default_profile } = arguments;
     let profile_names: Vec<Option<String>> =
         tasks.iter().map(|task| task.profile.clone().or_else(|| default_profile.clone())).collect();
@@ -77,29 +85,38 @@ pub fn plan_delegation(
     let resumed = resumed_sessions(workspace, &tasks)?;
     let mut planner = Planner { workspace, options, skills: None };
     let tasks = tasks.into_iter().zip(profile_names).zip(resumed);
-    tasks.map(|((task, profile), session)| planner.plan(task, profile, session)).collect()
+    let tasks = tasks.map(|((task, profile), session)| planner.plan(task, profile, session));
+    let tasks = tasks.collect::<Result<_, _>>()?;
+    let warnings = planner.skills.iter().flat_map(|skills| &skills.warnings);
+    Ok(PlannedCall { tasks, warnings: warnings.map(ToString::to_string).collect() })
 }
 
+/// The session that each task continues, if it does.
 fn resumed_sessions(
     workspace: &Workspace,
     tasks: &[TaskArguments],
 ) -> Result<Vec<Option<Session>>, CallError> {
-    let mut sessions: Vec<Option<Session>> = Vec::new();
-    for task in tasks {
-        let session = task.resume.as_ref().map(|id| match find_session(&workspace.store, id) {
-            Ok(session) if session.is_running() => Err(CallError::ResumeRunning(id.clone())),
-            Ok(session) => Ok(session),
-            Err(SessionError::NotFound(id)) => Err(CallError::ResumeNotFound(id)),
-            Err(error) => Err(CallError::Session(error)),
-        });
-        let session = session.transpose()?;
-        let is_taken = |id: &SessionId| sessions.iter().flatten().any(|other| other.id == *id);
-        if let Some(session) = session.as_ref().filter(|session| is_taken(&session.id)) {
-            return Err(CallError::ResumedTwice(session.id.to_string()));
-        }
-        sessions.push(session);
+    if tasks.iter().all(|task| task.resume.is_none()) {
+        return Ok(tasks.iter().map(|_| None).collect());
     }
-    Ok(sessions)
+    let (mut known, _) = load_sessions(&workspace.store)?;
+    let mut taken = BTreeSet::new();
+    let mut find = |text: &String| {
+        // Only the whole id: the beginning of one could be that of another session.
+        let id = SessionId::parse(text).map_err(|_| CallError::ResumeNotFound(text.clone()))?;
+        if taken.contains(&id) {
+            return Err(CallError::ResumedTwice(text.clone()));
+        }
+        match known.remove(&id) {
+            Some(session) if session.is_running() => Err(CallError::ResumeRunning(text.clone())),
+            Some(session) => {
+                taken.insert(id);
+                Ok(session)
+            }
+            None => Err(CallError::ResumeNotFound(text.clone())),
+        }
+    };
+    tasks.iter().map(|task| task.resume.as_ref().map(&mut find).transpose()).collect()
 }
 
 struct Planner<'a> {
@@ -118,16 +135,25 @@ impl Planner<'_> {
     ) -> Result<PlannedTask, CallError> {
         let surroundings = &self.workspace.surroundings;
         let cwd = task.cwd.as_ref().map_or_else(|| surroundings.cwd.clone(), PathBuf::from);
-        let (applied, summary, refusal) = match profile_name {
-            None => (None, None, None),
-            Some(name) => match self.apply(&name, task.model.as_deref(), &cwd) {
-                Ok((applied, summary)) => (Some(applied), Some(summary), None),
-                Err((refusal, summary)) => (None, Some(summary), Some(refusal)),
+        let bad_cwd = plan::check_cwd(task.cwd.as_deref()).err();
+        let applied = profile_name.as_ref().map(|name| match bad_cwd {
+            // Nothing is looked for where the task cannot work.
+            Some(_) => (None, name.clone(), None),
+            None => match self.apply(name, task.model.as_deref(), &cwd) {
+                Ok((applied, summary)) => (Some(applied), summary, None),
+                Err((refusal, summary)) => (None, summary, Some(refusal)),
             },
+        });
+        let (applied, summary, refusal) = match applied {
+            None => (None, None, None),
+            Some((applied, summary, refusal)) => (applied, Some(summary), refusal),
         };
+        let refusal = bad_cwd.or(refusal);
         let resumed = session.as_ref().map(|session| session.resume_prompt(&task.prompt));
         let resumed = resumed.transpose()?;
-        let prompt = with_files(&task.files, &cwd, resumed.as_deref().unwrap_or(&task.prompt));
+        let prompt = resumed.as_deref().unwrap_or(&task.prompt);
+        let files = if refusal.is_some() { &[] } else { task.files.as_slice() };
+        let prompt = with_files(files, &cwd, prompt);
         let original = (prompt != task.prompt).then(|| task.prompt.clone());
         let request = Request {
             name: task.name,
@@ -142,8 +168,10 @@ impl Planner<'_> {
             lifetime: Lifetime::Foreground,
             refusal,
         };
-        let plan =
+        let mut plan =
             plan::plan(request, &self.options.agent, surroundings, &self.workspace.settings)?;
+        // Also of a task that is refused because of it.
+        plan.meta.profile = profile_name;
         Ok(PlannedTask { plan, profile: summary })
     }
 

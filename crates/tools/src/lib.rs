@@ -11,7 +11,7 @@ mod testing;
 mod workspace;
 
 pub use arguments::{ArgumentError, DelegateArguments, TaskArguments};
-pub use delegate::{CallError, DelegateOptions, PlannedTask, plan_delegation};
+pub use delegate::{CallError, DelegateOptions, PlannedCall, PlannedTask, plan_delegation};
 pub use profiles::{NO_PROFILES, list_profiles};
 pub use session_book::{Retrieved, SessionBook, StartedRun};
 pub use sessions::{KnownRun, Session, SessionError, find_session, load_sessions};

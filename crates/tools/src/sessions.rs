@@ -32,8 +32,8 @@ pub struct Session {
 pub enum SessionError {
     #[error("Session \"{0}\" not found. The session may have expired or the ID is incorrect.")]
     NotFound(String),
-    #[error("\"{id}\" is the beginning of several ids: {}", matches.join(", "))]
-    Ambiguous { id: String, matches: Vec<String> },
+    #[error("\"{id}\" is the beginning of {count} ids, such as {}", matches.join(", "))]
+    Ambiguous { id: String, count: usize, matches: Vec<String> },
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -65,25 +65,23 @@ pub fn load_sessions(
 /// The session with this id, or with a run of this id, or the only one whose ids begin so.
 pub fn find_session(store: &Store, id: &str) -> Result<Session, SessionError> {
     let (mut sessions, _) = load_sessions(store)?;
-    let matches: Vec<SessionId> = sessions
-        .values()
-        .filter(|session| {
-            session.id.as_str().starts_with(id)
-                || session.runs.iter().any(|run| run.meta.run_id.as_str().starts_with(id))
-        })
-        .map(|session| session.id.clone())
-        .collect();
-    let found = match matches.as_slice() {
-        [only] if !id.is_empty() => sessions.remove(only),
-        _ => SessionId::parse(id).ok().and_then(|id| sessions.remove(&id)),
+    let exact = SessionId::parse(id).ok().and_then(|id| sessions.remove(&id));
+    if let Some(session) = exact {
+        return Ok(session);
+    }
+    let is_meant = |session: &Session| {
+        let run_ids = session.runs.iter().map(|run| run.meta.run_id.as_str());
+        [session.id.as_str()].into_iter().chain(run_ids).any(|known| known.starts_with(id))
     };
-    match found {
-        Some(session) => Ok(session),
-        None if matches.len() > 1 => Err(SessionError::Ambiguous {
+    let mut matches: Vec<Session> =
+        sessions.into_values().filter(|session| !id.is_empty() && is_meant(session)).collect();
+    match matches.len() {
+        0 | 1 => matches.pop().ok_or_else(|| SessionError::NotFound(id.to_owned())),
+        count => Err(SessionError::Ambiguous {
             id: id.to_owned(),
-            matches: matches.into_iter().map(String::from).collect(),
+            count,
+            matches: matches.iter().take(5).map(|session| session.id.to_string()).collect(),
         }),
-        None => Err(SessionError::NotFound(id.to_owned())),
     }
 }
 

@@ -19,13 +19,20 @@ pub(crate) fn run(arguments: Run, printer: &mut Printer) -> Result<Exit, Command
         cwd: arguments.cwd,
         profile: arguments.profile,
         timeout: Some(arguments.timeout),
-        resume: arguments.resume,
+        resume: arguments.resume.map(|id| whole_id(&door, id)),
         files: arguments.files.iter().map(|text| file(text)).collect(),
         model: arguments.model,
     };
     let call = DelegateArguments { tasks: vec![task], profile: None };
     let answers = if arguments.output.json { Answers::Json } else { Answers::Text };
     door.run(call, 1, answers, printer)
+}
+
+/// On the command line the beginning of an id is enough. One that is not found stays as it is, and
+/// is refused with everything else.
+fn whole_id(door: &Door, id: String) -> String {
+    let found = tools::find_session(&door.workspace.store, &id);
+    found.map_or(id, |session| session.id.to_string())
 }
 
 fn read_prompt(argument: String) -> Result<String, CommandError> {

@@ -60,7 +60,10 @@ impl Door {
         answers: Answers,
         printer: &mut Printer,
     ) -> Result<Exit, CommandError> {
-        let tasks = tools::plan_delegation(&self.workspace, call, &self.options)?;
+        let call = tools::plan_delegation(&self.workspace, call, &self.options)?;
+        for warning in &call.warnings {
+            printer.warning(warning);
+        }
         let launcher = ProcessLauncher::own().map_err(|error| {
             CommandError::failure(format!("this program cannot find itself: {error}"))
         })?;
@@ -72,7 +75,7 @@ impl Door {
         let mut dispatcher =
             Dispatcher::new(store, Box::new(launcher), concurrency).adopting_orphans();
         let mut view = PlainView::new(printer, answers);
-        for task in tasks {
+        for task in call.tasks {
             view.expect(&task);
             dispatcher.submit(task.plan);
         }
