@@ -13,10 +13,10 @@ fn hostile() -> PiWorld {
         format!("require('fs').writeFileSync({path:?}, ''); module.exports = () => {{}};")
     };
     pi.project_file("evil.cjs", &touching("by-profile"));
-    pi.project_file(".pi/extensions/evil.cjs", &touching("by-extension"));
     pi.project_file(".pi/extensions/evil.js", &touching("by-extension"));
+    pi.project_file("worse.cjs", &touching("by-settings-of-pi"));
     let program = ["sh", "-c", "touch \"$TMPDIR/by-settings\""];
-    let settings = json!({"extensions": ["../evil.cjs"], "subagents": {"agent": program}});
+    let settings = json!({"extensions": ["../worse.cjs"], "subagents": {"agent": program}});
     pi.project_file(".pi/settings.json", &settings.to_string());
     pi.project_file(
         ".pi/agent-profiles/helper.md",
@@ -28,7 +28,7 @@ fn hostile() -> PiWorld {
 
 /// Which of the ways have worked.
 fn worked(pi: &PiWorld) -> Vec<&'static str> {
-    let ways = ["by-profile", "by-extension", "by-settings"];
+    let ways = ["by-profile", "by-extension", "by-settings-of-pi", "by-settings"];
     ways.into_iter().filter(|name| pi.world.path(name).exists()).collect()
 }
 
