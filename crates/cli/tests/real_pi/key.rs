@@ -102,6 +102,19 @@ fn a_key_that_the_agent_says_aloud_is_stored_nowhere() {
 }
 
 #[test]
+fn the_key_belongs_to_the_provider_of_the_model_however_that_is_called() {
+    for fields in
+        ["model: fake/fake-2", "model: maker/fake-3", "provider: fake\nmodel: maker/fake-3"]
+    {
+        let pi = PiWorld::new(&json!([{"text": "done"}]));
+        pi.worker(&format!("apiKey: {KEY}\n{fields}"), "");
+        pi.complete(&["--profile", "worker"]);
+        assert_eq!(pi.asked().len(), 1);
+        assert_used(&pi, KEY);
+    }
+}
+
+#[test]
 fn without_a_key_in_the_profile_pi_uses_its_own() {
     let pi = PiWorld::new(&json!([{"text": "done"}]));
     let mut command = pi.run_command(&[]);

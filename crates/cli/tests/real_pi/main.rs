@@ -39,7 +39,7 @@ impl PiWorld {
         let model = |id: &str| json!({"id": id, "reasoning": true, "contextWindow": 1_000_000});
         let provider = json!({
             "baseUrl": llm.base_url(), "api": "openai-completions", "apiKey": KEY_OF_MODELS,
-            "models": [model("fake-1"), model("fake-2")],
+            "models": [model("fake-1"), model("fake-2"), model("maker/fake-3")],
         });
         let pi = PiWorld { world, llm };
         pi.agent_file("models.json", &json!({"providers": {"fake": provider}}).to_string());
