@@ -19,7 +19,7 @@ const HELP: &str = "\
 Usage: cargo xtask COMMAND
 
 Commands:
-  bench   Measure, as ratios in one run: `bench spine`
+  bench   Measure, as ratios in one run: `bench spine`, `bench delegate`, or all
   test    Run everything that continuous integration checks, up to the first failure
   tidy    Check the rules of this repository that no compiler knows
   help    Show this list

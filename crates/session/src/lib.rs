@@ -4,6 +4,7 @@
 //! and a status can never disagree about the same events. What a state looks like is decided once
 //! in [`view`], and drawn by every screen in its own way.
 
+mod abridged;
 mod facts;
 mod loops;
 mod preview;
@@ -20,6 +21,7 @@ mod verdict;
 pub mod view;
 mod window;
 
+pub use abridged::abridged;
 pub use facts::Facts;
 pub use loops::LoopDetector;
 pub use preview::{PreviewContext, preview};

@@ -8,9 +8,9 @@ use serde_json::Value;
 use crate::text::{clean, cut_chars};
 
 /// The longest arguments that are shown.
-const ARGUMENT_CHARS: usize = 120;
+pub(crate) const ARGUMENT_CHARS: usize = 120;
 /// The longest tool result that is shown.
-const RESULT_CHARS: usize = 500;
+pub(crate) const RESULT_CHARS: usize = 500;
 /// What is said of a session in which nothing was.
 const NOTHING: &str = "(no messages in session)";
 

@@ -3,6 +3,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -144,6 +145,14 @@ impl World {
     /// The same, under way.
     pub fn start(&self, script: &Value, arguments: &[&str]) -> Running {
         Running::start(self.play_command(script, arguments))
+    }
+
+    /// Runs a command to its end, with this on its standard input.
+    pub fn feed(&self, mut command: Command, input: &str) -> Ran {
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        child.wait_with_output().unwrap().into()
     }
 
     /// The directory of the only run of the project.

@@ -183,3 +183,6 @@ impl Planner<'_> {
         Ok((AppliedProfile { profile, invocation }, summary))
     }
 }
+
+#[cfg(test)]
+mod tests;

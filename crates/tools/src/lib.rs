@@ -4,11 +4,15 @@
 mod arguments;
 mod delegate;
 mod profiles;
+mod session_book;
 mod sessions;
+#[cfg(test)]
+mod testing;
 mod workspace;
 
 pub use arguments::{ArgumentError, DelegateArguments, TaskArguments};
 pub use delegate::{CallError, DelegateOptions, PlannedTask, plan_delegation};
 pub use profiles::{NO_PROFILES, list_profiles};
+pub use session_book::{Retrieved, SessionBook, StartedRun};
 pub use sessions::{KnownRun, Session, SessionError, find_session, load_sessions};
 pub use workspace::Workspace;

@@ -98,6 +98,11 @@ impl KnownRun {
         self.result.as_ref().and_then(|result| result.error.as_deref())
     }
 
+    /// What it was asked, without files and earlier runs.
+    pub fn asked(&self) -> Result<String, StoreError> {
+        self.meta.task.clone().map_or_else(|| self.dir.prompt(), Ok)
+    }
+
     /// The last text that the agent said, also if the run has not ended.
     pub fn output(&self) -> Result<String, StoreError> {
         match &self.result {
@@ -121,8 +126,7 @@ impl Session {
     /// The answer of the latest run.
     pub fn output(&self) -> Result<String, StoreError> {
         let output = self.runs.last().map(KnownRun::output).transpose()?.unwrap_or_default();
-        let is_silent = output.trim().is_empty();
-        Ok(if is_silent { "(no text output from sub-agent)".to_owned() } else { output })
+        Ok(answer(&output).to_owned())
     }
 
     /// The whole conversation, all runs.
@@ -141,11 +145,23 @@ impl Session {
             runs.push(PastRun {
                 status: run.status(),
                 error: run.error().map(str::to_owned),
-                prompt: run.meta.task.clone(),
+                prompt: Some(run.asked()?),
                 records: run.dir.events()?,
             });
         }
-        let transcript = session::resume_transcript(runs);
-        Ok(format!("Previously:\n\n{transcript}\n\nInstructions:\n\n{prompt}"))
+        Ok(continued(&session::resume_transcript(runs), prompt))
     }
 }
+
+/// What is answered for the last text of an agent, if it said any.
+pub(crate) fn answer(output: &str) -> &str {
+    if output.trim().is_empty() { "(no text output from sub-agent)" } else { output }
+}
+
+/// What an agent is told that takes up what is told in a transcript.
+pub(crate) fn continued(transcript: &str, prompt: &str) -> String {
+    format!("Previously:\n\n{transcript}\n\nInstructions:\n\n{prompt}")
+}
+
+#[cfg(test)]
+mod tests;

@@ -18,10 +18,20 @@ pub(crate) struct Cost {
 
 /// Runs the command, which must succeed with one of the given exit codes, and measures it.
 pub(crate) fn measure(command: &mut Command, codes: &[i32]) -> Result<Cost, String> {
+    measure_into(command, codes, Stdio::null())
+}
+
+/// The same, for a command whose output is wanted. It goes to a file rather than a pipe, so that
+/// the command never waits for us.
+pub(crate) fn measure_into(
+    command: &mut Command,
+    codes: &[i32],
+    output: impl Into<Stdio>,
+) -> Result<Cost, String> {
     let start = Instant::now();
     let child = command
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
+        .stdout(output)
         .stderr(Stdio::null())
         .spawn()
         .map_err(|error| format!("{command:?} cannot be started: {error}"))?;
@@ -60,6 +70,16 @@ pub(crate) fn measure_in_turns(
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// The middle of one figure of the costs.
+pub(crate) fn median_of(costs: &[Cost], figure: impl Fn(&Cost) -> f64) -> f64 {
+    median(costs.iter().map(figure).collect())
+}
+
+/// The most memory that any of the commands needed.
+pub(crate) fn peak_kib(costs: &[Cost]) -> u64 {
+    costs.iter().map(|cost| cost.peak_kib).max().unwrap_or(0)
 }
 
 fn wait(pid: u32) -> io::Result<(i32, libc::rusage)> {

@@ -1,6 +1,9 @@
 //! `cargo xtask bench`: figures, always as ratios in one run against a peer or a bare limit.
 
+mod delegate;
 mod measure;
+mod place;
+mod provider;
 mod spine;
 mod stream;
 mod table;
@@ -8,8 +11,14 @@ mod table;
 /// Runs the benchmarks that are named, or all.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     match arguments {
-        [] => spine::run(),
+        [] => {
+            // One that misses a limit does not keep the other from being measured.
+            let results = [spine::run(), delegate::run()];
+            let missed: Vec<String> = results.into_iter().filter_map(Result::err).collect();
+            if missed.is_empty() { Ok(()) } else { Err(missed.join("\n")) }
+        }
         [word] if word == "spine" => spine::run(),
-        _ => Err("`bench` takes one of: spine".to_owned()),
+        [word] if word == "delegate" => delegate::run(),
+        _ => Err("`bench` takes one of: spine, delegate".to_owned()),
     }
 }

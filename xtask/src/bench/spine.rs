@@ -1,21 +1,21 @@
 //! What the way of one task costs.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
 
-use super::measure::{Cost, measure_in_turns, median};
+use super::measure::{measure_in_turns, median, median_of, peak_kib};
+use super::place::{Place, install_peers};
 use super::stream;
 use super::table::Table;
-use crate::invocation::{Invocation, repository_root};
+use crate::invocation::repository_root;
 
 const RECORDS: usize = 212_000;
 
 /// Measures everything and prints the table.
 pub(crate) fn run() -> Result<(), String> {
-    Invocation::new("cargo build --release --package pi-subagents --features test-fakes").run()?;
     let mut table = Table::default();
     let place = Place::new()?;
     stream_costs(&place, &mut table)?;
@@ -23,47 +23,15 @@ pub(crate) fn run() -> Result<(), String> {
     single_run(&place, &mut table)?;
     start_up(&place, &mut table)?;
     many_runs(&place, &mut table)?;
-    fs::remove_dir_all(&place.directory).map_err(|error| error.to_string())?;
     table.print()
 }
 
-/// Where the benchmark works: in memory, so that it measures us and not a disk.
-struct Place {
-    directory: PathBuf,
-    programs: PathBuf,
-}
-
-impl Place {
-    fn new() -> Result<Place, String> {
-        let memory = Path::new("/dev/shm");
-        let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-        let directory = parent.join(format!("pi-subagents-bench-{}", std::process::id()));
-        fs::create_dir_all(directory.join("home")).map_err(|error| error.to_string())?;
-        Ok(Place { directory, programs: repository_root().join("target/release") })
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.directory.join(name)
-    }
-
-    #[expect(clippy::disallowed_methods, reason = "what is measured is started bare")]
-    fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
-        let mut command = Command::new(program);
-        command.current_dir(&self.directory).env("HOME", self.path("home"));
-        command
-    }
-
-    fn our(&self, program: &str) -> Command {
-        self.command(self.programs.join(program))
-    }
-
-    /// `run` with a child that prints the file.
-    fn reading(&self, file: &Path) -> Command {
-        let agent = serde_json::json!(["sh", "-c", format!("exec cat {}", file.display())]);
-        let mut command = self.our("pi-subagents");
-        command.args(["run", "--json", "--agent", &agent.to_string(), "read"]);
-        command
-    }
+/// `run` with a child that prints the file.
+fn reading(place: &Place, file: &Path) -> Command {
+    let agent = serde_json::json!(["sh", "-c", format!("exec cat {}", file.display())]);
+    let mut command = place.our("pi-subagents");
+    command.args(["run", "--json", "--agent", &agent.to_string(), "read"]);
+    command
 }
 
 /// A long stream, beside the cheapest way to read it and beside a peer.
@@ -89,15 +57,14 @@ fn stream_costs(place: &Place, table: &mut Table) -> Result<(), String> {
     let costs = measure_in_turns(
         7,
         &mut [
-            (&mut place.reading(&file), &[0]),
+            (&mut reading(place, &file), &[0]),
             (&mut counting, &[0]),
             (&mut peer(&file), &[0]),
             (&mut peer(&empty), &[0]),
         ],
     )?;
-    let cpu =
-        |costs: &[Cost]| median(costs.iter().map(|cost| cost.cpu.as_secs_f64() * 1e3).collect());
-    let [ours, bare, peer, peer_start] = [0, 1, 2, 3].map(|index| cpu(&costs[index]));
+    let [ours, bare, peer, peer_start] =
+        [0, 1, 2, 3].map(|index| median_of(&costs[index], |cost| cost.cpu.as_secs_f64() * 1e3));
     let ms = |value: f64, what: &str| format!("{value:.0} ms {what}");
     table.at_most(
         &format!("CPU of a run that reads {stream}"),
@@ -117,8 +84,7 @@ fn stream_costs(place: &Place, table: &mut Table) -> Result<(), String> {
         &ms(ours, "(with ours)"),
         &format!("{net:.0} ms, {:.1} x ours", net / ours),
     );
-    let peak = |costs: &[Cost]| costs.iter().map(|cost| cost.peak_kib).max().unwrap_or(0);
-    memory_row(table, "peak memory of the largest process, long stream", peak(&costs[0]));
+    table.memory("peak memory of the largest process, long stream", peak_kib(&costs[0]));
     Ok(())
 }
 
@@ -126,15 +92,9 @@ fn stream_costs(place: &Place, table: &mut Table) -> Result<(), String> {
 fn stream_growth(place: &Place, table: &mut Table) -> Result<(), String> {
     let file = place.path("longer.jsonl");
     stream::write(&file, 4 * RECORDS).map_err(|error| error.to_string())?;
-    let costs = measure_in_turns(2, &mut [(&mut place.reading(&file), &[0])])?;
-    let peak = costs[0].iter().map(|cost| cost.peak_kib).max().unwrap_or(0);
-    memory_row(table, "the same, stream four times as long", peak);
+    let costs = measure_in_turns(2, &mut [(&mut reading(place, &file), &[0])])?;
+    table.memory("the same, stream four times as long", peak_kib(&costs[0]));
     fs::remove_file(file).map_err(|error| error.to_string())
-}
-
-fn memory_row(table: &mut Table, what: &str, peak_kib: u64) {
-    let megabytes = peak_kib as f64 * 1024.0 / 1e6;
-    table.at_most(what, (megabytes, &format!("{megabytes:.1} MB")), (20.0, "20 MB"), 1.0);
 }
 
 /// A child that does nothing, bare and as a task; in memory, and on the disk of the repository.
@@ -169,9 +129,8 @@ fn start_up(place: &Place, table: &mut Table) -> Result<(), String> {
     version.arg("--version");
     let costs =
         measure_in_turns(300, &mut [(&mut version, &[0]), (&mut place.command("true"), &[0])])?;
-    let wall =
-        |costs: &[Cost]| median(costs.iter().map(|cost| cost.wall.as_secs_f64() * 1e3).collect());
-    let (ours, bare) = (wall(&costs[0]), wall(&costs[1]));
+    let [ours, bare] =
+        [0, 1].map(|index| median_of(&costs[index], |cost| cost.wall.as_secs_f64() * 1e3));
     table.at_most(
         "`pi-subagents --version`",
         (ours, &format!("{ours:.2} ms")),
@@ -221,15 +180,4 @@ fn read_json(command: &mut Command) -> Result<Value, String> {
     serde_json::from_slice(&output.stdout).map_err(|error| {
         format!("{command:?}: {error}: {}", String::from_utf8_lossy(&output.stderr))
     })
-}
-
-/// The peers are pinned npm packages, installed once into a folder that git ignores.
-fn install_peers() -> Result<(), String> {
-    if repository_root().join("e2e/node_modules/.bin/node").exists() {
-        return Ok(());
-    }
-    Invocation::new("npm ci --no-audit --no-fund")
-        .directory("e2e")
-        .run()
-        .map_err(|error| format!("the peers could not be installed: npm {error}"))
 }

@@ -36,6 +36,12 @@ impl Table {
         });
     }
 
+    /// Adds the memory of a process, which is small whatever it was given to do.
+    pub(crate) fn memory(&mut self, what: &str, peak_kib: u64) {
+        let megabytes = peak_kib as f64 * 1024.0 / 1e6;
+        self.at_most(what, (megabytes, &format!("{megabytes:.1} MB")), (20.0, "20 MB"), 1.0);
+    }
+
     /// Adds a figure that has no limit of its own.
     pub(crate) fn note(&mut self, what: &str, ours: &str, reference: &str) {
         self.rows.push(Row {

@@ -6,7 +6,7 @@ use model::{Outcome, Status};
 use plan::Surroundings;
 use serde::Serialize;
 use session::cut_chars;
-use store::{Retention, Store};
+use store::{Retention, Store, StoreError};
 use tools::{KnownRun, Session, SessionError};
 
 use crate::arguments::{SessionArguments, Sessions, SessionsCommand};
@@ -18,8 +18,8 @@ pub(crate) fn sessions(arguments: Sessions, printer: &Printer) -> Result<Exit, C
     let store = Store::in_project(surroundings.project_root());
     match arguments.command {
         SessionsCommand::List { json } => list(&store, json, printer),
-        SessionsCommand::Show(arguments) => show(&store, &arguments, printer),
-        SessionsCommand::Output(arguments) => output(&store, &arguments, printer),
+        SessionsCommand::Show(arguments) => print(&store, &arguments, printer, Session::transcript),
+        SessionsCommand::Output(arguments) => print(&store, &arguments, printer, Session::output),
         SessionsCommand::Prune { keep, days, mebibytes, json } => {
             let retention = Retention {
                 runs: keep,
@@ -79,30 +79,18 @@ fn list(store: &Store, json: bool, printer: &Printer) -> Result<Exit, CommandErr
     Ok(Exit::Completed)
 }
 
-fn show(
+/// Prints a session: all about it as JSON, or what `text` makes of it.
+fn print(
     store: &Store,
     arguments: &SessionArguments,
     printer: &Printer,
+    text: fn(&Session) -> Result<String, StoreError>,
 ) -> Result<Exit, CommandError> {
     let session = find(store, &arguments.id)?;
     if arguments.json {
         printer.json(&SessionReport::from(&session))?;
     } else {
-        printer.answer(&session.transcript()?)?;
-    }
-    Ok(Exit::Completed)
-}
-
-fn output(
-    store: &Store,
-    arguments: &SessionArguments,
-    printer: &Printer,
-) -> Result<Exit, CommandError> {
-    let session = find(store, &arguments.id)?;
-    if arguments.json {
-        printer.json(&SessionReport::from(&session))?;
-    } else {
-        printer.answer(&session.output()?)?;
+        printer.answer(&text(&session)?)?;
     }
     Ok(Exit::Completed)
 }

@@ -1,6 +1,5 @@
 //! What children print, and what must not come of it.
 
-use std::io::Write;
 use std::process::Stdio;
 
 use serde_json::json;
@@ -234,15 +233,8 @@ fn both_streams_are_drained_at_once() {
 fn a_prompt_of_300_kilobytes_arrives_whole() {
     let world = world();
     let prompt = "żółw ".repeat(43_000);
-    let mut command = world.play_command(&json!(["start", {"tell": "prompt"}]), &["-"]);
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(prompt.as_bytes()).unwrap();
-    let ran = Ran::from(child.wait_with_output().unwrap());
+    let command = world.play_command(&json!(["start", {"tell": "prompt"}]), &["-"]);
+    let ran = world.feed(command, &prompt);
     assert!(prompt.len() > 300_000);
     assert_ended(
         &world,
@@ -261,15 +253,8 @@ fn a_prompt_of_300_kilobytes_arrives_whole() {
 fn a_prompt_that_is_never_read_blocks_nothing() {
     let world = world();
     let prompt = "x".repeat(300_000);
-    let mut command = world.play_command(&json!([{"say": "I do not listen"}]), &["-"]);
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(prompt.as_bytes()).unwrap();
-    let ran = Ran::from(child.wait_with_output().unwrap());
+    let command = world.play_command(&json!([{"say": "I do not listen"}]), &["-"]);
+    let ran = world.feed(command, &prompt);
     assert_ended(
         &world,
         &ran,

@@ -1,0 +1,106 @@
+//! Keys reach the child and nothing else.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use serde_json::json;
+use test_support::{Ran, wait_until};
+
+use crate::{profile, project_profile, world};
+
+const KEY: &str = "sk-secret-0123456789\"\\quoted";
+
+fn keyed_profile() -> String {
+    format!(
+        "---\nname: keyed\nprovider: acme\nmodel: acme/one\napiKey: {}\n---\n",
+        serde_json::Value::from(KEY)
+    )
+}
+
+fn files_below(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(files_below(&path));
+        } else {
+            files.push(path);
+        }
+    }
+    files
+}
+
+#[test]
+fn a_key_is_in_no_argument_file_or_message_even_if_the_child_prints_it() {
+    let world = world();
+    profile(&world, "keyed", &keyed_profile());
+    let script = json!([
+        {"touch": world.path("working")},
+        {"await": world.path("go")},
+        {"tell": {"variable": "PI_API_KEY"}},
+        {"stderr": format!("the key is {KEY}")},
+        {"tool": {"name": "bash", "args": {"command": "env"}, "result": format!("PI_API_KEY={KEY}")}},
+        {"line": format!("plain {KEY}")},
+        {"tell": {"variable": "PI_API_KEY"}},
+    ]);
+    // The script holds the key, so that it must not be an argument itself.
+    fs::write(world.path("script.json"), script.to_string()).unwrap();
+    let file = format!("@{}", world.path("script.json").display());
+    let agent = json!([env!("CARGO_BIN_EXE_fake-agent"), file]).to_string();
+    let mut command =
+        world.command(["run", "--json", "--agent", &agent, "--profile", "keyed", "do it"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until(|| world.path("working").exists());
+    for (pid, command_line) in world.processes() {
+        assert!(!command_line.contains("sk-secret"), "{command_line}");
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        let has_key = String::from_utf8_lossy(&environment).contains("sk-secret-0123");
+        let is_child = command_line.contains("--mode json") && !command_line.contains(" run ");
+        assert_eq!(has_key, is_child, "{command_line}");
+    }
+    fs::write(world.path("go"), "").unwrap();
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    world.assert_nothing_left();
+    assert_eq!(ran.task()["output"], "****", "the child had the key, and it was hidden");
+    assert!(!ran.stdout.contains("sk-secret") && !ran.stderr.contains("sk-secret"), "{ran:?}");
+    let files = files_below(&world.project());
+    assert!(files.iter().any(|path| path.ends_with("key-extension.mjs")));
+    for path in files {
+        let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
+        assert!(!text.contains("sk-secret"), "{} holds the key", path.display());
+    }
+    let command = fs::read_to_string(ran.run_dir().join("meta.json")).unwrap();
+    assert!(command.contains("key-extension.mjs"), "{command}");
+}
+
+#[test]
+fn the_key_of_the_caller_is_not_handed_down() {
+    let world = world();
+    let mut command = world.play_command(&json!([{"tell": {"variable": "PI_API_KEY"}}]), &[]);
+    let ran = Ran::from(command.env("PI_API_KEY", "sk-of-the-caller").output().unwrap());
+    assert_eq!(ran.task()["output"], "(unset)");
+}
+
+#[test]
+fn a_key_in_a_project_is_refused_with_a_warning() {
+    let world = world();
+    project_profile(&world, "keyed", &keyed_profile());
+    let ran = world.play(&json!([{"tell": {"variable": "PI_API_KEY"}}]), &["--profile", "keyed"]);
+    assert_eq!(ran.task()["output"], "(unset)");
+    assert!(
+        ran.stderr.contains("Refusing to load apiKey from project-local profile \"keyed\""),
+        "{ran:?}"
+    );
+    assert!(!ran.stderr.contains("sk-secret"));
+}
+
+#[test]
+fn a_key_in_an_argument_is_refused() {
+    let world = world();
+    profile(&world, "shows", "---\nname: shows\nextraArgs: [--api-key, sk-secret-1]\n---\n");
+    let ran = world.play(&json!([{"say": "never"}]), &["--profile", "shows"]);
+    let error = ran.task()["error"].as_str().unwrap().to_owned();
+    assert!(error.contains("Use the field apiKey instead"), "{error}");
+    assert!(!ran.stdout.contains("sk-secret"), "{ran:?}");
+}

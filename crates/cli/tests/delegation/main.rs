@@ -1,0 +1,43 @@
+//! Many tasks, profiles, keys, resuming: delegation on real processes.
+
+#![expect(clippy::unwrap_used, reason = "this is how a test fails")]
+
+mod keys;
+mod many;
+mod profiles;
+mod resuming;
+
+use std::fs;
+
+use serde_json::Value;
+use test_support::{Program, Ran, World};
+
+/// A world with the programs that were just built.
+fn world() -> World {
+    World::new(Program {
+        pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
+        fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
+    })
+}
+
+/// `delegate --json` with these tasks and a fake agent that plays the script.
+fn delegate(world: &World, script: &Value, call: &Value, arguments: &[&str]) -> Ran {
+    let agent = world.agent(script);
+    let mut all = vec!["delegate", "--json", "--agent", &agent];
+    all.extend(arguments);
+    world.feed(world.command(all), &call.to_string())
+}
+
+/// Writes a profile of the user.
+fn profile(world: &World, name: &str, text: &str) {
+    let directory = world.agent_dir().join("agent-profiles");
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(directory.join(format!("{name}.md")), text).unwrap();
+}
+
+/// Writes a profile of the project.
+fn project_profile(world: &World, name: &str, text: &str) {
+    let directory = world.project().join(".pi/agent-profiles");
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(directory.join(format!("{name}.md")), text).unwrap();
+}

@@ -1,0 +1,122 @@
+//! Runs for tests: on the disk as the supervisor leaves them, and as plain data.
+
+use std::collections::BTreeMap;
+
+use model::{
+    Argument, Event, FORMAT, Lifetime, Limits, Meta, Outcome, Owner, OwnerKind, Plan, Record,
+    RunId, RunResult, Secrets, SessionId, Usage,
+};
+use serde_json::Value;
+use store::{Journal, NewRun, Store};
+
+pub(crate) fn session_id(number: u64) -> SessionId {
+    SessionId::parse(&format!("{number:016x}")).unwrap()
+}
+
+pub(crate) fn run_id(number: u64) -> RunId {
+    RunId::parse(&format!("run-{number:06}")).unwrap()
+}
+
+/// The run of that number in the session of that number.
+pub(crate) fn planned(run: u64, session: u64, prompt: &str, task: Option<&str>) -> Plan {
+    let meta = Meta {
+        format: FORMAT,
+        run_id: run_id(run),
+        session_id: session_id(session),
+        name: format!("task {run}"),
+        owner: Owner { kind: OwnerKind::Pi, id: None },
+        lifetime: Lifetime::Foreground,
+        command: Vec::new(),
+        cwd: "/work".into(),
+        environment: BTreeMap::new(),
+        model: Some("asked/for".to_owned()),
+        profile: Some("fast".to_owned()),
+        task: task.map(str::to_owned),
+        limits: Limits::default(),
+        created_at: run,
+    };
+    Plan {
+        meta,
+        prompt: prompt.to_owned(),
+        command: vec![Argument::from("true")],
+        files: BTreeMap::new(),
+        secrets: Secrets::default(),
+        refusal: None,
+    }
+}
+
+pub(crate) fn told(text: &str) -> Event {
+    Event::UserMessage { text: text.to_owned() }
+}
+
+pub(crate) fn said(text: &str) -> Event {
+    Event::AssistantMessage {
+        text: text.to_owned(),
+        model: Some("real/model".to_owned()),
+        stop_reason: Some("stop".to_owned()),
+        error: None,
+        usage: Usage::default(),
+    }
+}
+
+pub(crate) fn called(id: &str, args: Value) -> Event {
+    Event::ToolCall { id: id.to_owned(), tool: "read".to_owned(), args }
+}
+
+pub(crate) fn answered(id: &str, text: &str) -> Event {
+    Event::ToolResult {
+        id: id.to_owned(),
+        tool: "read".to_owned(),
+        is_error: false,
+        text: text.to_owned(),
+        limit_reached: false,
+    }
+}
+
+pub(crate) fn record(event: Event) -> Record {
+    Record { seq: 1, at: 1, event }
+}
+
+/// Completed, or failed with that error.
+pub(crate) fn result(meta: &Meta, output: &str, error: Option<&str>) -> RunResult {
+    let outcome = if error.is_some() { Outcome::Timeout } else { Outcome::Completed };
+    RunResult {
+        format: FORMAT,
+        run_id: meta.run_id.clone(),
+        session_id: meta.session_id.clone(),
+        name: meta.name.clone(),
+        status: outcome.status(),
+        outcome,
+        error: error.map(str::to_owned),
+        output: output.to_owned(),
+        exit_code: error.is_none().then_some(0),
+        signal: None,
+        model: Some("real/model".to_owned()),
+        stop_reason: Some("stop".to_owned()),
+        usage: Usage::default(),
+        tool_calls: 0,
+        started_at: Some(1),
+        ended_at: 2,
+        duration_ms: 1,
+        warnings: Vec::new(),
+    }
+}
+
+/// A run in the store that lives as long as what is returned.
+pub(crate) fn running(store: &Store, plan: &Plan, events: &[Event]) -> (NewRun, Journal) {
+    let new_run = store.create(plan).unwrap();
+    let mut journal = Journal::begin(&new_run.dir, &plan.meta.limits).unwrap();
+    for event in events {
+        journal.record(1, event.clone());
+    }
+    journal.flush();
+    (new_run, journal)
+}
+
+/// A run in the store that has ended, with the last text of its events as output.
+pub(crate) fn ended(store: &Store, plan: &Plan, events: &[Event], error: Option<&str>) {
+    let (_new_run, journal) = running(store, plan, events);
+    let records = events.iter().cloned().map(record);
+    let output = session::Facts::replay(records).output;
+    journal.finish(&result(&plan.meta, &output, error)).unwrap();
+}
