@@ -99,12 +99,11 @@ pub fn plan(
     }
     let mut environment =
         environment(&run_id, provider.as_deref(), model.as_deref(), &surroundings.agent_dir);
-    // Whose key it is, for the extension that hands it over.
-    let key_provider = provider
-        .or_else(|| model.as_ref()?.split_once('/').map(|(provider, _)| provider.to_owned()));
+    // Whose key it is, for the extension that hands it over. Without a word about it, the extension
+    // asks pi for the provider of the model: a slash in a model's name need not end a provider's.
     environment.insert(
         variables::KEY_PROVIDER.to_owned(),
-        key_provider.filter(|_| files.contains_key(KEY_EXTENSION)),
+        provider.filter(|_| files.contains_key(KEY_EXTENSION)),
     );
     // A key that the caller happens to have is not meant for this child.
     environment.insert(variables::PI_API_KEY.to_owned(), None);

@@ -144,9 +144,7 @@ impl World {
 
     /// The same, under way.
     pub fn start(&self, script: &Value, arguments: &[&str]) -> Running {
-        let mut command = self.play_command(script, arguments);
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        Running { child }
+        Running::start(self.play_command(script, arguments))
     }
 
     /// Runs a command to its end, with this on its standard input.
@@ -244,6 +242,12 @@ fn unreadable(what: &str) -> Value {
     reason = "a harness fails its test by panicking"
 )]
 impl Running {
+    /// Starts a command, and listens to what it says.
+    pub fn start(mut command: Command) -> Running {
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Running { child }
+    }
+
     /// Sends a signal to the command itself.
     pub fn signal(&self, signal: rustix::process::Signal) {
         rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal)

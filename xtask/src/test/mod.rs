@@ -1,6 +1,7 @@
 //! `cargo xtask test`: everything that continuous integration checks, in order.
 
 mod confined;
+mod real_pi;
 
 use std::time::{Duration, Instant};
 
@@ -35,14 +36,16 @@ struct Step {
     run: fn() -> StepResult,
 }
 
-/// Cheap checks come first. The confined tests come last because they are the only step that may
-/// be impossible on a machine, and the last line of all is where nobody overlooks that.
+/// Cheap checks come first. The tests with the real pi and the confined tests come last because
+/// they are the only steps that may be impossible on a machine, and the last lines of all are where
+/// nobody overlooks that.
 const STEPS: &[Step] = &[
     Step { name: "format", run: format },
     Step { name: "lints", run: lints },
     Step { name: "docs", run: docs },
     Step { name: "tidy", run: check_tidiness },
     Step { name: "tests", run: tests },
+    Step { name: "real pi", run: real_pi::run },
     Step { name: "confined tests", run: confined::run },
 ];
 
@@ -79,7 +82,8 @@ fn lints() -> StepResult {
     ))?;
     // Despite its name, `--all-targets` passes over test targets that say `test = false`.
     execute(&Invocation::new(
-        "cargo clippy --package pi-subagents --test confined --all-features -- -D warnings",
+        "cargo clippy --package pi-subagents --test confined --test real_pi --all-features \
+         -- -D warnings",
     ))
 }
 

@@ -1,0 +1,61 @@
+//! The tests with the real pi: `crates/cli/tests/real_pi`.
+//!
+//! pi and the Node that it needs are pinned npm packages, installed once into a folder that git
+//! ignores. A machine without npm, or without a registry, cannot do that; there, the step is
+//! reported as not run, except in continuous integration, where it has to be possible.
+
+use std::env;
+
+use super::{Outcome, StepFailure, StepResult};
+use crate::invocation::{Invocation, repository_root};
+
+/// Tells the tests where `e2e` is.
+const E2E: &str = "PI_SUBAGENTS_TEST_E2E";
+
+/// Builds the tests on every machine, and runs them where there is a pi.
+pub(super) fn run() -> StepResult {
+    super::execute(&Invocation::new("cargo test --package pi-subagents --test real_pi --no-run"))?;
+    let install = Invocation::new("npm ci --no-audit --no-fund").directory("e2e");
+    let e2e = repository_root().join("e2e");
+    if !e2e.join("node_modules/.bin/pi").exists() {
+        println!("$ {install}");
+        if let Err(what) = install.run() {
+            let is_ci = env::var("CI").is_ok_and(|value| value == "true");
+            return without_pi(&install, &what, is_ci);
+        }
+    }
+    // Each test mostly waits for a child that starts, so that there are more than two.
+    super::execute(
+        &Invocation::new("cargo test --package pi-subagents --test real_pi -- --test-threads=4")
+            .environment(E2E, &e2e.to_string_lossy()),
+    )
+}
+
+fn without_pi(install: &Invocation, what: &str, is_ci: bool) -> StepResult {
+    if is_ci {
+        return Err(StepFailure::of(install, what));
+    }
+    let reason = format!("pi could not be installed: `{install}` {what}");
+    println!("The tests with the real pi are NOT RUN:");
+    println!("{reason}");
+    Ok(Outcome::NotRun(reason))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_pi_only_continuous_integration_fails() {
+        let install = Invocation::new("npm ci").directory("e2e");
+        assert_eq!(
+            without_pi(&install, "ended with exit status: 1", false),
+            Ok(Outcome::NotRun(
+                "pi could not be installed: `cd e2e && npm ci` ended with exit status: 1"
+                    .to_owned()
+            ))
+        );
+        let failure = without_pi(&install, "could not be started", true).unwrap_err();
+        assert_eq!(failure.repeat, "cd e2e && npm ci");
+    }
+}
