@@ -10,6 +10,7 @@
 
 mod bench;
 mod invocation;
+mod packages;
 mod test;
 mod tidy;
 

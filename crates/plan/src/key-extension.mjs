@@ -1,5 +1,5 @@
 // Hands the key of a sub-agent's profile to pi, where it wins over every stored login, and takes it
-// out of the environment, so that no command of the agent can see it.
+// out of the environment, so that no command of the agent inherits it.
 export default function (pi) {
   const key = process.env.PI_API_KEY;
   const named = process.env.PI_SUBAGENTS_KEY_PROVIDER;

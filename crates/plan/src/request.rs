@@ -46,6 +46,9 @@ pub struct AppliedProfile {
     pub profile: Profile,
     /// Its arguments and prompts.
     pub invocation: Invocation,
+    /// The provider that its key is for, whatever model the task asks for. If absent, it is for
+    /// the provider of the profile's own model.
+    pub key_provider: Option<String>,
 }
 
 /// The names of the files in the run directory that a command refers to.
@@ -101,9 +104,10 @@ pub fn plan(
         environment(&run_id, provider.as_deref(), model.as_deref(), &surroundings.agent_dir);
     // Whose key it is, for the extension that hands it over. Without a word about it, the extension
     // asks pi for the provider of the model: a slash in a model's name need not end a provider's.
+    let key_provider = request.profile.as_ref().and_then(|applied| applied.key_provider.clone());
     environment.insert(
         variables::KEY_PROVIDER.to_owned(),
-        provider.filter(|_| files.contains_key(KEY_EXTENSION)),
+        key_provider.filter(|_| files.contains_key(KEY_EXTENSION)),
     );
     // A key that the caller happens to have is not meant for this child.
     environment.insert(variables::PI_API_KEY.to_owned(), None);

@@ -1,5 +1,6 @@
 //! What is known about a run: a fold of its events.
 
+use crate::text::cut_chars;
 use model::{Activity, Event, Outcome, Record, Status, StopCause, Usage};
 
 /// What decides about a run, and what its result says. Small, whatever the run's length.
@@ -35,13 +36,15 @@ pub struct Facts {
     pub usage: Usage,
     /// The number of tool calls made.
     pub tool_calls: u64,
-    /// The last line of the child's standard error.
-    pub last_stderr: Option<String>,
+    /// The last lines of the child's standard error.
+    pub last_stderr: Vec<String>,
     /// What people should know although it does not decide the outcome.
     pub warnings: Vec<String>,
 }
 
 impl Facts {
+    /// The reason for a failure is seldom on the last line alone.
+    const STDERR_LINES: usize = 4;
     /// More warnings than this say nothing new.
     const WARNINGS: usize = 20;
 
@@ -73,7 +76,12 @@ impl Facts {
             }
             Event::MessageLost { .. } => self.message_lost = true,
             Event::ToolCall { .. } => self.tool_calls += 1,
-            Event::Stderr { text } => self.last_stderr = Some(text.clone()),
+            Event::Stderr { text } => {
+                if self.last_stderr.len() == Facts::STDERR_LINES {
+                    self.last_stderr.remove(0);
+                }
+                self.last_stderr.push(cut_chars(text.trim(), 200).to_owned());
+            }
             Event::Stopping { cause } => {
                 // The first cause decides, but a loop is a fact of the stream: what was only
                 // cleaning up does not hide it.

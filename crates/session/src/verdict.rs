@@ -98,9 +98,12 @@ pub fn decide(ending: Ending<'_>) -> Verdict {
     Verdict { outcome: Outcome::Completed, error: None }
 }
 
-/// The reason is most often on the last line of standard error.
+/// The reason is most often in the last lines of standard error.
 fn last_words(facts: &Facts) -> String {
-    facts.last_stderr.as_ref().map(|text| format!(": {text}")).unwrap_or_default()
+    match facts.last_stderr.join(" ") {
+        words if words.is_empty() => words,
+        words => format!(": {words}"),
+    }
 }
 
 #[cfg(test)]
@@ -168,7 +171,7 @@ mod tests {
             error(verdict(stopped(StopCause::Timeout), Err(15), false)),
             "Timed out after 1.5s. Consider resuming with a longer timeout."
         );
-        let complaint = |facts: &mut Facts| facts.last_stderr = Some("no API key".to_owned());
+        let complaint = |facts: &mut Facts| facts.last_stderr = vec!["no API key".to_owned()];
         assert_eq!(
             error(verdict(complaint, Ok(1), false)),
             "Sub-agent exited with code 1: no API key"

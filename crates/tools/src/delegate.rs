@@ -187,7 +187,16 @@ impl Planner<'_> {
             Err(unknown) => return Err((unknown.to_string(), name.to_owned())),
         };
         let mut profile: Profile = profile.clone();
+        let key_provider = profile.provider.clone();
         if let Some(model) = model {
+            if profile.api_key.is_some() && key_provider.is_none() {
+                // Nobody can tell whose key it is, and it must not go to a stranger.
+                let refusal = format!(
+                    "Profile \"{name}\" has a key but names no provider, so it cannot be used with \
+                     another model. Add the provider to the profile."
+                );
+                return Err((refusal, profile_summary(&profile)));
+            }
             // The task names a model of its own, in the agent's words, with or without a provider.
             profile.model = Some(model.to_owned());
             profile.provider = None;
@@ -208,7 +217,7 @@ impl Planner<'_> {
         };
         let invocation =
             plan::invocation(&profile, &context).map_err(|error| refuse(error.to_string()))?;
-        Ok((AppliedProfile { profile, invocation }, summary))
+        Ok((AppliedProfile { profile, invocation, key_provider }, summary))
     }
 }
 

@@ -58,14 +58,3 @@ impl Drop for Place {
         let _ = fs::remove_dir_all(&self.directory);
     }
 }
-
-/// The peers are pinned npm packages, installed once into a folder that git ignores.
-pub(crate) fn install_peers() -> Result<(), String> {
-    if repository_root().join("e2e/node_modules/.bin/node").exists() {
-        return Ok(());
-    }
-    Invocation::new("npm ci --no-audit --no-fund")
-        .directory("e2e")
-        .run()
-        .map_err(|error| format!("the peers could not be installed: npm {error}"))
-}

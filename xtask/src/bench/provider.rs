@@ -9,8 +9,9 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 
 use serde_json::json;
 
-use super::place::{Place, install_peers};
+use super::place::Place;
 use crate::invocation::repository_root;
+use crate::packages;
 
 /// A running `fake-llm`, and an agent directory that knows no other model.
 pub(crate) struct Provider {
@@ -23,7 +24,7 @@ pub(crate) struct Provider {
 
 impl Provider {
     pub(crate) fn start(place: &Place) -> Result<Provider, String> {
-        install_peers()?;
+        packages::install().map_err(|(command, error)| format!("`{command}` {error}"))?;
         let failed = |error: std::io::Error| format!("fake-llm: {error}");
         let agent_dir = place.subdirectory("agent")?;
         // The pinned pi needs the pinned Node, which is beside it.

@@ -7,10 +7,11 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::measure::{measure_in_turns, median, median_of, peak_kib};
-use super::place::{Place, install_peers};
+use super::place::Place;
 use super::stream;
 use super::table::Table;
 use crate::invocation::repository_root;
+use crate::packages;
 
 const RECORDS: usize = 212_000;
 
@@ -44,7 +45,7 @@ fn stream_costs(place: &Place, table: &mut Table) -> Result<(), String> {
         fs::metadata(&file).map_err(|error| error.to_string())?.len() as f64 / 1_000_000.0;
     let stream = format!("{megabytes:.0} MB, {records} records");
 
-    install_peers()?;
+    packages::install().map_err(|(command, error)| format!("`{command}` {error}"))?;
     let node = repository_root().join("e2e/node_modules/.bin/node");
     let driver = repository_root().join("e2e/peers/harms-haus-stream.mjs");
     let peer = |stream: &Path| {

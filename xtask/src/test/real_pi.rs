@@ -8,6 +8,7 @@ use std::env;
 
 use super::{Outcome, StepFailure, StepResult};
 use crate::invocation::{Invocation, repository_root};
+use crate::packages;
 
 /// Tells the tests where `e2e` is.
 const E2E: &str = "PI_SUBAGENTS_TEST_E2E";
@@ -15,14 +16,10 @@ const E2E: &str = "PI_SUBAGENTS_TEST_E2E";
 /// Builds the tests on every machine, and runs them where there is a pi.
 pub(super) fn run() -> StepResult {
     super::execute(&Invocation::new("cargo test --package pi-subagents --test real_pi --no-run"))?;
-    let install = Invocation::new("npm ci --no-audit --no-fund").directory("e2e");
     let e2e = repository_root().join("e2e");
-    if !e2e.join("node_modules/.bin/pi").exists() {
-        println!("$ {install}");
-        if let Err(what) = install.run() {
-            let is_ci = env::var("CI").is_ok_and(|value| value == "true");
-            return without_pi(&install, &what, is_ci);
-        }
+    if let Err((install, what)) = packages::install() {
+        let is_ci = env::var("CI").is_ok_and(|value| value == "true");
+        return without_pi(&install, &what, is_ci);
     }
     // Each test mostly waits for a child that starts, so that there are more than two.
     super::execute(

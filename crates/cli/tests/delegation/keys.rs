@@ -104,3 +104,17 @@ fn a_key_in_an_argument_is_refused() {
     assert!(error.contains("Use the field apiKey instead"), "{error}");
     assert!(!ran.stdout.contains("sk-secret"), "{ran:?}");
 }
+
+#[test]
+fn a_key_stays_with_its_provider_whatever_model_is_asked_for() {
+    let world = world();
+    profile(&world, "keyed", &keyed_profile());
+    profile(&world, "vague", "---\nname: vague\nmodel: one\napiKey: sk-secret-0123\n---\n");
+    let script = json!([{"tell": {"variable": "PI_SUBAGENTS_KEY_PROVIDER"}}]);
+    let owner = |arguments: &[&str]| world.play(&script, arguments).task();
+    assert_eq!(owner(&["--profile", "keyed"])["output"], "acme");
+    assert_eq!(owner(&["--profile", "keyed", "--model", "other/x"])["output"], "acme");
+    assert_eq!(owner(&["--profile", "vague"])["output"], "(unset)", "pi knows whose model it is");
+    let refused = owner(&["--profile", "vague", "--model", "other/x"]);
+    assert!(refused["error"].as_str().unwrap().contains("names no provider"), "{refused}");
+}
