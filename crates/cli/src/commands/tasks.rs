@@ -209,12 +209,25 @@ impl<'a> PlainView<'a> {
         }
     }
 
+    /// What all tasks together have used, if it is known.
+    fn note_usage(&self, reports: &[Report]) {
+        let mut sum = Usage::default();
+        for report in reports {
+            sum += report.result.usage;
+        }
+        let words = session::usage_words(&sum);
+        if !words.is_empty() {
+            self.note(&format!("Used {}", words.join(", ")));
+        }
+    }
+
     fn end(&self, reports: &[Report]) -> Result<(), CommandError> {
         if self.answers == Answers::Json {
             let tasks = reports.iter().zip(&self.tasks);
             let tasks = tasks.map(|(report, task)| TaskReport::new(report, task)).collect();
             return self.printer.json(&Document { tasks });
         }
+        self.note_usage(reports);
         for (report, task) in reports.iter().zip(&self.tasks) {
             let result = &report.result;
             let line = session::summary_line(

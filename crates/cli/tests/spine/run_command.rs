@@ -17,7 +17,10 @@ fn the_answer_goes_to_standard_output_and_the_rest_to_standard_error() {
     let ran = world.run(&["run", "--agent", &agent, "--name", "look", "what?"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "The answer.\nIn two lines.\n"));
     let (progress, summary) = ran.stderr.split_once('✓').unwrap();
-    assert_eq!(progress, "look: I look.\nlook: Reading a.rs\nlook: Finished reading a.rs\n");
+    assert_eq!(
+        progress,
+        "look: I look.\nlook: Reading a.rs\nlook: Finished reading a.rs\nUsed 240 tokens, $0.0060\n"
+    );
     assert!(summary.starts_with(" look: completed (session: "), "{summary}");
 }
 
