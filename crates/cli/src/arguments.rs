@@ -25,8 +25,8 @@ impl Arguments {
 const EXIT_CODES: &str = "\
 Exit codes:
   0    every task completed
-  1    a task failed
-  2    the command line or the configuration is wrong
+  1    a task failed, or the answer could not be printed
+  2    nothing was started: the command line, an id or the configuration is wrong
   130  interrupted by a signal";
 
 #[derive(Debug, Subcommand)]
@@ -67,11 +67,11 @@ pub(crate) struct Run {
     #[arg(long = "file", value_name = "FILE")]
     pub(crate) files: Vec<String>,
 
-    /// The id of a session to continue
+    /// The id of a session to continue, or the beginning of one
     #[arg(long, value_name = "SESSION")]
     pub(crate) resume: Option<String>,
 
-    /// Where the agent works: an absolute path [default: the current directory]
+    /// Where the agent works: an absolute path without `..` [default: the current directory]
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) cwd: Option<String>,
 
@@ -201,7 +201,7 @@ pub(crate) enum SessionsCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Print the whole conversation of a session
+    /// Print what the agent of a session did and said
     Show(SessionArguments),
     /// Print the last answer of a session
     Output(SessionArguments),

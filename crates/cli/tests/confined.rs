@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "this is how a test fails")]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use rustix::mount::{
@@ -167,6 +168,10 @@ fn kept_elsewhere(world: &World, ran: &test_support::Ran) {
     let run_dir = ran.run_dir();
     assert!(!run_dir.starts_with(world.project()), "{}", run_dir.display());
     assert!(run_dir.join("result.json").exists());
+    for private in [run_dir.as_path(), run_dir.parent().unwrap()] {
+        let mode = fs::metadata(private).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o700, "{}", private.display());
+    }
     let warning = task["warnings"][0].as_str().unwrap();
     assert!(warning.contains("cannot be written, so this run is kept in"), "{warning}");
     assert!(warning.contains(run_dir.to_str().unwrap()), "{warning}");

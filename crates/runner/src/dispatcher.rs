@@ -268,11 +268,17 @@ impl Dispatcher {
         if plan.meta.lifetime == Lifetime::Background {
             return Err(error.to_string());
         }
-        let fallback = match self.fallback.take() {
-            Some(fallback) => Ok(fallback),
-            None => Store::temporary(),
-        };
-        let created = fallback.and_then(|store| Ok((store.create(plan)?, store)));
+        let is_new = self.fallback.is_none();
+        let fallback = self.fallback.take().map_or_else(Store::temporary, Ok);
+        let created = fallback.and_then(|store| match store.create(plan) {
+            Ok(new_run) => Ok((new_run, store)),
+            Err(second) => {
+                if is_new {
+                    store.discard();
+                }
+                Err(second)
+            }
+        });
         let (new_run, fallback) = created
             .map_err(|second| format!("{error}; and no temporary directory either: {second}"))?;
         self.fallback = Some(fallback);

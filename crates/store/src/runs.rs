@@ -1,8 +1,8 @@
 //! All runs of a project.
 
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use model::{Meta, Plan};
@@ -37,12 +37,17 @@ impl Store {
     /// A store of its own in the system's temporary directory, for when the project's cannot be
     /// written.
     pub fn temporary() -> Result<Store, StoreError> {
-        // Such directories are created with mode 0700.
         let directory = tempfile::Builder::new()
             .prefix("pi-subagents-")
+            .permissions(Permissions::from_mode(0o700))
             .tempdir()
             .map_err(StoreError::io("created", std::env::temp_dir()))?;
         Ok(Store { runs: directory.keep() })
+    }
+
+    /// Removes a temporary store in which nothing could be kept.
+    pub fn discard(self) {
+        let _ = fs::remove_dir_all(&self.runs);
     }
 
     /// Where the run directories are.

@@ -69,18 +69,25 @@ pub fn find_session(store: &Store, id: &str) -> Result<Session, SessionError> {
     if let Some(session) = exact {
         return Ok(session);
     }
-    let is_meant = |session: &Session| {
+    if id.is_empty() {
+        return Err(SessionError::NotFound(String::new()));
+    }
+    let matching = |session: &Session| {
         let run_ids = session.runs.iter().map(|run| run.meta.run_id.as_str());
-        [session.id.as_str()].into_iter().chain(run_ids).any(|known| known.starts_with(id))
+        let mut ids = [session.id.as_str()].into_iter().chain(run_ids);
+        ids.find(|known| known.starts_with(id)).map(str::to_owned)
     };
-    let mut matches: Vec<Session> =
-        sessions.into_values().filter(|session| !id.is_empty() && is_meant(session)).collect();
+    let mut matches: Vec<(String, Session)> =
+        sessions.into_values().filter_map(|session| Some((matching(&session)?, session))).collect();
     match matches.len() {
-        0 | 1 => matches.pop().ok_or_else(|| SessionError::NotFound(id.to_owned())),
+        0 | 1 => {
+            let only = matches.pop().map(|(_, session)| session);
+            only.ok_or_else(|| SessionError::NotFound(id.to_owned()))
+        }
         count => Err(SessionError::Ambiguous {
             id: id.to_owned(),
             count,
-            matches: matches.iter().take(5).map(|session| session.id.to_string()).collect(),
+            matches: matches.into_iter().take(5).map(|(id, _)| id).collect(),
         }),
     }
 }

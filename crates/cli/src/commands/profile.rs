@@ -64,6 +64,9 @@ fn delete(
         let deleted = deleted.iter().map(|path| path.display().to_string()).collect();
         printer.json(&DeletedDocument { deleted })?;
     } else {
+        for path in &deleted {
+            printer.note(&format!("removed {}", path.display()));
+        }
         printer.answer(&format!("Profile \"{name}\" deleted."))?;
     }
     Ok(Exit::Completed)

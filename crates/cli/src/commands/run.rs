@@ -12,6 +12,9 @@ use crate::printer::Printer;
 
 pub(crate) fn run(arguments: Run, printer: &mut Printer) -> Result<Exit, CommandError> {
     let prompt = read_prompt(arguments.prompt)?;
+    if arguments.name.trim().is_empty() {
+        return Err(CommandError::usage("the name is empty"));
+    }
     let door = Door::open(&arguments.agent, printer)?;
     let task = TaskArguments {
         name: arguments.name,

@@ -256,12 +256,7 @@ impl<'a> PlainView<'a> {
 /// What to do next about an outcome, where there is something to do.
 fn hint(result: &RunResult) -> Option<String> {
     match result.outcome {
-        Outcome::SpawnFailure if !is_about_a_program(result) => None,
-        Outcome::SpawnFailure => Some(
-            "name the agent with --agent, PI_SUBAGENTS_AGENT or `subagents.agent` in the settings; \
-             pi is installed with `npm install -g @earendil-works/pi-coding-agent`"
-                .to_owned(),
-        ),
+        Outcome::SpawnFailure => spawn_hint(result.error.as_deref().unwrap_or_default()),
         Outcome::Completed | Outcome::Cancelled => None,
         _ => Some(format!(
             "`pi-subagents sessions show {}` tells what it did before that",
@@ -270,8 +265,24 @@ fn hint(result: &RunResult) -> Option<String> {
     }
 }
 
-fn is_about_a_program(result: &RunResult) -> bool {
-    result.error.as_ref().is_some_and(|error| error.contains("the program "))
+fn spawn_hint(error: &str) -> Option<String> {
+    if error.contains("the program \"pi\" was not found") {
+        Some(
+            "install pi with `npm install -g @earendil-works/pi-coding-agent`, or name another \
+             agent with --agent, PI_SUBAGENTS_AGENT or `subagents.agent` in the settings"
+                .to_owned(),
+        )
+    } else if error.contains("the program ") {
+        Some("see --agent, PI_SUBAGENTS_AGENT and `subagents.agent` in the settings".to_owned())
+    } else if error.starts_with("cwd must") {
+        Some("give the whole path, such as --cwd \"$PWD/src\"".to_owned())
+    } else if error.starts_with("Unknown profile") {
+        Some(
+            "`pi-subagents profile list` lists the profiles and what is wrong with them".to_owned(),
+        )
+    } else {
+        None
+    }
 }
 
 /// What `--json` prints.

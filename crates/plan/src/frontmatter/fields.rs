@@ -97,6 +97,11 @@ impl<'a> Fields<'a> {
         self.fields.iter().find(|field| field.name == name).map(|field| field.line)
     }
 
+    /// How many things are wrong so far.
+    pub(crate) fn problems(&self) -> usize {
+        self.warnings.len()
+    }
+
     /// Something else that is wrong with the file.
     pub(crate) fn warn(&mut self, line: Option<usize>, problem: String) {
         self.warnings.push(FileWarning { path: self.path.to_owned(), line, problem });

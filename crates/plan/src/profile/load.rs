@@ -171,15 +171,18 @@ pub(super) fn from_document(
     profile.model = fields.text("model");
     profile.thinking_level = fields.word("thinkingLevel", &ThinkingLevel::WORDS);
     profile.append_system_prompt = fields.text("appendSystemPrompt");
+    let problems = fields.problems();
     profile.no_tools = fields.flag("noTools");
     profile.tools = fields.list("tools");
     profile.exclude_tools = fields.list("excludeTools");
     profile.no_extensions = fields.flag("noExtensions");
-    profile.extensions = fields.list("extensions");
     profile.no_skills = fields.flag("noSkills");
+    profile.no_context_files = fields.flag("noContextFiles");
+    // Without what was meant to restrict it, the agent would get more than its user wanted.
+    let is_restricted_as_written = fields.problems() == problems;
+    profile.extensions = fields.list("extensions");
     profile.suggested_skills = fields.list("suggestedSkills");
     profile.load_skills = fields.list("loadSkills");
-    profile.no_context_files = fields.flag("noContextFiles");
     profile.extra_args = fields.list("extraArgs");
     profile.agent = fields.word("agent", &AgentName::WORDS);
     let key_line = fields.line("apiKey");
@@ -205,7 +208,11 @@ pub(super) fn from_document(
         };
         fields.warn(name_line, problem.to_owned());
     }
-    (is_valid.then_some(profile), fields.finish())
+    if !is_restricted_as_written {
+        let problem = "it is not loaded: what should restrict the agent cannot be understood";
+        fields.warn(name_line, problem.to_owned());
+    }
+    ((is_valid && is_restricted_as_written).then_some(profile), fields.finish())
 }
 
 fn list(directory: &Path) -> io::Result<Vec<PathBuf>> {

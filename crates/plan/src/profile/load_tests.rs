@@ -217,15 +217,6 @@ fn wrong_types_and_unknown_fields_are_warnings_and_ignored() {
             "apiKey: 123456789",
             "\"apiKey\" is ignored: it must be text; put quotes around it".to_owned(),
         ),
-        ("noTools: yes", "\"noTools\" is ignored: it must be true or false".to_owned()),
-        ("noExtensions: 1", "\"noExtensions\" is ignored: it must be true or false".to_owned()),
-        ("noSkills: \"true\"", "\"noSkills\" is ignored: it must be true or false".to_owned()),
-        (
-            "noContextFiles: on",
-            "\"noContextFiles\" is ignored: it must be true or false".to_owned(),
-        ),
-        ("tools: true", format!("\"tools\" is ignored: it must be {text}")),
-        ("excludeTools: {a: b}", format!("\"excludeTools\" is ignored: it must be {text}")),
         ("extensions: 7", format!("\"extensions\" is ignored: it must be {text}")),
         ("suggestedSkills: [[a]]", format!("\"suggestedSkills\" is ignored: it must be {text}")),
         ("loadSkills: [null]", format!("\"loadSkills\" is ignored: it must be {text}")),
@@ -240,6 +231,29 @@ fn wrong_types_and_unknown_fields_are_warnings_and_ignored() {
         let (profile, warnings) = load_one(&format!("---\nname: p\n{field}\n---\n"));
         assert_eq!(warnings, [format!("global/p.md:3: {expected}")], "{field}");
         assert_eq!(profile, Profile::at("p", Scope::Global, profile.path.clone()), "{field}");
+    }
+}
+
+/// An agent must not get more than its user wanted because of a slip of the pen.
+#[test]
+fn a_restriction_that_cannot_be_understood_keeps_the_profile_from_being_loaded() {
+    for field in [
+        "noTools: yes",
+        "noExtensions: 1",
+        "noSkills: \"true\"",
+        "noContextFiles: on",
+        "tools: true",
+        "excludeTools: {a: b}",
+    ] {
+        let (profiles, warnings) =
+            load(&[("global/p.md", &format!("---\nname: p\n{field}\n---\n"))]);
+        assert_eq!(profiles.iter().len(), 0, "{field}");
+        let warnings = warnings.join("\n");
+        assert!(warnings.contains("is ignored: it must be"), "{warnings}");
+        assert!(
+            warnings.contains("it is not loaded: what should restrict the agent"),
+            "{warnings}"
+        );
     }
 }
 

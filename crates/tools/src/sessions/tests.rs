@@ -36,10 +36,10 @@ fn a_session_is_found_by_its_id_by_a_run_and_by_a_beginning() {
     ] {
         assert_eq!(found(&store, id), Ok(expected), "{id}");
     }
-    for id in ["aa", "run-"] {
-        let expected = format!(
-            "\"{id}\" is the beginning of 2 ids, such as aaaa000000000001, aabb000000000002"
-        );
+    for (id, ids) in
+        [("aa", "aaaa000000000001, aabb000000000002"), ("run-", "run-000100, run-000200")]
+    {
+        let expected = format!("\"{id}\" is the beginning of 2 ids, such as {ids}");
         assert_eq!(found(&store, id), Err(expected));
     }
     for id in ["c4d5e6f7a8b9c0d1", "aaaa0000000000010", "x", "../..", "AAAA"] {
