@@ -1,7 +1,9 @@
 //! The terminal, or whatever stands in its place.
 
+use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
 use process::Writable;
@@ -15,22 +17,32 @@ use crate::error::CommandError;
 /// an answer that could not be printed is an error.
 pub(crate) struct Printer {
     has_colours: bool,
-    /// Becomes readable when somebody wants us to stop; then nothing is printed any more.
+    /// Becomes readable when somebody wants us to stop.
     interruption: Option<OwnedFd>,
+    /// Somebody wants us to stop: from then on nothing waits for a reader for long.
+    is_hurried: Cell<bool>,
 }
+
+/// How long an answer waits for its reader once somebody wants us to stop.
+const HURRIED_ANSWER: Duration = Duration::from_secs(2);
 
 impl Printer {
     pub(crate) fn new(is_plain: bool) -> Printer {
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let has_colours = !is_plain && !is_dumb && !no_colour && io::stderr().is_terminal();
-        Printer { has_colours, interruption: None }
+        Printer { has_colours, interruption: None, is_hurried: Cell::new(false) }
     }
 
     /// From now on a reader that does not read cannot keep us from hearing the signals that make
     /// `signals` readable.
     pub(crate) fn listen_to(&mut self, signals: impl AsFd) {
         self.interruption = signals.as_fd().try_clone_to_owned().ok();
+    }
+
+    /// Somebody wants us to stop.
+    pub(crate) fn hurry(&self) {
+        self.is_hurried.set(true);
     }
 
     /// The signals are not caught any more.
@@ -55,7 +67,8 @@ impl Printer {
 
     fn print(&self, text: &str) -> Result<(), CommandError> {
         let mut stdout = io::stdout();
-        match self.write(text, stdout.as_fd(), &mut stdout.lock()).and_then(|()| stdout.flush()) {
+        let wrote = self.write(text, stdout.as_fd(), &mut stdout.lock(), HURRIED_ANSWER);
+        match wrote.and_then(|()| stdout.flush()) {
             // Whoever asked does not want to know any more.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             Err(error) => {
@@ -69,18 +82,34 @@ impl Printer {
     /// A line for standard error, which is dropped if nobody wants it.
     fn mention(&self, text: &str) {
         let stderr = io::stderr();
-        let _ = self.write(&format!("{text}\n"), stderr.as_fd(), &mut stderr.lock());
+        let _ =
+            self.write(&format!("{text}\n"), stderr.as_fd(), &mut stderr.lock(), Duration::ZERO);
     }
 
-    fn write(&self, text: &str, fd: BorrowedFd<'_>, output: &mut dyn Write) -> io::Result<()> {
+    fn write(
+        &self,
+        text: &str,
+        fd: BorrowedFd<'_>,
+        output: &mut dyn Write,
+        hurried: Duration,
+    ) -> io::Result<()> {
         let Some(interruption) = &self.interruption else {
             return output.write_all(text.as_bytes());
         };
         for piece in text.as_bytes().chunks(Writable::PIECE) {
-            match process::wait_until_writable(fd, interruption.as_fd()) {
-                Writable::Yes => output.write_all(piece).and_then(|()| output.flush())?,
-                Writable::Interrupted => return Err(io::ErrorKind::Interrupted.into()),
+            loop {
+                let writable = if self.is_hurried.get() {
+                    process::wait_until_writable(fd, None, Some(hurried))
+                } else {
+                    process::wait_until_writable(fd, Some(interruption.as_fd()), None)
+                };
+                match writable {
+                    Writable::Yes => break,
+                    Writable::No => return Err(io::ErrorKind::TimedOut.into()),
+                    Writable::Interrupted => self.hurry(),
+                }
             }
+            output.write_all(piece).and_then(|()| output.flush())?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! `settings.json`, the user's and the project's.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
 use serde_json::{Map, Value};
@@ -61,7 +61,7 @@ struct Reader {
 
 impl Reader {
     fn read(&mut self, path: &Path, scope: Scope) {
-        let text = match fs::read_to_string(path) {
+        let text = match read_plain(path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return,
             Err(error) => return self.warn(path, &format!("it cannot be read: {error}")),
@@ -122,6 +122,17 @@ impl Reader {
     fn warn(&mut self, path: &Path, problem: &str) {
         self.warnings.push(format!("{}: {problem}", path.display()));
     }
+}
+
+/// A project's file can be anything: a pipe that nobody writes to, or a device without an end.
+fn read_plain(path: &Path) -> io::Result<String> {
+    const LARGEST: u64 = 1024 * 1024;
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a plain file"));
+    }
+    let mut text = String::new();
+    fs::File::open(path)?.take(LARGEST).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 fn agent(value: &Value) -> Option<Agent> {

@@ -1,8 +1,9 @@
 //! Writing to a pipe that nobody may be reading, without becoming deaf.
 
 use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Whether a descriptor can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +12,8 @@ pub enum Writable {
     Yes,
     /// Something else wants attention first.
     Interrupted,
+    /// Nobody reads.
+    No,
 }
 
 impl Writable {
@@ -18,12 +21,21 @@ impl Writable {
     pub const PIECE: usize = 4096;
 }
 
-/// Waits until `output` can be written or `interruption` can be read.
-pub fn wait_until_writable(output: BorrowedFd<'_>, interruption: BorrowedFd<'_>) -> Writable {
-    let mut fds = [
-        PollFd::from_borrowed_fd(output, PollFlags::OUT),
-        PollFd::from_borrowed_fd(interruption, PollFlags::IN),
-    ];
-    while let Err(rustix::io::Errno::INTR) = poll(&mut fds, None) {}
-    if fds[1].revents().is_empty() { Writable::Yes } else { Writable::Interrupted }
+/// Waits until `output` can be written or `interruption`, if there is one, can be read, but no
+/// longer than `limit`.
+pub fn wait_until_writable(
+    output: BorrowedFd<'_>,
+    interruption: Option<BorrowedFd<'_>>,
+    limit: Option<Duration>,
+) -> Writable {
+    let mut fds = vec![PollFd::from_borrowed_fd(output, PollFlags::OUT)];
+    fds.extend(interruption.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+    let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
+    while let Err(rustix::io::Errno::INTR) = poll(&mut fds, limit.as_ref()) {}
+    let is_ready = |index: usize| fds.get(index).is_some_and(|fd| !fd.revents().is_empty());
+    match (is_ready(1), is_ready(0)) {
+        (true, _) => Writable::Interrupted,
+        (false, true) => Writable::Yes,
+        (false, false) => Writable::No,
+    }
 }

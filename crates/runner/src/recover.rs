@@ -50,9 +50,16 @@ pub(crate) fn recover_because(dir: &RunDir, reason: &str) -> Result<Recovery, St
     };
     dir.check_writable()?;
     let meta = dir.meta()?;
-    // A copy was never run, so there is nothing of it to be stopped.
-    let survivors = if dir.is_original(&meta) { stop_leftovers(&meta) } else { 0 };
     let mut facts = Facts::replay(dir.events()?);
+    if !dir.is_original(&meta) {
+        // A copy was never run, so there is nothing of it to be stopped, and nothing is written
+        // into a directory that somebody else has made.
+        let record = Record { seq: 0, at: now_ms(), event: interrupted(reason) };
+        facts.apply(&record);
+        let result = Box::new(result_of(&meta, &facts, duration(&facts)));
+        return Ok(Recovery::HadEnded(result));
+    }
+    let survivors = stop_leftovers(&meta);
     let mut journal = Journal::resume(abandoned, &meta.limits)?;
     let mut last = None;
     // It may have died between its last event and its result.

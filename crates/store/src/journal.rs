@@ -7,7 +7,7 @@ use std::path::Path;
 
 use model::{Event, Limits, Record, RunResult};
 
-use crate::run_dir::{EVENTS, RESULT};
+use crate::run_dir::{EVENTS, RESULT, open_with};
 use crate::write_once::{create_private, write_once};
 use crate::{Abandoned, Hold, RunDir, StoreError};
 
@@ -96,7 +96,8 @@ impl Journal {
         let events = repair().map_err(StoreError::io("repaired", &path))?;
         let open = |log: Log| {
             let path = dir.file(log.file_name());
-            let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path);
+            let mut options = OpenOptions::new();
+            let file = open_with(options.append(true).create(true).mode(0o600), &path);
             file.map(|file| LogFile::new(log.file_name(), file, limits.log_bytes))
                 .map_err(StoreError::io("opened", path))
         };
@@ -175,7 +176,7 @@ impl Journal {
 }
 
 fn open_append(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).append(true).open(path)
+    open_with(OpenOptions::new().read(true).append(true), path)
 }
 
 /// The position behind the last line feed.

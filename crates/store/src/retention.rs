@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use model::RunId;
+
 use crate::run_dir::RESULT;
 use crate::{Life, RunDir, Store, StoreError};
 
@@ -46,6 +48,7 @@ impl Store {
     /// Removes what is beyond the limits. Runs that live, that were abandoned (somebody should
     /// first find out) and that have a newer format stay.
     pub fn prune(&self, retention: &Retention, now: SystemTime) -> Result<Pruned, StoreError> {
+        self.check_place()?;
         let mut pruned = Pruned::default();
         let mut bytes = 0;
         let mut finished = 0;
@@ -88,9 +91,10 @@ impl Store {
     fn remove_debris(&self, now: SystemTime) {
         for entry in fs::read_dir(self.path()).into_iter().flatten().flatten() {
             let name = entry.file_name();
-            let is_ours = name
-                .to_str()
-                .is_some_and(|name| name.starts_with(".new-") || name.starts_with(".old-"));
+            let is_ours = name.to_str().is_some_and(|name| {
+                let id = name.strip_prefix(".new-").or_else(|| name.strip_prefix(".old-"));
+                id.is_some_and(|id| RunId::parse(id).is_ok())
+            });
             let age = entry.metadata().and_then(|metadata| metadata.modified());
             let age = age.ok().and_then(|modified| now.duration_since(modified).ok());
             if is_ours && age.is_some_and(|age| age > ABANDONED_AFTER) {

@@ -163,14 +163,19 @@ const LONGEST_EVENT: u64 = 64 * 1024 * 1024;
 /// No file that is read at once is longer.
 const LONGEST_FILE: u64 = 256 * 1024 * 1024;
 
-/// Opens a file that must be a plain one: a pipe in its place would never let us go again.
-fn open_regular(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+/// Opens a file that must be a plain one of the run directory itself: a pipe in its place would
+/// never let us go again, and a link could lead anywhere.
+pub(crate) fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let file = options.custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(path)?;
     if file.metadata()?.is_file() {
         Ok(file)
     } else {
         Err(io::Error::other("it is not a plain file"))
     }
+}
+
+fn open_regular(path: &Path) -> io::Result<File> {
+    open_with(OpenOptions::new().read(true), path)
 }
 
 fn read_regular(path: &Path) -> io::Result<Vec<u8>> {

@@ -83,13 +83,37 @@ impl Store {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(StoreError::io("read", &self.runs)(error)),
         };
-        let mut runs: Vec<RunDir> =
-            entries.filter_map(|entry| RunDir::open(&entry.ok()?.path()).ok()).collect();
+        let mut runs: Vec<RunDir> = entries
+            .filter_map(|entry| {
+                let entry = entry.ok()?;
+                // A link could lead anywhere, and none of ours is one.
+                let is_directory = entry.file_type().ok()?.is_dir();
+                RunDir::open(&entry.path()).ok().filter(|_| is_directory)
+            })
+            .collect();
         runs.sort_by(|one, other| one.run_id().cmp(other.run_id()));
         Ok(runs)
     }
 
+    /// Refuses a store that is a link: a project that was cloned could make us write and delete
+    /// somewhere else.
+    pub(crate) fn check_place(&self) -> Result<(), StoreError> {
+        let mut places = vec![self.runs.as_path()];
+        if self.runs.ends_with(".pi/subagents/runs") {
+            places.extend(self.runs.ancestors().skip(1).take(2));
+        }
+        for place in places {
+            let is_link = fs::symlink_metadata(place).is_ok_and(|metadata| metadata.is_symlink());
+            if is_link {
+                let link = io::Error::other("it is a symbolic link, which is not followed");
+                return Err(StoreError::io("used", place)(link));
+            }
+        }
+        Ok(())
+    }
+
     fn prepare(&self) -> Result<(), StoreError> {
+        self.check_place()?;
         // Runs hold prompts and answers, which must not end up in a commit by accident.
         let ignore = self.runs.join(".gitignore");
         if ignore.exists() {

@@ -93,6 +93,7 @@ impl Door {
                 }
             }
             for notice in signals.drain() {
+                printer.hurry();
                 // Hanging up and terminating often come together and mean one thing; the same
                 // signal again, or Ctrl-C, means more.
                 let hastens =

@@ -18,6 +18,11 @@ fn keyed_profile() -> String {
     )
 }
 
+/// A record in which the key begins with an escaped letter.
+fn spelled(record: &serde_json::Value) -> String {
+    record.to_string().replace("sk-secret", "\\u0073k-secret")
+}
+
 fn files_below(directory: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory).unwrap() {
@@ -42,6 +47,9 @@ fn a_key_is_in_no_argument_file_or_message_even_if_the_child_prints_it() {
         {"stderr": format!("the key is {KEY}")},
         {"tool": {"name": "bash", "args": {"command": "env"}, "result": format!("PI_API_KEY={KEY}")}},
         {"line": format!("plain {KEY}")},
+        // The first letter in another spelling, in the text, the arguments and the complaint.
+        {"line": spelled(&json!({"type": "tool_execution_start", "toolCallId": "c", "toolName": "bash", "args": {"command": KEY}}))},
+        {"line": spelled(&json!({"type": "message_end", "message": {"role": "assistant", "content": KEY, "stopReason": "toolUse", "model": KEY, "errorMessage": KEY}}))},
         {"tell": {"variable": "PI_API_KEY"}},
     ]);
     // The script holds the key, so that it must not be an argument itself.
@@ -68,7 +76,8 @@ fn a_key_is_in_no_argument_file_or_message_even_if_the_child_prints_it() {
     assert!(files.iter().any(|path| path.ends_with("key-extension.mjs")));
     for path in files {
         let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
-        assert!(!text.contains("sk-secret"), "{} holds the key", path.display());
+        let is_clean = !text.contains("sk-secret") && !text.contains("u0073k");
+        assert!(is_clean, "{} holds the key", path.display());
     }
     let command = fs::read_to_string(ran.run_dir().join("meta.json")).unwrap();
     assert!(command.contains("key-extension.mjs"), "{command}");

@@ -247,3 +247,43 @@ fn an_answer_that_cannot_be_printed_is_an_error() {
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr.contains("the answer cannot be printed"), "{ran:?}");
 }
+
+/// A repository can hold a run directory that somebody has prepared.
+#[test]
+fn a_planted_run_directory_cannot_make_us_write_anywhere() {
+    let world = world();
+    let run_dir = world.play(&json!([{"say": "done"}]), &[]).run_dir();
+    let victim = world.path("victim");
+    fs::write(&victim, "{\"auth\":\"no newline\"}").unwrap();
+    let plant = |name: &str, target: &std::path::Path| {
+        let _ = fs::remove_file(run_dir.join(name));
+        std::os::unix::fs::symlink(target, run_dir.join(name)).unwrap();
+    };
+    fs::remove_file(run_dir.join("result.json")).unwrap();
+    plant("events.jsonl", &victim);
+    plant("transcript.log", &world.path("created"));
+    world.run(&["sessions", "list"]);
+    // A copy of a run, with all its files in place, is not written either.
+    let elsewhere = world.path("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    fs::rename(&run_dir, elsewhere.join(run_dir.file_name().unwrap())).unwrap();
+    std::os::unix::fs::symlink(elsewhere.join(run_dir.file_name().unwrap()), &run_dir).unwrap();
+    world.run(&["sessions", "list"]);
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "{\"auth\":\"no newline\"}");
+    assert!(!world.path("created").exists());
+}
+
+#[test]
+fn a_store_that_is_a_link_is_not_used() {
+    let world = world();
+    let elsewhere = world.path("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    fs::create_dir_all(world.project().join(".pi/subagents")).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, world.project().join(".pi/subagents/runs")).unwrap();
+    let ran = world.play(&json!([{"say": "done"}]), &[]);
+    assert_eq!((ran.code, &ran.task()["output"]), (Some(0), &json!("done")));
+    let warning = ran.task()["warnings"][0].as_str().unwrap().to_owned();
+    assert!(warning.contains("it is a symbolic link"), "{warning}");
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+    assert_eq!(world.run(&["sessions", "prune"]).code, Some(1));
+}

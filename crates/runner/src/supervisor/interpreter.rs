@@ -48,25 +48,10 @@ impl Interpreter {
         if self.has_looped {
             return;
         }
-        match self.redactor.redact(line) {
-            None => self.take_stdout(line, now),
-            Some(redacted) => self.take_stdout(redacted.line(), now),
-        }
-    }
-
-    /// Takes a line of standard error.
-    pub(crate) fn read_stderr(&mut self, line: Line<'_>) {
-        match self.redactor.redact(line) {
-            None => self.take_stderr(line),
-            Some(redacted) => self.take_stderr(redacted.line()),
-        }
-    }
-
-    fn take_stdout(&mut self, line: Line<'_>, now: Instant) {
         let reading = pi::read(line);
         self.watchdog.observe(&reading, now);
         if !reading.is_delta {
-            self.log(Log::Stdout, line);
+            self.chronicle.log(Log::Stdout, &self.redactor.line(line));
         }
         match &reading.event {
             Some(Event::ToolCall { tool, args, .. }) => {
@@ -84,7 +69,7 @@ impl Interpreter {
             None => {}
         }
         if let Some(event) = reading.event {
-            self.chronicle.tell(event);
+            self.chronicle.tell(self.redactor.event(event));
         }
         if self.has_looped {
             // Told here, where it is seen, so that it does not depend on whether the child is
@@ -93,22 +78,14 @@ impl Interpreter {
         }
     }
 
-    fn take_stderr(&mut self, line: Line<'_>) {
-        self.log(Log::Stderr, line);
-        let text = String::from_utf8_lossy(line.head());
+    /// Takes a line of standard error.
+    pub(crate) fn read_stderr(&mut self, line: Line<'_>) {
+        let logged = self.redactor.line(line);
+        self.chronicle.log(Log::Stderr, &logged);
+        let text = String::from_utf8_lossy(&logged);
         let text = session::cut_bytes(text.trim_end(), Event::LINE_BYTES);
         if !text.is_empty() {
             self.chronicle.tell(Event::Stderr { text: text.to_owned() });
-        }
-    }
-
-    fn log(&mut self, log: Log, line: Line<'_>) {
-        match line {
-            Line::Whole(line) => self.chronicle.log(log, line),
-            Line::Cut { head, tail, bytes } => {
-                let gap = format!(" ... [{bytes} bytes in all] ... ");
-                self.chronicle.log(log, &[head, gap.as_bytes(), tail].concat());
-            }
         }
     }
 }
