@@ -72,7 +72,7 @@ fn list(store: &Store, json: bool, printer: &Printer) -> Result<Exit, CommandErr
             session.id,
             latest.status().word(),
             age(latest.meta.created_at),
-            latest.meta.name,
+            latest.meta.name.lines().next().unwrap_or_default(),
             cut_chars(what, 80)
         ))?;
     }
