@@ -4,11 +4,13 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "this is how a test fails")]
 
 use std::fs;
+use std::ops::Deref;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::mount::{
-    MountFlags, MountPropagationFlags, mount, mount_bind, mount_change, mount_remount,
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change,
+    mount_remount, unmount,
 };
 use serde_json::{Value, json};
 use test_support::{Program, World, wait_until};
@@ -20,21 +22,39 @@ fn world() -> World {
     })
 }
 
+/// A mount that goes before the world in which it is: nothing below it could be removed otherwise.
+struct Mounted(PathBuf);
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        unmount(&self.0, UnmountFlags::DETACH).unwrap();
+    }
+}
+
+impl Deref for Mounted {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0
+    }
+}
+
 /// Puts a file system of this size, and nothing else, under the project's `.pi`.
-fn mount_small_disk(world: &World, size: &str) -> std::path::PathBuf {
+fn mount_small_disk(world: &World, size: &str) -> Mounted {
     let disk = world.project().join(".pi");
     fs::create_dir_all(&disk).unwrap();
     keep_mounts_to_ourselves();
     let options = std::ffi::CString::new(format!("size={size}")).unwrap();
     mount("tmpfs", &disk, "tmpfs", MountFlags::empty(), Some(options.as_c_str())).unwrap();
-    disk
+    Mounted(disk)
 }
 
-fn make_read_only(path: &Path) {
+fn make_read_only(path: &Path) -> Mounted {
     keep_mounts_to_ourselves();
     mount_bind(path, path).unwrap();
     mount_remount(path, MountFlags::BIND | MountFlags::RDONLY, "").unwrap();
     fs::write(path.join("probe"), "").expect_err("the mount is read-only even for root");
+    Mounted(path.to_owned())
 }
 
 /// Refuses to change the mounts of the whole machine should somebody run these tests outside a
@@ -144,7 +164,7 @@ fn a_disk_that_is_full_from_the_start_moves_the_run_elsewhere() {
 #[test]
 fn a_read_only_project_moves_the_run_elsewhere() {
     let world = world();
-    make_read_only(&world.project());
+    let _mounted = make_read_only(&world.project());
     let ran = world.play(&json!([{"say": "done"}]), &[]);
     kept_elsewhere(&world, &ran);
     let listed = world.run(&["sessions", "list", "--json"]);
@@ -155,7 +175,7 @@ fn a_read_only_project_moves_the_run_elsewhere() {
 fn a_project_that_becomes_read_only_can_still_be_looked_at() {
     let world = world();
     let id = world.play(&json!([{"say": "earlier"}]), &[]).task()["sessionId"].clone();
-    make_read_only(&world.project());
+    let _mounted = make_read_only(&world.project());
     let output = world.run(&["sessions", "output", id.as_str().unwrap()]);
     assert_eq!(output.stdout, "earlier\n");
 }
