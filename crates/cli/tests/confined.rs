@@ -188,6 +188,9 @@ fn kept_elsewhere(world: &World, ran: &test_support::Ran) {
     let run_dir = ran.run_dir();
     assert!(!run_dir.starts_with(world.project()), "{}", run_dir.display());
     assert!(run_dir.join("result.json").exists());
+    let kinds: Vec<Value> =
+        whole_events(&run_dir).iter().map(|record| record["type"].clone()).collect();
+    assert_eq!(kinds, ["run_started", "assistant_message", "run_ended"]);
     for private in [run_dir.as_path(), run_dir.parent().unwrap()] {
         let mode = fs::metadata(private).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, 0o700, "{}", private.display());

@@ -142,6 +142,17 @@ impl World {
         self.command(all)
     }
 
+    /// The same command line behind another program and its arguments, such as `nohup`.
+    #[expect(clippy::disallowed_methods, reason = "tests start the program under test")]
+    pub fn behind(wrapper: &[&str], command: &Command) -> Command {
+        let (program, arguments) = wrapper.split_first().unwrap();
+        let mut wrapped = Command::new(program);
+        wrapped.args(arguments).arg(command.get_program()).args(command.get_args()).env_clear();
+        wrapped.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        wrapped.current_dir(command.get_current_dir().unwrap()).stdin(Stdio::null());
+        wrapped
+    }
+
     /// The same, under way.
     pub fn start(&self, script: &Value, arguments: &[&str]) -> Running {
         Running::start(self.play_command(script, arguments))

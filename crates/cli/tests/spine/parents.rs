@@ -275,12 +275,7 @@ fn nohup_means_what_it_says() {
     let world = world();
     let script =
         json!([{"touch": world.path("working")}, {"await": world.path("go")}, {"say": "done"}]);
-    let play = world.play_command(&script, &[]);
-    let mut command = world.command(["run"]);
-    // The same command line, behind `nohup`.
-    let program = play.get_program().to_owned();
-    let arguments: Vec<_> = play.get_args().map(std::ffi::OsStr::to_owned).collect();
-    command = through("nohup", &command, &program, &arguments);
+    let mut command = World::behind(&["nohup"], &world.play_command(&script, &[]));
     let child = command
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
@@ -295,19 +290,60 @@ fn nohup_means_what_it_says() {
     assert_eq!((ran.code, &ran.task()["output"]), (Some(0), &json!("done")));
 }
 
-/// A command line behind another program, in the same world.
-#[expect(clippy::disallowed_methods, reason = "tests start the program under test")]
-fn through(
-    wrapper: &str,
-    world: &std::process::Command,
-    program: &std::ffi::OsStr,
-    arguments: &[std::ffi::OsString],
-) -> std::process::Command {
-    let mut command = std::process::Command::new(wrapper);
-    command.arg(program).args(arguments).env_clear();
-    command.envs(world.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    command.current_dir(world.get_current_dir().unwrap());
-    command
+/// What the caller has blocked must not make us deaf.
+#[test]
+fn signals_that_the_caller_has_blocked_are_heard() {
+    let world = world();
+    let wrapper = ["env", "--block-signal=CHLD", "--block-signal=TERM", "--block-signal=INT"];
+    let ended = world.play_command(&json!([{"say": "done"}]), &[]);
+    let ran = test_support::Ran::from(World::behind(&wrapper, &ended).output().unwrap());
+    assert_eq!(
+        (&ran.task()["output"], &ran.task()["warnings"]),
+        (&json!("done"), &json!([])),
+        "the end of the child is heard"
+    );
+    assert!(ran.task()["durationMs"].as_u64().unwrap() < 5_000, "{ran:?}");
+
+    let script = json!([{"touch": world.path("working")}, "hang"]);
+    let mut command = World::behind(&wrapper, &world.play_command(&script, &[]));
+    let child = command
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until(|| world.path("working").exists());
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    let ran = test_support::Ran::from(child.wait_with_output().unwrap());
+    world.assert_nothing_left();
+    assert_eq!((ran.code, &ran.task()["outcome"]), (Some(130), &json!("cancelled")));
+    let records = crate::events::records(&ran.run_dir());
+    let signal = &records.last().unwrap()["signal"];
+    assert_eq!(signal, &json!(15), "the child hears SIGTERM too");
+}
+
+/// A shell that becomes this program leaves it children that are not of any run.
+#[test]
+fn children_that_were_there_before_us_are_left_alone() {
+    let world = world();
+    let script = json!([{"touch": world.path("working")}, "hang"]);
+    let file = world.path("other");
+    let shell = format!("sleep 1000 > /dev/null 2>&1 & echo $! > {}; exec \"$@\"", file.display());
+    let play = world.play_command(&script, &[]);
+    let mut command = World::behind(&["/bin/sh", "-c", &shell, "sh"], &play);
+    let child = command
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until(|| world.path("working").exists());
+    kill_process(supervisor(&world), Signal::KILL).unwrap();
+    let ran = test_support::Ran::from(child.wait_with_output().unwrap());
+    assert_eq!(ran.task()["outcome"], "interrupted");
+    let other: i32 = fs::read_to_string(file).unwrap().trim().parse().unwrap();
+    let left: Vec<u32> = world.processes().into_iter().map(|(pid, _)| pid).collect();
+    assert_eq!(left, [other.unsigned_abs()], "only what was there before");
+    kill_process(Pid::from_raw(other).unwrap(), Signal::KILL).unwrap();
+    world.wait_until_nothing_is_left();
 }
 
 /// The supervisor learns of the parent's death while it is writing to it.

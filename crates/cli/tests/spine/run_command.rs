@@ -147,3 +147,20 @@ fn a_reader_that_leaves_does_not_stop_the_run() {
     world.assert_nothing_left();
     assert!(world.only_run().join("result.json").exists());
 }
+
+/// A repository must not choose the program by what it has at a relative place on `PATH`.
+#[test]
+fn a_relative_search_path_is_meant_from_where_the_caller_stands() {
+    let world = world();
+    let other = world.path("other");
+    // Links, because a program that was just written may not be started yet.
+    for (directory, program) in
+        [(world.project(), env!("CARGO_BIN_EXE_fake-agent")), (other.clone(), "/bin/false")]
+    {
+        fs::create_dir_all(directory.join("bin")).unwrap();
+        std::os::unix::fs::symlink(program, directory.join("bin/pi")).unwrap();
+    }
+    let mut command = world.command(["run", "--cwd", other.to_str().unwrap(), "hello"]);
+    let ran = test_support::Ran::from(command.env("PATH", "bin:/usr/bin:/bin").output().unwrap());
+    assert_eq!(ran.stdout, "You said: hello\n", "{ran:?}");
+}

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use test_support::{Ran, wait_until};
+use test_support::{Ran, World, wait_until};
 
 use crate::world;
 
@@ -193,28 +193,12 @@ fn a_limit_on_the_size_of_files_is_not_the_end_of_a_run() {
         {"repeat": {"times": 400, "steps": [{"line": "a line that is worth an event, and longer than a few words"}]}},
         {"say": "done"},
     ]);
-    let agent = world.agent(&steps);
-    let program = env!("CARGO_BIN_EXE_pi-subagents");
-    let shell = format!("ulimit -f 8; exec {program} run --json --agent \"$0\" hello");
-    let mut command = through_shell(&world.command(["run"]), &shell, &agent);
+    let play = world.play_command(&steps, &[]);
+    let mut command = World::behind(&["/bin/sh", "-c", "ulimit -f 8; exec \"$@\"", "sh"], &play);
     let ran = Ran::from(command.output().unwrap());
     world.assert_nothing_left();
     assert_eq!((ran.code, &ran.task()["output"]), (Some(0), &json!("done")), "{ran:?}");
     assert!(ran.task()["warnings"][0].as_str().unwrap().contains("File too large"), "{ran:?}");
-}
-
-/// A shell in the same world.
-#[expect(clippy::disallowed_methods, reason = "tests start the program under test")]
-fn through_shell(
-    world: &std::process::Command,
-    script: &str,
-    argument: &str,
-) -> std::process::Command {
-    let mut command = std::process::Command::new("/bin/sh");
-    command.args(["-c", script, argument]).env_clear().stdin(Stdio::null());
-    command.envs(world.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    command.current_dir(world.get_current_dir().unwrap());
-    command
 }
 
 #[test]
