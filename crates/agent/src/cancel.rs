@@ -1,0 +1,61 @@
+//! Telling everything at once to stop.
+
+use std::io::{self, PipeReader, PipeWriter};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+
+/// Something that can be waited for, together with other file descriptors, and happens once.
+///
+/// It is a pipe of which nothing is ever read: when its other end is closed, everybody who polls
+/// it wakes up, and goes on waking up.
+#[derive(Clone, Debug)]
+pub struct Cancel(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    waiting: PipeReader,
+    open: Mutex<Option<PipeWriter>>,
+}
+
+impl Cancel {
+    /// One that has not happened.
+    pub fn new() -> io::Result<Cancel> {
+        let (waiting, open) = io::pipe()?;
+        Ok(Cancel(Arc::new(Inner { waiting, open: Mutex::new(Some(open)) })))
+    }
+
+    /// Makes it happen.
+    pub fn cancel(&self) {
+        *self.0.open.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Whether it has happened.
+    pub fn is_cancelled(&self) -> bool {
+        let mut fds = [PollFd::new(&self.0.waiting, PollFlags::IN)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        matches!(rustix::event::poll(&mut fds, Some(&now)), Ok(ready) if ready > 0)
+    }
+}
+
+impl AsFd for Cancel {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.waiting.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_happens_once_and_for_all_who_hold_it() {
+        let cancel = Cancel::new().unwrap();
+        let other = cancel.clone();
+        assert!(!other.is_cancelled());
+        cancel.cancel();
+        cancel.cancel();
+        assert!(other.is_cancelled() && cancel.is_cancelled());
+    }
+}

@@ -1,0 +1,6 @@
+//! The built-in agent: it is started like pi and prints pi's stream.
+
+pub mod cancel;
+pub mod message;
+pub mod provider;
+pub mod tools;

@@ -1,0 +1,109 @@
+//! Providers of models: a request goes out, the pieces of an answer come in.
+
+use std::time::Duration;
+
+use crate::message::{Message, StopReason, ToolDeclaration, Usage};
+
+/// A place where models are.
+pub trait Provider: Send + Sync {
+    /// Asks, and hands every piece of the answer to `sink` as it arrives, on the thread of the
+    /// caller. The last piece of a whole answer is [`Piece::Ended`]; an answer that stops before
+    /// it is an error.
+    fn stream(&self, request: &Request, sink: &mut dyn FnMut(Piece)) -> Result<(), ProviderError>;
+}
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// The whole system prompt; empty for none.
+    pub system: String,
+    /// The tools that the model may call.
+    pub tools: Vec<ToolDeclaration>,
+    /// The conversation, without system messages.
+    pub messages: Vec<Message>,
+    /// How much the model should think.
+    pub thinking: Thinking,
+    /// The largest answer that is wanted, where it should be smaller than the model's own limit.
+    pub max_tokens: Option<u64>,
+}
+
+/// How much a model should think, in pi's words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Thinking {
+    #[default]
+    Off,
+    Minimal,
+    Low,
+    Medium,
+    High,
+    Xhigh,
+    Max,
+}
+
+/// A piece of an answer, in the order of the stream.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Piece {
+    /// The provider has begun to answer.
+    Started {
+        /// Its name for this answer.
+        response_id: Option<String>,
+    },
+    /// More words. They belong to the open block of text, or open one.
+    Text(String),
+    /// More thoughts, likewise.
+    Thinking(String),
+    /// What the provider wants to get back with the thoughts before it.
+    ThinkingSignature(String),
+    /// Thoughts that the provider hides; this stands for them.
+    RedactedThinking(String),
+    /// A tool call begins.
+    ToolCall {
+        /// What tells it from the other calls of this answer.
+        index: u64,
+        /// The model's name for it.
+        id: String,
+        /// The tool.
+        name: String,
+    },
+    /// More of the arguments of a tool call, as JSON text.
+    Arguments {
+        /// Which call.
+        index: u64,
+        /// The text.
+        json: String,
+    },
+    /// The tokens so far.
+    Usage(Usage),
+    /// The answer is whole.
+    Ended {
+        /// Why it ended.
+        reason: StopReason,
+        /// In the provider's words.
+        raw: Option<String>,
+    },
+}
+
+/// A provider did not answer as it should.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ProviderError {
+    /// What happened, without any secret.
+    pub message: String,
+    /// What can be done about it.
+    pub remedy: Remedy,
+}
+
+/// What can be done about an error of a provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// Asking again, perhaps not before this time has passed.
+    Retry {
+        /// What the provider asks for.
+        after: Option<Duration>,
+    },
+    /// Sending less: the conversation is too long for the model.
+    Compact,
+    /// Nothing that we could do.
+    None,
+}
