@@ -1,6 +1,7 @@
 //! The built-in agent: it is started like pi and prints pi's stream.
 
 pub mod cancel;
+pub mod config;
 pub mod message;
 pub mod provider;
 pub mod tools;

@@ -1,0 +1,109 @@
+//! A model, and what must be known to ask it.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::message::{Cost, Usage};
+
+/// A model of a provider.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// The provider's name.
+    pub provider: String,
+    /// The provider's name for the model.
+    pub id: String,
+    /// What it speaks.
+    pub api: Api,
+    /// Where it is, without the last part of the path.
+    pub base_url: String,
+    /// Headers that every request gets. They may hold keys.
+    pub headers: BTreeMap<String, String>,
+    /// Whether it can think.
+    pub reasoning: bool,
+    /// The provider's words for the levels of thinking; `None` for a level that it lacks.
+    pub thinking_levels: BTreeMap<String, Option<String>>,
+    /// Whether it understands pictures.
+    pub images: bool,
+    /// How many tokens it can take in.
+    pub context_window: u64,
+    /// How many tokens it can say.
+    pub max_tokens: u64,
+    /// What it costs.
+    pub rates: Rates,
+    /// Fields that are added to every request as they are.
+    pub sampling: Map<String, Value>,
+    /// Where it differs from others that speak the same.
+    pub compat: Compat,
+}
+
+/// What a provider speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Api {
+    /// `POST /chat/completions`, as OpenAI, and many others.
+    OpenAiCompletions,
+    /// `POST /v1/messages`, as Anthropic.
+    AnthropicMessages,
+    /// A file of turns, without a network.
+    Script,
+}
+
+impl Api {
+    /// The name in configuration and messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Api::OpenAiCompletions => "openai-completions",
+            Api::AnthropicMessages => "anthropic-messages",
+            Api::Script => "script",
+        }
+    }
+}
+
+/// Dollars for a million tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Rates {
+    /// Tokens sent.
+    pub input: f64,
+    /// Tokens received.
+    pub output: f64,
+    /// Tokens read from the cache.
+    pub cache_read: f64,
+    /// Tokens written to the cache.
+    pub cache_write: f64,
+}
+
+impl Rates {
+    /// What the tokens cost.
+    pub fn cost(&self, usage: &Usage) -> Cost {
+        #[expect(clippy::cast_precision_loss, reason = "nobody can pay for 2^53 tokens")]
+        let price = |tokens: u64, rate: f64| tokens as f64 * rate / 1e6;
+        let input = price(usage.input, self.input);
+        let output = price(usage.output, self.output);
+        let cache_read = price(usage.cache_read, self.cache_read);
+        let cache_write = price(usage.cache_write, self.cache_write);
+        let total = input + output + cache_read + cache_write;
+        Cost { input, output, cache_read, cache_write, total }
+    }
+}
+
+/// `compat` in pi's `models.json`, as far as it matters here. What is absent depends on the
+/// provider's address.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+#[expect(missing_docs, reason = "pi's documentation of models.json says it")]
+pub struct Compat {
+    pub supports_developer_role: Option<bool>,
+    pub supports_reasoning_effort: Option<bool>,
+    pub supports_usage_in_streaming: Option<bool>,
+    pub supports_finish_reason: Option<bool>,
+    pub max_tokens_field: Option<String>,
+    pub requires_tool_result_name: Option<bool>,
+    pub requires_assistant_after_tool_result: Option<bool>,
+    pub requires_thinking_as_text: Option<bool>,
+    pub thinking_format: Option<String>,
+    pub cache_control_format: Option<String>,
+    pub open_router_routing: Option<Value>,
+    pub force_adaptive_thinking: Option<bool>,
+}
