@@ -17,7 +17,10 @@ impl Arguments {
         match &self.command {
             Command::Run(run) => run.output.plain,
             Command::Delegate(delegate) => delegate.output.plain,
-            Command::Profile(_) | Command::Sessions(_) | Command::Supervise(_) => false,
+            Command::Profile(_)
+            | Command::Preset(_)
+            | Command::Sessions(_)
+            | Command::Supervise(_) => false,
         }
     }
 }
@@ -37,6 +40,8 @@ pub(crate) enum Command {
     Delegate(Delegate),
     /// Look at the profiles that agents can be configured by
     Profile(Profile),
+    /// Look at the presets that agents can be configured by
+    Preset(Preset),
     /// Look at what was run in this project
     Sessions(Sessions),
     /// Carry out the run whose directory is given (started by the other commands)
@@ -53,6 +58,7 @@ pub(crate) enum Command {
 Examples:
   pi-subagents run \"Review the last commit\"
   git diff | pi-subagents run --name review --timeout 120 -
+  pi-subagents run --preset scout --model anthropic/claude-haiku-4-5 \"Where are errors handled?\"
   pi-subagents run --agent '[\"my-agent\", \"--fast\"]' --json \"Count the tests\"")]
 pub(crate) struct Run {
     /// What the agent is told; `-` reads it from standard input
@@ -61,6 +67,11 @@ pub(crate) struct Run {
     /// The profile that configures the agent
     #[arg(long)]
     pub(crate) profile: Option<String>,
+
+    /// The preset that configures the agent, which then keeps its own session beside the answer;
+    /// it must name a model unless --model does
+    #[arg(long, conflicts_with = "profile")]
+    pub(crate) preset: Option<String>,
 
     /// A file to put in front of the prompt: `PATH`, `PATH:START-END`, `PATH:START-` or
     /// `PATH:-END`; can be repeated
@@ -75,17 +86,18 @@ pub(crate) struct Run {
     #[arg(long, value_name = "DIRECTORY")]
     pub(crate) cwd: Option<String>,
 
-    /// Stop the agent after this time, unless a tool was active shortly before
-    #[arg(long, value_name = "SECONDS", default_value_t = 600.0, value_parser = seconds)]
-    pub(crate) timeout: f64,
+    /// Stop the agent after this time, unless a tool was active shortly before [default: 600; with
+    /// a preset what it says, else never]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Option<f64>,
 
     /// The model, in the agent's own words, such as `provider/id`
     #[arg(long)]
     pub(crate) model: Option<String>,
 
-    /// What the task is called
-    #[arg(long, default_value = "task")]
-    pub(crate) name: String,
+    /// What the task is called [default: `task`, or the name of the preset]
+    #[arg(long)]
+    pub(crate) name: Option<String>,
 
     #[command(flatten)]
     pub(crate) agent: AgentArguments,
@@ -129,7 +141,7 @@ pub(crate) struct AgentArguments {
     #[arg(long)]
     pub(crate) agent: Option<String>,
 
-    /// Let the project's own profiles load extensions and pass arguments, this once
+    /// Let the project's own profiles and presets load extensions and pass arguments, this once
     #[arg(long)]
     pub(crate) approve: bool,
 }
@@ -172,6 +184,31 @@ pub(crate) enum ProfileCommand {
     /// Delete a profile, the user's and the project's
     #[command(aliases = ["rm", "remove"])]
     Delete {
+        /// Its name
+        name: String,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Preset {
+    #[command(subcommand)]
+    pub(crate) command: PresetCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PresetCommand {
+    /// List the presets, a line each
+    #[command(alias = "ls")]
+    List {
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print everything about a preset
+    Show {
         /// Its name
         name: String,
         /// Print one JSON document

@@ -25,7 +25,8 @@ pub fn main() -> ExitCode {
                 .and_then(|()| commands::run::run(arguments, &mut printer)),
             Command::Delegate(arguments) => commands::refuse_in_child()
                 .and_then(|()| commands::delegate::delegate(&arguments, &mut printer)),
-            Command::Profile(arguments) => commands::profile::profile(arguments, &printer),
+            Command::Profile(arguments) => commands::definition::profile(arguments, &printer),
+            Command::Preset(arguments) => commands::definition::preset(arguments, &printer),
             Command::Sessions(arguments) => commands::sessions::sessions(arguments, &printer),
             Command::Supervise(arguments) => commands::refuse_in_child()
                 .and_then(|()| commands::supervise::supervise(&arguments)),

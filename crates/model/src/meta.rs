@@ -36,9 +36,21 @@ pub struct Meta {
     pub environment: BTreeMap<String, Option<String>>,
     /// The model that was asked for.
     pub model: Option<String>,
+    /// The model as it was written, where the list of models spells it in another way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested_model: Option<String>,
     /// The profile that the agent was configured by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
+    /// The preset that the agent was configured by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    /// Whose preset it is, `global` or `project`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset_source: Option<String>,
+    /// The tools that the preset allows, if it allows only some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
     /// What the caller asked for, where the prompt holds more than that: files, or what was said
     /// in earlier runs of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -53,7 +53,7 @@ const INVARIANTS: &[Invariant] = &[
             "hard_link",
         ],
         // Profiles are files of the user, not of a run.
-        except: &["crates/plan/src/profile/file.rs"],
+        except: &["crates/plan/src/definition/file.rs"],
         reason: "only crates/store changes files.",
     },
     Invariant {

@@ -1,4 +1,4 @@
-//! Skills: instructions for a kind of work, which a profile can name.
+//! Skills: instructions for a kind of work, which a definition can name.
 
 mod discover;
 
@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 pub use discover::{SkillPlaces, discover_skills};
 
 use crate::frontmatter::{Document, DocumentError, FileWarning};
-use crate::{Profile, Scope};
+use crate::{Definition, Scope};
 
 /// A skill that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skill {
-    /// What profiles call it.
+    /// What definitions call it.
     pub name: String,
     /// When it is of use.
     pub description: String,
@@ -34,7 +34,7 @@ pub struct Skills {
     pub warnings: Vec<FileWarning>,
 }
 
-/// What a profile's names of skills mean.
+/// What a definition's names of skills mean.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResolvedSkills {
     /// The files of the skills that the model is told about.
@@ -52,7 +52,7 @@ pub struct LoadedSkill {
     pub text: String,
 }
 
-/// A task whose profile names these skills must not start.
+/// A task whose definition names these skills must not start.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum SkillError {
@@ -74,14 +74,14 @@ impl Skills {
         self.skills.values()
     }
 
-    /// Finds the skills that a profile names, and reads those that are to be loaded.
+    /// Finds the skills that a definition names, and reads those that are to be loaded.
     pub fn resolve(
         &self,
-        profile: &Profile,
+        definition: &Definition,
         task_cwd: &Path,
     ) -> Result<ResolvedSkills, SkillError> {
-        let suggested = without_repetitions(&profile.suggested_skills);
-        let loaded = without_repetitions(&profile.load_skills);
+        let suggested = without_repetitions(&definition.suggested_skills);
+        let loaded = without_repetitions(&definition.load_skills);
         let mut named = suggested.clone();
         named.extend(&loaded);
         let unknown: Vec<String> = without_repetitions(named)

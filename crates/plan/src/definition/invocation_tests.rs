@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::super::ApiKey;
-use super::super::testing::{any_profile, directories, profile, strings};
+use super::super::testing::{any_definition, definition, directories, strings};
 use super::*;
 
 const SYSTEM: &str = "/run/system-prompt.md";
@@ -11,15 +11,15 @@ fn context(skills: &ResolvedSkills) -> InvocationContext<'_> {
     InvocationContext { all_tools: None, skills, trust: Trust::Undecided }
 }
 
-fn try_arguments(change: impl FnOnce(&mut Profile)) -> Result<Vec<String>, String> {
-    let mut profile = profile();
-    change(&mut profile);
-    let invocation = invocation(&profile, &context(&ResolvedSkills::default()))
+fn try_arguments(change: impl FnOnce(&mut Definition)) -> Result<Vec<String>, String> {
+    let mut definition = definition();
+    change(&mut definition);
+    let invocation = invocation(&definition, &context(&ResolvedSkills::default()))
         .map_err(|error| error.to_string())?;
     Ok(invocation.arguments(Path::new(SYSTEM), Path::new(APPEND)))
 }
 
-fn arguments(change: impl FnOnce(&mut Profile)) -> Vec<String> {
+fn arguments(change: impl FnOnce(&mut Definition)) -> Vec<String> {
     try_arguments(change).unwrap()
 }
 
@@ -55,23 +55,23 @@ fn every_field_has_its_arguments() {
 
 #[test]
 fn the_arguments_are_in_their_order() {
-    let mut profile = profile();
-    profile.provider = Some("anthropic".into());
-    profile.model = Some("sonnet".into());
-    profile.system_prompt = Some("You are.".into());
-    profile.append_system_prompt = Some("Be brief.".into());
-    profile.thinking_level = Some(ThinkingLevel::High);
-    profile.tools = strings(&["read"]);
-    profile.no_extensions = true;
-    profile.no_skills = true;
-    profile.no_context_files = true;
-    profile.extensions = strings(&["/a.js"]);
-    profile.extra_args = strings(&["--verbose"]);
+    let mut definition = definition();
+    definition.provider = Some("anthropic".into());
+    definition.model = Some("sonnet".into());
+    definition.system_prompt = Some("You are.".into());
+    definition.append_system_prompt = Some("Be brief.".into());
+    definition.thinking_level = Some(ThinkingLevel::High);
+    definition.tools = strings(&["read"]);
+    definition.no_extensions = true;
+    definition.no_skills = true;
+    definition.no_context_files = true;
+    definition.extensions = strings(&["/a.js"]);
+    definition.extra_args = strings(&["--verbose"]);
     let skills = ResolvedSkills {
         suggested: vec!["/skills/a/SKILL.md".into(), "/skills/b/SKILL.md".into()],
         loaded: Vec::new(),
     };
-    let invocation = invocation(&profile, &context(&skills)).unwrap();
+    let invocation = invocation(&definition, &context(&skills)).unwrap();
     assert_eq!(
         invocation.arguments(Path::new(SYSTEM), Path::new(APPEND)).join(" "),
         "--provider anthropic --model sonnet --system-prompt /run/system-prompt.md \
@@ -97,14 +97,14 @@ fn the_strongest_restriction_of_tools_counts() {
         (false, "", "", true, ""),
     ] {
         let list = |text: &str| strings(&text.split_terminator(',').collect::<Vec<_>>());
-        let mut profile = profile();
-        profile.no_tools = no_tools;
-        profile.tools = list(tools);
-        profile.exclude_tools = list(excluded);
+        let mut definition = definition();
+        definition.no_tools = no_tools;
+        definition.tools = list(tools);
+        definition.exclude_tools = list(excluded);
         let skills = ResolvedSkills::default();
         let all_tools = is_known.then_some(&all[..]);
         let context = InvocationContext { all_tools, ..context(&skills) };
-        let found = invocation(&profile, &context).unwrap();
+        let found = invocation(&definition, &context).unwrap();
         let found = found.arguments(Path::new(SYSTEM), Path::new(APPEND)).join(" ");
         assert_eq!(found, expected, "{no_tools} {tools} {excluded} {is_known}");
     }
@@ -116,9 +116,9 @@ fn loaded_skills_follow_what_is_appended() {
     let one = ResolvedSkills { suggested: Vec::new(), loaded: vec![skill("a")] };
     let two = ResolvedSkills { suggested: Vec::new(), loaded: vec![skill("a"), skill("b")] };
     let appended = |own: Option<&str>, skills: &ResolvedSkills| {
-        let mut profile = profile();
-        profile.append_system_prompt = own.map(str::to_owned);
-        invocation(&profile, &context(skills)).unwrap().append_system_prompt
+        let mut definition = definition();
+        definition.append_system_prompt = own.map(str::to_owned);
+        invocation(&definition, &context(skills)).unwrap().append_system_prompt
     };
     let a = "<loaded_skill name=\"a\">\nDo a.\n</loaded_skill>";
     let b = "<loaded_skill name=\"b\">\nDo b.\n</loaded_skill>";
@@ -130,7 +130,7 @@ fn loaded_skills_follow_what_is_appended() {
 
 #[test]
 fn extra_arguments_cannot_override_the_restriction_of_tools() {
-    let restrictions: [fn(&mut Profile); 3] = [
+    let restrictions: [fn(&mut Definition); 3] = [
         |p| p.no_tools = true,
         |p| p.tools = strings(&["read"]),
         |p| p.exclude_tools = strings(&["write"]),
@@ -219,28 +219,28 @@ fn null_bytes_are_refused_and_the_checks_have_an_order() {
 
 #[test]
 fn a_project_may_run_code_only_if_it_is_trusted() {
-    let both: [fn(&mut Profile); 2] = [
+    let both: [fn(&mut Definition); 2] = [
         |p| p.extensions = strings(&["/evil.js"]),
         |p| p.extra_args = strings(&["--extension=/evil.js"]),
     ];
     for trust in [Trust::Approved, Trust::Trusted, Trust::Refused, Trust::Undecided] {
         for scope in [Scope::Global, Scope::Project] {
             for change in both {
-                let mut profile = Profile::new("p", scope, &directories());
-                change(&mut profile);
+                let mut definition = Definition::new("p", scope, &directories());
+                change(&mut definition);
                 let skills = ResolvedSkills::default();
                 let context = InvocationContext { trust, ..context(&skills) };
-                let is_allowed = invocation(&profile, &context).is_ok();
+                let is_allowed = invocation(&definition, &context).is_ok();
                 assert_eq!(is_allowed, scope == Scope::Global || trust.allows());
             }
         }
     }
-    let mut profile = Profile::new("p", Scope::Project, &directories());
-    profile.model = Some("m".into());
-    assert!(invocation(&profile, &context(&ResolvedSkills::default())).is_ok());
-    both[0](&mut profile);
-    both[1](&mut profile);
-    let error = invocation(&profile, &context(&ResolvedSkills::default())).unwrap_err();
+    let mut definition = Definition::new("p", Scope::Project, &directories());
+    definition.model = Some("m".into());
+    assert!(invocation(&definition, &context(&ResolvedSkills::default())).is_ok());
+    both[0](&mut definition);
+    both[1](&mut definition);
+    let error = invocation(&definition, &context(&ResolvedSkills::default())).unwrap_err();
     assert_eq!(
         error.to_string(),
         "Profile \"p\" belongs to this project and sets \"extensions\" and \"extraArgs\", which \
@@ -252,11 +252,11 @@ fn a_project_may_run_code_only_if_it_is_trusted() {
 
 proptest! {
     #[test]
-    fn any_profile_is_an_invocation_or_a_refusal(mut profile in any_profile()) {
-        profile.api_key = Some(ApiKey::new("a key like no other".to_owned()));
+    fn any_definition_is_an_invocation_or_a_refusal(mut definition in any_definition()) {
+        definition.api_key = Some(ApiKey::new("a key like no other".to_owned()));
         let skills = ResolvedSkills::default();
         let context = InvocationContext { trust: Trust::Approved, ..context(&skills) };
-        if let Ok(invocation) = invocation(&profile, &context) {
+        if let Ok(invocation) = invocation(&definition, &context) {
             let shown = format!("{invocation:?}");
             prop_assert!(!shown.contains("a key like no other"));
             let arguments = invocation.arguments(Path::new(SYSTEM), Path::new(APPEND));

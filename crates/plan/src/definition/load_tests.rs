@@ -3,19 +3,20 @@ use std::fs;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use super::super::testing::{any_text, strings};
+use super::super::testing::{any_text, directories, strings};
 use super::*;
 
-/// Directories of profiles with these files.
+/// Directories of definitions with these files.
 struct World {
     top: TempDir,
-    directories: ProfileDirectories,
+    directories: DefinitionDirectories,
 }
 
 impl World {
     fn new(files: &[(&str, &str)]) -> World {
         let top = tempfile::tempdir().unwrap();
-        let directories = ProfileDirectories {
+        let directories = DefinitionDirectories {
+            kind: DefinitionKind::Profile,
             global: top.path().join("global"),
             project: top.path().join("project"),
         };
@@ -27,41 +28,49 @@ impl World {
         World { top, directories }
     }
 
-    /// The profiles, and the warnings without the directory that everything is in.
-    fn load(&self) -> (Profiles, Vec<String>) {
-        let profiles = load_profiles(&self.directories);
+    /// The definitions, and the warnings without the directory that everything is in.
+    fn load(&self) -> (Definitions, Vec<String>) {
+        let definitions = load_definitions(&self.directories);
         let top = format!("{}/", self.top.path().display());
-        let warnings = profiles.warnings.iter().map(|w| w.to_string().replace(&top, "")).collect();
-        (profiles, warnings)
+        let warnings =
+            definitions.warnings.iter().map(|w| w.to_string().replace(&top, "")).collect();
+        (definitions, warnings)
     }
 }
 
-fn load(files: &[(&str, &str)]) -> (Profiles, Vec<String>) {
+fn load(files: &[(&str, &str)]) -> (Definitions, Vec<String>) {
     World::new(files).load()
 }
 
-/// The only profile there is, and the warnings.
-fn load_one(text: &str) -> (Profile, Vec<String>) {
-    let (profiles, warnings) = load(&[("global/p.md", text)]);
-    (profiles.get("p").unwrap().clone(), warnings)
+/// The only definition there is, and the warnings.
+fn load_one(text: &str) -> (Definition, Vec<String>) {
+    let (definitions, warnings) = load(&[("global/p.md", text)]);
+    (definitions.get("p").unwrap().clone(), warnings)
+}
+
+/// The definition that says nothing.
+fn empty(path: &Path) -> Definition {
+    Definition::at(DefinitionKind::Profile, "p", Scope::Global, path.to_owned())
 }
 
 const NOTHING: [&str; 0] = [];
 
 #[test]
 fn every_field_is_read() {
-    let (profile, warnings) = load_one(
-        "---\nname: p\nprovider: anthropic\nmodel: sonnet:high\nthinkingLevel: off\n\
+    let (definition, warnings) = load_one(
+        "---\nname: p\ndescription: Reviews.\nprovider: anthropic\nmodel: sonnet:high\nthinkingLevel: off\n\
          appendSystemPrompt: Be brief.\napiKey: sk-123\nnoTools: true\ntools: read, bash\n\
          excludeTools: [write]\nnoExtensions: true\nextensions: /a.js,/b.js\nnoSkills: true\n\
          suggestedSkills:\n  - one\n  - two\nloadSkills: three\nnoContextFiles: true\n\
          extraArgs: [--verbose, 'a,b']\nagent: builtin\n---\n\nYou are.\n\nReally.\n",
     );
     assert_eq!(warnings, NOTHING);
-    let expected = Profile {
+    let expected = Definition {
+        kind: DefinitionKind::Profile,
         name: "p".into(),
         scope: Scope::Global,
-        path: profile.path.clone(),
+        path: definition.path.clone(),
+        description: Some("Reviews.".into()),
         provider: Some("anthropic".into()),
         model: Some("sonnet:high".into()),
         thinking_level: Some(ThinkingLevel::Off),
@@ -79,26 +88,28 @@ fn every_field_is_read() {
         no_context_files: true,
         extra_args: strings(&["--verbose", "a,b"]),
         agent: Some(AgentName::Builtin),
+        timeout: None,
     };
-    assert_eq!(profile, expected);
-    assert!(profile.path.ends_with("global/p.md"));
+    assert_eq!(definition, expected);
+    assert!(definition.path.ends_with("global/p.md"));
 }
 
 #[test]
-fn the_least_profile_is_a_name() {
-    let (profile, warnings) = load_one("---\nname: p\n---\n");
+fn the_least_definition_is_a_name() {
+    let (definition, warnings) = load_one("---\nname: p\n---\n");
     assert_eq!(warnings, NOTHING);
-    assert_eq!(profile, Profile::at("p", Scope::Global, profile.path.clone()));
+    assert_eq!(definition, empty(&definition.path));
 }
 
 #[test]
 fn every_thinking_level_is_a_word() {
     for (word, level) in ThinkingLevel::WORDS {
-        let (profile, warnings) = load_one(&format!("---\nname: p\nthinkingLevel: {word}\n---\n"));
-        assert_eq!((profile.thinking_level, warnings), (Some(level), vec![]), "{word}");
+        let (definition, warnings) =
+            load_one(&format!("---\nname: p\nthinkingLevel: {word}\n---\n"));
+        assert_eq!((definition.thinking_level, warnings), (Some(level), vec![]), "{word}");
     }
-    let (profile, warnings) = load_one("---\nname: p\nthinkingLevel: huge\n---\n");
-    assert_eq!(profile.thinking_level, None);
+    let (definition, warnings) = load_one("---\nname: p\nthinkingLevel: huge\n---\n");
+    assert_eq!(definition.thinking_level, None);
     assert_eq!(
         warnings,
         [
@@ -110,26 +121,26 @@ fn every_thinking_level_is_a_word() {
 
 #[test]
 fn the_project_wins_by_name_and_file_names_do_not_matter() {
-    let (profiles, warnings) = load(&[
+    let (definitions, warnings) = load(&[
         ("global/one.md", "---\nname: a\nmodel: global\n---\n"),
         ("global/two.md", "---\nname: b\nmodel: global\n---\n"),
         ("project/three.md", "---\nname: a\nmodel: project\n---\n"),
-        ("project/readme.txt", "not a profile"),
+        ("project/readme.txt", "not a definition"),
     ]);
     assert_eq!(warnings, NOTHING);
     let found: Vec<(&str, Scope)> =
-        profiles.iter().map(|profile| (profile.name.as_str(), profile.scope)).collect();
+        definitions.iter().map(|definition| (definition.name.as_str(), definition.scope)).collect();
     assert_eq!(found, [("a", Scope::Project), ("b", Scope::Global)]);
-    assert_eq!(profiles.get("a").unwrap().model.as_deref(), Some("project"));
+    assert_eq!(definitions.get("a").unwrap().model.as_deref(), Some("project"));
 }
 
 #[test]
 fn two_files_with_one_name_are_a_warning() {
-    let (profiles, warnings) = load(&[
+    let (definitions, warnings) = load(&[
         ("global/a.md", "---\nname: p\nmodel: first\n---\n"),
         ("global/b.md", "---\nname: p\nmodel: second\n---\n"),
     ]);
-    assert_eq!(profiles.get("p").unwrap().model.as_deref(), Some("second"));
+    assert_eq!(definitions.get("p").unwrap().model.as_deref(), Some("second"));
     assert_eq!(
         warnings,
         ["global/b.md: it defines profile \"p\" again and is used instead of global/a.md"]
@@ -137,7 +148,7 @@ fn two_files_with_one_name_are_a_warning() {
 }
 
 #[test]
-fn an_unknown_profile_is_told_with_the_known_ones() {
+fn an_unknown_definition_is_told_with_the_known_ones() {
     let message = |files: &[(&str, &str)]| load(files).0.get("x").unwrap_err().to_string();
     assert_eq!(message(&[]), "Unknown profile: \"x\". Available profiles: (none)");
     let files = [("project/1.md", "---\nname: b\n---\n"), ("global/2.md", "---\nname: a\n---\n")];
@@ -146,9 +157,9 @@ fn an_unknown_profile_is_told_with_the_known_ones() {
 
 #[test]
 fn absent_directories_have_no_profiles() {
-    let directories =
-        ProfileDirectories { global: "/nowhere/a".into(), project: "/nowhere/b".into() };
-    assert_eq!(load_profiles(&directories), Profiles::default());
+    let loaded = load_definitions(&directories());
+    assert_eq!(loaded.iter().len(), 0);
+    assert_eq!(loaded.warnings, []);
 }
 
 #[test]
@@ -170,10 +181,10 @@ fn what_cannot_be_loaded_is_a_warning_with_path_line_and_reason() {
             "global/p.md:4: its frontmatter cannot be understood: \"model\" is there twice",
         ),
     ] {
-        let (profiles, warnings) =
+        let (definitions, warnings) =
             load(&[("global/p.md", text), ("global/other.md", "---\nname: other\n---\n")]);
         assert_eq!(warnings, [expected], "{text:?}");
-        assert_eq!(profiles.iter().len(), 1, "the others are loaded: {text:?}");
+        assert_eq!(definitions.iter().len(), 1, "the others are loaded: {text:?}");
     }
     let (_, warnings) = load(&[("global/p.md", "---\nname: 7\n---\n")]);
     assert_eq!(
@@ -228,15 +239,15 @@ fn wrong_types_and_unknown_fields_are_warnings_and_ignored() {
             "\"thinking_level\" is unknown and ignored, did you mean \"thinkingLevel\"?".to_owned(),
         ),
     ] {
-        let (profile, warnings) = load_one(&format!("---\nname: p\n{field}\n---\n"));
+        let (definition, warnings) = load_one(&format!("---\nname: p\n{field}\n---\n"));
         assert_eq!(warnings, [format!("global/p.md:3: {expected}")], "{field}");
-        assert_eq!(profile, Profile::at("p", Scope::Global, profile.path.clone()), "{field}");
+        assert_eq!(definition, empty(&definition.path), "{field}");
     }
 }
 
 /// An agent must not get more than its user wanted because of a slip of the pen.
 #[test]
-fn a_restriction_that_cannot_be_understood_keeps_the_profile_from_being_loaded() {
+fn a_restriction_that_cannot_be_understood_keeps_the_definition_from_being_loaded() {
     for field in [
         "noTools: yes",
         "noExtensions: 1",
@@ -245,9 +256,9 @@ fn a_restriction_that_cannot_be_understood_keeps_the_profile_from_being_loaded()
         "tools: true",
         "excludeTools: {a: b}",
     ] {
-        let (profiles, warnings) =
+        let (definitions, warnings) =
             load(&[("global/p.md", &format!("---\nname: p\n{field}\n---\n"))]);
-        assert_eq!(profiles.iter().len(), 0, "{field}");
+        assert_eq!(definitions.iter().len(), 0, "{field}");
         let warnings = warnings.join("\n");
         assert!(warnings.contains("is ignored: it must be"), "{warnings}");
         assert!(
@@ -259,9 +270,9 @@ fn a_restriction_that_cannot_be_understood_keeps_the_profile_from_being_loaded()
 
 #[test]
 fn a_plain_value_with_a_colon_is_accepted_with_a_warning() {
-    let (profile, warnings) =
+    let (definition, warnings) =
         load_one("---\nname: p\nappendSystemPrompt: Use it: when needed\n---\n");
-    assert_eq!(profile.append_system_prompt.as_deref(), Some("Use it: when needed"));
+    assert_eq!(definition.append_system_prompt.as_deref(), Some("Use it: when needed"));
     assert_eq!(
         warnings,
         ["global/p.md:3: a value with a colon in it was taken as it stands; put quotes around it"]
@@ -271,8 +282,8 @@ fn a_plain_value_with_a_colon_is_accepted_with_a_warning() {
 #[test]
 fn a_project_cannot_bring_a_key() {
     let world = World::new(&[("project/p.md", "---\nname: p\napiKey: sk-secret1\n---\n")]);
-    let (profiles, warnings) = world.load();
-    assert_eq!(profiles.get("p").unwrap().api_key, None);
+    let (definitions, warnings) = world.load();
+    assert_eq!(definitions.get("p").unwrap().api_key, None);
     assert_eq!(
         warnings,
         ["project/p.md:3: Refusing to load apiKey from project-local profile \"p\". Move the \
@@ -284,21 +295,10 @@ fn a_project_cannot_bring_a_key() {
 fn an_agent_directory_inside_the_project_is_the_users() {
     let mut world = World::new(&[("global/p.md", "---\nname: p\napiKey: sk-secret1\n---\n")]);
     world.directories.project = world.top.path().join("project/../global");
-    let (profiles, warnings) = world.load();
+    let (definitions, warnings) = world.load();
     assert_eq!(warnings, NOTHING);
-    let profile = profiles.get("p").unwrap();
-    assert_eq!((profile.scope, profile.api_key.is_some()), (Scope::Global, true));
-}
-
-#[test]
-fn the_directories_are_those_of_the_specification() {
-    assert_eq!(
-        ProfileDirectories::within(Path::new("/home/me/.pi/agent"), Path::new("/project")),
-        ProfileDirectories {
-            global: "/home/me/.pi/agent/agent-profiles".into(),
-            project: "/project/.pi/agent-profiles".into(),
-        }
-    );
+    let definition = definitions.get("p").unwrap();
+    assert_eq!((definition.scope, definition.api_key.is_some()), (Scope::Global, true));
 }
 
 #[test]
@@ -311,7 +311,7 @@ fn a_changed_file_counts_at_once() {
 
 proptest! {
     #[test]
-    fn any_text_in_any_field_is_a_profile_or_a_warning(
+    fn any_text_in_any_field_is_a_definition_or_a_warning(
         field in proptest::sample::select(vec![
             "name", "provider", "model", "thinkingLevel", "appendSystemPrompt", "apiKey",
             "noTools", "tools", "excludeTools", "noExtensions", "extensions", "noSkills",
@@ -321,11 +321,11 @@ proptest! {
     ) {
         let text = format!("---\nname: p\n{field}: {text}\n---\n");
         let path = Path::new("p.md");
-        let (profile, warnings) = match Document::parse(text.as_bytes()) {
-            Ok(document) => from_document(document, path, Scope::Project, Path::new("/g")),
+        let (definition, warnings) = match Document::parse(text.as_bytes()) {
+            Ok(document) => from_document(document, path, Scope::Project, &directories()),
             Err(error) => (None, vec![error.into_warning(path)]),
         };
-        prop_assert!(profile.is_some() || !warnings.is_empty());
+        prop_assert!(definition.is_some() || !warnings.is_empty());
     }
 
     #[test]
@@ -337,7 +337,7 @@ proptest! {
         let text = format!("---\nname: p\napiKey{colon}{before}sk-0secret0{after}\n---\n");
         let path = Path::new("p.md");
         let (_, warnings) = match Document::parse(text.as_bytes()) {
-            Ok(document) => from_document(document, path, Scope::Project, Path::new("/g")),
+            Ok(document) => from_document(document, path, Scope::Project, &directories()),
             Err(error) => (None, vec![error.into_warning(path)]),
         };
         for warning in warnings {

@@ -1,66 +1,68 @@
-//! Profiles on the screen.
+//! Definitions on the screen.
 
-use super::{AgentName, Profile, ThinkingLevel};
+use super::{AgentName, Definition, ThinkingLevel};
 
-/// One line about a profile.
-pub fn profile_summary(profile: &Profile) -> String {
-    let mut parts = vec![format!("profile: {}", profile.name)];
+/// One line about a definition.
+pub fn definition_summary(definition: &Definition) -> String {
+    let mut parts = vec![format!("{}: {}", definition.kind.word(), definition.name)];
     let list = |name: &str, entries: &[String]| format!("{name}=[{}]", entries.join(","));
-    match (&profile.model, &profile.provider) {
+    match (&definition.model, &definition.provider) {
         (Some(model), _) => parts.push(format!("model={model}")),
         (None, Some(provider)) => parts.push(format!("provider={provider}")),
         (None, None) => {}
     }
-    if let Some(level) = profile.thinking_level {
+    if let Some(level) = definition.thinking_level {
         parts.push(format!("thinking={}", level.word()));
     }
-    if profile.system_prompt.is_some() {
+    if definition.system_prompt.is_some() {
         parts.push("custom-system-prompt".to_owned());
     }
-    if profile.append_system_prompt.is_some() {
+    if definition.append_system_prompt.is_some() {
         parts.push("appended-system-prompt".to_owned());
     }
-    if profile.no_tools {
+    if definition.no_tools {
         parts.push("no-tools".to_owned());
-    } else if !profile.tools.is_empty() {
-        parts.push(list("tools", &profile.tools));
-    } else if !profile.exclude_tools.is_empty() {
-        parts.push(list("excludeTools", &profile.exclude_tools));
+    } else if !definition.tools.is_empty() {
+        parts.push(list("tools", &definition.tools));
+    } else if !definition.exclude_tools.is_empty() {
+        parts.push(list("excludeTools", &definition.exclude_tools));
     }
-    if !profile.suggested_skills.is_empty() {
-        parts.push(list("suggestedSkills", &profile.suggested_skills));
+    if !definition.suggested_skills.is_empty() {
+        parts.push(list("suggestedSkills", &definition.suggested_skills));
     }
-    if !profile.load_skills.is_empty() {
-        parts.push(list("loadSkills", &profile.load_skills));
+    if !definition.load_skills.is_empty() {
+        parts.push(list("loadSkills", &definition.load_skills));
     }
     parts.join(", ")
 }
 
-/// Everything about a profile, one field to a line, with its key masked.
-pub fn profile_detail(profile: &Profile) -> String {
-    let mut detail = Detail(format!("Profile: {}", profile.name));
-    detail.text("provider", profile.provider.as_deref());
-    detail.text("model", profile.model.as_deref());
-    detail.text("thinkingLevel", profile.thinking_level.map(ThinkingLevel::word));
-    detail.text("agent", profile.agent.map(AgentName::word));
-    detail.text("systemPrompt", profile.system_prompt.as_deref());
-    detail.text("appendSystemPrompt", profile.append_system_prompt.as_deref());
-    if profile.no_tools {
+/// Everything about a definition, one field to a line, with its key masked.
+pub fn definition_detail(definition: &Definition) -> String {
+    let mut detail = Detail(format!("{}: {}", definition.kind.title(), definition.name));
+    detail.text("description", definition.description.as_deref());
+    detail.text("provider", definition.provider.as_deref());
+    detail.text("model", definition.model.as_deref());
+    detail.text("thinkingLevel", definition.thinking_level.map(ThinkingLevel::word));
+    detail.text("agent", definition.agent.map(AgentName::word));
+    detail.text("timeout", definition.timeout.map(|seconds| format!("{seconds}s")).as_deref());
+    detail.text("systemPrompt", definition.system_prompt.as_deref());
+    detail.text("appendSystemPrompt", definition.append_system_prompt.as_deref());
+    if definition.no_tools {
         detail.flag("noTools", true);
-    } else if !profile.tools.is_empty() {
-        detail.list("tools", &profile.tools);
+    } else if !definition.tools.is_empty() {
+        detail.list("tools", &definition.tools);
     } else {
-        detail.list("excludeTools", &profile.exclude_tools);
+        detail.list("excludeTools", &definition.exclude_tools);
     }
-    detail.list("extensions", &profile.extensions);
-    detail.list("suggestedSkills", &profile.suggested_skills);
-    detail.list("loadSkills", &profile.load_skills);
-    detail.flag("noExtensions", profile.no_extensions);
-    detail.flag("noSkills", profile.no_skills);
-    detail.flag("noContextFiles", profile.no_context_files);
-    detail.text("apiKey", profile.api_key.as_ref().map(ToString::to_string).as_deref());
-    if !profile.extra_args.is_empty() {
-        let arguments = serde_json::Value::from(profile.extra_args.clone()).to_string();
+    detail.list("extensions", &definition.extensions);
+    detail.list("suggestedSkills", &definition.suggested_skills);
+    detail.list("loadSkills", &definition.load_skills);
+    detail.flag("noExtensions", definition.no_extensions);
+    detail.flag("noSkills", definition.no_skills);
+    detail.flag("noContextFiles", definition.no_context_files);
+    detail.text("apiKey", definition.api_key.as_ref().map(ToString::to_string).as_deref());
+    if !definition.extra_args.is_empty() {
+        let arguments = serde_json::Value::from(definition.extra_args.clone()).to_string();
         detail.text("extraArgs", Some(&arguments));
     }
     detail.0
@@ -94,18 +96,18 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::ApiKey;
-    use super::super::testing::{any_profile, profile, strings};
+    use super::super::testing::{any_definition, definition, strings};
     use super::*;
 
-    fn changed(change: impl FnOnce(&mut Profile)) -> Profile {
-        let mut profile = profile();
-        change(&mut profile);
-        profile
+    fn changed(change: impl FnOnce(&mut Definition)) -> Definition {
+        let mut definition = definition();
+        change(&mut definition);
+        definition
     }
 
     #[test]
     fn a_summary_is_one_line() {
-        let summary = |change: fn(&mut Profile)| profile_summary(&changed(change));
+        let summary = |change: fn(&mut Definition)| definition_summary(&changed(change));
         assert_eq!(summary(|_| ()), "profile: p");
         assert_eq!(summary(|p| p.provider = Some("a".into())), "profile: p, provider=a");
         let both = summary(|p| {
@@ -141,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_detail_has_all_fields_in_their_columns() {
-        let profile = changed(|p| {
+        let definition = changed(|p| {
             p.provider = Some("anthropic".into());
             p.model = Some("sonnet".into());
             p.thinking_level = Some(ThinkingLevel::Off);
@@ -175,33 +177,33 @@ are
   noContextFiles:    true
   apiKey:            sk-t****c123
   extraArgs:         [\"--verbose\",\"a\\\"b\"]";
-        assert_eq!(profile_detail(&profile), expected);
+        assert_eq!(definition_detail(&definition), expected);
     }
 
     #[test]
     fn the_strongest_restriction_of_tools_is_shown() {
         let excluded = changed(|p| p.exclude_tools = strings(&["write"]));
-        assert_eq!(profile_detail(&excluded), "Profile: p\n  excludeTools:      [write]");
+        assert_eq!(definition_detail(&excluded), "Profile: p\n  excludeTools:      [write]");
         let none = changed(|p| {
             p.no_tools = true;
             p.exclude_tools = strings(&["write"]);
         });
-        assert_eq!(profile_detail(&none), "Profile: p\n  noTools:           true");
-        assert_eq!(profile_detail(&profile()), "Profile: p");
+        assert_eq!(definition_detail(&none), "Profile: p\n  noTools:           true");
+        assert_eq!(definition_detail(&definition()), "Profile: p");
     }
 
     proptest! {
         #[test]
-        fn any_profile_can_be_shown(profile in any_profile()) {
-            profile_summary(&profile);
-            profile_detail(&profile);
-            let _ = format!("{profile:?}");
+        fn any_definition_can_be_shown(definition in any_definition()) {
+            definition_summary(&definition);
+            definition_detail(&definition);
+            let _ = format!("{definition:?}");
         }
 
         #[test]
         fn no_key_is_shown(key in "K[0-9]{9,40}K") {
-            let profile = changed(|p| p.api_key = Some(ApiKey::new(key.clone())));
-            for shown in [profile_summary(&profile), profile_detail(&profile), format!("{profile:?}")] {
+            let definition = changed(|p| p.api_key = Some(ApiKey::new(key.clone())));
+            for shown in [definition_summary(&definition), definition_detail(&definition), format!("{definition:?}")] {
                 prop_assert!(!shown.contains(&key));
             }
         }

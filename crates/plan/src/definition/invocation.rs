@@ -1,11 +1,11 @@
-//! What a profile means for the agent's command line.
+//! What a definition means for the agent's command line.
 
 use std::path::Path;
 
-use super::{Profile, Scope, ThinkingLevel};
+use super::{Definition, Scope, ThinkingLevel};
 use crate::{LoadedSkill, ResolvedSkills, Trust};
 
-/// What a profile adds to the command line of pi, or of a program that takes pi's arguments.
+/// What a definition adds to the command line of pi, or of a program that takes pi's arguments.
 ///
 /// The two prompts are not arguments yet: they can be of any length, and belong into files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,32 +18,32 @@ pub struct Invocation {
     after_prompts: Vec<String>,
 }
 
-/// What an invocation depends on, besides the profile.
+/// What an invocation depends on, besides the definition.
 #[derive(Clone, Copy, Debug)]
 pub struct InvocationContext<'a> {
     /// The names of all tools that the child could have, where the caller knows them.
     pub all_tools: Option<&'a [String]>,
-    /// The skills that the profile names.
+    /// The skills that the definition names.
     pub skills: &'a ResolvedSkills,
-    /// Whether a project's own profile may run code.
+    /// Whether a project's own definition may run code.
     pub trust: Trust,
 }
 
-/// A task with this profile must not start.
+/// A task with this definition must not start.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum InvocationError {
     #[error(
-        "Profile \"{profile}\" belongs to this project and sets {fields}, which can run any \
+        "{definition} belongs to this project and sets {fields}, which can run any \
          program, but the project is not trusted. Look at {path}, then trust the project with \
          /trust in pi, or run with --approve."
     )]
-    NotTrusted { profile: String, fields: &'static str, path: String },
+    NotTrusted { definition: String, fields: &'static str, path: String },
     #[error(
-        "Refusing extraArg \"{0}\" which would override profile tool restrictions. Use the \
-         dedicated profile fields instead."
+        "Refusing extraArg \"{argument}\" which would override {kind} tool restrictions. Use the \
+         dedicated {kind} fields instead."
     )]
-    OverridesTools(String),
+    OverridesTools { argument: String, kind: &'static str },
     #[error(
         "Refusing extraArg \"--api-key\": arguments can be seen by everybody on this machine. Use \
          the field apiKey instead."
@@ -53,8 +53,8 @@ pub enum InvocationError {
     NullByteInExtraArg,
     #[error("Refusing extraArg: potentially unsafe argument '{0}'")]
     UnsafeExtraArg(String),
-    #[error("Profile \"{profile}\" cannot be used: \"{field}\" contains a null byte")]
-    NullByte { profile: String, field: &'static str },
+    #[error("{definition} cannot be used: \"{field}\" contains a null byte")]
+    NullByte { definition: String, field: &'static str },
 }
 
 impl Invocation {
@@ -75,45 +75,49 @@ impl Invocation {
     }
 }
 
-/// Turns a profile into arguments and prompts.
+/// Turns a definition into arguments and prompts.
 pub fn invocation(
-    profile: &Profile,
+    definition: &Definition,
     context: &InvocationContext<'_>,
 ) -> Result<Invocation, InvocationError> {
-    check_trust(profile, context.trust)?;
-    check_extra_args(profile)?;
-    let mut before = Arguments::new(profile);
-    before.option("provider", "--provider", profile.provider.as_deref())?;
-    before.option("model", "--model", profile.model.as_deref())?;
-    let mut after = Arguments::new(profile);
-    after.option("thinkingLevel", "--thinking", profile.thinking_level.map(ThinkingLevel::word))?;
+    check_trust(definition, context.trust)?;
+    check_extra_args(definition)?;
+    let mut before = Arguments::new(definition);
+    before.option("provider", "--provider", definition.provider.as_deref())?;
+    before.option("model", "--model", definition.model.as_deref())?;
+    let mut after = Arguments::new(definition);
+    after.option(
+        "thinkingLevel",
+        "--thinking",
+        definition.thinking_level.map(ThinkingLevel::word),
+    )?;
     after.tools(context.all_tools)?;
-    after.flag("--no-extensions", profile.no_extensions);
-    after.flag("--no-skills", profile.no_skills);
-    after.flag("--no-context-files", profile.no_context_files);
-    for extension in &profile.extensions {
+    after.flag("--no-extensions", definition.no_extensions);
+    after.flag("--no-skills", definition.no_skills);
+    after.flag("--no-context-files", definition.no_context_files);
+    for extension in &definition.extensions {
         after.option("extensions", "--extension", Some(extension))?;
     }
     for path in &context.skills.suggested {
         after.option("suggestedSkills", "--skill", Some(&path.to_string_lossy()))?;
     }
-    after.list.extend_from_slice(&profile.extra_args);
+    after.list.extend_from_slice(&definition.extra_args);
     Ok(Invocation {
-        system_prompt: profile.system_prompt.clone(),
-        append_system_prompt: append_system_prompt(profile, context.skills),
+        system_prompt: definition.system_prompt.clone(),
+        append_system_prompt: append_system_prompt(definition, context.skills),
         before_prompts: before.list,
         after_prompts: after.list,
     })
 }
 
 struct Arguments<'a> {
-    profile: &'a Profile,
+    definition: &'a Definition,
     list: Vec<String>,
 }
 
 impl Arguments<'_> {
-    fn new(profile: &Profile) -> Arguments<'_> {
-        Arguments { profile, list: Vec::new() }
+    fn new(definition: &Definition) -> Arguments<'_> {
+        Arguments { definition, list: Vec::new() }
     }
 
     fn flag(&mut self, flag: &str, is_set: bool) {
@@ -133,14 +137,14 @@ impl Arguments<'_> {
         };
         // No system takes such an argument, and the failure to start would not say why.
         if value.contains('\0') {
-            return Err(InvocationError::NullByte { profile: self.profile.name.clone(), field });
+            return Err(InvocationError::NullByte { definition: self.definition.label(), field });
         }
         self.list.extend([flag.to_owned(), value.to_owned()]);
         Ok(())
     }
 
     fn tools(&mut self, all_tools: Option<&[String]>) -> Result<(), InvocationError> {
-        let Profile { no_tools, tools, exclude_tools, .. } = self.profile;
+        let Definition { no_tools, tools, exclude_tools, .. } = self.definition;
         if *no_tools {
             self.flag("--no-tools", true);
         } else if !tools.is_empty() {
@@ -163,10 +167,10 @@ impl Arguments<'_> {
     }
 }
 
-/// What is loaded follows the profile's own words after an empty line, which stands there even if
-/// the profile has none.
-fn append_system_prompt(profile: &Profile, skills: &ResolvedSkills) -> Option<String> {
-    let own = profile.append_system_prompt.clone();
+/// What is loaded follows the definition's own words after an empty line, which stands there even if
+/// the definition has none.
+fn append_system_prompt(definition: &Definition, skills: &ResolvedSkills) -> Option<String> {
+    let own = definition.append_system_prompt.clone();
     let loaded: Vec<String> = skills.loaded.iter().map(LoadedSkill::block).collect();
     if loaded.is_empty() {
         return own;
@@ -175,29 +179,30 @@ fn append_system_prompt(profile: &Profile, skills: &ResolvedSkills) -> Option<St
 }
 
 /// A repository that was merely cloned must not choose what program runs.
-fn check_trust(profile: &Profile, trust: Trust) -> Result<(), InvocationError> {
-    let fields = match (profile.extensions.is_empty(), profile.extra_args.is_empty()) {
+fn check_trust(definition: &Definition, trust: Trust) -> Result<(), InvocationError> {
+    let fields = match (definition.extensions.is_empty(), definition.extra_args.is_empty()) {
         (true, true) => return Ok(()),
         (false, true) => "\"extensions\"",
         (true, false) => "\"extraArgs\"",
         (false, false) => "\"extensions\" and \"extraArgs\"",
     };
-    if profile.scope == Scope::Global || trust.allows() {
+    if definition.scope == Scope::Global || trust.allows() {
         return Ok(());
     }
     Err(InvocationError::NotTrusted {
-        profile: profile.name.clone(),
+        definition: definition.label(),
         fields,
-        path: profile.path.display().to_string(),
+        path: definition.path.display().to_string(),
     })
 }
 
-fn check_extra_args(profile: &Profile) -> Result<(), InvocationError> {
+fn check_extra_args(definition: &Definition) -> Result<(), InvocationError> {
     let is_restricted =
-        profile.no_tools || !profile.tools.is_empty() || !profile.exclude_tools.is_empty();
-    for argument in &profile.extra_args {
+        definition.no_tools || !definition.tools.is_empty() || !definition.exclude_tools.is_empty();
+    for argument in &definition.extra_args {
         if is_restricted && selects_tools(argument) {
-            return Err(InvocationError::OverridesTools(argument.clone()));
+            let (argument, kind) = (argument.clone(), definition.kind.word());
+            return Err(InvocationError::OverridesTools { argument, kind });
         }
         if argument == "--api-key" || argument.starts_with("--api-key=") {
             return Err(InvocationError::ShowsKey);

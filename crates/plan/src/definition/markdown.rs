@@ -1,29 +1,38 @@
-//! Profiles as text that reads back as it was written.
+//! Definitions as text that reads back as it was written.
 
-use super::{AgentName, ApiKey, Profile, ThinkingLevel};
+use super::{AgentName, ApiKey, Definition, DefinitionKind, ThinkingLevel};
 
-/// The contents of the profile's file.
-pub fn to_markdown(profile: &Profile) -> String {
-    let mut lines = Lines(format!("---\nname: {}\n", scalar(&profile.name)));
-    lines.text("provider", profile.provider.as_deref());
-    lines.text("model", profile.model.as_deref());
-    lines.text("thinkingLevel", profile.thinking_level.map(ThinkingLevel::word));
-    lines.text("appendSystemPrompt", profile.append_system_prompt.as_deref());
-    lines.text("apiKey", profile.api_key.as_ref().map(ApiKey::reveal));
-    lines.text("agent", profile.agent.map(AgentName::word));
-    lines.flag("noTools", profile.no_tools);
-    lines.flag("noExtensions", profile.no_extensions);
-    lines.flag("noSkills", profile.no_skills);
-    lines.flag("noContextFiles", profile.no_context_files);
-    lines.list("tools", &profile.tools);
-    lines.list("excludeTools", &profile.exclude_tools);
-    lines.list("extensions", &profile.extensions);
-    lines.list("extraArgs", &profile.extra_args);
-    lines.list("suggestedSkills", &profile.suggested_skills);
-    lines.list("loadSkills", &profile.load_skills);
+/// The contents of the definition's file.
+pub fn to_markdown(definition: &Definition) -> String {
+    let mut lines = Lines(format!("---\nname: {}\n", scalar(&definition.name)));
+    lines.text("description", definition.description.as_deref());
+    lines.text("provider", definition.provider.as_deref());
+    lines.text("model", definition.model.as_deref());
+    lines.text("thinkingLevel", definition.thinking_level.map(ThinkingLevel::word));
+    // What stands in the body of one kind is a field of the other, or not there at all.
+    let (body, appended) = match definition.kind {
+        DefinitionKind::Profile => (&definition.system_prompt, &definition.append_system_prompt),
+        DefinitionKind::Preset => (&definition.append_system_prompt, &None),
+    };
+    lines.text("appendSystemPrompt", appended.as_deref());
+    lines.text("apiKey", definition.api_key.as_ref().map(ApiKey::reveal));
+    lines.text("agent", definition.agent.map(AgentName::word));
+    if let Some(seconds) = definition.timeout {
+        lines.field("timeout", &seconds.to_string());
+    }
+    lines.flag("noTools", definition.no_tools);
+    lines.flag("noExtensions", definition.no_extensions);
+    lines.flag("noSkills", definition.no_skills);
+    lines.flag("noContextFiles", definition.no_context_files);
+    lines.list("tools", &definition.tools);
+    lines.list("excludeTools", &definition.exclude_tools);
+    lines.list("extensions", &definition.extensions);
+    lines.list("extraArgs", &definition.extra_args);
+    lines.list("suggestedSkills", &definition.suggested_skills);
+    lines.list("loadSkills", &definition.load_skills);
     lines.0.push_str("---\n");
-    if let Some(system_prompt) = &profile.system_prompt {
-        lines.0.push_str(&format!("\n{system_prompt}\n"));
+    if let Some(body) = body {
+        lines.0.push_str(&format!("\n{body}\n"));
     }
     lines.0
 }
@@ -136,33 +145,37 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::load::from_document;
-    use super::super::testing::{any_profile, any_text, directories, profile, strings};
+    use super::super::testing::{any_definition, any_text, definition, directories_of, strings};
     use super::*;
     use crate::frontmatter::Document;
 
-    fn read_back(profile: &Profile) -> Option<Profile> {
-        let text = to_markdown(profile);
+    fn read_back(definition: &Definition) -> Option<Definition> {
+        let text = to_markdown(definition);
         let document = Document::parse(text.as_bytes()).unwrap_or_else(|e| panic!("{e}: {text}"));
         assert!(document.repaired_lines.is_empty(), "{text}");
-        let (read, warnings) =
-            from_document(document, &profile.path, profile.scope, &directories().global);
+        let (read, warnings) = from_document(
+            document,
+            &definition.path,
+            definition.scope,
+            &directories_of(definition.kind),
+        );
         assert_eq!(warnings, [], "{text}");
         read
     }
 
     #[test]
     fn a_file_is_written_as_people_would() {
-        let mut profile = profile();
-        profile.provider = Some("anthropic".into());
-        profile.model = Some("anthropic/claude-sonnet-4.5:high".into());
-        profile.thinking_level = Some(ThinkingLevel::Off);
-        profile.append_system_prompt = Some("Be brief.\n\n- Really: brief.".into());
-        profile.api_key = Some(ApiKey::new("sk-abc".into()));
-        profile.no_extensions = true;
-        profile.tools = strings(&["read", "bash"]);
-        profile.extra_args = strings(&["--verbose", "a,b"]);
-        profile.suggested_skills = strings(&["x: y"]);
-        profile.system_prompt = Some("You are.\n\n---\n\nReally.".into());
+        let mut definition = definition();
+        definition.provider = Some("anthropic".into());
+        definition.model = Some("anthropic/claude-sonnet-4.5:high".into());
+        definition.thinking_level = Some(ThinkingLevel::Off);
+        definition.append_system_prompt = Some("Be brief.\n\n- Really: brief.".into());
+        definition.api_key = Some(ApiKey::new("sk-abc".into()));
+        definition.no_extensions = true;
+        definition.tools = strings(&["read", "bash"]);
+        definition.extra_args = strings(&["--verbose", "a,b"]);
+        definition.suggested_skills = strings(&["x: y"]);
+        definition.system_prompt = Some("You are.\n\n---\n\nReally.".into());
         let expected = "\
 ---
 name: p
@@ -186,8 +199,8 @@ You are.
 
 Really.
 ";
-        assert_eq!(to_markdown(&profile), expected);
-        assert_eq!(read_back(&profile), Some(profile));
+        assert_eq!(to_markdown(&definition), expected);
+        assert_eq!(read_back(&definition), Some(definition));
     }
 
     #[test]
@@ -235,16 +248,16 @@ Really.
 
     proptest! {
         #[test]
-        fn any_profile_reads_back_as_it_was_written(profile in any_profile()) {
-            prop_assert_eq!(read_back(&profile), Some(profile));
+        fn any_definition_reads_back_as_it_was_written(definition in any_definition()) {
+            prop_assert_eq!(read_back(&definition), Some(definition));
         }
 
         #[test]
         fn any_text_reads_back_as_it_was_written(text in any_text()) {
-            let mut profile = profile();
-            profile.append_system_prompt = Some(text.clone());
-            profile.extra_args = vec![text];
-            prop_assert_eq!(read_back(&profile), Some(profile));
+            let mut definition = definition();
+            definition.append_system_prompt = Some(text.clone());
+            definition.extra_args = vec![text];
+            prop_assert_eq!(read_back(&definition), Some(definition));
         }
     }
 }

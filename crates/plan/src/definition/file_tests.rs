@@ -2,28 +2,29 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use tempfile::TempDir;
 
-use super::super::{ApiKey, load_profiles};
+use super::super::{ApiKey, DefinitionKind, load_definitions};
 use super::*;
 
 struct World {
     top: TempDir,
-    directories: ProfileDirectories,
+    directories: DefinitionDirectories,
 }
 
 impl World {
     fn new() -> World {
         let top = tempfile::tempdir().unwrap();
-        let directories = ProfileDirectories {
+        let directories = DefinitionDirectories {
+            kind: DefinitionKind::Profile,
             global: top.path().join("agent/agent-profiles"),
             project: top.path().join("project/.pi/agent-profiles"),
         };
         World { top, directories }
     }
 
-    fn profile(&self, name: &str, scope: Scope, model: &str) -> Profile {
-        let mut profile = Profile::new(name, scope, &self.directories);
-        profile.model = Some(model.to_owned());
-        profile
+    fn definition(&self, name: &str, scope: Scope, model: &str) -> Definition {
+        let mut definition = Definition::new(name, scope, &self.directories);
+        definition.model = Some(model.to_owned());
+        definition
     }
 
     fn write(&self, scope: Scope, file: &str, text: &str) -> PathBuf {
@@ -33,24 +34,26 @@ impl World {
         directory.join(file)
     }
 
-    fn create(&self, profile: &Profile) -> Result<PathBuf, String> {
-        create_profile(&self.directories, profile).map_err(|error| error.to_string())
+    fn create(&self, definition: &Definition) -> Result<PathBuf, String> {
+        create_definition(&self.directories, definition).map_err(|error| error.to_string())
     }
 
-    fn update(&self, profile: &Profile) -> Result<PathBuf, String> {
-        update_profile(&self.directories, profile).map_err(|error| error.to_string())
+    fn update(&self, definition: &Definition) -> Result<PathBuf, String> {
+        update_definition(&self.directories, definition).map_err(|error| error.to_string())
     }
 
     fn delete(&self, name: &str) -> Result<Vec<PathBuf>, String> {
-        delete_profile(&self.directories, name).map_err(|error| error.to_string())
+        delete_definition(&self.directories, name).map_err(|error| error.to_string())
     }
 
     fn models(&self) -> Vec<(String, String)> {
-        let profiles = load_profiles(&self.directories);
-        assert_eq!(profiles.warnings, []);
-        profiles
+        let definitions = load_definitions(&self.directories);
+        assert_eq!(definitions.warnings, []);
+        definitions
             .iter()
-            .map(|profile| (profile.name.clone(), profile.model.clone().unwrap_or_default()))
+            .map(|definition| {
+                (definition.name.clone(), definition.model.clone().unwrap_or_default())
+            })
             .collect()
     }
 
@@ -72,27 +75,27 @@ fn pair(name: &str, model: &str) -> (String, String) {
 }
 
 #[test]
-fn a_profile_is_created_privately_and_read_back() {
+fn a_definition_is_created_privately_and_read_back() {
     let world = World::new();
     for scope in [Scope::Global, Scope::Project] {
-        let profile = world.profile("p", scope, "m");
-        let path = world.create(&profile).unwrap();
-        assert_eq!(path, profile.path);
+        let definition = world.definition("p", scope, "m");
+        let path = world.create(&definition).unwrap();
+        assert_eq!(path, definition.path);
         assert_eq!(mode(&path), 0o600);
         assert_eq!(mode(path.parent().unwrap()), 0o700);
-        assert_eq!(load_profiles(&world.directories).get("p").unwrap(), &profile);
+        assert_eq!(load_definitions(&world.directories).get("p").unwrap(), &definition);
         assert_eq!(world.files(scope), ["p.md"], "nothing temporary is left");
     }
 }
 
 #[test]
-fn a_profile_is_created_once_in_each_scope() {
+fn a_definition_is_created_once_in_each_scope() {
     let world = World::new();
-    let path = world.create(&world.profile("p", Scope::Global, "a")).unwrap();
+    let path = world.create(&world.definition("p", Scope::Global, "a")).unwrap();
     let expected = format!("Profile \"p\" already exists: {}", path.display());
-    assert_eq!(world.create(&world.profile("p", Scope::Global, "b")), Err(expected));
+    assert_eq!(world.create(&world.definition("p", Scope::Global, "b")), Err(expected));
     assert_eq!(world.models(), [pair("p", "a")]);
-    world.create(&world.profile("p", Scope::Project, "c")).unwrap();
+    world.create(&world.definition("p", Scope::Project, "c")).unwrap();
     assert_eq!(world.models(), [pair("p", "c")]);
 }
 
@@ -100,41 +103,41 @@ fn a_profile_is_created_once_in_each_scope() {
 fn what_a_broken_file_holds_is_not_overwritten_by_accident() {
     let world = World::new();
     let path = world.write(Scope::Global, "p.md", "---\nname: [\n---\n");
-    let profile = world.profile("p", Scope::Global, "m");
-    assert!(world.create(&profile).unwrap_err().contains("already exists"));
-    assert_eq!(world.update(&profile), Ok(path));
+    let definition = world.definition("p", Scope::Global, "m");
+    assert!(world.create(&definition).unwrap_err().contains("already exists"));
+    assert_eq!(world.update(&definition), Ok(path));
     assert_eq!(world.models(), [pair("p", "m")]);
 }
 
 #[test]
-fn an_update_goes_to_the_file_that_defines_the_profile() {
+fn an_update_goes_to_the_file_that_defines_the_definition() {
     let world = World::new();
     let path = world.write(Scope::Global, "other.md", "---\nname: p\nmodel: old\n---\n");
-    assert_eq!(world.update(&world.profile("p", Scope::Global, "new")), Ok(path.clone()));
+    assert_eq!(world.update(&world.definition("p", Scope::Global, "new")), Ok(path.clone()));
     assert_eq!(mode(&path), 0o600);
     assert_eq!(world.files(Scope::Global), ["other.md"]);
     assert_eq!(world.models(), [pair("p", "new")]);
-    assert!(world.create(&world.profile("p", Scope::Global, "m")).is_err());
+    assert!(world.create(&world.definition("p", Scope::Global, "m")).is_err());
 }
 
 #[test]
-fn an_update_of_a_scope_without_the_profile_creates_it() {
+fn an_update_of_a_scope_without_the_definition_creates_it() {
     let world = World::new();
-    world.create(&world.profile("p", Scope::Global, "global")).unwrap();
-    world.update(&world.profile("p", Scope::Project, "project")).unwrap();
+    world.create(&world.definition("p", Scope::Global, "global")).unwrap();
+    world.update(&world.definition("p", Scope::Project, "project")).unwrap();
     assert_eq!(world.models(), [pair("p", "project")]);
     assert_eq!(world.files(Scope::Global), ["p.md"]);
 }
 
 #[test]
-fn a_file_of_another_profile_is_left_alone() {
+fn a_file_of_another_definition_is_left_alone() {
     let world = World::new();
     let path = world.write(Scope::Global, "p.md", "---\nname: q\nmodel: q\n---\n");
     let expected =
         format!("Profile \"p\" cannot be saved: {} holds another profile, \"q\"", path.display());
-    let profile = world.profile("p", Scope::Global, "p");
-    assert_eq!(world.create(&profile), Err(expected.clone()));
-    assert_eq!(world.update(&profile), Err(expected));
+    let definition = world.definition("p", Scope::Global, "p");
+    assert_eq!(world.create(&definition), Err(expected.clone()));
+    assert_eq!(world.update(&definition), Err(expected));
     assert_eq!(world.delete("p"), Err("Profile \"p\" not found.".to_owned()));
     assert_eq!(world.models(), [pair("q", "q")]);
 }
@@ -142,9 +145,9 @@ fn a_file_of_another_profile_is_left_alone() {
 #[test]
 fn a_project_gets_no_key() {
     let world = World::new();
-    let mut profile = world.profile("p", Scope::Project, "m");
-    profile.api_key = Some(ApiKey::new("sk-secret".to_owned()));
-    for error in [world.create(&profile).unwrap_err(), world.update(&profile).unwrap_err()] {
+    let mut definition = world.definition("p", Scope::Project, "m");
+    definition.api_key = Some(ApiKey::new("sk-secret".to_owned()));
+    for error in [world.create(&definition).unwrap_err(), world.update(&definition).unwrap_err()] {
         assert!(error.contains("agent/agent-profiles/") && !error.contains("secret"), "{error}");
     }
     assert!(!world.directories.project.exists());
@@ -154,21 +157,27 @@ fn a_project_gets_no_key() {
 fn names_that_are_no_names_write_nothing() {
     let world = World::new();
     for name in ["", "../p", "a/b", "a.b", "."] {
-        let profile = world.profile(name, Scope::Global, "m");
-        assert!(world.create(&profile).unwrap_err().starts_with("Invalid profile name"), "{name}");
-        assert!(world.update(&profile).unwrap_err().starts_with("Invalid profile name"), "{name}");
+        let definition = world.definition(name, Scope::Global, "m");
+        assert!(
+            world.create(&definition).unwrap_err().starts_with("Invalid profile name"),
+            "{name}"
+        );
+        assert!(
+            world.update(&definition).unwrap_err().starts_with("Invalid profile name"),
+            "{name}"
+        );
         assert!(world.delete(name).unwrap_err().starts_with("Invalid profile name"), "{name}");
     }
     assert_eq!(fs::read_dir(world.top.path()).unwrap().count(), 0);
 }
 
 #[test]
-fn a_profile_is_deleted_from_both_scopes() {
+fn a_definition_is_deleted_from_both_scopes() {
     let world = World::new();
-    let global = world.create(&world.profile("p", Scope::Global, "a")).unwrap();
-    let project = world.create(&world.profile("p", Scope::Project, "b")).unwrap();
+    let global = world.create(&world.definition("p", Scope::Global, "a")).unwrap();
+    let project = world.create(&world.definition("p", Scope::Project, "b")).unwrap();
     let other = world.write(Scope::Project, "other.md", "---\nname: p\n---\n");
-    world.create(&world.profile("q", Scope::Global, "q")).unwrap();
+    world.create(&world.definition("q", Scope::Global, "q")).unwrap();
     assert_eq!(world.delete("p"), Ok(vec![global, other, project]));
     assert_eq!(world.models(), [pair("q", "q")]);
     assert_eq!(world.delete("p"), Err("Profile \"p\" not found.".to_owned()));
@@ -189,7 +198,7 @@ fn a_link_is_replaced_and_what_it_leads_to_is_left_alone() {
     let directory = &world.directories.project;
     fs::create_dir_all(directory).unwrap();
     symlink(&target, directory.join("p.md")).unwrap();
-    world.update(&world.profile("p", Scope::Project, "new")).unwrap();
+    world.update(&world.definition("p", Scope::Project, "new")).unwrap();
     assert_eq!(world.models(), [pair("p", "new")]);
     assert!(fs::read_to_string(&target).unwrap().contains("old"));
 }
@@ -198,6 +207,6 @@ fn a_link_is_replaced_and_what_it_leads_to_is_left_alone() {
 fn a_failure_names_the_file_and_leaves_nothing() {
     let world = World::new();
     fs::write(world.top.path().join("agent"), "a file where a directory must be").unwrap();
-    let error = world.create(&world.profile("p", Scope::Global, "m")).unwrap_err();
+    let error = world.create(&world.definition("p", Scope::Global, "m")).unwrap_err();
     assert!(error.contains("agent/agent-profiles cannot be created"), "{error}");
 }

@@ -1,11 +1,18 @@
-//! Profiles: named, reusable descriptions of how a sub-agent runs.
+//! Definitions: named, reusable descriptions of how a sub-agent runs.
+//!
+//! There are two kinds. Profiles are for delegated tasks, presets for the tool `subagent`; they are
+//! kept in different places, and differ in what their text means and in what they must say. Behind
+//! that they are one thing, and everything that is done with them is done once.
 
 mod api_key;
+mod directories;
 mod display;
 mod file;
 mod invocation;
 mod load;
 mod markdown;
+#[cfg(test)]
+mod preset_tests;
 #[cfg(test)]
 mod testing;
 mod validate;
@@ -13,31 +20,36 @@ mod validate;
 use std::path::PathBuf;
 
 pub use api_key::ApiKey;
-pub use display::{profile_detail, profile_summary};
-pub use file::{ProfileFileError, create_profile, delete_profile, update_profile};
+pub use directories::DefinitionDirectories;
+pub use display::{definition_detail, definition_summary};
+pub use file::{DefinitionFileError, create_definition, delete_definition, update_definition};
 pub use invocation::{Invocation, InvocationContext, InvocationError, invocation};
-pub use load::{ProfileDirectories, Profiles, UnknownProfile, load_profiles};
+pub use load::{Definitions, UnknownDefinition, load_definitions};
 pub use markdown::to_markdown;
-pub use validate::{Contradiction, InvalidProfileName, check_profile, check_profile_name};
+pub use validate::{Contradiction, InvalidDefinitionName, check_definition, check_definition_name};
 
 /// How a sub-agent runs. Lists that are empty, and what is absent, leave the agent its defaults.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Profile {
+#[derive(Clone, Debug, PartialEq)]
+pub struct Definition {
+    /// Whether it is a profile or a preset.
+    pub kind: DefinitionKind,
     /// What it is called: letters, digits, `_` and `-`.
     pub name: String,
     /// Whose it is.
     pub scope: Scope,
     /// The file that it was read from, or will be written to.
     pub path: PathBuf,
+    /// What it is good for. Every preset has one.
+    pub description: Option<String>,
     /// The model's provider.
     pub provider: Option<String>,
     /// The model, in the agent's words.
     pub model: Option<String>,
     /// How much the model thinks.
     pub thinking_level: Option<ThinkingLevel>,
-    /// Replaces the agent's own system prompt: the body of the file, trimmed and not empty.
+    /// Replaces the agent's own system prompt: the body of a profile, trimmed and not empty.
     pub system_prompt: Option<String>,
-    /// Is added to the agent's system prompt.
+    /// Is added to the agent's system prompt. In a preset this is the body.
     pub append_system_prompt: Option<String>,
     /// The key for the model's provider. Only the user's own profiles have one.
     pub api_key: Option<ApiKey>,
@@ -63,19 +75,29 @@ pub struct Profile {
     pub extra_args: Vec<String>,
     /// The child agent.
     pub agent: Option<AgentName>,
+    /// Seconds until a run is stopped. Only presets say so; delegated tasks say it themselves.
+    pub timeout: Option<f64>,
 }
 
-impl Profile {
-    /// A profile that leaves everything to the agent.
-    pub fn new(name: &str, scope: Scope, directories: &ProfileDirectories) -> Profile {
-        Profile::at(name, scope, directories.of_scope(scope).join(format!("{name}.md")))
+impl Definition {
+    /// A definition that leaves everything to the agent.
+    pub fn new(name: &str, scope: Scope, directories: &DefinitionDirectories) -> Definition {
+        let path = directories.of_scope(scope).join(format!("{name}.md"));
+        Definition::at(directories.kind, name, scope, path)
     }
 
-    fn at(name: &str, scope: Scope, path: PathBuf) -> Profile {
-        Profile {
+    /// What it is called in messages, such as `Profile "fast"`.
+    pub fn label(&self) -> String {
+        self.kind.label(&self.name)
+    }
+
+    fn at(kind: DefinitionKind, name: &str, scope: Scope, path: PathBuf) -> Definition {
+        Definition {
+            kind,
             name: name.to_owned(),
             scope,
             path,
+            description: None,
             provider: None,
             model: None,
             thinking_level: None,
@@ -93,11 +115,43 @@ impl Profile {
             no_context_files: false,
             extra_args: Vec::new(),
             agent: None,
+            timeout: None,
         }
     }
 }
 
-/// Whose a profile or skill is.
+/// Which of the two kinds a definition is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DefinitionKind {
+    /// For delegated tasks. Its body replaces the system prompt.
+    Profile,
+    /// For the tool `subagent`. Its body is added to the system prompt.
+    Preset,
+}
+
+impl DefinitionKind {
+    /// The word for the kind.
+    pub fn word(self) -> &'static str {
+        match self {
+            DefinitionKind::Profile => "profile",
+            DefinitionKind::Preset => "preset",
+        }
+    }
+
+    /// The word at the beginning of a sentence.
+    pub fn title(self) -> &'static str {
+        match self {
+            DefinitionKind::Profile => "Profile",
+            DefinitionKind::Preset => "Preset",
+        }
+    }
+
+    fn label(self, name: &str) -> String {
+        format!("{} \"{name}\"", self.title())
+    }
+}
+
+/// Whose a definition or skill is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// The user's, for all projects.
