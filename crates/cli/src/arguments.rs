@@ -68,8 +68,7 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) profile: Option<String>,
 
-    /// The preset that configures the agent, which then keeps its own session beside the answer;
-    /// it must name a model unless --model does
+    /// The preset that configures the agent; it must name a model, unless --model does
     #[arg(long, conflicts_with = "profile")]
     pub(crate) preset: Option<String>,
 

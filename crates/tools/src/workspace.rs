@@ -37,6 +37,7 @@ impl Workspace {
         let root = surroundings.project_root();
         let trust_in = |root| plan::project_trust(approval, &surroundings.agent_dir, root);
         let (trust, trust_warnings) = trust_in(root);
+        // What is wrong with the file is told once.
         let (preset_trust, _) = trust_in(preset_directories.project_root());
         let file_warnings =
             profiles.warnings.iter().chain(&presets.warnings).chain(&trust_warnings);

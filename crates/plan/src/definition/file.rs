@@ -101,7 +101,7 @@ struct Target {
     exists: bool,
 }
 
-/// The file that already defines the definition in its scope, else the one that is named after it.
+/// The file that already holds the definition in its scope, else the one that is named after it.
 fn target(
     directories: &DefinitionDirectories,
     definition: &Definition,
