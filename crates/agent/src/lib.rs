@@ -1,7 +1,22 @@
 //! The built-in agent: it is started like pi and prints pi's stream.
 
+mod agent;
+mod answer;
+mod calls;
 pub mod cancel;
+mod clock;
+mod compacting;
+mod compaction;
 pub mod config;
+pub mod event;
+mod history;
+mod inbox;
+pub mod invocation;
 pub mod message;
+pub mod prompt;
 pub mod provider;
+mod retry;
+mod session_file;
+#[cfg(test)]
+mod testing;
 pub mod tools;

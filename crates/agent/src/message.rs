@@ -32,6 +32,9 @@ pub struct SystemMessage {
     /// The tools, as their declarations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools_added: Vec<ToolDeclaration>,
+    /// Whether everything that an earlier one has said is void.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replace: bool,
 }
 
 /// A tool as the model is told about it.

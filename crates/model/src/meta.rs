@@ -28,6 +28,9 @@ pub struct Meta {
     pub owner: Owner,
     /// Whether it ends with its parent.
     pub lifetime: Lifetime,
+    /// What carries it out. Runs of earlier versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentKind>,
     /// The child's program and all its arguments.
     pub command: Vec<String>,
     /// The child's working directory.
@@ -82,6 +85,18 @@ pub enum OwnerKind {
     Pi,
     /// An MCP client.
     Mcp,
+}
+
+/// What carries out a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentKind {
+    /// The real pi.
+    Pi,
+    /// Our own agent: the program that supervises it, started once more.
+    Builtin,
+    /// Another program.
+    Program,
 }
 
 /// Whether a run ends with its parent.

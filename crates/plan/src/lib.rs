@@ -13,7 +13,7 @@ mod skills;
 mod surroundings;
 mod trust;
 
-pub use agent::{Agent, AgentError};
+pub use agent::{Agent, AgentChoice, AgentError};
 pub use definition::{
     AgentName, ApiKey, Contradiction, Definition, DefinitionDirectories, DefinitionFileError,
     DefinitionKind, Definitions, InvalidDefinitionName, Invocation, InvocationContext,

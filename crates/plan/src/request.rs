@@ -74,6 +74,7 @@ pub fn plan(
         None => SessionId::parse(&Uuid::new_v4().simple().to_string()[..16])?,
     };
     let refusal = request.refusal.or_else(|| check_cwd(request.cwd.as_deref()).err());
+    let refusal = refusal.or_else(|| check_extensions(request.definition.as_ref(), agent).err());
     let cwd = request.cwd.map_or_else(|| surroundings.cwd.clone(), PathBuf::from);
     let mut command: Vec<Argument> =
         agent.command(surroundings).into_iter().map(Argument::from).collect();
@@ -112,9 +113,13 @@ pub fn plan(
             }
             if let Some(key) = &applied.definition.api_key {
                 secrets.insert(variables::PI_API_KEY, key.reveal().to_owned());
-                command.extend([Argument::from("-e"), Argument::File(KEY_EXTENSION.to_owned())]);
-                let extension = include_str!("key-extension.mjs").to_owned();
-                files.insert(KEY_EXTENSION.to_owned(), extension);
+                // Our own agent takes the key from where it is.
+                if *agent != Agent::Builtin {
+                    command
+                        .extend([Argument::from("-e"), Argument::File(KEY_EXTENSION.to_owned())]);
+                    let extension = include_str!("key-extension.mjs").to_owned();
+                    files.insert(KEY_EXTENSION.to_owned(), extension);
+                }
             }
         }
         None => {
@@ -129,7 +134,7 @@ pub fn plan(
     let key_provider = request.definition.as_ref().and_then(|applied| applied.key_provider.clone());
     environment.insert(
         variables::KEY_PROVIDER.to_owned(),
-        key_provider.filter(|_| files.contains_key(KEY_EXTENSION)),
+        key_provider.filter(|_| secrets.reveal().next().is_some()),
     );
     // A key that the caller happens to have is not meant for this child.
     environment.insert(variables::PI_API_KEY.to_owned(), None);
@@ -143,6 +148,7 @@ pub fn plan(
         name: one_line(&request.name),
         owner: request.owner,
         lifetime: request.lifetime,
+        agent: Some(agent.kind()),
         command: Vec::new(),
         cwd,
         environment,
@@ -201,6 +207,22 @@ fn environment(
 /// A name is shown at the beginning of lines.
 fn one_line(name: &str) -> String {
     name.split(|character: char| character.is_control()).collect::<Vec<_>>().join(" ")
+}
+
+/// Extensions are programs for pi.
+fn check_extensions(applied: Option<&AppliedDefinition>, agent: &Agent) -> Result<(), String> {
+    match applied {
+        Some(applied)
+            if *agent == Agent::Builtin && !applied.definition.extensions.is_empty() =>
+        {
+            Err(format!(
+                "{} asks for extensions, which only pi can load; use `agent: pi` in it or leave \
+                 them out",
+                applied.definition.label()
+            ))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A working directory is taken as it was given, never resolved first.

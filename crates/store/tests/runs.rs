@@ -20,6 +20,7 @@ fn meta(number: u32) -> Meta {
         name: "task".to_owned(),
         owner: Owner { kind: OwnerKind::Shell, id: None },
         lifetime: Lifetime::Foreground,
+        agent: None,
         command: vec!["true".to_owned()],
         cwd: "/".into(),
         environment: BTreeMap::new(),

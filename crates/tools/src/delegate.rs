@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use model::{InvalidId, Lifetime, Owner, Plan, SessionId};
 use plan::{
-    Agent, AppliedDefinition, Contradiction, Definition, DefinitionKind, InvocationContext,
+    AgentChoice, AppliedDefinition, Contradiction, Definition, DefinitionKind, InvocationContext,
     Request, Skills, definition_summary, with_files,
 };
 use store::StoreError;
@@ -15,8 +15,8 @@ use crate::{DelegateArguments, Session, TaskArguments, Workspace, load_sessions,
 /// What the door adds to the arguments.
 #[derive(Clone, Debug)]
 pub struct CallOptions {
-    /// The agent of every task.
-    pub agent: Agent,
+    /// Which agent tasks get.
+    pub agent: AgentChoice,
     /// Who asks.
     pub owner: Owner,
     /// The names of all tools that a child could have, where the door knows them.
@@ -186,8 +186,9 @@ impl Planner<'_> {
             lifetime: Lifetime::Foreground,
             refusal,
         };
-        let plan =
-            plan::plan(request, &self.options.agent, surroundings, &self.workspace.settings)?;
+        let named = request.definition.as_ref().and_then(|applied| applied.definition.agent);
+        let agent = self.options.agent.for_task(named);
+        let plan = plan::plan(request, &agent, surroundings, &self.workspace.settings)?;
         Ok(PlannedTask { plan, definition: definition.summary })
     }
 

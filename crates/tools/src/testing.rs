@@ -8,7 +8,7 @@ use model::{
     Argument, Event, FORMAT, Lifetime, Limits, Meta, Outcome, Owner, OwnerKind, Plan, Record,
     RunId, RunResult, Secrets, SessionId, Usage,
 };
-use plan::{Agent, Surroundings};
+use plan::{Agent, AgentChoice, Surroundings};
 use serde_json::Value;
 use store::{Journal, NewRun, Store};
 use tempfile::TempDir;
@@ -73,7 +73,7 @@ impl World {
 
 pub(crate) fn options() -> CallOptions {
     CallOptions {
-        agent: Agent::Pi,
+        agent: AgentChoice::by_default(Agent::Pi),
         owner: Owner { kind: OwnerKind::Pi, id: None },
         all_tools: None,
         models: None,
@@ -97,6 +97,7 @@ pub(crate) fn planned(run: u64, session: u64, prompt: &str, task: Option<&str>) 
         name: format!("task {run}"),
         owner: Owner { kind: OwnerKind::Pi, id: None },
         lifetime: Lifetime::Foreground,
+        agent: None,
         command: Vec::new(),
         cwd: "/work".into(),
         environment: BTreeMap::new(),

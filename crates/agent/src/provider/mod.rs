@@ -1,5 +1,8 @@
 //! Providers of models: a request goes out, the pieces of an answer come in.
 
+pub(crate) mod script;
+
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::message::{Message, StopReason, ToolDeclaration, Usage};
@@ -20,7 +23,7 @@ pub struct Request {
     /// The tools that the model may call.
     pub tools: Vec<ToolDeclaration>,
     /// The conversation, without system messages.
-    pub messages: Vec<Message>,
+    pub messages: Vec<Arc<Message>>,
     /// How much the model should think.
     pub thinking: Thinking,
     /// The largest answer that is wanted, where it should be smaller than the model's own limit.

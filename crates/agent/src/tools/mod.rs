@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::cancel::Cancel;
@@ -35,11 +36,12 @@ pub struct Call<'a> {
 }
 
 /// What a tool answers.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ToolOutput {
     /// For the model.
     pub content: Vec<Content>,
     /// For views.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
 }
 
@@ -63,6 +65,11 @@ impl Tool {
             description: self.description.to_owned(),
             parameters: (self.parameters)(),
         }
+    }
+
+    /// Whether it changes nothing, so that it can run beside others that change nothing either.
+    pub fn only_looks(&self) -> bool {
+        matches!(self.name, "read" | "grep" | "find" | "ls")
     }
 
     /// Runs it on the thread of the caller, and returns when nothing of it is left.

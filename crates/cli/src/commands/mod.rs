@@ -1,5 +1,6 @@
 //! One file for each command.
 
+pub(crate) mod agent;
 pub(crate) mod definition;
 pub(crate) mod delegate;
 pub(crate) mod run;

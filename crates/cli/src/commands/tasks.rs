@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 
-use model::{Event, Outcome, Owner, OwnerKind, RunResult, Status, Usage};
-use plan::{Agent, Surroundings};
+use model::{AgentKind, Event, Outcome, Owner, OwnerKind, RunResult, Status, Usage};
+use plan::{AgentChoice, Surroundings};
 use process::{Notice, SignalPipe};
 use runner::{Dispatcher, ProcessLauncher, Report, StopForce, TaskId, Update};
 use serde::Serialize;
@@ -42,11 +42,8 @@ impl Door {
         for warning in &workspace.warnings {
             printer.warning(warning);
         }
-        let agent = Agent::choose(
-            arguments.agent.as_deref(),
-            &workspace.surroundings,
-            &workspace.settings,
-        )?;
+        let flag = arguments.agent.as_deref();
+        let agent = AgentChoice::new(flag, &workspace.surroundings, &workspace.settings)?;
         let owner = Owner { kind: OwnerKind::Shell, id: None };
         let options = CallOptions { agent, owner, all_tools: None, models: None };
         Ok(Door { workspace, options })
@@ -146,6 +143,7 @@ struct ShownTask {
     /// The profile or preset in a few words.
     definition: Option<String>,
     is_preset: bool,
+    agent: Option<AgentKind>,
     progress: Progress,
     /// The last thing that the agent said: held back, because the last of all is the answer.
     held_back: Option<String>,
@@ -162,6 +160,7 @@ impl<'a> PlainView<'a> {
             name: task.plan.meta.name.clone(),
             definition: task.definition.clone(),
             is_preset: task.plan.meta.preset.is_some(),
+            agent: task.plan.meta.agent,
             progress: Progress::default(),
             held_back: None,
         });
@@ -309,6 +308,7 @@ struct TaskReport<'a> {
     outcome: Outcome,
     error: Option<&'a str>,
     output: &'a str,
+    agent: Option<AgentKind>,
     model: Option<&'a str>,
     usage: Usage,
     duration_ms: u64,
@@ -329,6 +329,7 @@ impl<'a> TaskReport<'a> {
             outcome: result.outcome,
             error: result.error.as_deref(),
             output: &result.output,
+            agent: task.agent,
             model: result.model.as_deref(),
             usage: result.usage,
             duration_ms: result.duration_ms,

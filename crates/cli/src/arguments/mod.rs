@@ -1,8 +1,12 @@
 //! The command line.
 
+mod agent;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+
+pub(crate) use agent::Agent;
 
 /// Hand tasks to sub-agents, each its own supervised tree of processes.
 #[derive(Debug, Parser)]
@@ -20,6 +24,7 @@ impl Arguments {
             Command::Profile(_)
             | Command::Preset(_)
             | Command::Sessions(_)
+            | Command::Agent(_)
             | Command::Supervise(_) => false,
         }
     }
@@ -44,6 +49,8 @@ pub(crate) enum Command {
     Preset(Preset),
     /// Look at what was run in this project
     Sessions(Sessions),
+    /// Run the built-in agent itself, started like pi
+    Agent(Box<Agent>),
     /// Carry out the run whose directory is given (started by the other commands)
     #[command(hide = true)]
     Supervise(Supervise),
@@ -136,7 +143,8 @@ pub(crate) struct Delegate {
 #[derive(Debug, Args)]
 pub(crate) struct AgentArguments {
     /// The child agent: `pi`, `builtin`, or a JSON array of a program and its arguments
-    /// [default: $PI_SUBAGENTS_AGENT, else `subagents.agent` in the settings, else `pi`]
+    /// [default: what the profile says, else $PI_SUBAGENTS_AGENT, else `subagents.agent` in the
+    /// settings, else `pi` where it is installed, else `builtin`]
     #[arg(long)]
     pub(crate) agent: Option<String>,
 

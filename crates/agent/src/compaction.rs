@@ -1,0 +1,215 @@
+//! Making a conversation shorter when it becomes too long for the model.
+//!
+//! What is old is put into words by the model itself; what is recent is kept as it is. Everything
+//! here is pure: which messages are old, what the model is asked, what becomes of its answer.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use crate::history::Entry;
+use crate::message::{Content, Message, StopReason, text_of};
+use crate::provider::{Request, Thinking};
+
+/// When to compact, and how much to keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompactionPolicy {
+    /// Whether to compact at all.
+    pub enabled: bool,
+    /// Tokens that are left free for the answer.
+    pub reserve_tokens: u64,
+    /// Tokens of recent messages that are kept as they are.
+    pub keep_recent_tokens: u64,
+}
+
+impl Default for CompactionPolicy {
+    fn default() -> CompactionPolicy {
+        CompactionPolicy { enabled: true, reserve_tokens: 16_384, keep_recent_tokens: 20_000 }
+    }
+}
+
+impl CompactionPolicy {
+    /// Small models would otherwise have to compact before the first word.
+    pub(crate) fn within(self, context_window: u64) -> CompactionPolicy {
+        let part = context_window / 4;
+        CompactionPolicy {
+            enabled: self.enabled,
+            reserve_tokens: self.reserve_tokens.min(part),
+            keep_recent_tokens: self.keep_recent_tokens.min(part),
+        }
+    }
+}
+
+/// A tool result in what the model is asked to summarise is cut after this many characters.
+const MAX_TOOL_RESULT: usize = 2000;
+
+/// The user's own words stand in front of the summary unless they are longer than this.
+const MAX_TASK: usize = 40_000;
+
+/// How many tokens the conversation takes: what the provider counted last, and an estimate of what
+/// was said since. Counts from before `counted_from` are of a conversation that was longer.
+pub(crate) fn context_tokens(system_prompt: &str, entries: &[Entry], counted_from: usize) -> u64 {
+    let counted = entries.iter().enumerate().skip(counted_from).rev().find_map(|(index, entry)| {
+        match &*entry.message {
+            Message::Assistant(message)
+                if message.usage.total_tokens > 0
+                    && !matches!(message.stop_reason, StopReason::Error | StopReason::Aborted) =>
+            {
+                Some((index + 1, message.usage.total_tokens))
+            }
+            _ => None,
+        }
+    });
+    let (uncounted, tokens) = counted.unwrap_or((0, tokens_of_text(system_prompt)));
+    tokens + entries[uncounted..].iter().map(|entry| estimate(&entry.message)).sum::<u64>()
+}
+
+/// The index of the first entry that is kept, so that about so many tokens are. A tool result is
+/// never kept without its call.
+pub(crate) fn first_kept(entries: &[Entry], keep_recent_tokens: u64) -> usize {
+    let mut tokens = 0;
+    let mut first = 0;
+    for (index, entry) in entries.iter().enumerate().rev() {
+        tokens += estimate(&entry.message);
+        if tokens > keep_recent_tokens {
+            first = index + 1;
+            break;
+        }
+    }
+    while entries.get(first).is_some_and(|entry| matches!(*entry.message, Message::ToolResult(_))) {
+        first += 1;
+    }
+    first
+}
+
+/// Asks the model to put the entries into words.
+pub(crate) fn summary_request(
+    entries: &[Entry],
+    previous_summary: Option<&str>,
+    policy: CompactionPolicy,
+    context_window: u64,
+) -> Request {
+    let budget = context_window.saturating_sub(policy.reserve_tokens * 2).max(1000) * 3;
+    let conversation = shortened(&in_words(entries), usize::try_from(budget).unwrap_or(usize::MAX));
+    let mut prompt = format!("<conversation>\n{conversation}\n</conversation>\n\n");
+    if let Some(previous_summary) = previous_summary {
+        let _ = write!(prompt, "<previous-summary>\n{previous_summary}\n</previous-summary>\n\n");
+        prompt.push_str(
+            "The conversation above goes on from the previous summary. Write a new summary that \
+             holds everything of the previous one that still matters, brought up to date.\n\n",
+        );
+    }
+    prompt.push_str(INSTRUCTIONS);
+    let message = Message::User(crate::message::UserMessage {
+        content: vec![Content::text(prompt)],
+        timestamp: crate::clock::now(),
+    });
+    Request {
+        system: SYSTEM_PROMPT.to_owned(),
+        tools: Vec::new(),
+        messages: vec![Arc::new(message)],
+        thinking: Thinking::Off,
+        max_tokens: Some(policy.reserve_tokens.max(1000) * 4 / 5),
+    }
+}
+
+/// The summary as it stands in the conversation: the task is never left to a model's memory.
+pub(crate) fn with_task(task: &str, summary: &str) -> String {
+    let task = shortened(task.trim(), MAX_TASK);
+    format!("The task, in the user's own words:\n\n{task}\n\n---\n\n{}", summary.trim())
+}
+
+/// About how many tokens a message takes. Four bytes are about one token.
+pub(crate) fn estimate(message: &Message) -> u64 {
+    let content = |content: &[Content]| -> u64 {
+        let tokens = content.iter().map(|part| match part {
+            Content::Text { text } => tokens_of_text(text),
+            Content::Thinking { thinking, .. } => tokens_of_text(thinking),
+            Content::ToolCall { name, arguments, .. } => {
+                let arguments = serde_json::to_string(arguments).unwrap_or_default();
+                tokens_of_text(name) + tokens_of_text(&arguments)
+            }
+            // What providers count for a picture of usual size.
+            Content::Image { .. } => 1200,
+        });
+        tokens.sum()
+    };
+    match message {
+        Message::System(_) => 0,
+        Message::User(message) => content(&message.content),
+        Message::Assistant(message) => content(&message.content),
+        Message::ToolResult(message) => content(&message.content),
+        Message::CompactionSummary(summary) => tokens_of_text(&summary.summary),
+    }
+}
+
+fn tokens_of_text(text: &str) -> u64 {
+    u64::try_from(text.len().div_ceil(4)).unwrap_or(u64::MAX)
+}
+
+fn in_words(entries: &[Entry]) -> String {
+    let mut words = String::new();
+    let mut say = |who: &str, what: &str| {
+        if !what.trim().is_empty() {
+            let _ = write!(words, "[{who}]: {what}\n\n");
+        }
+    };
+    for entry in entries {
+        match &*entry.message {
+            // The summary of what came before is handed over apart.
+            Message::System(_) | Message::CompactionSummary(_) => {}
+            Message::User(message) => say("User", &text_of(&message.content)),
+            Message::Assistant(message) => {
+                say("Assistant", &message.text());
+                for part in &message.content {
+                    if let Content::ToolCall { name, arguments, .. } = part {
+                        let arguments = serde_json::to_string(arguments).unwrap_or_default();
+                        let call = format!("{name} {}", shortened(&arguments, MAX_TOOL_RESULT));
+                        say("Assistant calls", &call);
+                    }
+                }
+            }
+            Message::ToolResult(message) => {
+                let text = text_of(&message.content);
+                say(
+                    if message.is_error { "Tool error" } else { "Tool result" },
+                    &shortened(&text, MAX_TOOL_RESULT),
+                );
+            }
+        }
+    }
+    words.trim_end().to_owned()
+}
+
+/// The text, or its beginning and its end with a word about what is missing.
+fn shortened(text: &str, max_bytes: usize) -> String {
+    if text.len() <= max_bytes {
+        return text.to_owned();
+    }
+    let head = text.floor_char_boundary(max_bytes / 4);
+    let tail = text.ceil_char_boundary(text.len() - (max_bytes - max_bytes / 4));
+    format!("{}\n[… {} bytes left out …]\n{}", &text[..head], tail - head, &text[tail..])
+}
+
+const SYSTEM_PROMPT: &str = "\
+You summarise conversations between a user and a coding agent, so that the agent can go on with \
+its work from your summary alone. Do not continue the conversation, do not answer questions in \
+it. Write only the summary.";
+
+const INSTRUCTIONS: &str = "\
+Write a summary of the conversation above from which another agent can go on with the work. Use \
+exactly these headings, and leave none out; write \"(none)\" where there is nothing to say:
+
+## Goal
+## Constraints and preferences
+## Done
+## In progress
+## Blocked
+## Decisions, with their reasons
+## Next steps
+## What must be known to go on
+
+Be brief, but keep the exact paths of files, names of functions, commands and words of errors.";
+
+#[cfg(test)]
+#[path = "compaction_tests.rs"]
+mod tests;
