@@ -13,6 +13,7 @@
 //!
 //! This is the only crate that starts a process or sends a signal.
 
+mod job;
 mod lines;
 mod marker;
 #[cfg(target_os = "linux")]
@@ -22,6 +23,7 @@ mod spawn;
 mod tree;
 mod writable;
 
+pub use job::{Job, spawn_job};
 pub use lines::{Keep, Line, LineBuffer, ReadStatus};
 pub use marker::{Marker, stop_marked};
 pub use signals::{Notice, SignalPipe, settle_signals};

@@ -1,5 +1,21 @@
 //! The tools that the model can call, with pi's names, parameters, limits and words.
 
+mod arguments;
+mod bash;
+mod edit;
+mod files;
+mod find;
+mod grep;
+mod lossy;
+mod ls;
+mod notices;
+mod paths;
+mod read;
+mod system_error;
+mod truncation;
+mod walk;
+mod write;
+
 use std::path::Path;
 
 use serde::Serialize;
@@ -22,7 +38,7 @@ pub struct Tool {
     /// Whether it is there unless it is left out; the others must be asked for.
     pub is_default: bool,
     parameters: fn() -> Value,
-    run: fn(&Map<String, Value>, Call<'_>) -> Result<ToolOutput, ToolError>,
+    run: fn(&Map<String, Value>, &mut Call<'_>) -> Result<ToolOutput, ToolError>,
 }
 
 /// What a tool needs to know beside its arguments.
@@ -72,15 +88,36 @@ impl Tool {
         matches!(self.name, "read" | "grep" | "find" | "ls")
     }
 
-    /// Runs it on the thread of the caller, and returns when nothing of it is left.
+    /// Runs it on the thread of the caller, and returns when nothing of it is left, but for what a
+    /// command that ended by itself has put into the background.
     pub fn run(
         &self,
         arguments: &Map<String, Value>,
-        call: Call<'_>,
+        mut call: Call<'_>,
     ) -> Result<ToolOutput, ToolError> {
-        (self.run)(arguments, call)
+        (self.run)(arguments, &mut call)
     }
 }
 
-/// All tools, in pi's order: read, bash, edit, write, grep, find, ls.
-pub const ALL: &[Tool] = &[];
+/// All tools, in pi's order.
+pub const ALL: &[Tool] =
+    &[read::TOOL, bash::TOOL, edit::TOOL, write::TOOL, grep::TOOL, find::TOOL, ls::TOOL];
+
+impl ToolError {
+    /// What every tool but `bash` says when it was cancelled.
+    fn aborted() -> ToolError {
+        ToolError("Operation aborted".to_owned())
+    }
+}
+
+impl Call<'_> {
+    /// Stops the tool here if it was cancelled.
+    fn check(&self) -> Result<(), ToolError> {
+        if self.cancel.is_cancelled() { Err(ToolError::aborted()) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
