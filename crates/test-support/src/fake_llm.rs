@@ -53,6 +53,7 @@ mod tests;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -143,6 +144,12 @@ impl FakeLlm {
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.service.requests()
+    }
+
+    /// How many connections there were so far.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        self.service.connections.load(Ordering::Relaxed)
     }
 }
 

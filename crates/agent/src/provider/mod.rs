@@ -1,9 +1,27 @@
 //! Providers of models: a request goes out, the pieces of an answer come in.
 
-pub(crate) mod script;
+mod anthropic;
+mod failure;
+#[cfg(test)]
+mod fixtures;
+mod history;
+mod http;
+mod limits;
+mod openai;
+mod proxy;
+mod repair;
+mod retry_after;
+mod script;
+mod sse;
+mod stream;
 
 use std::sync::Arc;
 use std::time::Duration;
+
+pub use self::anthropic::Anthropic;
+pub use self::http::Options;
+pub use self::openai::OpenAi;
+pub use self::script::{Script, ScriptError};
 
 use crate::message::{Message, StopReason, ToolDeclaration, Usage};
 
@@ -13,6 +31,9 @@ pub trait Provider: Send + Sync {
     /// caller. The last piece of a whole answer is [`Piece::Ended`]; an answer that stops before
     /// it is an error.
     fn stream(&self, request: &Request, sink: &mut dyn FnMut(Piece)) -> Result<(), ProviderError>;
+
+    /// Makes a [`Provider::stream`] on another thread, and every later one, end with an error.
+    fn interrupt(&self) {}
 }
 
 /// What is asked.
@@ -56,7 +77,9 @@ pub enum Piece {
     Text(String),
     /// More thoughts, likewise.
     Thinking(String),
-    /// What the provider wants to get back with the thoughts before it.
+    /// What the provider wants to get back with the thoughts before it, all of it. It belongs to
+    /// the last block of thinking, even if others follow that, and takes the place of an earlier
+    /// one.
     ThinkingSignature(String),
     /// Thoughts that the provider hides; this stands for them.
     RedactedThinking(String),
@@ -76,6 +99,10 @@ pub enum Piece {
         /// The text.
         json: String,
     },
+    /// The block that was opened last is whole, and what follows opens another one. Not every
+    /// provider says this; where it is not said, there is one block of text and one of thinking,
+    /// and all blocks end with the answer.
+    BlockEnded,
     /// The tokens so far.
     Usage(Usage),
     /// The answer is whole.

@@ -20,6 +20,7 @@ const MODEL: &str = "fake-1";
 #[derive(Debug)]
 pub(super) struct Service {
     pub(super) stop: StopSignal,
+    pub(super) connections: AtomicU64,
     default_script: String,
     requests: Mutex<Vec<Request>>,
     /// How often each turn that has an error was asked for, by script and index.
@@ -33,6 +34,7 @@ impl Service {
         script::parse_script(&default_script)?;
         Ok(Self {
             stop: StopSignal::default(),
+            connections: AtomicU64::new(0),
             default_script,
             requests: Mutex::default(),
             attempts: Mutex::default(),
@@ -46,6 +48,7 @@ impl Service {
 
     /// Answers the requests of one connection until it ends.
     pub(super) fn serve(&self, stream: &TcpStream) -> io::Result<()> {
+        self.connections.fetch_add(1, Ordering::Relaxed);
         let mut connection = Connection::new(stream)?;
         while let Some(request) = connection.next_request()? {
             self.answer(&request, &mut connection)?;

@@ -1,0 +1,253 @@
+//! The way to a provider: one request, one stream of bytes.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::error::Error as _;
+use std::fs;
+use std::io::{self, Read};
+use std::time::{Duration, SystemTime};
+
+use ureq::http::HeaderMap;
+use ureq::http::header::HeaderName;
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::{Agent, Body, Timeout};
+
+use super::failure::{self, Refusal};
+use super::{ProviderError, proxy, retry_after};
+use crate::config::Secret;
+
+/// How long an attempt to connect may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How much of an answer that is no stream is read: errors, and pages of misled proxies.
+const MAXIMAL_BODY_BYTES: u64 = 1024 * 1024;
+
+/// What the way to a provider depends on, beside the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How long a provider may be silent before it is given up; `None` for ever.
+    pub idle_timeout: Option<Duration>,
+    /// The proxy; `None` for what the environment says.
+    pub proxy: Option<String>,
+    /// What the requests of one conversation have in common, for caches of providers.
+    pub session: Option<String>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { idle_timeout: Some(Duration::from_secs(300)), proxy: None, session: None }
+    }
+}
+
+/// A way to one address, which keeps its connection between requests.
+#[derive(Debug)]
+pub(super) struct Client {
+    agent: Agent,
+    url: String,
+    headers: Vec<(String, String)>,
+    idle_timeout: Option<Duration>,
+    secrets: Vec<Secret>,
+}
+
+/// An answer that may be a stream.
+pub(super) struct Answer {
+    /// Without parameters, in lower case.
+    pub(super) content_type: String,
+    pub(super) body: Body,
+}
+
+impl Client {
+    /// Prepares the way, without going it. `headers` come first, those of the model replace them.
+    pub(super) fn new(
+        url: String,
+        key: Option<Secret>,
+        headers: Vec<(String, String)>,
+        of_the_model: &BTreeMap<String, String>,
+        options: &Options,
+    ) -> Result<Client, ProviderError> {
+        let proxy = match &options.proxy {
+            Some(proxy) => Some(proxy.clone()),
+            None => proxy::for_url(&url, |name| env::var(name).ok()),
+        };
+        let proxy = proxy.map(|proxy| ureq::Proxy::new(&proxy)).transpose();
+        let proxy = proxy.map_err(|error| failure::lasting(&format!("The proxy: {error}")))?;
+        let is_tls = url.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https:"));
+        let mut config = Agent::config_builder()
+            .proxy(proxy)
+            .http_status_as_error(false)
+            // A request with a body is never sent to an address that nobody configured.
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .timeout_connect(Some(CONNECT_TIMEOUT))
+            .timeout_per_read(options.idle_timeout)
+            .timeout_per_write(options.idle_timeout)
+            .user_agent(concat!("pi-subagents/", env!("CARGO_PKG_VERSION")));
+        if is_tls {
+            config =
+                config.tls_config(TlsConfig::builder().root_certs(root_certificates()).build());
+        }
+
+        let mut secrets: Vec<Secret> = key.into_iter().collect();
+        for (name, value) in of_the_model {
+            let name = name.to_ascii_lowercase();
+            if ["auth", "key", "token", "secret", "cookie"].iter().any(|word| name.contains(word)) {
+                let (_, last) = value.rsplit_once(' ').unwrap_or(("", value));
+                secrets.push(Secret::new(last));
+            }
+        }
+        Ok(Client {
+            agent: config.build().new_agent(),
+            url,
+            headers: merged(headers, of_the_model),
+            idle_timeout: options.idle_timeout,
+            secrets,
+        })
+    }
+
+    /// Asks. A status that is no success becomes an error in the words of `refuse`, which gets
+    /// the status and the body.
+    pub(super) fn post(
+        &self,
+        headers: &[(String, String)],
+        body: &[u8],
+        refuse: fn(u16, &str) -> String,
+    ) -> Result<Answer, ProviderError> {
+        let mut request = self.agent.post(&self.url);
+        for (name, value) in self.headers.iter().chain(headers) {
+            request = request.header(name, value);
+        }
+        let response = request.send(body).map_err(|error| self.failed(error))?;
+        let (parts, mut body) = response.into_parts();
+        let status = parts.status.as_u16();
+        if parts.status.is_success() {
+            let content_type = header(&parts.headers, "content-type").unwrap_or_default();
+            let content_type = content_type.split(';').next().unwrap_or_default();
+            return Ok(Answer { content_type: content_type.trim().to_ascii_lowercase(), body });
+        }
+        // What can be read of the reason is better than that the reason could not be read.
+        let (text, _) = read_text(&mut body);
+        let after = retry_after::parse(
+            header(&parts.headers, "retry-after-ms"),
+            header(&parts.headers, "retry-after"),
+            SystemTime::now(),
+        );
+        let should_retry = header(&parts.headers, "x-should-retry");
+        let refusal = Refusal { status: Some(status), should_retry, after };
+        Err(self.shown(refusal.error(&refuse(status, &text))))
+    }
+
+    /// Ends what is under way, and whatever would come after it.
+    pub(super) fn interrupt(&self) {
+        self.agent.clone().shutdown();
+    }
+
+    /// The error as it can be shown: without secrets, control characters and endless pages.
+    pub(super) fn shown(&self, mut error: ProviderError) -> ProviderError {
+        for secret in &self.secrets {
+            error.message = secret.redact(&error.message);
+        }
+        error.message = failure::clean(&error.message);
+        error
+    }
+
+    /// The error for bytes that did not come.
+    pub(super) fn cut(&self, error: io::Error) -> ProviderError {
+        self.failed(ureq::Error::from(error))
+    }
+
+    fn failed(&self, error: ureq::Error) -> ProviderError {
+        use ureq::Error as E;
+        let place = self.place();
+        let error = match error {
+            E::Timeout(Timeout::PerRead | Timeout::PerWrite) => {
+                let seconds = self.idle_timeout.unwrap_or_default().as_secs_f64();
+                failure::passing(&format!("Request timed out: {place} was silent for {seconds} s"))
+            }
+            E::Timeout(_) => failure::passing(&format!("Request timed out: {place}: {error}")),
+            E::Io(error) if is_tls(&error) => untrusted(place, &reason(&error)),
+            E::Io(error) => {
+                failure::passing(&format!("Connection error: {place}: {}", reason(&error)))
+            }
+            E::Rustls(error) => untrusted(place, &error.to_string()),
+            E::HostNotFound | E::ConnectionFailed | E::ConnectProxyFailed(_) | E::Protocol(_) => {
+                failure::passing(&format!("Connection error: {place}: {error}"))
+            }
+            error => failure::lasting(&format!("Cannot ask {place}: {error}")),
+        };
+        self.shown(error)
+    }
+
+    /// The host, for messages: the rest of an address may hold keys.
+    fn place(&self) -> &str {
+        let (_, rest) = self.url.split_once("://").unwrap_or(("", &self.url));
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        authority.rsplit('@').next().unwrap_or_default()
+    }
+}
+
+/// Reads what is no stream, as text; together with how much could not be read, and why.
+pub(super) fn read_text(body: &mut Body) -> (String, io::Result<()>) {
+    let mut bytes = Vec::new();
+    let read = body.as_reader().take(MAXIMAL_BODY_BYTES).read_to_end(&mut bytes);
+    (String::from_utf8_lossy(&bytes).into_owned(), read.map(|_| ()))
+}
+
+fn untrusted(place: &str, reason: &str) -> ProviderError {
+    failure::lasting(&format!(
+        "No secure connection to {place}: {reason}. The certificates of another authority can be \
+         given with SSL_CERT_FILE."
+    ))
+}
+
+fn is_tls(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::InvalidData
+}
+
+/// The innermost reason, which is the one that says something.
+fn reason(error: &io::Error) -> String {
+    let mut words = error.to_string();
+    let mut source = error.source();
+    while let Some(inner) = source {
+        words = inner.to_string();
+        source = inner.source();
+    }
+    words
+}
+
+/// Later headers replace earlier ones of the same name, however it is written.
+fn merged(
+    headers: Vec<(String, String)>,
+    of_the_model: &BTreeMap<String, String>,
+) -> Vec<(String, String)> {
+    let is_replaced =
+        |name: &str| of_the_model.keys().any(|other| other.eq_ignore_ascii_case(name));
+    let kept = headers.into_iter().filter(|(name, _)| !is_replaced(name));
+    kept.chain(of_the_model.iter().map(|(name, value)| (name.clone(), value.clone()))).collect()
+}
+
+fn header<'headers>(headers: &'headers HeaderMap, name: &'static str) -> Option<&'headers str> {
+    headers.get(HeaderName::from_static(name))?.to_str().ok()
+}
+
+/// Whom to trust: the authorities of the system, so that those of a company count, and those of
+/// `NODE_EXTRA_CA_CERTS`, because pi honours it; the well-known ones where the system has none.
+fn root_certificates() -> RootCerts {
+    let of_the_system = rustls_native_certs::load_native_certs().certs;
+    if of_the_system.is_empty() {
+        return RootCerts::WebPki;
+    }
+    let certificates = of_the_system.iter().map(|it| Certificate::from_der(it).to_owned());
+    RootCerts::from(certificates.chain(extra_certificates()).collect::<Vec<_>>())
+}
+
+fn extra_certificates() -> Vec<Certificate<'static>> {
+    let Some(bytes) = env::var_os("NODE_EXTRA_CA_CERTS").and_then(|path| fs::read(path).ok())
+    else {
+        return Vec::new();
+    };
+    let items = parse_pem(&bytes).filter_map(Result::ok).filter_map(|item| match item {
+        PemItem::Certificate(certificate) => Some(certificate),
+        _ => None,
+    });
+    items.collect()
+}

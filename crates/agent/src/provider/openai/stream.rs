@@ -1,0 +1,306 @@
+//! The chunks of an answer.
+
+use serde_json::{Map, Value};
+
+use super::malformed;
+use super::request::THOUGHT_FIELDS;
+use crate::config::Rates;
+use crate::message::{StopReason, Usage};
+use crate::provider::sse::Event;
+use crate::provider::stream::Decoder;
+use crate::provider::{Piece, ProviderError, failure, repair};
+
+/// Reads the chunks of one answer.
+#[derive(Debug)]
+pub(super) struct Chunks {
+    rates: Rates,
+    /// Whether the provider says why it stops, so that an end without that is a cut.
+    says_reason: bool,
+    is_started: bool,
+    is_done: bool,
+    has_thoughts: bool,
+    finish: Option<String>,
+    calls: Vec<Call>,
+    details: Vec<Map<String, Value>>,
+}
+
+/// A tool call on its way. Its number is its position.
+#[derive(Debug)]
+struct Call {
+    /// The provider's number for it.
+    index: Option<u64>,
+    id: String,
+    /// What is known before the tool is.
+    arguments: String,
+    is_announced: bool,
+}
+
+impl Chunks {
+    pub(super) fn new(rates: Rates, says_reason: bool) -> Chunks {
+        Chunks {
+            rates,
+            says_reason,
+            is_started: false,
+            is_done: false,
+            has_thoughts: false,
+            finish: None,
+            calls: Vec::new(),
+            details: Vec::new(),
+        }
+    }
+
+    fn chunk(&mut self, chunk: &Value, sink: &mut dyn FnMut(Piece)) -> Result<(), ProviderError> {
+        match &chunk["error"] {
+            Value::Null | Value::Bool(false) => {}
+            error => return Err(failure::in_error_object(error)),
+        }
+        if !chunk.is_object() {
+            return Ok(());
+        }
+        let id = chunk["id"].as_str().filter(|id| !id.is_empty());
+        let choice = &chunk["choices"][0];
+        // The first chunk of some has no name yet, but nothing else either.
+        if !self.is_started && (id.is_some() || choice.is_object()) {
+            self.is_started = true;
+            sink(Piece::Started { response_id: id.map(str::to_owned) });
+        }
+        let usage = [&chunk["usage"], &choice["usage"]].into_iter().find(|usage| usage.is_object());
+        if let Some(usage) = usage {
+            let mut usage = usage_of(usage);
+            usage.cost = self.rates.cost(&usage);
+            sink(Piece::Usage(usage));
+        }
+        if let Some(reason) = choice["finish_reason"].as_str().filter(|reason| !reason.is_empty()) {
+            self.finish = Some(reason.to_owned());
+        }
+        // An answer that is no stream has all of it in one place.
+        let delta = if choice["delta"].is_object() { &choice["delta"] } else { &choice["message"] };
+        self.delta(delta, sink);
+        Ok(())
+    }
+
+    fn delta(&mut self, delta: &Value, sink: &mut dyn FnMut(Piece)) {
+        // Some send the same thoughts in two fields.
+        let thought = THOUGHT_FIELDS
+            .iter()
+            .find_map(|field| Some((*field, delta[*field].as_str().filter(|it| !it.is_empty())?)));
+        let text = words(&delta["content"]);
+        if !text.is_empty() {
+            sink(Piece::Text(text));
+        }
+        if let Some(text) = delta["refusal"].as_str().filter(|text| !text.is_empty()) {
+            sink(Piece::Text(text.to_owned()));
+        }
+        if let Some((field, thought)) = thought {
+            sink(Piece::Thinking(thought.to_owned()));
+            if !std::mem::replace(&mut self.has_thoughts, true) {
+                // The thoughts go back in the field in which they came.
+                sink(Piece::ThinkingSignature(field.to_owned()));
+            }
+        }
+        let calls = delta["tool_calls"].as_array().into_iter().flatten();
+        for call in calls.filter(|call| call["function"].is_object()) {
+            self.call(call, sink);
+        }
+        for detail in delta["reasoning_details"].as_array().into_iter().flatten() {
+            self.detail(detail, sink);
+        }
+    }
+
+    fn call(&mut self, call: &Value, sink: &mut dyn FnMut(Piece)) {
+        let function = &call["function"];
+        let name = function["name"].as_str().unwrap_or_default();
+        let id = call["id"].as_str().unwrap_or_default();
+        let position = self.position_of(call["index"].as_u64(), id, name);
+        let known = &mut self.calls[position];
+        if known.id.is_empty() {
+            id.clone_into(&mut known.id);
+        }
+        match &function["arguments"] {
+            Value::String(text) => known.arguments.push_str(text),
+            Value::Null => {}
+            arguments => known.arguments.push_str(&arguments.to_string()),
+        }
+        if !name.is_empty() || known.is_announced {
+            known.announce(position, name, sink);
+        }
+    }
+
+    /// Finds the call that a piece belongs to, or begins one.
+    fn position_of(&mut self, index: Option<u64>, id: &str, name: &str) -> usize {
+        let by_index = |call: &Call| index.is_some() && call.index == index;
+        let by_id = |call: &Call| !id.is_empty() && call.id == id;
+        let found = self.calls.iter().rposition(by_index);
+        let found = found.or_else(|| self.calls.iter().rposition(by_id));
+        // Without either it goes on with the last one, unless it names a tool.
+        let goes_on = index.is_none() && id.is_empty() && name.is_empty();
+        let found = found.or_else(|| goes_on.then(|| self.calls.len().checked_sub(1)).flatten());
+        // Some give the same number to all calls. A new id alone is no new call, because some
+        // give a new one to every piece.
+        let is_other =
+            |call: &Call| call.is_announced && !name.is_empty() && !id.is_empty() && call.id != id;
+        match found {
+            Some(position) if !is_other(&self.calls[position]) => {
+                let call = &mut self.calls[position];
+                call.index = call.index.or(index);
+                position
+            }
+            _ => {
+                let arguments = String::new();
+                self.calls.push(Call { index, id: id.to_owned(), arguments, is_announced: false });
+                self.calls.len() - 1
+            }
+        }
+    }
+
+    /// Takes a piece of thoughts in the form that they must have to go back.
+    fn detail(&mut self, detail: &Value, sink: &mut dyn FnMut(Piece)) {
+        let kind = detail["type"].as_str().unwrap_or_default();
+        let field = match kind {
+            "reasoning.text" => "text",
+            "reasoning.summary" => "summary",
+            "reasoning.encrypted" => "data",
+            _ => return,
+        };
+        let (Some(detail), Some(words)) = (detail.as_object(), detail[field].as_str()) else {
+            return;
+        };
+        if !std::mem::replace(&mut self.has_thoughts, true) {
+            sink(Piece::Thinking(String::new()));
+        }
+        // Words that follow one another are one thought; what is encrypted stays as it is.
+        if let Some(last) = self.details.last_mut()
+            && kind != "reasoning.encrypted"
+            && last.get("type") == detail.get("type")
+        {
+            if let Some(Value::String(text)) = last.get_mut(field) {
+                text.push_str(words);
+            }
+            for (name, value) in detail {
+                let missing = last.get(name).is_none_or(|known| known.is_null() || known == "");
+                if missing {
+                    last.insert(name.clone(), value.clone());
+                }
+            }
+            return;
+        }
+        self.details.push(detail.clone());
+    }
+}
+
+impl Call {
+    /// Tells about it, and about the arguments that are new.
+    fn announce(&mut self, position: usize, name: &str, sink: &mut dyn FnMut(Piece)) {
+        let index = position as u64;
+        if !std::mem::replace(&mut self.is_announced, true) {
+            if self.id.is_empty() {
+                self.id = format!("call_{}", uuid::Uuid::new_v4().simple());
+            }
+            sink(Piece::ToolCall { index, id: self.id.clone(), name: name.to_owned() });
+        }
+        sink(Piece::Arguments { index, json: std::mem::take(&mut self.arguments) });
+    }
+}
+
+impl Decoder for Chunks {
+    fn event(&mut self, event: &Event, sink: &mut dyn FnMut(Piece)) -> Result<(), ProviderError> {
+        let data = event.data.trim();
+        if self.is_done || data.is_empty() {
+            return Ok(());
+        }
+        if data.starts_with("[DONE]") {
+            self.is_done = true;
+            return Ok(());
+        }
+        let chunk = match repair::parse::<Value>(data) {
+            Ok(chunk) => chunk,
+            Err(_) if event.name == "error" => return Err(failure::in_stream(data)),
+            Err(error) => {
+                let start: String = data.chars().take(200).collect();
+                return Err(malformed(&format!("{error} in {start}")));
+            }
+        };
+        if event.name == "error" && chunk["error"].is_null() {
+            return Err(failure::in_error_object(&chunk));
+        }
+        self.chunk(&chunk, sink)
+    }
+
+    fn document(&mut self, text: &str, sink: &mut dyn FnMut(Piece)) -> Result<(), ProviderError> {
+        match repair::parse::<Value>(text) {
+            Ok(document) => self.chunk(&document, sink),
+            Err(error) => Err(malformed(&error.to_string())),
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        self.finish.is_some() || self.is_done && !self.says_reason
+    }
+
+    fn end(&mut self, sink: &mut dyn FnMut(Piece)) -> Result<(), ProviderError> {
+        let (reason, raw) = match self.finish.take() {
+            Some(raw) => (stop_reason(&raw)?, Some(raw)),
+            None if self.says_reason || !self.is_started => {
+                return Err(failure::passing("Stream ended without finish_reason"));
+            }
+            None if self.calls.is_empty() => (StopReason::Stop, None),
+            None => (StopReason::ToolUse, None),
+        };
+        for (position, call) in self.calls.iter_mut().enumerate() {
+            // A call without a name is for the loop to refuse, so that the model learns of it.
+            if !call.is_announced {
+                call.announce(position, "", sink);
+            }
+        }
+        if !self.details.is_empty() {
+            let details = std::mem::take(&mut self.details);
+            let details: Value = details.into_iter().map(Value::Object).collect();
+            sink(Piece::ThinkingSignature(details.to_string()));
+        }
+        sink(Piece::Ended { reason, raw });
+        Ok(())
+    }
+}
+
+/// The words of a message, whether they are a string or come in parts.
+fn words(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+        _ => String::new(),
+    }
+}
+
+fn stop_reason(raw: &str) -> Result<StopReason, ProviderError> {
+    match raw {
+        "stop" | "end" => Ok(StopReason::Stop),
+        "length" => Ok(StopReason::Length),
+        "tool_calls" | "function_call" => Ok(StopReason::ToolUse),
+        _ => Err(failure::in_stream(&format!("Provider finish_reason: {raw}"))),
+    }
+}
+
+/// Providers agree on the totals, and not on where they put what came from a cache.
+fn usage_of(usage: &Value) -> Usage {
+    let number = |value: &Value| value.as_u64();
+    let details = &usage["prompt_tokens_details"];
+    let cache_read = number(&details["cached_tokens"])
+        .or_else(|| number(&usage["prompt_cache_hit_tokens"]))
+        .or_else(|| number(&usage["cached_tokens"]))
+        .unwrap_or(0);
+    let cache_write = number(&details["cache_write_tokens"]).unwrap_or(0);
+    let input = number(&usage["prompt_tokens"]).unwrap_or(0);
+    let input = input.saturating_sub(cache_read).saturating_sub(cache_write);
+    let output = number(&usage["completion_tokens"]).unwrap_or(0);
+    let reasoning = number(&usage["completion_tokens_details"]["reasoning_tokens"]).unwrap_or(0);
+    let all = [input, output, cache_read, cache_write];
+    Usage {
+        input,
+        output,
+        cache_read,
+        cache_write,
+        reasoning: Some(reasoning),
+        total_tokens: all.into_iter().fold(0, u64::saturating_add),
+        ..Usage::default()
+    }
+}

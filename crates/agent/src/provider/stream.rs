@@ -1,0 +1,115 @@
+//! From the bytes of an answer to its pieces.
+
+use std::io::{self, Read};
+
+use super::http::{self, Answer, Client};
+use super::sse::{Event, MAXIMAL_BYTES, Parser, TooLong};
+use super::{Piece, ProviderError, failure};
+
+/// How long an answer may be as it comes over the wire. A provider that never ends would otherwise
+/// fill our memory.
+const MAXIMAL_ANSWER_BYTES: usize = 256 * 1024 * 1024;
+
+/// How a protocol reads the events of an answer.
+pub(super) trait Decoder {
+    /// Takes an event.
+    fn event(&mut self, event: &Event, sink: &mut dyn FnMut(Piece)) -> Result<(), ProviderError>;
+
+    /// Takes an answer that is no stream but one JSON document.
+    fn document(&mut self, text: &str, sink: &mut dyn FnMut(Piece)) -> Result<(), ProviderError>;
+
+    /// Whether nothing of the answer is missing, whatever becomes of the connection.
+    fn is_whole(&self) -> bool;
+
+    /// Takes the end of the answer.
+    fn end(&mut self, sink: &mut dyn FnMut(Piece)) -> Result<(), ProviderError>;
+}
+
+/// Reads an answer to its end, so that its connection can be used again.
+pub(super) fn read(
+    client: &Client,
+    mut answer: Answer,
+    decoder: &mut dyn Decoder,
+    sink: &mut dyn FnMut(Piece),
+) -> Result<(), ProviderError> {
+    let result = match answer.content_type.as_str() {
+        "application/json" => {
+            let (text, read) = http::read_text(&mut answer.body);
+            match read {
+                Ok(()) => decoder.document(&text, sink).and_then(|()| decoder.end(sink)),
+                Err(error) => return Err(client.cut(error)),
+            }
+        }
+        "text/html" => {
+            let (text, _) = http::read_text(&mut answer.body);
+            Err(failure::lasting(&format!("Not a model but a web page answered: {text}")))
+        }
+        _ => match read_events(&mut answer.body.as_reader(), decoder, sink) {
+            Ok(()) => Ok(()),
+            Err(Broken::Cut(error)) => return Err(client.cut(error)),
+            Err(Broken::Wrong(error)) => Err(error),
+        },
+    };
+    result.map_err(|error| client.shown(error))
+}
+
+/// Why an answer cannot be read to its end.
+#[derive(Debug)]
+pub(super) enum Broken {
+    Cut(io::Error),
+    Wrong(ProviderError),
+}
+
+impl From<ProviderError> for Broken {
+    fn from(error: ProviderError) -> Broken {
+        Broken::Wrong(error)
+    }
+}
+
+impl From<TooLong> for Broken {
+    fn from(TooLong: TooLong) -> Broken {
+        let mebibytes = MAXIMAL_BYTES / 1024 / 1024;
+        Broken::Wrong(failure::lasting(&format!(
+            "The provider sent an event of more than {mebibytes} MiB"
+        )))
+    }
+}
+
+/// Reads events until there are no more.
+pub(super) fn read_events(
+    bytes: &mut dyn Read,
+    decoder: &mut dyn Decoder,
+    sink: &mut dyn FnMut(Piece),
+) -> Result<(), Broken> {
+    let mut parser = Parser::default();
+    let mut buffer = vec![0; 16 * 1024];
+    let mut total = 0;
+    loop {
+        let count = match bytes.read(&mut buffer) {
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            // Whatever was said, was said.
+            Err(_) if decoder.is_whole() => 0,
+            Err(error) => return Err(Broken::Cut(error)),
+        };
+        if count == 0 {
+            break;
+        }
+        total += count;
+        if total > MAXIMAL_ANSWER_BYTES {
+            return Err(failure::lasting("The provider does not stop talking").into());
+        }
+        let mut rest = &buffer[..count];
+        while let Some(event) = parser.next(&mut rest)? {
+            decoder.event(&event, sink)?;
+        }
+    }
+    if let Some(event) = parser.finish()? {
+        // Half an event is no reason to lose an answer that is whole.
+        match decoder.event(&event, sink) {
+            Err(_) if decoder.is_whole() => {}
+            result => result?,
+        }
+    }
+    Ok(decoder.end(sink)?)
+}
