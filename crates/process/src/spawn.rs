@@ -193,7 +193,7 @@ pub fn name_process() {
 }
 
 #[expect(clippy::disallowed_methods, reason = "this crate is the one that starts processes")]
-fn new_command(program: &str) -> Command {
+pub(crate) fn new_command(program: &str) -> Command {
     Command::new(program)
 }
 
