@@ -4,4 +4,5 @@ pub mod cancel;
 pub mod config;
 pub mod message;
 pub mod provider;
+mod text_file;
 pub mod tools;
