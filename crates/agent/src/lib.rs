@@ -19,4 +19,5 @@ mod retry;
 mod session_file;
 #[cfg(test)]
 mod testing;
+mod text_file;
 pub mod tools;

@@ -196,7 +196,7 @@ pub(crate) fn session_command(spec: ChildSpec<'_>) -> Result<Command, SpawnError
 }
 
 #[expect(clippy::disallowed_methods, reason = "this crate is the one that starts processes")]
-fn new_command(program: &str) -> Command {
+pub(crate) fn new_command(program: &str) -> Command {
     Command::new(program)
 }
 
