@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use crate::answer::{Answer, Finished};
 use crate::cancel::Cancel;
 use crate::clock;
-use crate::compaction::CompactionPolicy;
-use crate::config::Model;
+use crate::config::{Compaction, Model, Retry};
 use crate::event::{CompactionReason, Event, Stream};
 use crate::history::History;
 use crate::inbox::{Inbox, Input};
@@ -18,7 +17,7 @@ use crate::message::{
 };
 use crate::prompt::SystemPrompt;
 use crate::provider::{Provider, ProviderError, Remedy, Request, Thinking};
-use crate::retry::RetryPolicy;
+use crate::retry::delay;
 use crate::tools::Tool;
 
 /// Everything that is decided before the first word.
@@ -29,8 +28,8 @@ pub(crate) struct Setup {
     pub(crate) tools: Vec<Tool>,
     pub(crate) system_prompt: SystemPrompt,
     pub(crate) cwd: PathBuf,
-    pub(crate) retry: RetryPolicy,
-    pub(crate) compaction: CompactionPolicy,
+    pub(crate) retry: Retry,
+    pub(crate) compaction: Compaction,
     pub(crate) cancel: Cancel,
 }
 
@@ -326,7 +325,7 @@ impl<W: Write> Agent<W> {
         };
         match error.remedy {
             Remedy::Retry { after } => {
-                let delay = self.setup.retry.delay(self.retries + 1, after, Self::chance());
+                let delay = delay(&self.setup.retry, self.retries + 1, after, Self::chance());
                 delay.map_or(Recovery::None, Recovery::Retry)
             }
             Remedy::Compact if self.setup.compaction.enabled && !self.has_recovered => {

@@ -4,16 +4,19 @@ use std::io::Write;
 
 use crate::agent::{Agent, Received};
 use crate::clock;
-use crate::compaction::{context_tokens, estimate, first_kept, summary_request, with_task};
+use crate::compaction::{
+    context_tokens, estimate, first_kept, summary_request, with_task, within,
+};
 use crate::event::{CompactionReason, CompactionResult, Event};
 use crate::message::{CompactionSummary, Message, StopReason, Usage};
 use crate::provider::{Remedy, Request};
+use crate::retry::delay;
 
 impl<W: Write> Agent<W> {
     /// Compacts the conversation if the next answer might not fit any more.
     pub(crate) fn compact_if_long(&mut self) {
         let window = self.setup.model.context_window;
-        let policy = self.setup.compaction.within(window);
+        let policy = within(self.setup.compaction, window);
         let system_prompt = self.setup.system_prompt.text();
         let tokens = context_tokens(&system_prompt, self.history.entries(), self.counted_from);
         if policy.enabled && tokens > window.saturating_sub(policy.reserve_tokens) {
@@ -25,7 +28,7 @@ impl<W: Write> Agent<W> {
     pub(crate) fn compact(&mut self, reason: CompactionReason) -> bool {
         self.stream.emit(&Event::CompactionStart { reason });
         let window = self.setup.model.context_window;
-        let policy = self.setup.compaction.within(window);
+        let policy = within(self.setup.compaction, window);
         let entries = self.history.entries();
         let system_prompt = self.setup.system_prompt.text();
         let tokens_before = context_tokens(&system_prompt, entries, self.counted_from);
@@ -96,7 +99,7 @@ impl<W: Write> Agent<W> {
             };
             let delay = match error.remedy {
                 Remedy::Retry { after } => {
-                    self.setup.retry.delay(attempt + 1, after, Self::chance())
+                    delay(&self.setup.retry, attempt + 1, after, Self::chance())
                 }
                 Remedy::Compact | Remedy::None => None,
             };

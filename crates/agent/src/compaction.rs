@@ -6,44 +6,26 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use crate::config::Compaction;
 use crate::history::Entry;
 use crate::message::{Content, Message, StopReason, text_of};
 use crate::provider::{Request, Thinking};
-
-/// When to compact, and how much to keep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CompactionPolicy {
-    /// Whether to compact at all.
-    pub enabled: bool,
-    /// Tokens that are left free for the answer.
-    pub reserve_tokens: u64,
-    /// Tokens of recent messages that are kept as they are.
-    pub keep_recent_tokens: u64,
-}
-
-impl Default for CompactionPolicy {
-    fn default() -> CompactionPolicy {
-        CompactionPolicy { enabled: true, reserve_tokens: 16_384, keep_recent_tokens: 20_000 }
-    }
-}
-
-impl CompactionPolicy {
-    /// Small models would otherwise have to compact before the first word.
-    pub(crate) fn within(self, context_window: u64) -> CompactionPolicy {
-        let part = context_window / 4;
-        CompactionPolicy {
-            enabled: self.enabled,
-            reserve_tokens: self.reserve_tokens.min(part),
-            keep_recent_tokens: self.keep_recent_tokens.min(part),
-        }
-    }
-}
 
 /// A tool result in what the model is asked to summarise is cut after this many characters.
 const MAX_TOOL_RESULT: usize = 2000;
 
 /// The user's own words stand in front of the summary unless they are longer than this.
 const MAX_TASK: usize = 40_000;
+
+/// The policy for a model: small ones would otherwise have to compact before the first word.
+pub(crate) fn within(policy: Compaction, context_window: u64) -> Compaction {
+    let part = context_window / 4;
+    Compaction {
+        enabled: policy.enabled,
+        reserve_tokens: policy.reserve_tokens.min(part),
+        keep_recent_tokens: policy.keep_recent_tokens.min(part),
+    }
+}
 
 /// How many tokens the conversation takes: what the provider counted last, and an estimate of what
 /// was said since. Counts from before `counted_from` are of a conversation that was longer.
@@ -85,7 +67,7 @@ pub(crate) fn first_kept(entries: &[Entry], keep_recent_tokens: u64) -> usize {
 pub(crate) fn summary_request(
     entries: &[Entry],
     previous_summary: Option<&str>,
-    policy: CompactionPolicy,
+    policy: Compaction,
     context_window: u64,
 ) -> Request {
     let budget = context_window.saturating_sub(policy.reserve_tokens * 2).max(1000) * 3;

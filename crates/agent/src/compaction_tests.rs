@@ -1,4 +1,5 @@
 use super::*;
+use crate::config::AgentSettings;
 use crate::testing::{assistant, result, user};
 
 /// A text of so many tokens.
@@ -30,9 +31,9 @@ fn a_result_is_never_kept_without_its_call() {
 
 #[test]
 fn small_models_keep_room_for_more_than_the_reserve() {
-    let policy = CompactionPolicy::default();
-    assert_eq!(policy.within(200_000), policy);
-    let small = policy.within(8000);
+    let policy = AgentSettings::default().compaction;
+    assert_eq!(within(policy, 200_000), policy);
+    let small = within(policy, 8000);
     assert_eq!((small.reserve_tokens, small.keep_recent_tokens), (2000, 2000));
 }
 
@@ -40,7 +41,7 @@ fn small_models_keep_room_for_more_than_the_reserve() {
 fn the_request_fits_and_holds_the_ends_of_everything() {
     let long = format!("begin {} end", words(5000));
     let entries = [user("1", "Do it."), result("2", &long), assistant("3", &long, 0)];
-    let policy = CompactionPolicy::default().within(4000);
+    let policy = within(AgentSettings::default().compaction, 4000);
     let request = summary_request(&entries, Some("what was before"), policy, 4000);
     let Message::User(message) = &*request.messages[0] else { panic!("not a user") };
     let prompt = text_of(&message.content);

@@ -59,18 +59,22 @@ pub struct ToolChoice {
 }
 
 impl ToolChoice {
-    /// The tools, and the names that mean none.
-    pub(crate) fn resolve(&self) -> (Vec<Tool>, Vec<&str>) {
+    /// The tools, and the names that mean none. `default` are those that the settings name.
+    pub(crate) fn resolve<'a>(
+        &'a self,
+        default: Option<&'a [String]>,
+    ) -> (Vec<Tool>, Vec<&'a str>) {
         if self.none {
             return (Vec::new(), Vec::new());
         }
-        let is_wanted = |tool: &&Tool| match &self.only {
+        let only = self.only.as_deref().or(default);
+        let is_wanted = |tool: &&Tool| match only {
             Some(only) => only.iter().any(|name| name == tool.name),
             None => tool.is_default,
         };
         let is_excluded = |tool: &&Tool| self.excluded.iter().any(|name| name == tool.name);
         let tools = tools::ALL.iter().filter(is_wanted).filter(|tool| !is_excluded(tool)).copied();
-        let named = self.only.iter().flatten().map(String::as_str);
+        let named = only.into_iter().flatten().map(String::as_str);
         let unknown = named.filter(|name| tools::ALL.iter().all(|tool| tool.name != *name));
         (tools.collect(), unknown.collect())
     }

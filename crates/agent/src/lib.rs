@@ -16,8 +16,13 @@ pub mod message;
 pub mod prompt;
 pub mod provider;
 mod retry;
+mod run;
 mod session_file;
 #[cfg(test)]
 mod testing;
 mod text_file;
 pub mod tools;
+
+pub use agent::Ending;
+pub use config::take_handed_key;
+pub use run::{AgentError, Report, World, run};
