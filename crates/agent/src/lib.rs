@@ -3,6 +3,7 @@
 pub mod cancel;
 pub mod config;
 pub mod message;
+pub mod prompt;
 pub mod provider;
 mod text_file;
 pub mod tools;
