@@ -27,6 +27,7 @@ pub use request::{AppliedDefinition, Request, check_cwd, plan};
 pub use settings::{Settings, load_settings};
 pub use skills::{
     LoadedSkill, ResolvedSkills, Skill, SkillError, SkillPlaces, Skills, discover_skills,
+    with_skill_paths,
 };
 pub use surroundings::{Surroundings, SurroundingsError};
 pub use trust::{Trust, project_trust};

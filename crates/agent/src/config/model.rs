@@ -125,7 +125,6 @@ pub struct Compat {
     pub requires_tool_result_name: Option<bool>,
     pub requires_assistant_after_tool_result: Option<bool>,
     pub requires_thinking_as_text: Option<bool>,
-    pub requires_reasoning_content_on_assistant_messages: Option<bool>,
     pub thinking_format: Option<String>,
     pub cache_control_format: Option<String>,
     pub open_router_routing: Option<Value>,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub use discover::{SkillPlaces, discover_skills};
+pub use discover::{SkillPlaces, discover_skills, with_skill_paths};
 
 use crate::frontmatter::{Document, DocumentError, FileWarning};
 use crate::{Definition, Scope};
@@ -22,6 +22,8 @@ pub struct Skill {
     pub path: PathBuf,
     /// Whose it is.
     pub scope: Scope,
+    /// Whether the model may decide for itself to use it.
+    pub is_offered: bool,
 }
 
 /// All skills that pi would find.

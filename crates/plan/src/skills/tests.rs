@@ -226,3 +226,45 @@ fn a_skill_that_vanished_is_an_error() {
     let error = skills.resolve(&definition(&[], &["a"]), Path::new("/")).unwrap_err().to_string();
     assert!(error.starts_with("Skill \"a\" cannot be loaded: "), "{error}");
 }
+
+#[test]
+fn skills_can_be_named_by_their_paths() {
+    let world = World::new();
+    world.skill("home/agent/skills/known", "known");
+    world.skill("outside/group/deep/one", "one");
+    world.skill("outside/same", "known");
+    world.skill("outside/named", "named");
+    world.write("outside/file.md", "---\nname: file\ndescription: A file.\n---\n");
+    world.write("outside/text.txt", "no skill");
+    let paths = [
+        "home/agent/skills/known/SKILL.md",
+        "outside/group",
+        "outside/same",
+        "outside/named/SKILL.md",
+        "outside/file.md",
+        "outside/text.txt",
+        "outside/missing",
+    ]
+    .map(|path| world.at(path));
+    let skills = with_skill_paths(world.discover(Trust::Undecided), &paths);
+    assert_eq!(names(&skills), ["file", "known", "named", "one"]);
+    assert_eq!(skills.skills["known"].path, world.at("home/agent/skills/known/SKILL.md"));
+    let problems = problems(&skills);
+    assert_eq!(problems.len(), 3, "{problems:?}");
+    assert!(problems[0].contains("has the same name"));
+    assert_eq!(problems[1], "it is neither a directory nor a Markdown file");
+    assert_eq!(problems[2], "there is no such skill");
+}
+
+#[test]
+fn a_skill_can_be_kept_from_the_model() {
+    let world = World::new();
+    world.skill("home/agent/skills/open", "open");
+    world.write(
+        "home/agent/skills/closed/SKILL.md",
+        "---\nname: closed\ndescription: For people.\ndisable-model-invocation: true\n---\n",
+    );
+    let skills = world.discover(Trust::Undecided);
+    let offered: Vec<bool> = skills.iter().map(|skill| skill.is_offered).collect();
+    assert_eq!((names(&skills), offered), (vec!["closed", "open"], vec![false, true]));
+}
