@@ -1,5 +1,113 @@
 //! `POST /v1/messages`, as Anthropic speaks it.
 
+mod request;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use serde_json::Value;
+
+use self::stream::Events;
+use super::http::Client;
+use super::{Options, Piece, Provider, ProviderError, Request, stream as answers};
+use crate::config::{Model, Secret};
+
+/// The version of the protocol that is spoken here.
+const VERSION: &str = "2023-06-01";
+
 /// A model that is asked through the messages API.
 #[derive(Debug)]
-pub struct Anthropic;
+pub struct Anthropic {
+    model: Model,
+    is_bearer: bool,
+    client: Client,
+}
+
+impl Anthropic {
+    /// Prepares to ask a model. Nothing is sent yet.
+    pub fn new(
+        model: Model,
+        key: Option<Secret>,
+        options: &Options,
+    ) -> Result<Anthropic, ProviderError> {
+        // Tokens of a subscription are told from keys by their beginning only.
+        let is_bearer = key.as_ref().is_some_and(|key| key.reveal().contains("sk-ant-oat"));
+        let mut headers = vec![
+            ("content-type".to_owned(), "application/json".to_owned()),
+            ("accept".to_owned(), "application/json".to_owned()),
+            ("anthropic-version".to_owned(), VERSION.to_owned()),
+        ];
+        if let Some(key) = &key {
+            headers.push(if is_bearer {
+                ("authorization".to_owned(), format!("Bearer {}", key.reveal()))
+            } else {
+                ("x-api-key".to_owned(), key.reveal().to_owned())
+            });
+        }
+        let compat = &model.compat;
+        let is_open_router =
+            model.provider == "openrouter" || model.base_url.contains("openrouter.ai");
+        if let Some(session) = &options.session
+            && compat.send_session_affinity_headers.unwrap_or(is_open_router)
+        {
+            let usual = if is_open_router { "openrouter" } else { "" };
+            let format = compat.session_affinity_format.as_deref().unwrap_or(usual);
+            let is_known = format == "openrouter";
+            let name = if is_known { "x-session-id" } else { "x-session-affinity" };
+            headers.push((name.to_owned(), session.clone()));
+        }
+        let client = Client::new(url(&model.base_url), key, headers, &model.headers, options)?;
+        Ok(Anthropic { model, is_bearer, client })
+    }
+
+    /// What the request needs that is not yet part of the protocol. Whoever configures it for a
+    /// model knows better.
+    fn betas(&self, request: &Request) -> Option<(String, String)> {
+        let name = "anthropic-beta";
+        if self.model.headers.keys().any(|header| header.eq_ignore_ascii_case(name)) {
+            return None;
+        }
+        let mut betas = Vec::new();
+        if self.is_bearer {
+            betas.push("oauth-2025-04-20");
+        }
+        if !request.tools.is_empty() && !request::streams_input_eagerly(&self.model) {
+            betas.push("fine-grained-tool-streaming-2025-05-14");
+        }
+        if request::has_budget(&self.model, request) {
+            betas.push("interleaved-thinking-2025-05-14");
+        }
+        (!betas.is_empty()).then(|| (name.to_owned(), betas.join(",")))
+    }
+}
+
+impl Provider for Anthropic {
+    fn stream(&self, request: &Request, sink: &mut dyn FnMut(Piece)) -> Result<(), ProviderError> {
+        let body = request::body(&self.model, request).to_string();
+        let betas = self.betas(request);
+        let answer = self.client.post(betas.as_slice(), body.as_bytes(), refusal)?;
+        answers::read(&self.client, answer, &mut Events::new(self.model.rates), sink)
+    }
+
+    fn interrupt(&self) {
+        self.client.interrupt();
+    }
+}
+
+/// The address of the API. Its version belongs to the path, but people write it into the base, too.
+fn url(base: &str) -> String {
+    let base = base.trim_end_matches('/');
+    format!("{}/v1/messages", base.strip_suffix("/v1").unwrap_or(base))
+}
+
+/// What pi says when it is refused, which is what the client library of Anthropic makes of it.
+fn refusal(status: u16, body: &str) -> String {
+    match serde_json::from_str::<Value>(body) {
+        _ if body.trim().is_empty() => format!("{status} status code (no body)"),
+        Ok(document) => match document["message"].as_str() {
+            Some(message) => format!("{status} {message}"),
+            None => format!("{status} {document}"),
+        },
+        Err(_) => format!("{status} {}", body.trim()),
+    }
+}
