@@ -27,8 +27,19 @@ const MAX_TITLE: usize = 4096;
 impl Cleaner {
     /// Appends what is left of the text.
     pub(super) fn clean(&mut self, text: &str, clean: &mut String) {
-        for character in text.chars() {
-            self.take(character, clean);
+        let mut rest = text;
+        while !rest.is_empty() {
+            // Most output is plain, and is taken as it is up to the first byte that may not be.
+            if matches!(self.state, State::Text) {
+                let plain = rest.bytes().position(|byte| !is_plain(byte)).unwrap_or(rest.len());
+                clean.push_str(&rest[..plain]);
+                rest = &rest[plain..];
+            }
+            let mut characters = rest.chars();
+            if let Some(character) = characters.next() {
+                self.take(character, clean);
+            }
+            rest = characters.as_str();
         }
     }
 
@@ -92,11 +103,86 @@ impl Cleaner {
     }
 }
 
+/// Whether the byte belongs to a character that is shown, as far as one byte can tell: those of the
+/// characters that are not begin with one of two others.
+fn is_plain(byte: u8) -> bool {
+    byte >= b' ' && byte != 0xc2 && byte != 0xef || matches!(byte, b'\t' | b'\n' | b'\r')
+}
+
 /// Beside control characters, those that only annotate others are left out, as pi does it.
 fn is_shown(character: char) -> bool {
     match character {
         '\t' | '\n' | '\r' => true,
         '\0'..='\u{1f}' | '\u{fff9}'..='\u{fffb}' => false,
         _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn clean(pieces: &[&str]) -> String {
+        let mut cleaner = Cleaner::default();
+        let mut clean = String::new();
+        for piece in pieces {
+            cleaner.clean(piece, &mut clean);
+        }
+        cleaner.finish(&mut clean);
+        clean
+    }
+
+    #[test]
+    fn what_is_meant_for_a_terminal_is_left_out() {
+        for (text, expected) in [
+            ("plain\ttext\r\n", "plain\ttext\r\n"),
+            ("\u{1b}[1;31mred\u{1b}[0m", "red"),
+            ("\u{1b}[38:2:1:2:3mred\u{1b}[m", "red"),
+            ("\u{9b}31mred", "red"),
+            ("a\u{1b}[2K\u{1b}[1Gb", "ab"),
+            ("\u{1b}(Ba\u{1b}=b\u{1b}Mc", "abc"),
+            ("\u{1b}]0;title\u{7}a", "a"),
+            ("\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{1b}\\.", "link."),
+            ("\u{1b}Pdevice\u{1b}\\a", "a"),
+            ("a\0b\u{7}c\u{8}d\u{1f}e", "abcde"),
+            ("a\u{fff9}b\u{fffa}c\u{fffb}d", "abcd"),
+            ("\u{ab} \u{ff5e} \u{7f}", "\u{ab} \u{ff5e} \u{7f}"),
+            ("日本\u{1b}[1m語", "日本語"),
+        ] {
+            assert_eq!(clean(&[text]), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_only_looks_like_a_sequence_is_not_lost() {
+        for (text, expected) in [
+            ("\u{1b}]0;never ends\nnext", "0;never ends\nnext"),
+            ("\u{1b}]0;never ends", "0;never ends"),
+            ("\u{1b}]0;a\u{1b}[31mb", "0;ab"),
+            ("\u{1b}[12\nnext", "\nnext"),
+            ("\u{1b}\nnext", "\nnext"),
+            ("a\u{1b}", "a"),
+            ("\u{1b}\u{1b}[1mx", "x"),
+        ] {
+            assert_eq!(clean(&[text]), expected, "{text:?}");
+        }
+        let long = "x".repeat(2 * MAX_TITLE);
+        assert_eq!(clean(&[&format!("\u{1b}]{long}")]), long);
+        let digits = "1".repeat(2 * MAX_SEQUENCE);
+        assert_eq!(clean(&[&format!("\u{1b}[{digits}")]).len(), MAX_SEQUENCE);
+    }
+
+    proptest! {
+        #[test]
+        fn the_text_does_not_depend_on_how_it_arrives(
+            text in "([\u{1b}\\[\\]\u{9b};0-9m\\\\\u{7}\na\u{1}é\u{fffa}P ]){0,60}",
+            at in 0_usize..60,
+        ) {
+            let at = text.ceil_char_boundary(at.min(text.len()));
+            let (first, second) = text.split_at(at);
+            prop_assert_eq!(clean(&[first, second]), clean(&[&text]));
+        }
     }
 }

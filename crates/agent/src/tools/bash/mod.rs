@@ -277,3 +277,6 @@ impl Reports<'_> {
         (self.report)(output.report());
     }
 }
+
+#[cfg(test)]
+mod tests;

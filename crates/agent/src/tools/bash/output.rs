@@ -149,3 +149,122 @@ impl Output {
         format!("\n\n[Showing lines {first}-{last} of {last}{limit}. Full output: {full}]")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn output_of(directory: &std::path::Path, text: &str) -> Output {
+        let mut output = Output::new(directory.to_owned());
+        for piece in text.as_bytes().chunks(1000) {
+            output.push(piece);
+        }
+        output.finish();
+        output
+    }
+
+    /// The text, the details and the content of the file with everything.
+    fn conclude(text: &str) -> (String, Option<Value>, Option<String>) {
+        let directory = tempfile::tempdir().unwrap();
+        let (text, details) = output_of(directory.path(), text).conclude();
+        let files: Vec<_> = fs::read_dir(directory.path()).unwrap().map(Result::unwrap).collect();
+        assert!(files.len() <= 1);
+        let full = files.first().map(|file| fs::read_to_string(file.path()).unwrap());
+        let shown = text.replace(&directory.path().display().to_string(), "TMP");
+        (shown, details, full)
+    }
+
+    #[test]
+    fn what_fits_is_shown_as_it_is_and_leaves_no_file() {
+        for text in [String::new(), "a\nb".to_owned(), "x\n".repeat(2000), "x".repeat(MAX_BYTES)] {
+            assert_eq!(conclude(&text), (text, None, None));
+        }
+    }
+
+    #[test]
+    fn of_many_lines_the_last_are_shown() {
+        let all: String = (1..=2005).map(|number| format!("{number}\n")).collect();
+        let (text, details, full) = conclude(&all);
+        let (shown, notice) = text.split_once("\n\n").unwrap();
+        assert_eq!(shown.lines().next(), Some("6"));
+        assert_eq!(shown.lines().last(), Some("2005"));
+        let rest = notice.strip_prefix("[Showing lines 6-2005 of 2005. Full output: TMP/pi-bash-");
+        let (id, rest) = rest.unwrap().split_at(16);
+        assert!(id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{id}");
+        assert_eq!(rest, ".log]");
+        assert_eq!(full, Some(all));
+        let details = details.unwrap();
+        assert_eq!(details["truncation"]["truncatedBy"], "lines");
+        assert_eq!(details["truncation"]["content"], shown);
+        assert!(details["fullOutputPath"].as_str().unwrap().ends_with(&format!("{id}.log")));
+    }
+
+    #[test]
+    fn of_long_lines_as_many_as_fit_are_shown() {
+        let all = format!("{}\n", "x".repeat(99)).repeat(600);
+        let (text, details, full) = conclude(&all);
+        let notice = "\n\n[Showing lines 89-600 of 600 (50.0KB limit). Full output: TMP/";
+        assert!(text.contains(notice), "{}", &text[text.len() - 200..]);
+        assert_eq!(full, Some(all));
+        assert_eq!(details.unwrap()["truncation"]["outputBytes"], 512 * 100 - 1);
+    }
+
+    #[test]
+    fn of_one_line_that_is_too_long_the_end_is_shown() {
+        let all = format!("first\n{}", "é".repeat(100_000));
+        let (text, details, _) = conclude(&all);
+        let notice = "\n\n[Showing last 50.0KB of line 2 (line is 195.3KB). Full output: TMP/";
+        assert!(text.starts_with('é') && text.contains(notice), "{}", &text[text.len() - 200..]);
+        assert_eq!(details.unwrap()["truncation"]["lastLinePartial"], true);
+    }
+
+    #[test]
+    fn memory_does_not_grow_with_the_output() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut output = Output::new(directory.path().to_owned());
+        let piece = "0123456789\n".repeat(1000);
+        for _ in 0..2000 {
+            output.push(piece.as_bytes());
+        }
+        assert!(output.tail.capacity() <= 4 * KEPT_BYTES, "{}", output.tail.capacity());
+        assert!(output.full.path().is_some());
+        let (text, details) = output.conclude();
+        assert!(text.contains("[Showing lines 1998001-2000000 of 2000000. Full output: "));
+        let path = details.unwrap()["fullOutputPath"].as_str().unwrap().to_owned();
+        let metadata = fs::metadata(path).unwrap();
+        assert_eq!(metadata.len(), 22_000_000);
+        assert_eq!(std::os::unix::fs::MetadataExt::mode(&metadata) & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_file_that_is_not_needed_is_not_left() {
+        let directory = tempfile::tempdir().unwrap();
+        let invisible = "\u{1b}[0m".repeat(MAX_BYTES);
+        let output = output_of(directory.path(), &format!("{invisible}seen\n"));
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+        assert_eq!(output.conclude(), ("seen\n".to_owned(), None));
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_no_failure() {
+        let directory = tempfile::tempdir().unwrap();
+        let output = output_of(&directory.path().join("missing"), &"x\n".repeat(3000));
+        let (text, details) = output.conclude();
+        assert!(text.contains("of 3000. Full output: could not be saved (No such file"), "{text}");
+        assert_eq!(details.unwrap().get("fullOutputPath"), None);
+    }
+
+    #[test]
+    fn what_is_no_text_is_replaced_wherever_it_is_cut() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut output = Output::new(directory.path().to_owned());
+        for piece in [&b"a\xff\xc3"[..], b"\xa9\x1b", b"[1", b"mb\xe2\x82"] {
+            output.push(piece);
+        }
+        output.finish();
+        assert_eq!(output.conclude().0, "a\u{fffd}éb\u{fffd}");
+    }
+}
