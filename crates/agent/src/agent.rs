@@ -12,9 +12,7 @@ use crate::config::{Compaction, Model, Retry};
 use crate::event::{CompactionReason, Event, Stream};
 use crate::history::History;
 use crate::inbox::{Inbox, Input};
-use crate::message::{
-    AssistantMessage, Content, Message, StopReason, SystemMessage, UserMessage,
-};
+use crate::message::{AssistantMessage, Content, Message, StopReason, SystemMessage, UserMessage};
 use crate::prompt::SystemPrompt;
 use crate::provider::{Provider, ProviderError, Remedy, Request, Thinking};
 use crate::retry::delay;
@@ -44,8 +42,6 @@ pub(crate) struct Agent<W> {
     pub(crate) task: String,
     /// The first entry that belongs to what `agent_start` has announced.
     pub(crate) run_start: usize,
-    /// The entries before this one were counted by the provider in a longer conversation.
-    pub(crate) counted_from: usize,
     /// What the model has said about the messages that are gone.
     pub(crate) last_summary: Option<String>,
     /// How often the provider was asked again for the answer that is due.
@@ -102,7 +98,6 @@ impl<W: Write> Agent<W> {
             is_stopping: false,
             task: String::new(),
             run_start: 0,
-            counted_from: 0,
             last_summary: None,
             retries: 0,
             has_recovered: false,
@@ -172,7 +167,8 @@ impl<W: Write> Agent<W> {
     /// Asks the provider, and collects its answer, which can be shown while it comes.
     pub(crate) fn receive(&mut self, request: Request, is_shown: bool) -> Received {
         let mut answer = Answer::new(&self.setup.model, clock::now());
-        let error = if self.is_stopping { None } else { self.collect(&mut answer, request, is_shown) };
+        let error =
+            if self.is_stopping { None } else { self.collect(&mut answer, request, is_shown) };
         let failure = match &error {
             _ if self.is_stopping => Some((StopReason::Aborted, ABORTED.to_owned())),
             Some(error) => Some((StopReason::Error, error.message.clone())),
@@ -228,11 +224,8 @@ impl<W: Write> Agent<W> {
             let Message::Assistant(answer) = &*message else {
                 return RowEnd { message, error };
             };
-            let results = if has_failed(answer) {
-                Vec::new()
-            } else {
-                self.run_calls(answer, &unreadable)
-            };
+            let results =
+                if has_failed(answer) { Vec::new() } else { self.run_calls(answer, &unreadable) };
             let tool_results: Vec<&Message> = results.iter().map(|result| &**result).collect();
             self.stream.emit(&Event::TurnEnd { message: &message, tool_results: &tool_results });
             if results.is_empty() {
@@ -384,9 +377,7 @@ impl<W: Write> Agent<W> {
         match answer.stop_reason {
             StopReason::Aborted => Ending::Stopped,
             _ if self.is_stopping => Ending::Stopped,
-            StopReason::Error => {
-                Ending::Failed(answer.error_message.clone().unwrap_or_default())
-            }
+            StopReason::Error => Ending::Failed(answer.error_message.clone().unwrap_or_default()),
             _ => Ending::Answered(answer.text()),
         }
     }

@@ -125,6 +125,7 @@ impl Answer {
                     tell(&self.message.usage, delta);
                 }
             }
+            Piece::BlockEnded => self.open = None,
             Piece::Usage(usage) => self.message.usage = usage,
             Piece::Ended { reason, raw } => {
                 self.message.stop_reason = reason;
@@ -178,9 +179,9 @@ impl Answer {
         if delta.is_empty() {
             return;
         }
-        let open = self.open.filter(|index| {
-            matches!(self.message.content.get(*index), Some(Content::Text { .. }))
-        });
+        let open = self
+            .open
+            .filter(|index| matches!(self.message.content.get(*index), Some(Content::Text { .. })));
         let content_index = open.unwrap_or_else(|| {
             let content_index = self.message.content.len();
             self.message.content.push(Content::text(""));

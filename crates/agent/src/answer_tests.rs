@@ -74,10 +74,15 @@ fn calls_may_be_written_in_turns_and_numbers_may_repeat() {
     pieces.extend(call(0, "c", &["{\"z\":3}"]));
     pieces.push(ended(StopReason::Stop));
     let (finished, _) = put_together(pieces);
-    let arguments: Vec<Value> = finished.message.content.iter().map(|part| match part {
-        Content::ToolCall { arguments, .. } => json!(arguments),
-        _ => Value::Null,
-    }).collect();
+    let arguments: Vec<Value> = finished
+        .message
+        .content
+        .iter()
+        .map(|part| match part {
+            Content::ToolCall { arguments, .. } => json!(arguments),
+            _ => Value::Null,
+        })
+        .collect();
     assert_eq!(arguments, [json!({"x": 1}), json!({"y": 2}), json!({"z": 3})]);
     assert_eq!(finished.message.stop_reason, StopReason::ToolUse, "it waits for the tools");
 }

@@ -4,21 +4,19 @@ use std::io::Write;
 
 use crate::agent::{Agent, Received};
 use crate::clock;
-use crate::compaction::{
-    context_tokens, estimate, first_kept, summary_request, with_task, within,
-};
+use crate::compaction::{first_kept, summary_request, with_task, within};
 use crate::event::{CompactionReason, CompactionResult, Event};
 use crate::message::{CompactionSummary, Message, StopReason, Usage};
 use crate::provider::{Remedy, Request};
 use crate::retry::delay;
+use crate::tokens;
 
 impl<W: Write> Agent<W> {
     /// Compacts the conversation if the next answer might not fit any more.
     pub(crate) fn compact_if_long(&mut self) {
         let window = self.setup.model.context_window;
         let policy = within(self.setup.compaction, window);
-        let system_prompt = self.setup.system_prompt.text();
-        let tokens = context_tokens(&system_prompt, self.history.entries(), self.counted_from);
+        let tokens = self.tokens_in_use();
         if policy.enabled && tokens > window.saturating_sub(policy.reserve_tokens) {
             self.compact(CompactionReason::Threshold);
         }
@@ -29,11 +27,10 @@ impl<W: Write> Agent<W> {
         self.stream.emit(&Event::CompactionStart { reason });
         let window = self.setup.model.context_window;
         let policy = within(self.setup.compaction, window);
+        let tokens_before = self.tokens_in_use();
         let entries = self.history.entries();
-        let system_prompt = self.setup.system_prompt.text();
-        let tokens_before = context_tokens(&system_prompt, entries, self.counted_from);
         // Where the estimate is far off, all of it may seem recent enough to be kept.
-        let estimated = entries.iter().map(|entry| estimate(&entry.message)).sum::<u64>();
+        let estimated = entries.iter().map(|entry| tokens::of_message(&entry.message)).sum::<u64>();
         let kept = first_kept(entries, policy.keep_recent_tokens.min(estimated / 2));
         let previous = entries.iter().find_map(|entry| match &*entry.message {
             Message::CompactionSummary(summary) => Some(summary.summary.as_str()),
@@ -57,13 +54,14 @@ impl<W: Write> Agent<W> {
         let summary = with_task(&self.task, &words);
         self.last_summary = Some(words);
         let timestamp = clock::now();
-        self.history
-            .compact(CompactionSummary { summary: summary.clone(), tokens_before, timestamp }, kept);
-        let entries = self.history.entries();
-        self.counted_from = entries.len();
+        self.history.compact(
+            CompactionSummary { summary: summary.clone(), tokens_before, timestamp },
+            kept,
+        );
         self.run_start = 1;
+        let entries = self.history.entries();
         let estimated_tokens_after =
-            entries.iter().map(|entry| estimate(&entry.message)).sum::<u64>();
+            entries.iter().map(|entry| tokens::of_message(&entry.message)).sum::<u64>();
         self.stream.emit(&Event::CompactionEnd {
             reason,
             result: Some(CompactionResult {
@@ -78,6 +76,12 @@ impl<W: Write> Agent<W> {
             error_message: None,
         });
         true
+    }
+
+    fn tokens_in_use(&self) -> u64 {
+        let entries = self.history.entries().iter();
+        let messages: Vec<&Message> = entries.map(|entry| &*entry.message).collect();
+        tokens::in_use(&self.setup.system_prompt.text(), &[], &messages)
     }
 
     /// Has the model write the summary, asking again as often as for any answer.

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use crate::config::Compaction;
 use crate::history::Entry;
-use crate::message::{Content, Message, StopReason, text_of};
+use crate::message::{Content, Message, text_of};
 use crate::provider::{Request, Thinking};
+use crate::tokens;
 
 /// A tool result in what the model is asked to summarise is cut after this many characters.
 const MAX_TOOL_RESULT: usize = 2000;
@@ -27,32 +28,14 @@ pub(crate) fn within(policy: Compaction, context_window: u64) -> Compaction {
     }
 }
 
-/// How many tokens the conversation takes: what the provider counted last, and an estimate of what
-/// was said since. Counts from before `counted_from` are of a conversation that was longer.
-pub(crate) fn context_tokens(system_prompt: &str, entries: &[Entry], counted_from: usize) -> u64 {
-    let counted = entries.iter().enumerate().skip(counted_from).rev().find_map(|(index, entry)| {
-        match &*entry.message {
-            Message::Assistant(message)
-                if message.usage.total_tokens > 0
-                    && !matches!(message.stop_reason, StopReason::Error | StopReason::Aborted) =>
-            {
-                Some((index + 1, message.usage.total_tokens))
-            }
-            _ => None,
-        }
-    });
-    let (uncounted, tokens) = counted.unwrap_or((0, tokens_of_text(system_prompt)));
-    tokens + entries[uncounted..].iter().map(|entry| estimate(&entry.message)).sum::<u64>()
-}
-
 /// The index of the first entry that is kept, so that about so many tokens are. A tool result is
 /// never kept without its call.
 pub(crate) fn first_kept(entries: &[Entry], keep_recent_tokens: u64) -> usize {
-    let mut tokens = 0;
+    let mut recent = 0;
     let mut first = 0;
     for (index, entry) in entries.iter().enumerate().rev() {
-        tokens += estimate(&entry.message);
-        if tokens > keep_recent_tokens {
+        recent += tokens::of_message(&entry.message);
+        if recent > keep_recent_tokens {
             first = index + 1;
             break;
         }
@@ -98,34 +81,6 @@ pub(crate) fn summary_request(
 pub(crate) fn with_task(task: &str, summary: &str) -> String {
     let task = shortened(task.trim(), MAX_TASK);
     format!("The task, in the user's own words:\n\n{task}\n\n---\n\n{}", summary.trim())
-}
-
-/// About how many tokens a message takes. Four bytes are about one token.
-pub(crate) fn estimate(message: &Message) -> u64 {
-    let content = |content: &[Content]| -> u64 {
-        let tokens = content.iter().map(|part| match part {
-            Content::Text { text } => tokens_of_text(text),
-            Content::Thinking { thinking, .. } => tokens_of_text(thinking),
-            Content::ToolCall { name, arguments, .. } => {
-                let arguments = serde_json::to_string(arguments).unwrap_or_default();
-                tokens_of_text(name) + tokens_of_text(&arguments)
-            }
-            // What providers count for a picture of usual size.
-            Content::Image { .. } => 1200,
-        });
-        tokens.sum()
-    };
-    match message {
-        Message::System(_) => 0,
-        Message::User(message) => content(&message.content),
-        Message::Assistant(message) => content(&message.content),
-        Message::ToolResult(message) => content(&message.content),
-        Message::CompactionSummary(summary) => tokens_of_text(&summary.summary),
-    }
-}
-
-fn tokens_of_text(text: &str) -> u64 {
-    u64::try_from(text.len().div_ceil(4)).unwrap_or(u64::MAX)
 }
 
 fn in_words(entries: &[Entry]) -> String {

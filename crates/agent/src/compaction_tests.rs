@@ -8,14 +8,6 @@ fn words(tokens: usize) -> String {
 }
 
 #[test]
-fn what_the_provider_counted_is_believed_and_the_rest_is_estimated() {
-    let entries = [user("1", &words(10)), assistant("2", "yes", 500), result("3", &words(40))];
-    assert_eq!(context_tokens("", &entries, 0), 540);
-    assert_eq!(context_tokens(&words(5), &entries[..1], 0), 15, "nothing was counted yet");
-    assert_eq!(context_tokens("", &entries, 2), 10 + 1 + 40, "that count is of another time");
-}
-
-#[test]
 fn a_result_is_never_kept_without_its_call() {
     let entries = [
         user("1", &words(10)),
@@ -55,10 +47,7 @@ fn the_request_fits_and_holds_the_ends_of_everything() {
 #[test]
 fn the_task_stands_in_front_in_the_users_own_words() {
     let summary = with_task(" Count the tests. ", "\n## Goal\n");
-    assert_eq!(
-        summary,
-        "The task, in the user's own words:\n\nCount the tests.\n\n---\n\n## Goal"
-    );
+    assert_eq!(summary, "The task, in the user's own words:\n\nCount the tests.\n\n---\n\n## Goal");
     assert!(with_task(&words(100_000), "x").len() < MAX_TASK + 200);
 }
 

@@ -99,18 +99,44 @@ pub enum Event<'a> {
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 #[expect(missing_docs, reason = "pi's documentation of its stream says it")]
 pub enum Update<'a> {
-    TextStart { content_index: usize },
-    TextDelta { content_index: usize, delta: &'a str },
-    TextEnd { content_index: usize, content: &'a str },
-    ThinkingStart { content_index: usize },
-    ThinkingDelta { content_index: usize, delta: &'a str },
-    ThinkingEnd { content_index: usize, content: &'a str },
+    TextStart {
+        content_index: usize,
+    },
+    TextDelta {
+        content_index: usize,
+        delta: &'a str,
+    },
+    TextEnd {
+        content_index: usize,
+        content: &'a str,
+    },
+    ThinkingStart {
+        content_index: usize,
+    },
+    ThinkingDelta {
+        content_index: usize,
+        delta: &'a str,
+    },
+    ThinkingEnd {
+        content_index: usize,
+        content: &'a str,
+    },
     #[serde(rename = "toolcall_start")]
-    ToolCallStart { content_index: usize, id: &'a str, tool_name: &'a str },
+    ToolCallStart {
+        content_index: usize,
+        id: &'a str,
+        tool_name: &'a str,
+    },
     #[serde(rename = "toolcall_delta")]
-    ToolCallDelta { content_index: usize, delta: &'a str },
+    ToolCallDelta {
+        content_index: usize,
+        delta: &'a str,
+    },
     #[serde(rename = "toolcall_end")]
-    ToolCallEnd { content_index: usize, tool_call: &'a Content },
+    ToolCallEnd {
+        content_index: usize,
+        tool_call: &'a Content,
+    },
 }
 
 /// Why the conversation is compacted.

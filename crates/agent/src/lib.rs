@@ -21,6 +21,7 @@ mod session_file;
 #[cfg(test)]
 mod testing;
 mod text_file;
+mod tokens;
 pub mod tools;
 
 pub use agent::Ending;

@@ -19,6 +19,19 @@ pub enum Message {
     CompactionSummary(CompactionSummary),
 }
 
+impl Message {
+    /// When it was said, in milliseconds since 1970.
+    pub fn timestamp(&self) -> u64 {
+        match self {
+            Message::System(message) => message.timestamp,
+            Message::User(message) => message.timestamp,
+            Message::Assistant(message) => message.timestamp,
+            Message::ToolResult(message) => message.timestamp,
+            Message::CompactionSummary(message) => message.timestamp,
+        }
+    }
+}
+
 /// The system prompt and the tools.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

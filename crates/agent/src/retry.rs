@@ -37,9 +37,8 @@ mod tests {
     #[test]
     fn waits_double_up_to_a_limit_and_are_spread() {
         let policy = Retry { max_retries: 9, ..AgentSettings::default().retry };
-        let seconds = |attempt, chance| {
-            delay(&policy, attempt, None, chance).unwrap().as_secs_f64()
-        };
+        let seconds =
+            |attempt, chance| delay(&policy, attempt, None, chance).unwrap().as_secs_f64();
         assert_eq!([1, 2, 3, 9].map(|attempt| seconds(attempt, 0.0)), [2.0, 4.0, 8.0, 60.0]);
         assert_eq!(seconds(1, 1.0), 2.5);
         assert_eq!(delay(&policy, 10, None, 0.0), None);

@@ -153,9 +153,10 @@ fn choose_model(
     surroundings: &Surroundings,
     handed_key: Option<&HandedKey>,
 ) -> Result<Choice, AgentError> {
-    let thinking = invocation.thinking.as_deref().map(|level| {
-        Thinking::parse(level).ok_or_else(|| AgentError::Thinking(level.to_owned()))
-    });
+    let thinking = invocation
+        .thinking
+        .as_deref()
+        .map(|level| Thinking::parse(level).ok_or_else(|| AgentError::Thinking(level.to_owned())));
     let wish = Wish {
         provider: invocation.provider.as_deref(),
         model: invocation.model.as_deref(),

@@ -194,6 +194,8 @@ struct Conversation {
     /// The last entry of any kind.
     last_id: Option<String>,
     entries: Vec<Entry>,
+    /// The time of the last message.
+    latest: u64,
 }
 
 /// Reads what pi or we have written. The branch that was written last is the conversation.
@@ -229,13 +231,16 @@ impl Conversation {
             Line::Message { id, parent_id, message, .. } => {
                 self.go_back_to(parent_id.as_deref());
                 self.last_id = Some(id.clone());
+                self.latest = self.latest.max(message.timestamp() + 1);
                 self.entries.push(Entry::new(id, *message));
             }
             Line::Compaction { id, first_kept_entry_id, summary, tokens_before, .. } => {
                 let kept = self.entries.iter().position(|entry| entry.id == first_kept_entry_id);
                 let kept = kept.unwrap_or(self.entries.len());
                 self.entries.drain(..kept);
-                let summary = CompactionSummary { summary, tokens_before, timestamp: clock::now() };
+                // Newer than everything before it, and not newer than what follows.
+                let timestamp = self.latest;
+                let summary = CompactionSummary { summary, tokens_before, timestamp };
                 let entry = Entry::new(id.clone(), Message::CompactionSummary(summary));
                 self.entries.insert(0, entry);
                 self.last_id = Some(id);
@@ -253,8 +258,8 @@ impl Conversation {
 
     /// pi's sessions are trees: an entry can continue one that is not the last.
     fn go_back_to(&mut self, parent_id: Option<&str>) {
-        let place = parent_id
-            .and_then(|parent| self.entries.iter().position(|entry| entry.id == parent));
+        let place =
+            parent_id.and_then(|parent| self.entries.iter().position(|entry| entry.id == parent));
         if let Some(place) = place
             && self.last_id.as_deref() != parent_id
         {

@@ -25,13 +25,17 @@ impl Place {
 
     /// What a reader finds: the words of every message.
     fn words(&self) -> Vec<String> {
-        self.open().entries.iter().map(|entry| match &*entry.message {
-            Message::User(message) => text_of(&message.content),
-            Message::Assistant(message) => message.text(),
-            Message::ToolResult(message) => text_of(&message.content),
-            Message::CompactionSummary(summary) => format!("summary: {}", summary.summary),
-            Message::System(_) => "system".to_owned(),
-        }).collect()
+        self.open()
+            .entries
+            .iter()
+            .map(|entry| match &*entry.message {
+                Message::User(message) => text_of(&message.content),
+                Message::Assistant(message) => message.text(),
+                Message::ToolResult(message) => text_of(&message.content),
+                Message::CompactionSummary(summary) => format!("summary: {}", summary.summary),
+                Message::System(_) => "system".to_owned(),
+            })
+            .collect()
     }
 
     fn history(&self) -> History {
@@ -102,7 +106,8 @@ fn a_session_of_pi_is_read_along_its_last_branch() {
     let lines = [
         r#"{"type":"session","version":3,"id":"s","timestamp":"t","cwd":"/"}"#.to_owned(),
         line("a", "", "one"),
-        r#"{"type":"thinking_level_change","id":"t","parentId":"a","thinkingLevel":"high"}"#.to_owned(),
+        r#"{"type":"thinking_level_change","id":"t","parentId":"a","thinkingLevel":"high"}"#
+            .to_owned(),
         line("b", "a", "left"),
         line("c", "a", "right"),
     ];
@@ -115,7 +120,10 @@ fn what_is_no_session_is_not_touched() {
     let place = Place::new();
     for (text, reason) in [
         ("hello\n", "line 1 is not the header of a session"),
-        ("{\"type\":\"session\",\"version\":4,\"id\":\"s\",\"timestamp\":\"t\",\"cwd\":\"/\"}\n", "its format is 4"),
+        (
+            "{\"type\":\"session\",\"version\":4,\"id\":\"s\",\"timestamp\":\"t\",\"cwd\":\"/\"}\n",
+            "its format is 4",
+        ),
     ] {
         fs::write(place.path(), text).unwrap();
         let error = SessionFile::open(&place.path(), Path::new("/")).unwrap_err().to_string();

@@ -163,7 +163,8 @@ mod tests {
     #[test]
     fn flag_then_profile_then_environment_then_settings() {
         let program = |name: &str| Agent::Program(vec![name.to_owned()]);
-        let chosen = |flag, named, variable, setting| choose(flag, named, variable, setting).unwrap();
+        let chosen =
+            |flag, named, variable, setting| choose(flag, named, variable, setting).unwrap();
         let (environment, setting) = (Some(r#"["e"]"#), Some(program("s")));
         assert_eq!(chosen(None, None, None, setting.clone()), program("s"));
         assert_eq!(chosen(None, None, environment, setting.clone()), program("e"));
@@ -204,8 +205,7 @@ mod tests {
         std::fs::write(&program, "").unwrap();
         std::fs::write(top.path().join("plain"), "").unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let surroundings =
-            surroundings(None, vec!["/no/such".into(), top.path().to_owned()]);
+        let surroundings = surroundings(None, vec!["/no/such".into(), top.path().to_owned()]);
         let command = |program: &str| {
             Agent::Program(vec![program.to_owned()]).command(&surroundings).remove(0)
         };

@@ -212,9 +212,7 @@ fn one_line(name: &str) -> String {
 /// Extensions are programs for pi.
 fn check_extensions(applied: Option<&AppliedDefinition>, agent: &Agent) -> Result<(), String> {
     match applied {
-        Some(applied)
-            if *agent == Agent::Builtin && !applied.definition.extensions.is_empty() =>
-        {
+        Some(applied) if *agent == Agent::Builtin && !applied.definition.extensions.is_empty() => {
             Err(format!(
                 "{} asks for extensions, which only pi can load; use `agent: pi` in it or leave \
                  them out",

@@ -18,7 +18,7 @@ pub struct PromptInputs<'a> {
     /// Whether the project may have a say in the prompt.
     pub trust: Trust,
     /// The tools that the model has, in their order.
-    pub tools: &'a [PromptTool<'a>],
+    pub tools: &'a [Tool],
     /// `--system-prompt`: a file, or the text itself.
     pub system_prompt: Option<&'a str>,
     /// `--append-system-prompt`, likewise, as often as it was given.
@@ -29,23 +29,6 @@ pub struct PromptInputs<'a> {
     pub no_skills: bool,
     /// `--skill`: files and directories.
     pub skill_paths: &'a [PathBuf],
-}
-
-/// What the prompt says about a tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PromptTool<'a> {
-    /// What the model calls it.
-    pub name: &'a str,
-    /// What it does, in a few words.
-    pub snippet: &'a str,
-    /// What the model should mind when it has it.
-    pub guidelines: &'a [&'a str],
-}
-
-impl From<&Tool> for PromptTool<'_> {
-    fn from(tool: &Tool) -> Self {
-        PromptTool { name: tool.name, snippet: tool.snippet, guidelines: tool.guidelines }
-    }
 }
 
 /// A system prompt.
@@ -117,18 +100,18 @@ const PREAMBLE: &str = "You are an expert coding agent. You work on a task in th
 /// No prompt is meant to be larger.
 const LARGEST: usize = 512 * 1024;
 
-fn has(tools: &[PromptTool<'_>], name: &str) -> bool {
+fn has(tools: &[Tool], name: &str) -> bool {
     tools.iter().any(|tool| tool.name == name)
 }
 
-fn tools(tools: &[PromptTool<'_>]) -> String {
+fn tools(tools: &[Tool]) -> String {
     let visible = tools.iter().filter(|tool| !tool.snippet.is_empty());
     let lines: Vec<String> =
         visible.map(|tool| format!("- {}: {}", tool.name, tool.snippet)).collect();
     if lines.is_empty() { "(none)".to_owned() } else { lines.join("\n") }
 }
 
-fn rules(tools: &[PromptTool<'_>]) -> String {
+fn rules(tools: &[Tool]) -> String {
     let mut rules = Vec::new();
     if has(tools, "bash") && !["grep", "find", "ls"].iter().any(|name| has(tools, name)) {
         rules.push("Use bash to list, search and find files (ls, rg, find)");

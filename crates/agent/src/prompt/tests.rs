@@ -13,12 +13,10 @@ struct World {
     surroundings: Surroundings,
 }
 
-const READ: PromptTool<'_> =
-    PromptTool { name: "read", snippet: "Read files", guidelines: &["Use read.", " Mind. ", ""] };
-const BASH: PromptTool<'_> =
-    PromptTool { name: "bash", snippet: "Run commands", guidelines: &["Mind."] };
-const GREP: PromptTool<'_> = PromptTool { name: "grep", snippet: "Search", guidelines: &[] };
-const HIDDEN: PromptTool<'_> = PromptTool { name: "hidden", snippet: "", guidelines: &[] };
+const READ: Tool = Tool::spoken_of("read", "Read files", &["Use read.", " Mind. ", ""]);
+const BASH: Tool = Tool::spoken_of("bash", "Run commands", &["Mind."]);
+const GREP: Tool = Tool::spoken_of("grep", "Search", &[]);
+const HIDDEN: Tool = Tool::spoken_of("hidden", "", &[]);
 
 impl World {
     fn new() -> World {

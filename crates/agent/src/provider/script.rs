@@ -46,7 +46,7 @@ const DEFAULT_CHUNK: NonZeroUsize = NonZeroUsize::MIN.saturating_add(19);
 
 /// A script that is being played.
 #[derive(Debug)]
-pub(crate) struct Script {
+pub struct Script {
     turns: Vec<Turn>,
     place: Mutex<Place>,
     /// Ends every wait.
@@ -133,7 +133,7 @@ enum Finish {
 
 impl Script {
     /// Reads the script; its path is meant from `cwd`.
-    pub(crate) fn load(path: &str, cwd: &Path, cancel: Cancel) -> Result<Script, ScriptError> {
+    pub fn load(path: &str, cwd: &Path, cancel: Cancel) -> Result<Script, ScriptError> {
         let failed = |reason: String| ScriptError { path: path.to_owned(), reason };
         let file = File::open(cwd.join(path)).map_err(|error| failed(error.to_string()))?;
         let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
@@ -245,9 +245,9 @@ fn fill_value(value: &Value, request: &Request, results: &[String]) -> Value {
             values.iter().map(|value| fill_value(value, request, results)).collect()
         }
         Value::Object(fields) => {
-            let filled = fields.iter().map(|(name, value)| {
-                (name.clone(), fill_value(value, request, results))
-            });
+            let filled = fields
+                .iter()
+                .map(|(name, value)| (name.clone(), fill_value(value, request, results)));
             Value::Object(filled.collect())
         }
         other => other.clone(),

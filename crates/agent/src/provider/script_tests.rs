@@ -55,10 +55,7 @@ fn a_turn_can_speak_of_what_the_tools_have_found() {
         _ => None,
     });
     assert_eq!(arguments, Some(json!({"path": "a.rs", "deep": ["c.rs", 1]})));
-    assert_eq!(
-        pieces.last(),
-        Some(&Piece::Ended { reason: StopReason::ToolUse, raw: None })
-    );
+    assert_eq!(pieces.last(), Some(&Piece::Ended { reason: StopReason::ToolUse, raw: None }));
 }
 
 #[test]

@@ -74,6 +74,24 @@ impl ToolOutput {
 pub struct ToolError(pub String);
 
 impl Tool {
+    /// One that is only spoken of.
+    #[cfg(test)]
+    pub(crate) const fn spoken_of(
+        name: &'static str,
+        snippet: &'static str,
+        guidelines: &'static [&'static str],
+    ) -> Tool {
+        Tool {
+            name,
+            description: "",
+            snippet,
+            guidelines,
+            is_default: true,
+            parameters: || Value::Null,
+            run: |_, _| Err(ToolError(String::new())),
+        }
+    }
+
     /// How the model is told about it.
     pub fn declaration(&self) -> ToolDeclaration {
         ToolDeclaration {

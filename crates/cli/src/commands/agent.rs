@@ -13,10 +13,7 @@ use crate::arguments::Agent;
 use crate::error::CommandError;
 use crate::printer::Printer;
 
-pub(crate) fn agent(
-    arguments: Agent,
-    printer: &Printer,
-) -> Result<ExitCode, CommandError> {
+pub(crate) fn agent(arguments: Agent, printer: &Printer) -> Result<ExitCode, CommandError> {
     // First of all: nothing that is started from here on may see the key.
     let handed_key = agent::take_handed_key();
     process::name_process();
@@ -26,11 +23,8 @@ pub(crate) fn agent(
         ))
         .hint("leave it out, or use `--agent pi`"));
     }
-    let piped = if io::stdin().is_terminal() {
-        None
-    } else {
-        Some(read_standard_input("the prompt")?)
-    };
+    let piped =
+        if io::stdin().is_terminal() { None } else { Some(read_standard_input("the prompt")?) };
     let invocation = arguments.invocation(piped);
     let surroundings = Surroundings::of_this_process()?;
     let world = World {
@@ -40,8 +34,8 @@ pub(crate) fn agent(
         warn: &mut |warning| printer.warning(warning),
         give_up: Box::new(|notice| std::process::exit(stopped_code(notice).into())),
     };
-    let report = agent::run(&invocation, world)
-        .map_err(|error| CommandError::usage(error.to_string()))?;
+    let report =
+        agent::run(&invocation, world).map_err(|error| CommandError::usage(error.to_string()))?;
     match report.ending {
         Ending::Answered(text) => {
             if invocation.mode == Mode::Text {
@@ -50,9 +44,9 @@ pub(crate) fn agent(
             Ok(ExitCode::SUCCESS)
         }
         Ending::Failed(reason) => Err(CommandError::failure(reason)),
-        Ending::Stopped => Ok(report.stopped_by.map_or(ExitCode::FAILURE, |notice| {
-            ExitCode::from(stopped_code(notice))
-        })),
+        Ending::Stopped => Ok(report
+            .stopped_by
+            .map_or(ExitCode::FAILURE, |notice| ExitCode::from(stopped_code(notice)))),
         Ending::Unheard(reason) => {
             Err(CommandError::failure(format!("standard output cannot be written: {reason}")))
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use model::{Outcome, Owner, OwnerKind, RunResult};
-use plan::{Agent, Surroundings};
+use plan::{Agent, AgentChoice, Surroundings};
 use runner::{Dispatcher, ProcessLauncher, Update};
 use serde_json::{Value, json};
 use test_support::{World, marked_processes};
@@ -26,7 +26,9 @@ fn call(world: &World, arguments: &Value) -> (Vec<RunResult>, String) {
     let workspace = Workspace::load(surroundings, None);
     let models = ["a/one".to_owned(), "github-copilot/gpt-4o".to_owned()];
     let options = CallOptions {
-        agent: Agent::Program(vec![env!("CARGO_BIN_EXE_fake-agent").to_owned()]),
+        agent: AgentChoice::by_default(Agent::Program(vec![
+            env!("CARGO_BIN_EXE_fake-agent").to_owned(),
+        ])),
         owner: Owner { kind: OwnerKind::Mcp, id: None },
         all_tools: None,
         models: Some(models.into()),
