@@ -408,6 +408,24 @@ fn broken_files_are_named_with_their_lines() {
 }
 
 #[test]
+fn keys_are_trimmed_and_must_be_fit_for_a_header() {
+    let padded = World::new().variable("GROQ_API_KEY", &format!(" {}\n", key("g")));
+    assert_eq!(padded.key("groq"), Ok(Some(key("g"))));
+    let models = r#"{"providers": {"groq": {"headers": {"X-Team": "$TEAM"}}}}"#;
+    for world in [
+        World::new().variable("GROQ_API_KEY", &format!("{}\nX: y", key("g"))),
+        World::new().handed(None, &format!("{}é", key("h"))),
+        World::new().auth(r#"{"groq": {"type": "api_key", "key": "sk-never\u0000"}}"#),
+    ] {
+        let error = world.key("groq").unwrap_err();
+        assert!(error.contains("The API key of provider \"groq\" cannot be sent"), "{error}");
+    }
+    let world = World::new().models(models).handed(Some("GROQ"), &key("h"));
+    let error = world.variable("TEAM", "sk-never\r\nHost: evil").key("groq").unwrap_err();
+    assert!(error.contains("header \"X-Team\""), "{error}");
+}
+
+#[test]
 fn a_wrong_entry_matters_only_to_those_who_need_it() {
     let world = World::new()
         .auth(r#"{"anthropic": {"type": "sk-never"}, "openai": "sk-never", "groq": {"type": "api_key", "key": "sk-never-g"}}"#);

@@ -94,7 +94,8 @@ impl<'a> Credentials<'a> {
         let variable = |name: &str| self.variable(&provider.name, name);
         let is_handed = self
             .handed
-            .is_some_and(|handed| handed.provider.as_deref() == Some(provider.name.as_str()));
+            .and_then(|handed| handed.provider.as_deref())
+            .is_some_and(|owner| owner.eq_ignore_ascii_case(&provider.name));
         let is_stored = match self.stored.get(&provider.name) {
             Some(Stored::ApiKey { key: Some(key), .. }) => {
                 ConfigValue::parse(key).is_configured(variable)
@@ -132,7 +133,16 @@ impl<'a> Credentials<'a> {
         {
             access.headers.insert("Authorization".to_owned(), format!("Bearer {}", key.reveal()));
         }
-        Ok(access)
+        // Whoever fails to send a header later on would quote it.
+        let unsendable =
+            |what: String| Err(ConfigError::Unsendable { provider: provider.name.clone(), what });
+        if access.key.as_ref().is_some_and(|key| !is_sendable(key.reveal())) {
+            return unsendable("API key".to_owned());
+        }
+        match access.headers.iter().find(|(_, value)| !is_sendable(value)) {
+            Some((name, _)) => unsendable(format!("header \"{name}\"")),
+            None => Ok(access),
+        }
     }
 
     /// The order is pi's, with the handed key in the place of its `--api-key`.
@@ -140,7 +150,7 @@ impl<'a> Credentials<'a> {
         let with_key = |key| Ok(Access { key: Some(key), ..Access::default() });
         let name = provider.name.as_str();
         if let Some(handed) = self.handed
-            && handed.provider.as_deref().is_none_or(|owner| owner == name)
+            && handed.provider.as_deref().is_none_or(|owner| owner.eq_ignore_ascii_case(name))
         {
             return with_key(handed.key.clone());
         }
@@ -210,8 +220,9 @@ impl<'a> Credentials<'a> {
             Some(Stored::ApiKey { env, .. }) => env.get(name).cloned(),
             _ => None,
         };
-        let is_set = |value: &String| !value.is_empty();
-        own.filter(is_set).or_else(|| (self.environment)(name).filter(is_set))
+        // What was read from a file into a variable often ends with a line feed.
+        let tidy = |value: String| Some(value.trim().to_owned()).filter(|value| !value.is_empty());
+        own.and_then(tidy).or_else(|| (self.environment)(name).and_then(tidy))
     }
 
     fn resolve(&self, provider: &Provider, value: &str, what: &str) -> Result<String, ConfigError> {
@@ -227,6 +238,11 @@ impl<'a> Credentials<'a> {
     fn is_valid(&self, expires: SystemTime) -> bool {
         expires > self.now + MARGIN
     }
+}
+
+/// Whether a header can have this value.
+fn is_sendable(value: &str) -> bool {
+    value.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
 }
 
 /// A server on this machine asks for no key.

@@ -66,6 +66,11 @@ pub enum ConfigError {
          put an API key in its place", auth_file.display()
     )]
     SignInUnsupported { provider: String, auth_file: PathBuf },
+    #[error(
+        "The {what} of provider \"{provider}\" cannot be sent, because it has something else than \
+         ASCII characters in it, a line feed perhaps"
+    )]
+    Unsendable { provider: String, what: String },
     #[error("{}: {field} cannot be used: {reason}", path.display())]
     Unresolved { path: PathBuf, field: String, reason: Unresolved },
 }

@@ -280,3 +280,132 @@ fn idle_timeout(fields: &Fields<'_>) -> Result<Option<u64>, WrongField> {
         _ => fields.count(NAME),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::testing::model;
+    use super::*;
+
+    fn load(user: &str, project: &str, trust: Trust) -> (AgentSettings, Vec<String>) {
+        let top = tempfile::tempdir().unwrap();
+        let surroundings = Surroundings {
+            cwd: top.path().join("project"),
+            home: Some("/home/user".into()),
+            agent_dir: top.path().join("agent"),
+            agent: None,
+            search_path: Vec::new(),
+        };
+        fs::create_dir_all(surroundings.cwd.join(".pi")).unwrap();
+        fs::create_dir_all(&surroundings.agent_dir).unwrap();
+        for (path, text) in [
+            (surroundings.agent_dir.join("settings.json"), user),
+            (surroundings.cwd.join(".pi/settings.json"), project),
+        ] {
+            if !text.is_empty() {
+                fs::write(path, text).unwrap();
+            }
+        }
+        load_agent_settings(&surroundings, trust)
+    }
+
+    #[test]
+    fn without_files_there_are_pis_defaults() {
+        for text in ["", "{}", " \n", "\u{feff}{}", r#"{"theme": "dark", "retry": null}"#] {
+            let loaded = load(text, "", Trust::Undecided);
+            assert_eq!(loaded, (AgentSettings::default(), vec![]), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn everything_can_be_set() {
+        let user = r#"{"defaultProvider": "groq", "defaultModel": "m", "defaultThinkingLevel": "max",
+            "modelThinkingLevels": {"groq/m": "low"}, "defaultTools": ["read"],
+            "retry": {"enabled": false, "maxRetries": 9, "baseDelayMs": 1, "maxAgentDelayMs": 2,
+                "provider": {"maxRetryDelayMs": 0}},
+            "compaction": {"enabled": false, "reserveTokens": 10, "keepRecentTokens": 0,
+                "modelOverrides": {"groq/m": {"reserveTokens": 7}}},
+            "httpIdleTimeoutMs": 5, "shellPath": "~/bin/sh", "shellCommandPrefix": "set -e"}"#;
+        let (settings, warnings) = load(user, "", Trust::Undecided);
+        assert_eq!(warnings, Vec::<String>::new());
+        let milliseconds = Duration::from_millis;
+        let expected = AgentSettings {
+            default_provider: Some("groq".to_owned()),
+            default_model: Some("m".to_owned()),
+            default_thinking: Thinking::Max,
+            model_thinking: BTreeMap::from([("groq/m".to_owned(), Thinking::Low)]),
+            default_tools: Some(vec!["read".to_owned()]),
+            retry: Retry {
+                enabled: false,
+                max_retries: 9,
+                base_delay: milliseconds(1),
+                max_delay: milliseconds(2),
+                max_provider_delay: None,
+            },
+            compaction: Compaction { enabled: false, reserve_tokens: 10, keep_recent_tokens: 0 },
+            model_compaction: BTreeMap::from([("groq/m".to_owned(), (Some(7), None))]),
+            http_idle_timeout: Some(milliseconds(5)),
+            shell_path: Some("/home/user/bin/sh".into()),
+            shell_command_prefix: Some("set -e".to_owned()),
+        };
+        assert_eq!(settings, expected);
+        let of_model = settings.compaction_for(&model("groq", "m"));
+        assert_eq!((of_model.reserve_tokens, of_model.keep_recent_tokens), (7, 0));
+        assert_eq!(settings.compaction_for(&model("groq", "other")), settings.compaction);
+    }
+
+    #[test]
+    fn a_trusted_project_changes_single_fields() {
+        let user = r#"{"defaultModel": "user", "retry": {"maxRetries": 1, "maxDelayMs": 5}}"#;
+        let project =
+            r#"{"defaultModel": "project", "retry": {"baseDelayMs": 4}, "shellPath": "/evil"}"#;
+        let (settings, _) = load(user, project, Trust::Trusted);
+        assert_eq!(settings.default_model.as_deref(), Some("project"));
+        assert_eq!((settings.retry.max_retries, settings.retry.base_delay.as_millis()), (1, 4));
+        assert_eq!(settings.retry.max_provider_delay, Some(Duration::from_millis(5)));
+        assert_eq!(settings.shell_path.as_deref(), Some(Path::new("/evil")));
+        for trust in [Trust::Undecided, Trust::Refused] {
+            let (settings, warnings) = load(user, project, trust);
+            assert_eq!(settings.default_model.as_deref(), Some("user"));
+            assert_eq!((settings.shell_path, warnings), (None, vec![]));
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_a_warning_with_file_and_field() {
+        for (text, problem) in [
+            ("{", "it is not JSON"),
+            ("[]", "it is not an object"),
+            (r#"{"defaultModel": 1}"#, "\"defaultModel\" must be a text"),
+            (r#"{"defaultThinkingLevel": "much"}"#, "\"defaultThinkingLevel\" must be one of off,"),
+            (r#"{"modelThinkingLevels": {"a/b": "x"}}"#, "\"modelThinkingLevels.a/b\" must be one"),
+            (r#"{"defaultTools": [1]}"#, "\"defaultTools\" must be an array of texts"),
+            (r#"{"retry": []}"#, "\"retry\" must be an object"),
+            (r#"{"retry": {"maxRetries": -1}}"#, "\"retry.maxRetries\" must be a number"),
+            (r#"{"retry": {"provider": 1}}"#, "\"retry.provider\" must be an object"),
+            (
+                r#"{"compaction": {"enabled": "no"}}"#,
+                "\"compaction.enabled\" must be true or false",
+            ),
+            (r#"{"compaction": {"reserveTokens": 1e300}}"#, "\"compaction.reserveTokens\" must be"),
+            (r#"{"httpIdleTimeoutMs": "soon"}"#, "\"httpIdleTimeoutMs\" must be a number"),
+            (r#"{"shellPath": true}"#, "\"shellPath\" must be a text"),
+        ] {
+            let (settings, warnings) = load(text, "", Trust::Undecided);
+            assert_eq!(settings, AgentSettings::default(), "{text}");
+            let is_told = warnings.len() == 1
+                && warnings[0].contains("settings.json: ")
+                && warnings[0].contains(problem);
+            assert!(is_told, "{text}: {warnings:?}");
+        }
+        // One wrong field does not take the others with it.
+        let text = r#"{"retry": {"enabled": 1, "maxRetries": 2}, "defaultModel": "m"}"#;
+        let (settings, warnings) = load(text, "", Trust::Undecided);
+        assert_eq!((settings.retry.max_retries, warnings.len()), (2, 1));
+        assert_eq!(settings.default_model.as_deref(), Some("m"));
+        for text in [r#"{"httpIdleTimeoutMs": "disabled"}"#, r#"{"httpIdleTimeoutMs": 0}"#] {
+            assert_eq!(load(text, "", Trust::Undecided).0.http_idle_timeout, None, "{text}");
+        }
+    }
+}
