@@ -1,9 +1,10 @@
 //! A model provider on loopback that plays a script, for testing coding agents without a network.
 //!
-//! [`FakeLlm`] speaks the chat completions API of OpenAI over HTTP/1.1, streamed or whole. What the
-//! model "says" is not decided by the server but by the conversation: the script sits in a prompt,
-//! between `<<SCRIPT>>` and `<<END>>`, so that any number of agents can run against one server in
-//! parallel, each with its own script, without knowing of one another.
+//! [`FakeLlm`] speaks the chat completions API of OpenAI and the messages API of Anthropic over
+//! HTTP/1.1, streamed or whole. What the model "says" is not decided by the server but by the
+//! conversation: the script sits in a prompt, between `<<SCRIPT>>` and `<<END>>`, so that any number
+//! of agents can run against one server in parallel, each with its own script, without knowing of
+//! one another. The same script can be played in both protocols.
 //!
 //! # Which turn is played
 //!
@@ -19,32 +20,40 @@
 //! | field | meaning |
 //! |---|---|
 //! | `"text": "..."` | what the model says; see below for what is filled in |
-//! | `"thinking": "..."` | what it thinks before, as `reasoning_content` |
+//! | `"thinking": "..."` | what it thinks before, as `reasoning_content` or as a signed block |
 //! | `"tools": [{"name": "ls", "args": {}}]` | the tool calls, all in one message |
 //! | `"chunk": 20` | how many characters a delta carries |
 //! | `"delay_ms": 0` | how long to wait between two deltas |
-//! | `"usage": {"input": 100, "output": 20, "cached": 0}` | the token counts; `input` includes `cached` |
-//! | `"finish": "length"` | the finish reason, if it is not `stop` or `tool_calls` |
+//! | `"usage": {"input": 100, "output": 20, "cached": 0, "written": 0, "thinking": 0}` | the token counts; `input` includes `cached` and `written`, `output` includes `thinking` |
+//! | `"finish": "length"` | the finish reason, if it is not `stop` or `tool_calls`; Anthropic's words are put for these three |
 //! | `"error": 429` | answer with this HTTP status instead |
+//! | `"error_message": "..."` | the words of that answer, if they are not `scripted error` |
+//! | `"headers": {"x-should-retry": "false"}` | more headers of that answer |
 //! | `"retry_after": 1` | the `Retry-After` header of that answer, in seconds |
 //! | `"times": 2` | give the error to the first attempts only, then play the turn |
 //! | `"hang": true` | send the head of the answer, then nothing more |
 //! | `"cut": true` | close the connection in the middle of the answer |
-//! | `"garbage": "..."` | send this, as it is, in place of the first delta after the role |
+//! | `"unfinished": true` | end the stream in good order, but without what should end it |
+//! | `"garbage": "..."` | send this, as it is, in place of the first event after the beginning |
+//! | `"page": "..."` | answer with this web page instead, and status 200 |
 //!
 //! Attempts are counted per server, by the text of the script and the index of the turn.
 //!
 //! In `text`, `{{prompt}}` stands for the last user message without its script, and `{{result:N}}`
-//! for the text of tool message number N (from 0) after the script.
+//! for the text of tool message number N (from 0) after the script. The `tool_result` blocks of
+//! Anthropic's user messages count as tool messages.
 //!
 //! # Routes
 //!
 //! - `POST /v1/chat/completions`. A stream always has a usage chunk, asked for or not.
+//! - `POST /v1/messages`.
 //! - `GET /v1/models`.
 //! - `GET /requests`: what [`FakeLlm::requests`] returns, for clients in other languages.
 
 mod completion;
 mod http;
+mod message;
+mod reply;
 mod script;
 mod service;
 #[cfg(test)]
@@ -138,6 +147,12 @@ impl FakeLlm {
     #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
+    }
+
+    /// The URL of the server itself, which clients of Anthropic want: `http://127.0.0.1:PORT`.
+    #[must_use]
+    pub fn root_url(&self) -> String {
+        format!("http://{}", self.address)
     }
 
     /// Every well-formed request so far, in the order of arrival, except for `GET /requests`.

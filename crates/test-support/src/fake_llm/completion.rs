@@ -1,26 +1,16 @@
 //! A turn in the words of the chat completions API.
 
-use std::iter;
-use std::num::NonZeroUsize;
-
 use serde_json::{Value, json};
 
-use super::script::Turn;
+use super::reply::{Protocol, Reply};
+use super::script::pieces;
 
-/// One answer of the model: a turn, and what tells it from other answers.
-pub(super) struct Completion<'request> {
-    /// The number of this answer; unique per server.
-    pub(super) number: u64,
-    /// When it was made, in seconds since 1970.
-    pub(super) created: u64,
-    pub(super) model: &'request str,
-    pub(super) turn: &'request Turn,
-}
+/// One answer of the model.
+pub(super) struct Completion<'request>(pub(super) Reply<'request>);
 
-impl Completion<'_> {
-    /// The server-sent events that carry the message. There is always one, for the role.
-    pub(super) fn delta_events(&self) -> Vec<String> {
-        let turn = self.turn;
+impl Protocol for Completion<'_> {
+    fn delta_events(&self) -> Vec<String> {
+        let turn = self.0.turn;
         let size = turn.chunk;
         let mut deltas = vec![json!({"role": "assistant", "content": self.content("")})];
         deltas
@@ -37,35 +27,28 @@ impl Completion<'_> {
             }
         }
 
-        let mut events: Vec<String> =
-            deltas.iter().map(|delta| self.delta_event(delta, None)).collect();
-        if let Some(garbage) = &turn.garbage {
-            events.splice(1..events.len().min(2), [garbage.clone()]);
-        }
-        events
+        deltas.iter().map(|delta| self.delta_event(delta, None)).collect()
     }
 
-    /// The server-sent events that follow the message: why it ended, and what it cost.
-    pub(super) fn closing_events(&self) -> [String; 3] {
-        [
+    fn closing_events(&self) -> Vec<String> {
+        vec![
             self.delta_event(&json!({}), Some(self.finish_reason())),
             self.event(&json!([]), &self.usage()),
             "data: [DONE]\n\n".to_owned(),
         ]
     }
 
-    /// The whole completion, for clients that do not want a stream.
-    pub(super) fn whole(&self) -> Value {
+    fn whole(&self) -> Value {
         let mut message = json!({
             "role": "assistant",
-            "content": self.content(&self.turn.text),
+            "content": self.content(&self.0.turn.text),
             "refusal": null,
         });
-        if !self.turn.thinking.is_empty() {
-            message["reasoning_content"] = json!(self.turn.thinking);
+        if !self.0.turn.thinking.is_empty() {
+            message["reasoning_content"] = json!(self.0.turn.thinking);
         }
-        if !self.turn.tools.is_empty() {
-            let calls = self.turn.tools.iter().enumerate().map(|(index, tool)| {
+        if !self.0.turn.tools.is_empty() {
+            let calls = self.0.turn.tools.iter().enumerate().map(|(index, tool)| {
                 let function = json!({"name": tool.name, "arguments": tool.arguments()});
                 json!({"id": self.call_id(index), "type": "function", "function": function})
             });
@@ -79,7 +62,9 @@ impl Completion<'_> {
         }]);
         self.document("chat.completion", &choices, &self.usage())
     }
+}
 
+impl Completion<'_> {
     fn delta_event(&self, delta: &Value, finish_reason: Option<&str>) -> String {
         let choice = json!({"index": 0, "delta": delta, "finish_reason": finish_reason});
         self.event(&json!([choice]), &Value::Null)
@@ -92,10 +77,10 @@ impl Completion<'_> {
 
     fn document(&self, object: &str, choices: &Value, usage: &Value) -> Value {
         json!({
-            "id": format!("chatcmpl-{}", self.number),
+            "id": format!("chatcmpl-{}", self.0.number),
             "object": object,
-            "created": self.created,
-            "model": self.model,
+            "created": self.0.created,
+            "model": self.0.model,
             "choices": choices,
             "usage": usage,
         })
@@ -103,7 +88,7 @@ impl Completion<'_> {
 
     /// `text` as the content of the message: null if all that the message does is to call tools.
     fn content(&self, text: &str) -> Value {
-        if self.turn.text.is_empty() && !self.turn.tools.is_empty() {
+        if self.0.turn.text.is_empty() && !self.0.turn.tools.is_empty() {
             Value::Null
         } else {
             json!(text)
@@ -111,32 +96,28 @@ impl Completion<'_> {
     }
 
     fn call_id(&self, index: usize) -> String {
-        format!("call_{}_{index}", self.number)
+        format!("call_{}_{index}", self.0.number)
     }
 
     fn finish_reason(&self) -> &str {
-        let usual = if self.turn.tools.is_empty() { "stop" } else { "tool_calls" };
-        self.turn.finish.as_deref().unwrap_or(usual)
+        let usual = if self.0.turn.tools.is_empty() { "stop" } else { "tool_calls" };
+        self.0.turn.finish.as_deref().unwrap_or(usual)
     }
 
     fn usage(&self) -> Value {
-        let usage = self.turn.usage;
-        json!({
+        let usage = self.0.turn.usage;
+        let mut counts = json!({
             "prompt_tokens": usage.input,
             "completion_tokens": usage.output,
             "total_tokens": usage.input.saturating_add(usage.output),
             "prompt_tokens_details": {"cached_tokens": usage.cached},
-        })
+        });
+        if usage.written > 0 {
+            counts["prompt_tokens_details"]["cache_write_tokens"] = json!(usage.written);
+        }
+        if usage.thinking > 0 {
+            counts["completion_tokens_details"] = json!({"reasoning_tokens": usage.thinking});
+        }
+        counts
     }
-}
-
-/// Cuts a text into pieces of `size` characters.
-fn pieces(text: &str, size: NonZeroUsize) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    iter::from_fn(move || {
-        let end = rest.char_indices().nth(size.get()).map_or(rest.len(), |(position, _)| position);
-        let (piece, tail) = rest.split_at(end);
-        rest = tail;
-        (!piece.is_empty()).then_some(piece)
-    })
 }

@@ -86,6 +86,13 @@ impl<'stream> Connection<'stream> {
         self.stream.write_all(message.as_bytes())
     }
 
+    /// Answers with a web page, as proxies do.
+    pub(super) fn respond_page(&mut self, body: &str) -> io::Result<()> {
+        let head = self.head(200, "text/html; charset=utf-8");
+        let message = format!("{head}content-length: {}\r\n\r\n{body}", body.len());
+        self.stream.write_all(message.as_bytes())
+    }
+
     /// Answers with an error of the client's making, in the form that OpenAI gives it.
     pub(super) fn respond_error(&mut self, status: u16, message: &str) -> io::Result<()> {
         let body = json!({"error": {"message": message, "type": "invalid_request_error"}});
@@ -230,6 +237,7 @@ fn reason_phrase(status: u16) -> &'static str {
         429 => "Too Many Requests",
         500 => "Internal Server Error",
         503 => "Service Unavailable",
+        529 => "Overloaded",
         _ => "Scripted",
     }
 }

@@ -1,5 +1,7 @@
 //! What a script can say, and which of its turns answers a conversation.
 
+use std::collections::BTreeMap;
+use std::iter;
 use std::num::NonZeroUsize;
 
 use serde::Deserialize;
@@ -24,11 +26,15 @@ pub(super) struct Turn {
     pub(super) usage: Usage,
     pub(super) finish: Option<String>,
     pub(super) error: Option<u16>,
+    pub(super) error_message: String,
+    pub(super) headers: BTreeMap<String, String>,
     pub(super) retry_after: Option<u64>,
     pub(super) times: Option<u64>,
     pub(super) hang: bool,
     pub(super) cut: bool,
+    pub(super) unfinished: bool,
     pub(super) garbage: Option<String>,
+    pub(super) page: Option<String>,
 }
 
 impl Default for Turn {
@@ -42,11 +48,15 @@ impl Default for Turn {
             usage: Usage::default(),
             finish: None,
             error: None,
+            error_message: "scripted error".to_owned(),
+            headers: BTreeMap::new(),
             retry_after: None,
             times: None,
             hang: false,
             cut: false,
+            unfinished: false,
             garbage: None,
+            page: None,
         }
     }
 }
@@ -57,7 +67,7 @@ impl Default for Turn {
 pub(super) struct Tool {
     pub(super) name: String,
     #[serde(default)]
-    args: Map<String, Value>,
+    pub(super) args: Map<String, Value>,
 }
 
 impl Tool {
@@ -74,12 +84,25 @@ pub(super) struct Usage {
     pub(super) input: u64,
     pub(super) output: u64,
     pub(super) cached: u64,
+    pub(super) written: u64,
+    pub(super) thinking: u64,
 }
 
 impl Default for Usage {
     fn default() -> Self {
-        Self { input: 100, output: 20, cached: 0 }
+        Self { input: 100, output: 20, cached: 0, written: 0, thinking: 0 }
     }
+}
+
+/// Cuts a text into pieces of `size` characters.
+pub(super) fn pieces(text: &str, size: NonZeroUsize) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    iter::from_fn(move || {
+        let end = rest.char_indices().nth(size.get()).map_or(rest.len(), |(position, _)| position);
+        let (piece, tail) = rest.split_at(end);
+        rest = tail;
+        (!piece.is_empty()).then_some(piece)
+    })
 }
 
 /// A turn and its place in a script.

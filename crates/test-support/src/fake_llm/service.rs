@@ -11,10 +11,30 @@ use serde_json::{Value, json};
 
 use super::completion::Completion;
 use super::http::{Connection, Request};
-use super::script::{self, Step};
+use super::message::{self, Message};
+use super::reply::{Protocol, Reply};
+use super::script::{self, Step, Turn};
 
 /// The model that the server claims to have. Any other name is accepted, too.
 const MODEL: &str = "fake-1";
+
+/// Which of the protocols a client speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Api {
+    Completions,
+    Messages,
+}
+
+impl Api {
+    /// An error in the form of the protocol.
+    fn error(self, status: u16, message: &str, kind: &str) -> String {
+        match self {
+            Api::Completions => json!({"error": {"message": message, "type": kind}}),
+            Api::Messages => message::error(status, message),
+        }
+        .to_string()
+    }
+}
 
 /// The state of a server, shared by its connections.
 #[derive(Debug)]
@@ -65,7 +85,10 @@ impl Service {
         }
         lock(&self.requests).push(request.clone());
         match route {
-            ("POST", "/v1/chat/completions") => self.complete(&request.body, connection),
+            ("POST", "/v1/chat/completions") => {
+                self.complete(Api::Completions, &request.body, connection)
+            }
+            ("POST", "/v1/messages") => self.complete(Api::Messages, &request.body, connection),
             ("GET", "/v1/models") => connection.respond(200, &[], &models().to_string()),
             (method, path) => {
                 connection.respond_error(404, &format!("no such route: {method} {path}"))
@@ -73,34 +96,50 @@ impl Service {
         }
     }
 
-    fn complete(&self, body: &Value, connection: &mut Connection<'_>) -> io::Result<()> {
-        let Some(messages) = body["messages"].as_array() else {
-            return connection.respond_error(400, "the body is not JSON with `messages`");
+    fn complete(&self, api: Api, body: &Value, connection: &mut Connection<'_>) -> io::Result<()> {
+        let mut refuse = |message: &str| {
+            connection.respond(400, &[], &api.error(400, message, "invalid_request_error"))
         };
-        let step = match Step::next(messages, &self.default_script) {
-            Ok(step) => step,
-            Err(error) => {
-                return connection.respond_error(400, &format!("malformed script: {error}"));
+        let Some(messages) = body["messages"].as_array() else {
+            return refuse("the body is not JSON with `messages`");
+        };
+        let step = match api {
+            Api::Completions => Step::next(messages, &self.default_script),
+            Api::Messages => {
+                Step::next(&message::with_tool_messages(messages), &self.default_script)
             }
         };
+        let step = match step {
+            Ok(step) => step,
+            Err(error) => return refuse(&format!("malformed script: {error}")),
+        };
+        let turn = &step.turn;
         if let Some(status) = self.scripted_error(&step) {
-            let seconds = step.turn.retry_after;
-            let retry_after = seconds.map(|seconds| ("retry-after", seconds.to_string()));
-            let body = json!({"error": {"message": "scripted error", "type": "x"}});
-            return connection.respond(status, retry_after.as_slice(), &body.to_string());
+            let mut headers: Vec<(&str, String)> =
+                turn.headers.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+            headers.extend(turn.retry_after.map(|seconds| ("retry-after", seconds.to_string())));
+            let body = api.error(status, &turn.error_message, "x");
+            return connection.respond(status, &headers, &body);
+        }
+        if let Some(page) = &turn.page {
+            return connection.respond_page(page);
         }
 
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let completion = Completion {
+        let reply = Reply {
             number: self.completions.fetch_add(1, Ordering::Relaxed),
             created: since_epoch.as_secs(),
             model: body["model"].as_str().unwrap_or(MODEL),
-            turn: &step.turn,
+            turn,
+        };
+        let answer: &dyn Protocol = match api {
+            Api::Completions => &Completion(reply),
+            Api::Messages => &Message(reply),
         };
         if body["stream"] == true {
-            self.play_stream(&completion, connection)
+            self.play_stream(turn, answer, connection)
         } else {
-            play_whole(&completion, connection)
+            play_whole(turn, answer, connection)
         }
     }
 
@@ -116,17 +155,20 @@ impl Service {
 
     fn play_stream(
         &self,
-        completion: &Completion<'_>,
+        turn: &Turn,
+        answer: &dyn Protocol,
         connection: &mut Connection<'_>,
     ) -> io::Result<()> {
-        let turn = completion.turn;
-        let mut deltas = completion.delta_events();
+        let mut deltas = answer.delta_events();
+        if let Some(garbage) = &turn.garbage {
+            deltas.splice(1..deltas.len().min(2), [garbage.clone()]);
+        }
         connection.start_body("text/event-stream")?;
         if turn.hang {
             return connection.wait_until_closed();
         }
         if turn.cut {
-            // The role, and half of the rest.
+            // The beginning, and half of the rest.
             deltas.truncate(deltas.len() / 2 + 1);
         }
         for (position, delta) in deltas.iter().enumerate() {
@@ -140,8 +182,10 @@ impl Service {
             connection.close();
             return Ok(());
         }
-        for event in completion.closing_events() {
-            connection.write_piece(event.as_bytes())?;
+        if !turn.unfinished {
+            for event in answer.closing_events() {
+                connection.write_piece(event.as_bytes())?;
+            }
         }
         connection.finish_body()
     }
@@ -175,11 +219,14 @@ impl StopSignal {
     }
 }
 
-fn play_whole(completion: &Completion<'_>, connection: &mut Connection<'_>) -> io::Result<()> {
-    let turn = completion.turn;
+fn play_whole(
+    turn: &Turn,
+    answer: &dyn Protocol,
+    connection: &mut Connection<'_>,
+) -> io::Result<()> {
     let body = match &turn.garbage {
         Some(garbage) => garbage.clone(),
-        None => completion.whole().to_string(),
+        None => answer.whole().to_string(),
     };
     if !turn.hang && !turn.cut {
         return connection.respond(200, &[], &body);

@@ -1,6 +1,7 @@
 //! The server as clients see it, through a raw socket.
 
 mod client;
+mod messages;
 
 use std::io::{BufRead, BufReader};
 use std::slice;
@@ -240,6 +241,49 @@ fn garbage_takes_the_place_of_a_delta() {
     assert_eq!(events[1], "data: {oops");
     assert!(events[2].contains(r#""content":"two""#));
     assert!(play(json!({"garbage": "raw"})).body.contains("\n\nraw"));
+}
+
+#[test]
+fn an_unfinished_stream_ends_in_good_order() {
+    let response = play(json!({"text": "one", "unfinished": true}));
+    assert!(response.complete && response.chunks().len() == 2);
+    assert!(!response.body.contains("DONE") && response.body.contains(r#""content":"one""#));
+}
+
+#[test]
+fn a_page_comes_instead_of_an_answer() {
+    let response = play(json!({"page": "<html>hello"}));
+    assert_eq!((response.status, response.body.as_str()), (200, "<html>hello"));
+    assert!(response.headers.contains("content-type: text/html"));
+}
+
+#[test]
+fn an_error_has_words_and_headers_of_its_own() {
+    let headers = json!({"x-should-retry": "false"});
+    let turn = json!({"error": 413, "error_message": "too long", "headers": headers});
+    let response = play(turn);
+    assert_eq!(response.status, 413);
+    assert!(response.headers.contains("x-should-retry: false\n"));
+    assert_eq!(response.json(), json!({"error": {"message": "too long", "type": "x"}}));
+}
+
+#[test]
+fn all_tokens_can_be_counted() {
+    let usage = json!({"input": 50, "cached": 20, "written": 10, "output": 9, "thinking": 4});
+    let usage = &play(json!({"usage": usage})).chunks().pop().unwrap()["usage"];
+    let details = json!({"cached_tokens": 20, "cache_write_tokens": 10});
+    assert_eq!(usage["prompt_tokens_details"], details);
+    assert_eq!(usage["completion_tokens_details"], json!({"reasoning_tokens": 4}));
+}
+
+#[test]
+fn connections_are_counted() {
+    let server = FakeLlm::start().unwrap();
+    let mut first = Client::connect(&server);
+    first.get("/v1/models");
+    first.get("/v1/models");
+    Client::connect(&server).get("/v1/models");
+    assert_eq!(server.connections(), 2);
 }
 
 #[test]

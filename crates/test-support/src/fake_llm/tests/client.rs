@@ -22,13 +22,22 @@ impl Client {
     }
 
     pub(super) fn send_post(&mut self, body: &Value) {
-        let (path, body) = ("/v1/chat/completions", body.to_string());
+        self.send_post_to("/v1/chat/completions", body);
+    }
+
+    fn send_post_to(&mut self, path: &str, body: &Value) {
+        let body = body.to_string();
         let length = body.len();
         self.send(&format!("POST {path} HTTP/1.1\r\nContent-Length: {length}\r\n\r\n{body}"));
     }
 
     pub(super) fn post(&mut self, body: &Value) -> Response {
         self.send_post(body);
+        self.receive()
+    }
+
+    pub(super) fn post_to(&mut self, path: &str, body: &Value) -> Response {
+        self.send_post_to(path, body);
         self.receive()
     }
 

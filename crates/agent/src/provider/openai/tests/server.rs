@@ -66,6 +66,12 @@ fn refusals_have_the_words_of_pi() {
     }
     let error = play(&json!({"error": 429, "retry_after": 3})).1.unwrap_err();
     assert_eq!(error.remedy, Remedy::Retry { after: Some(Duration::from_secs(3)) });
+    let headers = json!({"x-should-retry": "false"});
+    let error = play(&json!({"error": 400, "error_message": "overloaded", "headers": headers}));
+    assert_eq!(error.1.unwrap_err().remedy, Remedy::None);
+    let words = "This model's maximum context length is 9 tokens";
+    let error = play(&json!({"error": 400, "error_message": words})).1.unwrap_err();
+    assert_eq!(error.remedy, Remedy::Compact);
 }
 
 #[test]
@@ -87,6 +93,12 @@ fn a_broken_stream_is_an_error_that_passes() {
     let error = play(&json!({"garbage": "data: {oops\n\n"})).1.unwrap_err();
     assert!(error.message.starts_with("Could not understand the provider: "), "{}", error.message);
     assert_eq!(error.remedy, retry);
+    let error = play(&json!({"text": "x", "unfinished": true})).1.unwrap_err();
+    assert_eq!(error.message, "Stream ended without finish_reason");
+    assert_eq!(error.remedy, retry);
+    let error = play(&json!({"page": "<html>\nlog in"})).1.unwrap_err();
+    assert_eq!(error.message, "Not a model but a web page answered: <html> log in");
+    assert_eq!(error.remedy, Remedy::None);
 }
 
 #[test]
