@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::Instant;
 
@@ -66,10 +66,7 @@ impl Inbox {
 
     /// What has happened, if anything has.
     pub(crate) fn poll(&self) -> Option<Input> {
-        match self.receiver.try_recv() {
-            Ok(input) => Some(input),
-            Err(TryRecvError::Empty | TryRecvError::Disconnected) => None,
-        }
+        self.receiver.try_recv().ok()
     }
 
     /// Waits for what happens next, at most until the deadline.
@@ -79,10 +76,7 @@ impl Inbox {
             None => self.receiver.recv().ok(),
             Some(deadline) => {
                 let left = deadline.saturating_duration_since(Instant::now());
-                match self.receiver.recv_timeout(left) {
-                    Ok(input) => Some(input),
-                    Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-                }
+                self.receiver.recv_timeout(left).ok()
             }
         }
     }

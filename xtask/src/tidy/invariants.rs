@@ -59,6 +59,8 @@ const INVARIANTS: &[Invariant] = &[
             "crates/agent/src/tools/files.rs",
             // What a command printed is kept for the agent, which has no run directory.
             "crates/agent/src/tools/bash/full_output.rs",
+            // A conversation is kept where the user wants it.
+            "crates/agent/src/session_file.rs",
         ],
         reason: "only crates/store changes files.",
     },

@@ -32,7 +32,7 @@ pub(crate) fn agent(arguments: Agent, printer: &Printer) -> Result<ExitCode, Com
         handed_key,
         output: BufWriter::with_capacity(64 * 1024, io::stdout()),
         warn: &mut |warning| printer.warning(warning),
-        give_up: Box::new(|notice| std::process::exit(stopped_code(notice).into())),
+        give_up: Box::new(give_up),
     };
     let report =
         agent::run(&invocation, world).map_err(|error| CommandError::usage(error.to_string()))?;
@@ -51,6 +51,12 @@ pub(crate) fn agent(arguments: Agent, printer: &Printer) -> Result<ExitCode, Com
             Err(CommandError::failure(format!("standard output cannot be written: {reason}")))
         }
     }
+}
+
+/// The thread that prints waits for a reader who does not read, so nothing can be said any more.
+#[expect(clippy::exit, clippy::disallowed_methods, reason = "no other thread can be woken")]
+fn give_up(notice: Notice) {
+    std::process::exit(stopped_code(notice).into())
 }
 
 /// What shells make of a process that a signal has ended.
