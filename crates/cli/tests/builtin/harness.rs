@@ -1,6 +1,7 @@
 //! A world with a provider in it, and the stream of the agent in a form that a test can compare at
 //! a glance.
 
+use std::fmt;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::ExitStatusExt;
@@ -49,10 +50,16 @@ pub(crate) struct Builtin {
 impl Builtin {
     /// One with every provider, which all play the same turns.
     pub(crate) fn everywhere(turns: &Value) -> [Builtin; 3] {
+        let [completions, messages] = Api::BOTH.map(|api| Builtin::new(api, turns));
+        [completions, messages, Builtin::script(turns)]
+    }
+
+    /// The provider is a file of turns, and no server.
+    pub(crate) fn script(turns: &Value) -> Builtin {
         let mut script = Builtin::new(Api::Completions, &json!([]));
         write(&script.world.path("turns.json"), &turns.to_string());
         script.is_script = true;
-        [Builtin::new(Api::Completions, turns), Builtin::new(Api::Messages, turns), script]
+        script
     }
 
     /// The provider plays the turns in the order in which it is asked.
@@ -143,6 +150,10 @@ impl Builtin {
         ran
     }
 
+    pub(crate) fn is_script(&self) -> bool {
+        self.is_script
+    }
+
     /// What the provider was asked, in order.
     pub(crate) fn asked(&self) -> Vec<Value> {
         let requests = self.llm.requests().into_iter();
@@ -223,11 +234,25 @@ pub(crate) const NEXT_TURN: &[&str] = &["turn ends, 1 results", "turn start"];
 pub(crate) const CLOSING: &[&str] = &["agent ends", "agent settled"];
 
 /// Everything that an agent has printed.
-#[derive(Debug)]
 pub(crate) struct Heard {
     pub(crate) code: Option<i32>,
     pub(crate) records: Vec<Value>,
     pub(crate) stderr: String,
+}
+
+impl fmt::Debug for Heard {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let results = self.results();
+        let answers = self.messages("assistant");
+        formatter
+            .debug_struct("Heard")
+            .field("code", &self.code)
+            .field("stderr", &self.stderr)
+            .field("story", &self.story())
+            .field("results", &results)
+            .field("last", &answers.last().map(Value::to_string))
+            .finish()
+    }
 }
 
 impl Heard {

@@ -16,7 +16,6 @@ mod sizes;
 mod stops;
 mod supervised;
 mod tools;
-mod waiting;
 
 use std::fs;
 use std::path::Path;

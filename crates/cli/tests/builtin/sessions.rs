@@ -99,10 +99,7 @@ fn a_session_that_was_killed_while_a_tool_ran_goes_on() {
         let live = builtin.start(&[SESSION, &["what does it say?"]].concat());
         test_support::wait_until(|| builtin.read("pid").ends_with('\n'));
         live.kill();
-        // Nobody is there to stop the command of an agent that was killed, but its supervisor.
-        let pid = builtin.read("pid").trim().parse().unwrap();
-        let pid = rustix::process::Pid::from_raw(pid).unwrap();
-        rustix::process::kill_process(pid, Signal::KILL).unwrap();
+        // The kernel stops the command of an agent that was killed.
         builtin.world.wait_until_nothing_is_left();
 
         let heard = builtin.ask(&[SESSION, &["go on"]].concat());
