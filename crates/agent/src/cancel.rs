@@ -3,6 +3,7 @@
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 
@@ -33,9 +34,22 @@ impl Cancel {
 
     /// Whether it has happened.
     pub fn is_cancelled(&self) -> bool {
-        let mut fds = [PollFd::new(&self.0.waiting, PollFlags::IN)];
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        matches!(rustix::event::poll(&mut fds, Some(&now)), Ok(ready) if ready > 0)
+        self.wait(Some(Duration::ZERO))
+    }
+
+    /// Waits for it, at most so long, and tells whether it has happened.
+    pub fn wait(&self, at_most: Option<Duration>) -> bool {
+        let deadline = at_most.map(|time| Instant::now() + time);
+        loop {
+            let mut fds = [PollFd::new(&self.0.waiting, PollFlags::IN)];
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let left = left.map(|left| Timespec::try_from(left).unwrap_or_default());
+            match rustix::event::poll(&mut fds, left.as_ref()) {
+                Ok(ready) => return ready > 0,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return false,
+            }
+        }
     }
 }
 

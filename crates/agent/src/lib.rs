@@ -1,7 +1,29 @@
 //! The built-in agent: it is started like pi and prints pi's stream.
 
+mod agent;
+mod answer;
+mod calls;
 pub mod cancel;
+mod clock;
+mod compacting;
+mod compaction;
 pub mod config;
+pub mod event;
+mod history;
+mod inbox;
+pub mod invocation;
 pub mod message;
+pub mod prompt;
 pub mod provider;
+mod retry;
+mod run;
+mod session_file;
+#[cfg(test)]
+mod testing;
+mod text_file;
+mod tokens;
 pub mod tools;
+
+pub use agent::Ending;
+pub use config::take_handed_key;
+pub use run::{AgentError, Report, World, run};

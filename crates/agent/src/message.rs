@@ -19,6 +19,19 @@ pub enum Message {
     CompactionSummary(CompactionSummary),
 }
 
+impl Message {
+    /// When it was said, in milliseconds since 1970.
+    pub fn timestamp(&self) -> u64 {
+        match self {
+            Message::System(message) => message.timestamp,
+            Message::User(message) => message.timestamp,
+            Message::Assistant(message) => message.timestamp,
+            Message::ToolResult(message) => message.timestamp,
+            Message::CompactionSummary(message) => message.timestamp,
+        }
+    }
+}
+
 /// The system prompt and the tools.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -32,6 +45,9 @@ pub struct SystemMessage {
     /// The tools, as their declarations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools_added: Vec<ToolDeclaration>,
+    /// Whether everything that an earlier one has said is void.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replace: bool,
 }
 
 /// A tool as the model is told about it.

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use arguments::{Arguments, Command};
+use error::CommandError;
 use printer::Printer;
 
 /// Runs the command line of this process.
@@ -19,23 +20,35 @@ pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     process::settle_signals();
     let mut printer = Printer::new(arguments.is_plain());
-    let done =
-        match arguments.command {
-            Command::Run(arguments) => commands::refuse_in_child()
-                .and_then(|()| commands::run::run(arguments, &mut printer)),
-            Command::Delegate(arguments) => commands::refuse_in_child()
-                .and_then(|()| commands::delegate::delegate(&arguments, &mut printer)),
-            Command::Profile(arguments) => commands::profile::profile(arguments, &printer),
-            Command::Sessions(arguments) => commands::sessions::sessions(arguments, &printer),
-            Command::Supervise(arguments) => commands::refuse_in_child()
-                .and_then(|()| commands::supervise::supervise(&arguments)),
-        };
+    let done = carry_out(arguments.command, &mut printer);
     match done {
-        Ok(code) => code.into(),
+        Ok(code) => code,
         Err(error) => {
             printer.stop_listening();
             printer.error(&error);
             error.exit_code().into()
         }
     }
+}
+
+fn carry_out(command: Command, printer: &mut Printer) -> Result<ExitCode, CommandError> {
+    let exit = match command {
+        Command::Run(arguments) => {
+            commands::refuse_in_child()?;
+            commands::run::run(arguments, printer)
+        }
+        Command::Delegate(arguments) => {
+            commands::refuse_in_child()?;
+            commands::delegate::delegate(&arguments, printer)
+        }
+        Command::Profile(arguments) => commands::definition::profile(arguments, printer),
+        Command::Preset(arguments) => commands::definition::preset(arguments, printer),
+        Command::Sessions(arguments) => commands::sessions::sessions(arguments, printer),
+        Command::Agent(arguments) => return commands::agent::agent(*arguments, printer),
+        Command::Supervise(arguments) => {
+            commands::refuse_in_child()?;
+            commands::supervise::supervise(&arguments)
+        }
+    };
+    exit.map(ExitCode::from)
 }

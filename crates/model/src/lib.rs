@@ -14,7 +14,7 @@ pub mod variables;
 
 pub use event::{Activity, Event, Record, StopCause};
 pub use id::{InvalidId, RunId, SessionId};
-pub use meta::{FORMAT, Lifetime, Limits, Meta, Owner, OwnerKind};
+pub use meta::{AgentKind, FORMAT, Lifetime, Limits, Meta, Owner, OwnerKind};
 pub use outcome::{Outcome, RunResult, Status};
 pub use plan::{Argument, Plan, Secrets};
 pub use usage::{Cost, Usage};

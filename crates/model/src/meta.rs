@@ -28,6 +28,9 @@ pub struct Meta {
     pub owner: Owner,
     /// Whether it ends with its parent.
     pub lifetime: Lifetime,
+    /// What carries it out. Runs of earlier versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentKind>,
     /// The child's program and all its arguments.
     pub command: Vec<String>,
     /// The child's working directory.
@@ -36,9 +39,21 @@ pub struct Meta {
     pub environment: BTreeMap<String, Option<String>>,
     /// The model that was asked for.
     pub model: Option<String>,
+    /// The model as it was written, where the list of models spells it in another way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested_model: Option<String>,
     /// The profile that the agent was configured by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
+    /// The preset that the agent was configured by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    /// Whose preset it is, `global` or `project`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset_source: Option<String>,
+    /// The tools that the preset allows, if it allows only some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
     /// What the caller asked for, where the prompt holds more than that: files, or what was said
     /// in earlier runs of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,6 +85,18 @@ pub enum OwnerKind {
     Pi,
     /// An MCP client.
     Mcp,
+}
+
+/// What carries out a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentKind {
+    /// The real pi.
+    Pi,
+    /// Our own agent: the program that supervises it, started once more.
+    Builtin,
+    /// Another program.
+    Program,
 }
 
 /// Whether a run ends with its parent.

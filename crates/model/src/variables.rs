@@ -18,3 +18,6 @@ pub const GITHUB_COPILOT_INITIATOR: &str = "PI_SUBAGENTS_GITHUB_COPILOT_INITIATO
 pub const PI_API_KEY: &str = "PI_API_KEY";
 /// The provider that the key of a profile belongs to.
 pub const KEY_PROVIDER: &str = "PI_SUBAGENTS_KEY_PROVIDER";
+/// What the name of a variable starts with that every process of one command of the built-in agent
+/// has. An id follows, so that commands within commands keep the marks of both.
+pub const COMMAND: &str = "PI_SUBAGENTS_COMMAND";

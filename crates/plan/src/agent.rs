@@ -3,7 +3,9 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::{Settings, Surroundings};
+use model::AgentKind;
+
+use crate::{AgentName, Settings, Surroundings};
 
 /// The child agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,40 +27,77 @@ pub enum AgentError {
          array of a program and its arguments such as [\"my-agent\", \"--flag\"]"
     )]
     NotUnderstood { origin: String, text: String },
-    #[error("the built-in agent is not part of this version yet; use \"pi\" or name a program")]
-    BuiltinMissing,
 }
 
-impl Agent {
-    /// The agent that a flag, else the environment, else the settings ask for; else pi.
-    pub fn choose(
+/// Which agent tasks get, as far as the caller and the settings decide it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentChoice {
+    /// What the caller asks for in so many words.
+    asked_for: Option<Agent>,
+    /// What a task gets that is told nothing else.
+    otherwise: Agent,
+}
+
+impl AgentChoice {
+    /// A flag comes before everything. The environment, else the settings, say what tasks get
+    /// whose profile or preset says nothing; else it is pi where that is installed, and our own
+    /// agent elsewhere.
+    pub fn new(
         flag: Option<&str>,
         surroundings: &Surroundings,
         settings: &Settings,
-    ) -> Result<Agent, AgentError> {
-        let agent = if let Some(text) = flag {
-            Agent::parse(text, "--agent")?
-        } else if let Some(text) = &surroundings.agent {
-            Agent::parse(text, model::variables::AGENT)?
-        } else {
-            settings.agent.clone().unwrap_or(Agent::Pi)
-        };
-        match agent {
-            Agent::Builtin => Err(AgentError::BuiltinMissing),
-            agent => Ok(agent),
-        }
+    ) -> Result<AgentChoice, AgentError> {
+        let asked_for = flag.map(|text| Agent::parse(text, "--agent")).transpose()?;
+        let variable = surroundings.agent.as_deref();
+        let otherwise =
+            match variable.map(|text| Agent::parse(text, model::variables::AGENT)).transpose()? {
+                Some(agent) => agent,
+                None => settings.agent.clone().unwrap_or_else(|| Agent::installed(surroundings)),
+            };
+        Ok(AgentChoice { asked_for, otherwise })
     }
 
-    /// The program and its own arguments, before those that every child gets.
+    /// This agent for every task whose profile or preset says nothing.
+    pub fn by_default(agent: Agent) -> AgentChoice {
+        AgentChoice { asked_for: None, otherwise: agent }
+    }
+
+    /// The agent of a task whose profile or preset asks for this one.
+    pub fn for_task(&self, named: Option<AgentName>) -> Agent {
+        let named = named.map(|name| match name {
+            AgentName::Pi => Agent::Pi,
+            AgentName::Builtin => Agent::Builtin,
+        });
+        self.asked_for.clone().or(named).unwrap_or_else(|| self.otherwise.clone())
+    }
+}
+
+impl Agent {
+    /// The program and its own arguments, before those that every child gets. The supervisor
+    /// starts itself in the place of our own agent's name.
     pub fn command(&self, surroundings: &Surroundings) -> Vec<String> {
         let mut command = match self {
-            Agent::Pi | Agent::Builtin => vec!["pi".to_owned()],
+            Agent::Pi => vec!["pi".to_owned()],
+            Agent::Builtin => return vec!["pi-subagents".to_owned(), "agent".to_owned()],
             Agent::Program(command) => command.clone(),
         };
         if let Some(program) = command.first_mut() {
             *program = locate(program, surroundings);
         }
         command
+    }
+
+    /// What a run is said to be carried out by.
+    pub fn kind(&self) -> AgentKind {
+        match self {
+            Agent::Pi => AgentKind::Pi,
+            Agent::Builtin => AgentKind::Builtin,
+            Agent::Program(_) => AgentKind::Program,
+        }
+    }
+
+    fn installed(surroundings: &Surroundings) -> Agent {
+        if locate("pi", surroundings).contains('/') { Agent::Pi } else { Agent::Builtin }
     }
 
     fn parse(text: &str, origin: &str) -> Result<Agent, AgentError> {
@@ -96,42 +135,67 @@ fn is_executable(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
-    fn choose(
-        flag: Option<&str>,
-        variable: Option<&str>,
-        setting: Option<Agent>,
-    ) -> Result<Agent, AgentError> {
-        let surroundings = Surroundings {
+    fn surroundings(variable: Option<&str>, search_path: Vec<PathBuf>) -> Surroundings {
+        Surroundings {
             cwd: "/work".into(),
             home: None,
             agent_dir: "/home/.pi/agent".into(),
             agent: variable.map(str::to_owned),
-            search_path: Vec::new(),
-        };
+            search_path,
+        }
+    }
+
+    fn choose(
+        flag: Option<&str>,
+        named: Option<AgentName>,
+        variable: Option<&str>,
+        setting: Option<Agent>,
+    ) -> Result<Agent, AgentError> {
         let settings = Settings { agent: setting, ..Settings::default() };
-        Agent::choose(flag, &surroundings, &settings)
+        let surroundings = surroundings(variable, Vec::new());
+        Ok(AgentChoice::new(flag, &surroundings, &settings)?.for_task(named))
     }
 
     #[test]
-    fn flag_then_environment_then_settings_then_pi() {
+    fn flag_then_profile_then_environment_then_settings() {
         let program = |name: &str| Agent::Program(vec![name.to_owned()]);
-        assert_eq!(choose(None, None, None).unwrap(), Agent::Pi);
-        assert_eq!(choose(None, None, Some(program("s"))).unwrap(), program("s"));
-        assert_eq!(choose(None, Some(r#"["e"]"#), Some(program("s"))).unwrap(), program("e"));
-        assert_eq!(choose(Some("pi"), Some(r#"["e"]"#), None).unwrap(), Agent::Pi);
+        let chosen =
+            |flag, named, variable, setting| choose(flag, named, variable, setting).unwrap();
+        let (environment, setting) = (Some(r#"["e"]"#), Some(program("s")));
+        assert_eq!(chosen(None, None, None, setting.clone()), program("s"));
+        assert_eq!(chosen(None, None, environment, setting.clone()), program("e"));
+        let named = Some(AgentName::Builtin);
+        assert_eq!(chosen(None, named, environment, setting.clone()), Agent::Builtin);
+        assert_eq!(chosen(Some("pi"), named, environment, setting), Agent::Pi);
+    }
+
+    #[test]
+    fn without_a_word_it_is_pi_where_that_is_installed() {
+        let top = tempfile::tempdir().unwrap();
+        let chosen = || {
+            let surroundings = surroundings(None, vec![top.path().to_owned()]);
+            AgentChoice::new(None, &surroundings, &Settings::default()).unwrap().for_task(None)
+        };
+        assert_eq!(chosen(), Agent::Builtin);
+        std::fs::write(top.path().join("pi"), "").unwrap();
+        assert_eq!(chosen(), Agent::Builtin, "it cannot be executed");
+        let permissions = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(top.path().join("pi"), permissions).unwrap();
+        assert_eq!(chosen(), Agent::Pi);
     }
 
     #[test]
     fn what_is_not_understood_is_refused_with_its_origin() {
         for text in ["", "claude", "[]", "[\"\"]", "[1]", "{}", "[\"a\""] {
-            let error = choose(Some(text), None, None).unwrap_err().to_string();
+            let error = choose(Some(text), None, None, None).unwrap_err().to_string();
             assert!(error.starts_with("--agent does not name an agent"), "{error}");
         }
-        let error = choose(None, Some("x"), None).unwrap_err().to_string();
+        let error = choose(None, None, Some("x"), None).unwrap_err().to_string();
         assert!(error.starts_with("PI_SUBAGENTS_AGENT does not"), "{error}");
-        assert!(matches!(choose(Some("builtin"), None, None), Err(AgentError::BuiltinMissing)));
     }
 
     #[test]
@@ -141,13 +205,7 @@ mod tests {
         std::fs::write(&program, "").unwrap();
         std::fs::write(top.path().join("plain"), "").unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let surroundings = Surroundings {
-            cwd: "/work".into(),
-            home: None,
-            agent_dir: "/home/.pi/agent".into(),
-            agent: None,
-            search_path: vec!["/no/such".into(), top.path().to_owned()],
-        };
+        let surroundings = surroundings(None, vec!["/no/such".into(), top.path().to_owned()]);
         let command = |program: &str| {
             Agent::Program(vec![program.to_owned()]).command(&surroundings).remove(0)
         };

@@ -10,7 +10,7 @@ use model::{
 };
 use uuid::Uuid;
 
-use crate::{Agent, Invocation, Profile, Settings, Surroundings};
+use crate::{Agent, Definition, DefinitionKind, Invocation, Settings, Surroundings};
 
 /// What somebody asks for.
 #[derive(Clone, Debug)]
@@ -25,10 +25,14 @@ pub struct Request {
     pub cwd: Option<String>,
     /// Seconds until it is stopped; no limit if absent.
     pub timeout: Option<f64>,
-    /// The model, in the agent's words.
+    /// The model, in the agent's words, unless what the task names knows one.
     pub model: Option<String>,
-    /// The profile, made ready.
-    pub profile: Option<AppliedProfile>,
+    /// The model as it was written, where that is not how it is spelled.
+    pub requested_model: Option<String>,
+    /// The profile or preset that it names, also if there is no such thing.
+    pub named: Option<(DefinitionKind, String)>,
+    /// What it names, made ready.
+    pub definition: Option<AppliedDefinition>,
     /// The session that is continued; a new one if absent.
     pub session_id: Option<SessionId>,
     /// Who asks.
@@ -39,21 +43,22 @@ pub struct Request {
     pub refusal: Option<String>,
 }
 
-/// A profile as it is applied to one task.
+/// A definition as it is applied to one task.
 #[derive(Clone, Debug)]
-pub struct AppliedProfile {
-    /// The profile, with what the task has changed about it.
-    pub profile: Profile,
+pub struct AppliedDefinition {
+    /// The definition, with what the task has changed about it.
+    pub definition: Definition,
     /// Its arguments and prompts.
     pub invocation: Invocation,
     /// The provider that its key is for, whatever model the task asks for. If absent, it is for
-    /// the provider of the profile's own model.
+    /// the provider of the definition's own model.
     pub key_provider: Option<String>,
 }
 
 /// The names of the files in the run directory that a command refers to.
 const SYSTEM_PROMPT: &str = "system-prompt.md";
 const APPEND_SYSTEM_PROMPT: &str = "append-system-prompt.md";
+const CHILD_SESSION: &str = "child-session.jsonl";
 const KEY_EXTENSION: &str = "key-extension.mjs";
 
 /// Decides everything about a task. What is wrong with the task alone becomes its refusal.
@@ -69,30 +74,52 @@ pub fn plan(
         None => SessionId::parse(&Uuid::new_v4().simple().to_string()[..16])?,
     };
     let refusal = request.refusal.or_else(|| check_cwd(request.cwd.as_deref()).err());
+    let refusal = refusal.or_else(|| check_extensions(request.definition.as_ref(), agent).err());
     let cwd = request.cwd.map_or_else(|| surroundings.cwd.clone(), PathBuf::from);
     let mut command: Vec<Argument> =
         agent.command(surroundings).into_iter().map(Argument::from).collect();
-    command.extend(["--mode", "json", "-p", "--no-session"].map(Argument::from));
+    command.extend(["--mode", "json", "-p"].map(Argument::from));
     let mut files = BTreeMap::new();
     let mut secrets = Secrets::default();
-    let profile = request.profile.as_ref().map(|applied| &applied.profile);
-    let model = request.model.or_else(|| profile.and_then(|profile| profile.model.clone()));
-    let provider = profile.and_then(|profile| profile.provider.clone());
-    match &request.profile {
+    let definition = request.definition.as_ref().map(|applied| &applied.definition);
+    let (profile, preset) = match request.named {
+        Some((DefinitionKind::Profile, name)) => (Some(name), None),
+        Some((DefinitionKind::Preset, name)) => (None, Some(name)),
+        None => (None, None),
+    };
+    if preset.is_some() {
+        command.extend([Argument::from("--session"), Argument::File(CHILD_SESSION.to_owned())]);
+        // It is made here so that nobody else can read it, and pi takes an empty one for its own.
+        files.insert(CHILD_SESSION.to_owned(), String::new());
+    } else {
+        command.push(Argument::from("--no-session"));
+    }
+    let model = definition.and_then(|definition| definition.model.clone()).or(request.model);
+    let provider = definition.and_then(|definition| definition.provider.clone());
+    match &request.definition {
         Some(applied) => {
             let invocation = &applied.invocation;
-            command.extend(profile_arguments(invocation));
+            // A preset has one prompt only.
+            let append_name = match preset {
+                Some(_) => SYSTEM_PROMPT,
+                None => APPEND_SYSTEM_PROMPT,
+            };
+            command.extend(definition_arguments(invocation, append_name));
             for (name, text) in [
                 (SYSTEM_PROMPT, &invocation.system_prompt),
-                (APPEND_SYSTEM_PROMPT, &invocation.append_system_prompt),
+                (append_name, &invocation.append_system_prompt),
             ] {
                 files.extend(text.clone().map(|text| (name.to_owned(), text)));
             }
-            if let Some(key) = &applied.profile.api_key {
+            if let Some(key) = &applied.definition.api_key {
                 secrets.insert(variables::PI_API_KEY, key.reveal().to_owned());
-                command.extend([Argument::from("-e"), Argument::File(KEY_EXTENSION.to_owned())]);
-                let extension = include_str!("key-extension.mjs").to_owned();
-                files.insert(KEY_EXTENSION.to_owned(), extension);
+                // Our own agent takes the key from where it is.
+                if *agent != Agent::Builtin {
+                    command
+                        .extend([Argument::from("-e"), Argument::File(KEY_EXTENSION.to_owned())]);
+                    let extension = include_str!("key-extension.mjs").to_owned();
+                    files.insert(KEY_EXTENSION.to_owned(), extension);
+                }
             }
         }
         None => {
@@ -104,13 +131,16 @@ pub fn plan(
         environment(&run_id, provider.as_deref(), model.as_deref(), &surroundings.agent_dir);
     // Whose key it is, for the extension that hands it over. Without a word about it, the extension
     // asks pi for the provider of the model: a slash in a model's name need not end a provider's.
-    let key_provider = request.profile.as_ref().and_then(|applied| applied.key_provider.clone());
+    let key_provider = request.definition.as_ref().and_then(|applied| applied.key_provider.clone());
     environment.insert(
         variables::KEY_PROVIDER.to_owned(),
-        key_provider.filter(|_| files.contains_key(KEY_EXTENSION)),
+        key_provider.filter(|_| secrets.reveal().next().is_some()),
     );
     // A key that the caller happens to have is not meant for this child.
     environment.insert(variables::PI_API_KEY.to_owned(), None);
+    let applied_preset = definition.filter(|_| preset.is_some());
+    let preset_source = applied_preset.map(|preset| preset.scope.word().to_owned());
+    let tools = applied_preset.map(|preset| preset.tools.clone()).unwrap_or_default();
     let meta = Meta {
         format: FORMAT,
         run_id,
@@ -118,11 +148,16 @@ pub fn plan(
         name: one_line(&request.name),
         owner: request.owner,
         lifetime: request.lifetime,
+        agent: Some(agent.kind()),
         command: Vec::new(),
         cwd,
         environment,
         model,
-        profile: request.profile.map(|applied| applied.profile.name),
+        requested_model: request.requested_model,
+        profile,
+        preset,
+        preset_source,
+        tools,
         task: request.task,
         limits: Limits {
             timeout_ms: request.timeout.map(to_ms),
@@ -137,10 +172,13 @@ pub fn plan(
     Ok(Plan { meta, prompt: request.prompt, command, files, secrets, refusal })
 }
 
-/// The profile's arguments, with the prompts as files of the run directory.
-fn profile_arguments(invocation: &Invocation) -> impl Iterator<Item = Argument> {
+/// The definition's arguments, with the prompts as files of the run directory.
+fn definition_arguments(
+    invocation: &Invocation,
+    append_name: &str,
+) -> impl Iterator<Item = Argument> {
     // No argument can hold a null byte, so that these cannot be taken for one.
-    let marks = [format!("\0{SYSTEM_PROMPT}"), format!("\0{APPEND_SYSTEM_PROMPT}")];
+    let marks = [format!("\0{SYSTEM_PROMPT}"), format!("\0{append_name}")];
     let arguments = invocation.arguments(Path::new(&marks[0]), Path::new(&marks[1]));
     arguments.into_iter().map(|argument| match argument.strip_prefix('\0') {
         Some(name) => Argument::File(name.to_owned()),
@@ -169,6 +207,20 @@ fn environment(
 /// A name is shown at the beginning of lines.
 fn one_line(name: &str) -> String {
     name.split(|character: char| character.is_control()).collect::<Vec<_>>().join(" ")
+}
+
+/// Extensions are programs for pi.
+fn check_extensions(applied: Option<&AppliedDefinition>, agent: &Agent) -> Result<(), String> {
+    match applied {
+        Some(applied) if *agent == Agent::Builtin && !applied.definition.extensions.is_empty() => {
+            Err(format!(
+                "{} asks for extensions, which only pi can load; use `agent: pi` in it or leave \
+                 them out",
+                applied.definition.label()
+            ))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A working directory is taken as it was given, never resolved first.
@@ -204,7 +256,9 @@ mod tests {
             cwd: None,
             timeout: Some(1.5),
             model: None,
-            profile: None,
+            requested_model: None,
+            named: None,
+            definition: None,
             session_id: None,
             refusal: None,
             owner: Owner { kind: OwnerKind::Shell, id: None },

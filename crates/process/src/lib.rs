@@ -13,17 +13,21 @@
 //!
 //! This is the only crate that starts a process or sends a signal.
 
+mod job;
 mod lines;
 mod marker;
 #[cfg(target_os = "linux")]
 mod proc_table;
+mod shell_output;
 mod signals;
 mod spawn;
 mod tree;
 mod writable;
 
+pub use job::{Job, spawn_job};
 pub use lines::{Keep, Line, LineBuffer, ReadStatus};
 pub use marker::{Marker, stop_marked};
+pub use shell_output::{OutputError, shell_output};
 pub use signals::{Notice, SignalPipe, settle_signals};
 pub use spawn::{
     Child, ChildSpec, Detached, SpawnError, name_process, own_executable, spawn_contained,

@@ -45,6 +45,15 @@ pub(crate) fn descendants_except(children: &[Pid]) -> io::Result<Vec<Member>> {
     below(getpid(), children)
 }
 
+/// The given process, if it lives, and every living process below it.
+pub(crate) fn from(root: Pid) -> io::Result<Vec<Member>> {
+    let mut members = below(root, &[])?;
+    if let Some(stat) = Stat::read(root).filter(|stat| stat.is_alive) {
+        members.push(Member { pid: root, start_time: stat.start_time });
+    }
+    Ok(members)
+}
+
 /// Every living process that carries the marker.
 pub(crate) fn marked(marker: &Marker) -> io::Result<Vec<Member>> {
     let mut members = Vec::new();

@@ -63,40 +63,8 @@ pub enum SpawnError {
 /// Call it from the main thread of a process with one thread: the kernel ties the parent-death
 /// signal to the thread that starts the child.
 pub fn spawn_contained(spec: ChildSpec<'_>, containment: Containment) -> Result<Child, SpawnError> {
-    check_directory(spec.cwd)?;
-    let mut command = new_command(spec.program);
-    command
-        .args(spec.args)
-        .current_dir(spec.cwd)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    for (name, value) in spec.environment {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    let parent = rustix::process::getpid();
-    // SAFETY: between fork and exec only system calls are made, no memory is allocated, no lock
-    // is taken.
-    #[expect(unsafe_code, reason = "there is no safe way to act between fork and exec")]
-    unsafe {
-        command.pre_exec(move || {
-            rustix::process::setsid()?;
-            #[cfg(target_os = "linux")]
-            {
-                let kill = Some(rustix::process::Signal::KILL);
-                rustix::process::set_parent_process_death_signal(kill)?;
-            }
-            // Had the parent died before the line above, the signal would never come.
-            if rustix::process::getppid() == Some(parent) {
-                Ok(())
-            } else {
-                Err(rustix::io::Errno::SRCH.into())
-            }
-        });
-    }
+    let mut command = session_command(spec)?;
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| explain(spec.program, error))?;
     let (Some(stdin), Some(stdout), Some(stderr)) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
@@ -192,8 +160,43 @@ pub fn name_process() {
     let _ = rustix::thread::set_name(c"pi-subagents");
 }
 
+/// A command in a session of its own, which the kernel kills when the thread that starts it ends
+/// (Linux). Its streams are still to be set.
+pub(crate) fn session_command(spec: ChildSpec<'_>) -> Result<Command, SpawnError> {
+    check_directory(spec.cwd)?;
+    let mut command = new_command(spec.program);
+    command.args(spec.args).current_dir(spec.cwd);
+    for (name, value) in spec.environment {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let parent = rustix::process::getpid();
+    // SAFETY: between fork and exec only system calls are made, no memory is allocated, no lock
+    // is taken.
+    #[expect(unsafe_code, reason = "there is no safe way to act between fork and exec")]
+    unsafe {
+        command.pre_exec(move || {
+            rustix::process::setsid()?;
+            #[cfg(target_os = "linux")]
+            {
+                let kill = Some(rustix::process::Signal::KILL);
+                rustix::process::set_parent_process_death_signal(kill)?;
+            }
+            // Had the parent died before the line above, the signal would never come.
+            if rustix::process::getppid() == Some(parent) {
+                Ok(())
+            } else {
+                Err(rustix::io::Errno::SRCH.into())
+            }
+        });
+    }
+    Ok(command)
+}
+
 #[expect(clippy::disallowed_methods, reason = "this crate is the one that starts processes")]
-fn new_command(program: &str) -> Command {
+pub(crate) fn new_command(program: &str) -> Command {
     Command::new(program)
 }
 
@@ -211,7 +214,7 @@ fn check_directory(directory: &Path) -> Result<(), SpawnError> {
     }
 }
 
-fn explain(program: &str, source: io::Error) -> SpawnError {
+pub(crate) fn explain(program: &str, source: io::Error) -> SpawnError {
     let program = program.to_owned();
     match source.kind() {
         io::ErrorKind::NotFound if program.contains('/') => SpawnError::MissingProgram(program),
@@ -223,7 +226,7 @@ fn explain(program: &str, source: io::Error) -> SpawnError {
 
 /// A larger pipe means fewer switches between the two processes. Refused beyond the user's quota
 /// of pipe memory, which is no loss.
-fn widen(pipe: impl AsFd) {
+pub(crate) fn widen(pipe: impl AsFd) {
     #[cfg(target_os = "linux")]
     let _ = rustix::pipe::fcntl_setpipe_size(pipe, 1024 * 1024);
     #[cfg(not(target_os = "linux"))]

@@ -1,7 +1,10 @@
 //! The arguments of `delegate_to_subagents`, checked field by field.
 
 use plan::{FileSpec, Lines};
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+use crate::ArgumentError;
+use crate::fields::{Fields, parse_tasks, wrong};
 
 /// What is asked for in one call.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,47 +32,24 @@ pub struct TaskArguments {
     pub resume: Option<String>,
     /// What is put in front of the prompt.
     pub files: Vec<FileSpec>,
-    /// The model, which wins over the profile's. Not part of the tool; the command line has it.
+    /// The model, which wins over that of the profile or preset. Not part of this tool: `subagent`
+    /// and the command line have it.
     pub model: Option<String>,
-}
-
-/// An argument is not what it should be.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {problem}")]
-pub struct ArgumentError {
-    /// Where, such as `tasks[2].files[0].head`.
-    pub field: String,
-    /// What is wrong there.
-    pub problem: String,
+    /// The preset, which stands in the place of a profile. Not part of this tool either.
+    pub preset: Option<String>,
 }
 
 impl DelegateArguments {
-    /// How many tasks the tool takes.
-    pub const MOST_TASKS: usize = 16;
-
-    /// Reads the arguments. `most_tasks` is the limit of the tool; the command line has none.
+    /// Reads the arguments. `most_tasks` is the limit of the tool, [`crate::MOST_TASKS`]; the
+    /// command line has none.
     pub fn parse(
         value: &Value,
         most_tasks: Option<usize>,
     ) -> Result<DelegateArguments, ArgumentError> {
         let call = Fields::of(value, "arguments")?;
         call.refuse_unknown(&["tasks", "profile"])?;
-        let tasks = match call.map.get("tasks") {
-            Some(Value::Array(tasks)) => tasks,
-            Some(_) => return Err(wrong("tasks", "must be a list of tasks")),
-            None => return Err(wrong("tasks", "is missing")),
-        };
-        if tasks.is_empty() {
-            return Err(wrong("tasks", "must hold at least one task"));
-        }
-        if let Some(most) = most_tasks.filter(|most| tasks.len() > *most) {
-            let problem = format!("must hold at most {most} tasks, but holds {}", tasks.len());
-            return Err(wrong("tasks", &problem));
-        }
-        let tasks = tasks.iter().enumerate();
-        let tasks = tasks.map(|(index, task)| parse_task(task, &format!("tasks[{index}]")));
         Ok(DelegateArguments {
-            tasks: tasks.collect::<Result<_, _>>()?,
+            tasks: parse_tasks(&call, most_tasks, parse_task)?,
             profile: call.optional_text("profile")?,
         })
     }
@@ -104,6 +84,7 @@ fn parse_task(value: &Value, place: &str) -> Result<TaskArguments, ArgumentError
         resume: task.optional_text("resume")?,
         files,
         model: None,
+        preset: None,
     })
 }
 
@@ -124,74 +105,6 @@ fn parse_file(value: &Value, place: &str) -> Result<FileSpec, ArgumentError> {
         _ => return Err(wrong(place, "must have only one of start/end, head and tail")),
     };
     Ok(FileSpec { path: file.text("path")?, lines })
-}
-
-/// The fields of an object, and where it stands.
-struct Fields<'a> {
-    map: &'a Map<String, Value>,
-    place: &'a str,
-}
-
-impl<'a> Fields<'a> {
-    fn of(value: &'a Value, place: &'a str) -> Result<Fields<'a>, ArgumentError> {
-        match value {
-            Value::Object(map) => Ok(Fields { map, place }),
-            _ => Err(wrong(place, "must be an object")),
-        }
-    }
-
-    fn text(&self, name: &str) -> Result<String, ArgumentError> {
-        match self.map.get(name) {
-            Some(Value::String(text)) if !text.trim().is_empty() => Ok(text.clone()),
-            Some(Value::String(_)) => Err(self.wrong(name, "must not be empty")),
-            Some(_) => Err(self.wrong(name, "must be a text")),
-            None => Err(self.wrong(name, "is missing")),
-        }
-    }
-
-    fn optional_text(&self, name: &str) -> Result<Option<String>, ArgumentError> {
-        match self.map.get(name) {
-            None | Some(Value::Null) => Ok(None),
-            // What was left empty was not meant.
-            Some(Value::String(text)) if text.is_empty() => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(_) => Err(self.wrong(name, "must be a text")),
-        }
-    }
-
-    fn count(&self, name: &str, least: u64) -> Result<Option<usize>, ArgumentError> {
-        match self.map.get(name) {
-            None | Some(Value::Null) => Ok(None),
-            Some(value) => match value.as_u64().filter(|count| *count >= least) {
-                Some(count) => Ok(Some(usize::try_from(count).unwrap_or(usize::MAX))),
-                None => {
-                    let problem = format!("must be a whole number, at least {least}");
-                    Err(self.wrong(name, &problem))
-                }
-            },
-        }
-    }
-
-    fn refuse_unknown(&self, known: &[&str]) -> Result<(), ArgumentError> {
-        match self.map.keys().find(|name| !known.contains(&name.as_str())) {
-            None => Ok(()),
-            Some(name) => {
-                let problem = format!("is unknown; there are {}", known.join(", "));
-                Err(self.wrong(name, &problem))
-            }
-        }
-    }
-
-    fn wrong(&self, name: &str, problem: &str) -> ArgumentError {
-        match self.place {
-            "arguments" => wrong(name, problem),
-            place => wrong(&format!("{place}.{name}"), problem),
-        }
-    }
-}
-
-fn wrong(field: &str, problem: &str) -> ArgumentError {
-    ArgumentError { field: field.to_owned(), problem: problem.to_owned() }
 }
 
 #[cfg(test)]

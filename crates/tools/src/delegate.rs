@@ -1,26 +1,28 @@
-//! `delegate_to_subagents`: from arguments to plans.
+//! From the tasks of a call to plans, for `delegate_to_subagents` and every other tool.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use model::{InvalidId, Lifetime, Owner, Plan, SessionId};
 use plan::{
-    Agent, AppliedProfile, Contradiction, InvocationContext, Profile, Request, Skills,
-    profile_summary, with_files,
+    AgentChoice, AppliedDefinition, Contradiction, Definition, DefinitionKind, InvocationContext,
+    Request, Skills, definition_summary, with_files,
 };
 use store::StoreError;
 
-use crate::{DelegateArguments, Session, TaskArguments, Workspace, load_sessions};
+use crate::{DelegateArguments, Session, TaskArguments, Workspace, load_sessions, resolve_model};
 
 /// What the door adds to the arguments.
 #[derive(Clone, Debug)]
-pub struct DelegateOptions {
-    /// The agent of every task.
-    pub agent: Agent,
+pub struct CallOptions {
+    /// Which agent tasks get.
+    pub agent: AgentChoice,
     /// Who asks.
     pub owner: Owner,
     /// The names of all tools that a child could have, where the door knows them.
     pub all_tools: Option<Vec<String>>,
+    /// The models that there are, as `provider/id`, where the door knows them.
+    pub models: Option<Vec<String>>,
 }
 
 /// A task that is ready to run.
@@ -28,8 +30,8 @@ pub struct DelegateOptions {
 pub struct PlannedTask {
     /// What will be run.
     pub plan: Plan,
-    /// The profile in a few words.
-    pub profile: Option<String>,
+    /// The profile or preset in a few words.
+    pub definition: Option<String>,
 }
 
 /// A call that is ready to run.
@@ -68,24 +70,30 @@ pub enum CallError {
 const DEFAULT_TIMEOUT: f64 = 600.0;
 
 /// Plans all tasks of a call. What is wrong with one task becomes its refusal; contradictions in
-/// profiles and sessions that cannot be resumed refuse the whole call.
+/// profiles and presets, and sessions that cannot be resumed refuse the whole call.
 pub fn plan_delegation(
     workspace: &Workspace,
     arguments: DelegateArguments,
-    options: &DelegateOptions,
+    options: &CallOptions,
 ) -> Result<PlannedCall, CallError> {
     let DelegateArguments { tasks, profile: default_profile } = arguments;
-    let profile_names: Vec<Option<String>> =
-        tasks.iter().map(|task| task.profile.clone().or_else(|| default_profile.clone())).collect();
-    for name in profile_names.iter().flatten() {
-        if let Ok(profile) = workspace.profiles.get(name) {
-            plan::check_profile(profile)?;
+    let named = tasks.iter().map(|task| match &task.preset {
+        Some(preset) => Some((DefinitionKind::Preset, preset.clone())),
+        None => {
+            let profile = task.profile.as_ref().or(default_profile.as_ref());
+            profile.map(|profile| (DefinitionKind::Profile, profile.clone()))
+        }
+    });
+    let named: Vec<Option<(DefinitionKind, String)>> = named.collect();
+    for (kind, name) in named.iter().flatten() {
+        if let Ok(definition) = workspace.definitions(*kind).get(name) {
+            plan::check_definition(definition)?;
         }
     }
     let resumed = resumed_sessions(workspace, &tasks)?;
     let mut planner = Planner { workspace, options, skills: None };
-    let tasks = tasks.into_iter().zip(profile_names).zip(resumed);
-    let tasks = tasks.map(|((task, profile), session)| planner.plan(task, profile, session));
+    let tasks = tasks.into_iter().zip(named).zip(resumed);
+    let tasks = tasks.map(|((task, named), session)| planner.plan(task, named, session));
     let tasks = tasks.collect::<Result<_, _>>()?;
     let warnings = planner.skills.iter().flat_map(|skills| &skills.warnings);
     Ok(PlannedCall { tasks, warnings: warnings.map(ToString::to_string).collect() })
@@ -121,34 +129,42 @@ fn resumed_sessions(
 
 struct Planner<'a> {
     workspace: &'a Workspace,
-    options: &'a DelegateOptions,
-    /// Looked for once, and only if a profile names any.
+    options: &'a CallOptions,
+    /// Looked for once, and only if somebody names any.
     skills: Option<Skills>,
+}
+
+/// The profile or preset that a task names, as far as that goes.
+#[derive(Default)]
+struct Named {
+    applied: Option<AppliedDefinition>,
+    /// In a few words.
+    summary: Option<String>,
+    requested_model: Option<String>,
+    timeout: Option<f64>,
+    /// Why the task must not start.
+    refusal: Option<String>,
 }
 
 impl Planner<'_> {
     fn plan(
         &mut self,
         task: TaskArguments,
-        profile_name: Option<String>,
+        named: Option<(DefinitionKind, String)>,
         session: Option<Session>,
     ) -> Result<PlannedTask, CallError> {
         let surroundings = &self.workspace.surroundings;
         let cwd = task.cwd.as_ref().map_or_else(|| surroundings.cwd.clone(), PathBuf::from);
         let bad_cwd = plan::check_cwd(task.cwd.as_deref()).err();
-        let applied = profile_name.as_ref().map(|name| match bad_cwd {
+        let definition = match &named {
+            None => Named { timeout: Some(DEFAULT_TIMEOUT), ..Named::default() },
             // Nothing is looked for where the task cannot work.
-            Some(_) => (None, name.clone(), None),
-            None => match self.apply(name, task.model.as_deref(), &cwd) {
-                Ok((applied, summary)) => (Some(applied), summary, None),
-                Err((refusal, summary)) => (None, summary, Some(refusal)),
-            },
-        });
-        let (applied, summary, refusal) = match applied {
-            None => (None, None, None),
-            Some((applied, summary, refusal)) => (applied, Some(summary), refusal),
+            Some((_, name)) if bad_cwd.is_some() => {
+                Named { summary: Some(name.clone()), ..Named::default() }
+            }
+            Some((kind, name)) => self.find(*kind, name, task.model.as_deref(), &cwd),
         };
-        let refusal = bad_cwd.or(refusal);
+        let refusal = bad_cwd.or(definition.refusal);
         let resumed = session.as_ref().map(|session| session.resume_prompt(&task.prompt));
         let resumed = resumed.transpose()?;
         let prompt = resumed.as_deref().unwrap_or(&task.prompt);
@@ -160,65 +176,124 @@ impl Planner<'_> {
             prompt,
             task: original,
             cwd: task.cwd,
-            timeout: Some(task.timeout.unwrap_or(DEFAULT_TIMEOUT)),
+            timeout: task.timeout.or(definition.timeout),
             model: task.model,
-            profile: applied,
+            requested_model: definition.requested_model,
+            named,
+            definition: definition.applied,
             session_id: session.map(|session| session.id),
             owner: self.options.owner.clone(),
             lifetime: Lifetime::Foreground,
             refusal,
         };
-        let mut plan =
-            plan::plan(request, &self.options.agent, surroundings, &self.workspace.settings)?;
-        // Also of a task that is refused because of it.
-        plan.meta.profile = profile_name;
-        Ok(PlannedTask { plan, profile: summary })
+        let named = request.definition.as_ref().and_then(|applied| applied.definition.agent);
+        let agent = self.options.agent.for_task(named);
+        let plan = plan::plan(request, &agent, surroundings, &self.workspace.settings)?;
+        Ok(PlannedTask { plan, definition: definition.summary })
     }
 
-    /// The profile for one task and its summary, or why the task must not start.
-    fn apply(
-        &mut self,
-        name: &str,
-        model: Option<&str>,
-        cwd: &std::path::Path,
-    ) -> Result<(AppliedProfile, String), (String, String)> {
-        let profile = match self.workspace.profiles.get(name) {
-            Ok(profile) => profile,
-            Err(unknown) => return Err((unknown.to_string(), name.to_owned())),
-        };
-        let mut profile: Profile = profile.clone();
-        let key_provider = profile.provider.clone();
-        if let Some(model) = model {
-            if profile.api_key.is_some() && key_provider.is_none() {
-                // Nobody can tell whose key it is, and it must not go to a stranger.
-                let refusal = format!(
-                    "Profile \"{name}\" has a key but names no provider, so it cannot be used with \
-                     another model. Add the provider to the profile."
-                );
-                return Err((refusal, profile_summary(&profile)));
+    /// What a task names, made ready for it.
+    fn find(&mut self, kind: DefinitionKind, name: &str, model: Option<&str>, cwd: &Path) -> Named {
+        let mut definition = match self.workspace.definitions(kind).get(name) {
+            Ok(definition) => definition.clone(),
+            Err(unknown) => {
+                let refusal = Some(unknown.to_string());
+                return Named { summary: Some(name.to_owned()), refusal, ..Named::default() };
             }
-            // The task names a model of its own, in the agent's words, with or without a provider.
-            profile.model = Some(model.to_owned());
-            profile.provider = None;
+        };
+        let timeout = match kind {
+            DefinitionKind::Profile => Some(DEFAULT_TIMEOUT),
+            DefinitionKind::Preset => definition.timeout,
+        };
+        let key_provider = definition.provider.clone();
+        let chosen = match kind {
+            DefinitionKind::Profile => override_model(&mut definition, model).map(|()| None),
+            DefinitionKind::Preset => self.choose_model(&mut definition, model),
+        };
+        let summary = Some(definition_summary(&definition));
+        let applied = chosen.and_then(|requested_model| {
+            let invocation = self.invocation(&definition, cwd)?;
+            Ok((AppliedDefinition { definition, invocation, key_provider }, requested_model))
+        });
+        match applied {
+            Ok((applied, requested_model)) => {
+                Named { applied: Some(applied), summary, requested_model, timeout, refusal: None }
+            }
+            Err(refusal) => Named { summary, timeout, refusal: Some(refusal), ..Named::default() },
         }
-        let summary = profile_summary(&profile);
-        let refuse = |error: String| (error, summary.clone());
-        let names_skills = !profile.suggested_skills.is_empty() || !profile.load_skills.is_empty();
+    }
+
+    /// Decides the model of a preset's run: that of the call, else that of the preset, in the
+    /// spelling of the list. Returns how it was written, if that was in another way.
+    fn choose_model(
+        &self,
+        preset: &mut Definition,
+        model: Option<&str>,
+    ) -> Result<Option<String>, String> {
+        override_model(preset, model)?;
+        let Some(written) = &preset.model else {
+            return Err(format!(
+                "No model resolved: the call names no model, and neither does {} ({}).",
+                preset.label(),
+                preset.path.display()
+            ));
+        };
+        let Some(models) = &self.options.models else {
+            return Ok(None);
+        };
+        let requested = match &preset.provider {
+            Some(provider) if !written.starts_with(&format!("{provider}/")) => {
+                format!("{provider}/{written}")
+            }
+            _ => written.clone(),
+        };
+        let resolved = resolve_model(&requested, models).map_err(|error| error.to_string())?;
+        let is_respelled = resolved != requested;
+        preset.model = Some(resolved);
+        preset.provider = None;
+        Ok(is_respelled.then_some(requested))
+    }
+
+    fn invocation(
+        &mut self,
+        definition: &Definition,
+        cwd: &Path,
+    ) -> Result<plan::Invocation, String> {
+        let names_skills =
+            !definition.suggested_skills.is_empty() || !definition.load_skills.is_empty();
         let skills = if names_skills {
             let skills = self.skills.get_or_insert_with(|| self.workspace.skills());
-            skills.resolve(&profile, cwd).map_err(|error| refuse(error.to_string()))?
+            skills.resolve(definition, cwd).map_err(|error| error.to_string())?
         } else {
             plan::ResolvedSkills::default()
         };
         let context = InvocationContext {
             all_tools: self.options.all_tools.as_deref(),
             skills: &skills,
-            trust: self.workspace.trust,
+            trust: self.workspace.trust_in(definition.kind),
         };
-        let invocation =
-            plan::invocation(&profile, &context).map_err(|error| refuse(error.to_string()))?;
-        Ok((AppliedProfile { profile, invocation, key_provider }, summary))
+        plan::invocation(definition, &context).map_err(|error| error.to_string())
     }
+}
+
+/// Puts the model that a task names, in the agent's words, with or without a provider, in the place
+/// of the definition's.
+fn override_model(definition: &mut Definition, model: Option<&str>) -> Result<(), String> {
+    let Some(model) = model else {
+        return Ok(());
+    };
+    if definition.api_key.is_some() && definition.provider.is_none() {
+        // Nobody can tell whose key it is, and it must not go to a stranger.
+        return Err(format!(
+            "{} has a key but names no provider, so it cannot be used with another model. Add the \
+             provider to the {}.",
+            definition.label(),
+            definition.kind.word()
+        ));
+    }
+    definition.model = Some(model.to_owned());
+    definition.provider = None;
+    Ok(())
 }
 
 #[cfg(test)]

@@ -3,16 +3,22 @@
 
 mod arguments;
 mod delegate;
-mod profiles;
+mod fields;
+mod listing;
+mod models;
 mod session_book;
 mod sessions;
+mod subagent;
 #[cfg(test)]
 mod testing;
 mod workspace;
 
-pub use arguments::{ArgumentError, DelegateArguments, TaskArguments};
-pub use delegate::{CallError, DelegateOptions, PlannedCall, PlannedTask, plan_delegation};
-pub use profiles::{NO_PROFILES, list_profiles};
+pub use arguments::{DelegateArguments, TaskArguments};
+pub use delegate::{CallError, CallOptions, PlannedCall, PlannedTask, plan_delegation};
+pub use fields::{ArgumentError, MOST_TASKS};
+pub use listing::{NO_PRESETS, NO_PROFILES, list_presets, list_profiles};
+pub use models::{UnknownModel, resolve_model};
 pub use session_book::{Retrieved, SessionBook, StartedRun};
 pub use sessions::{KnownRun, Session, SessionError, find_session, load_sessions};
+pub use subagent::{SubagentArguments, SubagentTask, plan_subagent, subagent_answer};
 pub use workspace::Workspace;

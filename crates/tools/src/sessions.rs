@@ -158,9 +158,12 @@ impl Session {
     }
 }
 
+/// What is answered for an agent that said nothing.
+pub(crate) const NO_OUTPUT: &str = "(no text output from sub-agent)";
+
 /// What is answered for the last text of an agent, if it said any.
 pub(crate) fn answer(output: &str) -> &str {
-    if output.trim().is_empty() { "(no text output from sub-agent)" } else { output }
+    if output.trim().is_empty() { NO_OUTPUT } else { output }
 }
 
 /// What an agent is told that takes up what is told in a transcript.

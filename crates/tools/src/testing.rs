@@ -1,13 +1,84 @@
-//! Runs for tests: on the disk as the supervisor leaves them, and as plain data.
+//! A world for tests, and runs in it: on the disk as the supervisor leaves them, and as plain data.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
 
 use model::{
     Argument, Event, FORMAT, Lifetime, Limits, Meta, Outcome, Owner, OwnerKind, Plan, Record,
     RunId, RunResult, Secrets, SessionId, Usage,
 };
+use plan::{Agent, AgentChoice, Surroundings};
 use serde_json::Value;
 use store::{Journal, NewRun, Store};
+use tempfile::TempDir;
+
+use crate::{CallOptions, Workspace};
+
+/// A user with an agent directory, and a project in which nothing has been decided about trust.
+pub(crate) struct World {
+    top: TempDir,
+}
+
+impl World {
+    pub(crate) fn new() -> World {
+        let world = World { top: tempfile::tempdir().unwrap() };
+        for directory in [
+            "agent/agent-profiles",
+            "agent/skills",
+            "agent/subagents",
+            "project/.pi/agent-profiles",
+        ] {
+            fs::create_dir_all(world.at(directory)).unwrap();
+        }
+        world
+    }
+
+    pub(crate) fn at(&self, path: &str) -> PathBuf {
+        self.top.path().join(path)
+    }
+
+    pub(crate) fn profile(&self, name: &str, fields: &str) {
+        self.write(&format!("agent/agent-profiles/{name}.md"), name, fields);
+    }
+
+    pub(crate) fn project_profile(&self, name: &str, fields: &str) {
+        self.write(&format!("project/.pi/agent-profiles/{name}.md"), name, fields);
+    }
+
+    pub(crate) fn preset(&self, name: &str, fields: &str) {
+        let fields = format!("description: D.\n{fields}");
+        self.write(&format!("agent/subagents/{name}.md"), name, &fields);
+    }
+
+    pub(crate) fn write(&self, path: &str, name: &str, fields: &str) {
+        fs::write(self.at(path), format!("---\nname: {name}\n{fields}\n---\n")).unwrap();
+    }
+
+    pub(crate) fn workspace(&self, approval: Option<bool>) -> Workspace {
+        self.workspace_at("project", approval)
+    }
+
+    pub(crate) fn workspace_at(&self, cwd: &str, approval: Option<bool>) -> Workspace {
+        let surroundings = Surroundings {
+            cwd: self.at(cwd),
+            home: None,
+            agent_dir: self.at("agent"),
+            agent: None,
+            search_path: Vec::new(),
+        };
+        Workspace::load(surroundings, approval)
+    }
+}
+
+pub(crate) fn options() -> CallOptions {
+    CallOptions {
+        agent: AgentChoice::by_default(Agent::Pi),
+        owner: Owner { kind: OwnerKind::Pi, id: None },
+        all_tools: None,
+        models: None,
+    }
+}
 
 pub(crate) fn session_id(number: u64) -> SessionId {
     SessionId::parse(&format!("{number:016x}")).unwrap()
@@ -26,11 +97,16 @@ pub(crate) fn planned(run: u64, session: u64, prompt: &str, task: Option<&str>) 
         name: format!("task {run}"),
         owner: Owner { kind: OwnerKind::Pi, id: None },
         lifetime: Lifetime::Foreground,
+        agent: None,
         command: Vec::new(),
         cwd: "/work".into(),
         environment: BTreeMap::new(),
         model: Some("asked/for".to_owned()),
         profile: Some("fast".to_owned()),
+        preset: None,
+        preset_source: None,
+        tools: Vec::new(),
+        requested_model: None,
         task: task.map(str::to_owned),
         limits: Limits::default(),
         created_at: run,

@@ -1,6 +1,8 @@
 //! What a call finds where the caller stands.
 
-use plan::{ProfileDirectories, Profiles, Settings, Skills, Surroundings, Trust};
+use plan::{
+    DefinitionDirectories, DefinitionKind, Definitions, Settings, Skills, Surroundings, Trust,
+};
 use store::Store;
 
 /// Everything that is read before tasks are planned.
@@ -11,9 +13,13 @@ pub struct Workspace {
     /// The settings, the user's and the project's.
     pub settings: Settings,
     /// The profiles, the user's and the project's.
-    pub profiles: Profiles,
+    pub profiles: Definitions,
+    /// The presets, the user's and the project's.
+    pub presets: Definitions,
     /// Whether the project's own files may run code.
     pub trust: Trust,
+    /// Whether the project's presets may: they can be those of a directory above it.
+    preset_trust: Trust,
     /// The runs of the project.
     pub store: Store,
     /// What is wrong with the files that were read.
@@ -25,13 +31,44 @@ impl Workspace {
     /// pi's own record of that counts.
     pub fn load(surroundings: Surroundings, approval: Option<bool>) -> Workspace {
         let (settings, mut warnings) = plan::load_settings(&surroundings);
-        let profiles = plan::load_profiles(&ProfileDirectories::of(&surroundings));
+        let profiles = plan::load_definitions(&DefinitionDirectories::of_profiles(&surroundings));
+        let preset_directories = DefinitionDirectories::of_presets(&surroundings);
+        let presets = plan::load_definitions(&preset_directories);
         let root = surroundings.project_root();
-        let (trust, trust_warnings) = plan::project_trust(approval, &surroundings.agent_dir, root);
-        let file_warnings = profiles.warnings.iter().chain(&trust_warnings);
+        let trust_in = |root| plan::project_trust(approval, &surroundings.agent_dir, root);
+        let (trust, trust_warnings) = trust_in(root);
+        // What is wrong with the file is told once.
+        let (preset_trust, _) = trust_in(preset_directories.project_root());
+        let file_warnings =
+            profiles.warnings.iter().chain(&presets.warnings).chain(&trust_warnings);
         warnings.extend(file_warnings.map(ToString::to_string));
         let store = Store::in_project(root);
-        Workspace { surroundings, settings, profiles, trust, store, warnings }
+        Workspace {
+            surroundings,
+            settings,
+            profiles,
+            presets,
+            trust,
+            preset_trust,
+            store,
+            warnings,
+        }
+    }
+
+    /// All definitions of a kind.
+    pub(crate) fn definitions(&self, kind: DefinitionKind) -> &Definitions {
+        match kind {
+            DefinitionKind::Profile => &self.profiles,
+            DefinitionKind::Preset => &self.presets,
+        }
+    }
+
+    /// Whether the project's definitions of a kind may run code.
+    pub(crate) fn trust_in(&self, kind: DefinitionKind) -> Trust {
+        match kind {
+            DefinitionKind::Profile => self.trust,
+            DefinitionKind::Preset => self.preset_trust,
+        }
     }
 
     /// The skills that agents can be given.

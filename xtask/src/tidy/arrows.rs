@@ -23,6 +23,7 @@ pub(super) const TABLE: &[Arrows] = &[
     Arrows { from: "store", to: &["model"], to_optional: &[] },
     Arrows { from: "plan", to: &["model"], to_optional: &[] },
     Arrows { from: "runner", to: &["model", "process", "session", "store"], to_optional: &[] },
+    Arrows { from: "agent", to: &["model", "plan", "process"], to_optional: &[] },
     Arrows {
         from: "tools",
         to: &["model", "plan", "runner", "session", "store"],
@@ -30,7 +31,7 @@ pub(super) const TABLE: &[Arrows] = &[
     },
     Arrows {
         from: "cli",
-        to: &["model", "plan", "process", "runner", "session", "store", "tools"],
+        to: &["agent", "model", "plan", "process", "runner", "session", "store", "tools"],
         to_optional: &["test-support"],
     },
     Arrows { from: "test-support", to: &[], to_optional: &[] },

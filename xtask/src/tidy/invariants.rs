@@ -52,8 +52,16 @@ const INVARIANTS: &[Invariant] = &[
             "rename(",
             "hard_link",
         ],
-        // Profiles are files of the user, not of a run.
-        except: &["crates/plan/src/profile/file.rs"],
+        except: &[
+            // Profiles are files of the user, not of a run.
+            "crates/plan/src/definition/file.rs",
+            // So is what the built-in agent works on.
+            "crates/agent/src/tools/files.rs",
+            // What a command printed is kept for the agent, which has no run directory.
+            "crates/agent/src/tools/bash/full_output.rs",
+            // A conversation is kept where the user wants it.
+            "crates/agent/src/session_file.rs",
+        ],
         reason: "only crates/store changes files.",
     },
     Invariant {

@@ -1,7 +1,34 @@
 //! Which model is asked, where, and with which key. The files are pi's own.
+//!
+//! [`choose_model`] is the way in. What is known of providers is `catalogue.json`; the user's
+//! `models.json` changes it and adds to it; keys come from `auth.json`, `models.json` and the
+//! environment. Only files of the agent directory have a say in where a key is sent.
 
+mod catalogue;
+mod choose;
+mod comments;
+mod credentials;
+mod definition;
+mod error;
+mod fields;
+mod handed;
 mod model;
+mod pattern;
+mod registry;
 mod secret;
+mod settings;
+mod thinking;
+mod value;
 
+pub use choose::{Choice, Sources, Wish, choose_model, process_variable};
+pub use error::ConfigError;
+pub use handed::{HandedKey, take_handed_key};
 pub use model::{Api, Compat, Model, Rates};
 pub use secret::Secret;
+pub use settings::{AgentSettings, Compaction, Retry, load_agent_settings};
+pub use value::Unresolved;
+
+#[cfg(test)]
+mod choose_tests;
+#[cfg(test)]
+pub(crate) mod testing;

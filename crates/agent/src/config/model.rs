@@ -1,6 +1,7 @@
 //! A model, and what must be known to ask it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -8,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::message::{Cost, Usage};
 
 /// A model of a provider.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Model {
     /// The provider's name.
     pub provider: String,
@@ -36,6 +37,28 @@ pub struct Model {
     pub sampling: Map<String, Value>,
     /// Where it differs from others that speak the same.
     pub compat: Compat,
+}
+
+impl fmt::Debug for Model {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The values of headers may be keys; that they are there is worth knowing.
+        let headers: Vec<&String> = self.headers.keys().collect();
+        formatter
+            .debug_struct("Model")
+            .field("provider", &self.provider)
+            .field("id", &self.id)
+            .field("api", &self.api)
+            .field("base_url", &self.base_url)
+            .field("headers", &headers)
+            .field("reasoning", &self.reasoning)
+            .field("thinking_levels", &self.thinking_levels)
+            .field("images", &self.images)
+            .field("context_window", &self.context_window)
+            .field("max_tokens", &self.max_tokens)
+            .field("rates", &self.rates)
+            .field("compat", &self.compat)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What a provider speaks.

@@ -1,5 +1,7 @@
 //! What the tests of providers ask for.
 
+use std::sync::Arc;
+
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 
@@ -43,7 +45,7 @@ pub(super) fn request(messages: Vec<Message>) -> Request {
     Request {
         system: String::new(),
         tools: Vec::new(),
-        messages,
+        messages: messages.into_iter().map(Arc::new).collect(),
         thinking: Thinking::Off,
         max_tokens: None,
     }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -54,13 +55,13 @@ pub(super) struct Outcome<'a> {
 /// - Every call has exactly one result, and every result a call.
 /// - Pictures become words for models that see none.
 pub(super) fn prepare<'a>(
-    messages: &'a [Message],
+    messages: &'a [Arc<Message>],
     model: &Model,
     to_own_id: fn(&str) -> String,
 ) -> Vec<Entry<'a>> {
     let mut history = History { entries: Vec::new(), pending: Vec::new() };
     let mut renamed: HashMap<&str, String> = HashMap::new();
-    for message in messages {
+    for message in messages.iter().map(|message| &**message) {
         match message {
             Message::System(_) => {}
             Message::User(message) => {

@@ -13,14 +13,17 @@ mod pi_requests;
 mod proxy;
 mod repair;
 mod retry_after;
+mod script;
 mod sse;
 mod stream;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::anthropic::Anthropic;
 pub use self::http::Options;
 pub use self::openai::OpenAi;
+pub use self::script::{Script, ScriptError};
 
 use crate::message::{Message, StopReason, ToolDeclaration, Usage};
 
@@ -43,7 +46,7 @@ pub struct Request {
     /// The tools that the model may call.
     pub tools: Vec<ToolDeclaration>,
     /// The conversation, without system messages.
-    pub messages: Vec<Message>,
+    pub messages: Vec<Arc<Message>>,
     /// How much the model should think.
     pub thinking: Thinking,
     /// The largest answer that is wanted, where it should be smaller than the model's own limit.

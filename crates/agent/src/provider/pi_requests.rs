@@ -3,13 +3,15 @@
 //! A line holds the messages as pi printed them, and what it sent to the provider, with the system
 //! prompt and the tools shortened.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use test_support::fake_llm::FakeLlm;
 
 use super::fixtures::{model, options};
 use super::{Anthropic, OpenAi, Provider, Request, Thinking};
 use crate::config::{Api, Model};
-use crate::message::ToolDeclaration;
+use crate::message::{Message, ToolDeclaration};
 
 #[test]
 fn the_same_is_sent_as_by_pi() {
@@ -20,6 +22,7 @@ fn the_same_is_sent_as_by_pi() {
     for record in &records {
         let is_anthropic = record["api"] == Api::AnthropicMessages.name();
         let own = Model { reasoning: true, context_window: 200_000, max_tokens: 32_000, ..model() };
+        let messages: Vec<Message> = serde_json::from_value(record["messages"].clone()).unwrap();
         let request = Request {
             system: "be brief".into(),
             tools: vec![ToolDeclaration {
@@ -40,7 +43,7 @@ fn the_same_is_sent_as_by_pi() {
                     },
                 }),
             }],
-            messages: serde_json::from_value(record["messages"].clone()).unwrap(),
+            messages: messages.into_iter().map(Arc::new).collect(),
             thinking: if record["thinking"] == "off" { Thinking::Off } else { Thinking::High },
             max_tokens: None,
         };

@@ -1,7 +1,24 @@
 //! The tools that the model can call, with pi's names, parameters, limits and words.
 
+mod arguments;
+mod bash;
+mod edit;
+mod files;
+mod find;
+mod grep;
+mod lossy;
+mod ls;
+mod notices;
+mod paths;
+mod read;
+mod system_error;
+mod truncation;
+mod walk;
+mod write;
+
 use std::path::Path;
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::cancel::Cancel;
@@ -21,7 +38,7 @@ pub struct Tool {
     /// Whether it is there unless it is left out; the others must be asked for.
     pub is_default: bool,
     parameters: fn() -> Value,
-    run: fn(&Map<String, Value>, Call<'_>) -> Result<ToolOutput, ToolError>,
+    run: fn(&Map<String, Value>, &mut Call<'_>) -> Result<ToolOutput, ToolError>,
 }
 
 /// What a tool needs to know beside its arguments.
@@ -35,11 +52,12 @@ pub struct Call<'a> {
 }
 
 /// What a tool answers.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ToolOutput {
     /// For the model.
     pub content: Vec<Content>,
     /// For views.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
 }
 
@@ -56,6 +74,24 @@ impl ToolOutput {
 pub struct ToolError(pub String);
 
 impl Tool {
+    /// One that is only spoken of.
+    #[cfg(test)]
+    pub(crate) const fn spoken_of(
+        name: &'static str,
+        snippet: &'static str,
+        guidelines: &'static [&'static str],
+    ) -> Tool {
+        Tool {
+            name,
+            description: "",
+            snippet,
+            guidelines,
+            is_default: true,
+            parameters: || Value::Null,
+            run: |_, _| Err(ToolError(String::new())),
+        }
+    }
+
     /// How the model is told about it.
     pub fn declaration(&self) -> ToolDeclaration {
         ToolDeclaration {
@@ -65,15 +101,41 @@ impl Tool {
         }
     }
 
-    /// Runs it on the thread of the caller, and returns when nothing of it is left.
+    /// Whether it changes nothing, so that it can run beside others that change nothing either.
+    pub fn only_looks(&self) -> bool {
+        matches!(self.name, "read" | "grep" | "find" | "ls")
+    }
+
+    /// Runs it on the thread of the caller, and returns when nothing of it is left, but for what a
+    /// command that ended by itself has put into the background.
     pub fn run(
         &self,
         arguments: &Map<String, Value>,
-        call: Call<'_>,
+        mut call: Call<'_>,
     ) -> Result<ToolOutput, ToolError> {
-        (self.run)(arguments, call)
+        (self.run)(arguments, &mut call)
     }
 }
 
-/// All tools, in pi's order: read, bash, edit, write, grep, find, ls.
-pub const ALL: &[Tool] = &[];
+/// All tools, in pi's order.
+pub const ALL: &[Tool] =
+    &[read::TOOL, bash::TOOL, edit::TOOL, write::TOOL, grep::TOOL, find::TOOL, ls::TOOL];
+
+impl ToolError {
+    /// What every tool but `bash` says when it was cancelled.
+    fn aborted() -> ToolError {
+        ToolError("Operation aborted".to_owned())
+    }
+}
+
+impl Call<'_> {
+    /// Stops the tool here if it was cancelled.
+    fn check(&self) -> Result<(), ToolError> {
+        if self.cancel.is_cancelled() { Err(ToolError::aborted()) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,8 @@
 //! One file for each command.
 
+pub(crate) mod agent;
+pub(crate) mod definition;
 pub(crate) mod delegate;
-pub(crate) mod profile;
 pub(crate) mod run;
 pub(crate) mod sessions;
 pub(crate) mod supervise;

@@ -12,19 +12,22 @@ use crate::printer::Printer;
 
 pub(crate) fn run(arguments: Run, printer: &mut Printer) -> Result<Exit, CommandError> {
     let prompt = read_prompt(arguments.prompt)?;
-    if arguments.name.trim().is_empty() {
+    let name = arguments.name.or_else(|| arguments.preset.clone());
+    let name = name.unwrap_or_else(|| "task".to_owned());
+    if name.trim().is_empty() {
         return Err(CommandError::usage("the name is empty"));
     }
     let door = Door::open(&arguments.agent, printer)?;
     let task = TaskArguments {
-        name: arguments.name,
+        name,
         prompt,
         cwd: arguments.cwd,
         profile: arguments.profile,
-        timeout: Some(arguments.timeout),
+        timeout: arguments.timeout,
         resume: arguments.resume.map(|id| whole_id(&door, id)),
         files: arguments.files.iter().map(|text| file(text)).collect(),
         model: arguments.model,
+        preset: arguments.preset,
     };
     let call = DelegateArguments { tasks: vec![task], profile: None };
     let answers = if arguments.output.json { Answers::Json } else { Answers::Text };

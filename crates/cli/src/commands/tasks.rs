@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 
-use model::{Event, Outcome, Owner, OwnerKind, RunResult, Status, Usage};
-use plan::{Agent, Surroundings};
+use model::{AgentKind, Event, Outcome, Owner, OwnerKind, RunResult, Status, Usage};
+use plan::{AgentChoice, Surroundings};
 use process::{Notice, SignalPipe};
 use runner::{Dispatcher, ProcessLauncher, Report, StopForce, TaskId, Update};
 use serde::Serialize;
 use session::Progress;
-use tools::{CallError, DelegateArguments, DelegateOptions, PlannedTask, Workspace};
+use tools::{CallError, CallOptions, DelegateArguments, PlannedTask, Workspace};
 
 use crate::arguments::AgentArguments;
 use crate::error::{CommandError, Exit};
@@ -29,7 +29,7 @@ pub(super) enum Answers {
 /// The command line as a door to the tools.
 pub(super) struct Door {
     pub(super) workspace: Workspace,
-    options: DelegateOptions,
+    options: CallOptions,
 }
 
 impl Door {
@@ -42,13 +42,10 @@ impl Door {
         for warning in &workspace.warnings {
             printer.warning(warning);
         }
-        let agent = Agent::choose(
-            arguments.agent.as_deref(),
-            &workspace.surroundings,
-            &workspace.settings,
-        )?;
+        let flag = arguments.agent.as_deref();
+        let agent = AgentChoice::new(flag, &workspace.surroundings, &workspace.settings)?;
         let owner = Owner { kind: OwnerKind::Shell, id: None };
-        let options = DelegateOptions { agent, owner, all_tools: None };
+        let options = CallOptions { agent, owner, all_tools: None, models: None };
         Ok(Door { workspace, options })
     }
 
@@ -143,7 +140,10 @@ struct PlainView<'a> {
 
 struct ShownTask {
     name: String,
-    profile: Option<String>,
+    /// The profile or preset in a few words.
+    definition: Option<String>,
+    is_preset: bool,
+    agent: Option<AgentKind>,
     progress: Progress,
     /// The last thing that the agent said: held back, because the last of all is the answer.
     held_back: Option<String>,
@@ -158,7 +158,9 @@ impl<'a> PlainView<'a> {
     fn expect(&mut self, task: &PlannedTask) {
         self.tasks.push(ShownTask {
             name: task.plan.meta.name.clone(),
-            profile: task.profile.clone(),
+            definition: task.definition.clone(),
+            is_preset: task.plan.meta.preset.is_some(),
+            agent: task.plan.meta.agent,
             progress: Progress::default(),
             held_back: None,
         });
@@ -236,7 +238,7 @@ impl<'a> PlainView<'a> {
                 result.status,
                 result.error.as_deref(),
                 &result.session_id,
-                task.profile.as_deref(),
+                task.definition.as_deref(),
             );
             if self.answers == Answers::Summaries {
                 self.printer.answer(&line)?;
@@ -281,6 +283,10 @@ fn spawn_hint(error: &str) -> Option<String> {
         Some(
             "`pi-subagents profile list` lists the profiles and what is wrong with them".to_owned(),
         )
+    } else if error.starts_with("Unknown preset") {
+        Some("`pi-subagents preset list` lists the presets and what is wrong with them".to_owned())
+    } else if error.starts_with("No model resolved") {
+        Some("name one with --model, or in the preset's file with `model: provider/id`".to_owned())
     } else {
         None
     }
@@ -302,11 +308,13 @@ struct TaskReport<'a> {
     outcome: Outcome,
     error: Option<&'a str>,
     output: &'a str,
+    agent: Option<AgentKind>,
     model: Option<&'a str>,
     usage: Usage,
     duration_ms: u64,
     run_dir: Option<String>,
     profile: Option<&'a str>,
+    preset: Option<&'a str>,
     warnings: Vec<&'a str>,
 }
 
@@ -321,11 +329,13 @@ impl<'a> TaskReport<'a> {
             outcome: result.outcome,
             error: result.error.as_deref(),
             output: &result.output,
+            agent: task.agent,
             model: result.model.as_deref(),
             usage: result.usage,
             duration_ms: result.duration_ms,
             run_dir: report.run_dir.as_ref().map(|path| path.display().to_string()),
-            profile: task.profile.as_deref(),
+            profile: task.definition.as_deref().filter(|_| !task.is_preset),
+            preset: task.definition.as_deref().filter(|_| task.is_preset),
             warnings: result.warnings.iter().chain(&report.warnings).map(String::as_str).collect(),
         }
     }

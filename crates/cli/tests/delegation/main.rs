@@ -1,11 +1,13 @@
-//! Many tasks, profiles, keys, resuming: delegation on real processes.
+//! Many tasks, profiles, presets, keys, resuming: delegation on real processes.
 
 #![expect(clippy::unwrap_used, reason = "this is how a test fails")]
 
 mod keys;
 mod many;
+mod presets;
 mod profiles;
 mod resuming;
+mod subagent;
 
 use std::fs;
 
@@ -38,6 +40,20 @@ fn profile(world: &World, name: &str, text: &str) {
 /// Writes a profile of the project.
 fn project_profile(world: &World, name: &str, text: &str) {
     let directory = world.project().join(".pi/agent-profiles");
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(directory.join(format!("{name}.md")), text).unwrap();
+}
+
+/// Writes a preset of the user.
+fn preset(world: &World, name: &str, text: &str) {
+    let directory = world.agent_dir().join("subagents");
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(directory.join(format!("{name}.md")), text).unwrap();
+}
+
+/// Writes a preset of the project.
+fn project_preset(world: &World, name: &str, text: &str) {
+    let directory = world.project().join(".pi/subagents");
     fs::create_dir_all(&directory).unwrap();
     fs::write(directory.join(format!("{name}.md")), text).unwrap();
 }

@@ -5,6 +5,7 @@
 
 mod answers;
 mod key;
+mod presets;
 mod profiles;
 mod project;
 mod stops;

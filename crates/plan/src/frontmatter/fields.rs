@@ -71,6 +71,19 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// A number of seconds, at least one.
+    pub(crate) fn seconds(&mut self, name: &'static str) -> Option<f64> {
+        let field = self.take(name)?;
+        let seconds = match &field.value {
+            Value::Null => return None,
+            Value::Number(number) => number.parse().ok(),
+            _ => None,
+        };
+        seconds
+            .filter(|seconds: &f64| *seconds >= 1.0 && seconds.is_finite())
+            .or_else(|| self.wrong_type(field.line, name, "a number of seconds, at least 1"))
+    }
+
     /// A list, written as such or as text with commas.
     pub(crate) fn list(&mut self, name: &'static str) -> Vec<String> {
         let Some(field) = self.take(name) else {

@@ -78,6 +78,27 @@ pub fn discover_skills(places: &SkillPlaces, trust: Trust) -> Skills {
     discovery.skills
 }
 
+/// Adds the skills that a caller names by their paths, which are files or directories of them.
+/// A skill that was found before keeps its name.
+pub fn with_skill_paths(skills: Skills, paths: &[PathBuf]) -> Skills {
+    let known = skills.iter().map(|skill| real_path(&skill.path)).collect();
+    let mut discovery = Discovery { skills, seen: known, directories_left: MAXIMAL_DIRECTORIES };
+    for path in paths {
+        // The caller may name what he likes, as the user may in his own directories.
+        let place = Place { path: path.clone(), kind: Kind::Pi, scope: Scope::Global };
+        if path.is_dir() {
+            discovery.search(&place, path, 0);
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            discovery.add(&place, path.clone());
+        } else if path.exists() {
+            discovery.warn(path, "it is neither a directory nor a Markdown file".to_owned());
+        } else {
+            discovery.warn(path, "there is no such skill".to_owned());
+        }
+    }
+    discovery.skills
+}
+
 /// A directory of skills.
 struct Place {
     path: PathBuf,
@@ -176,18 +197,23 @@ impl Discovery {
             return self.warn(&path, problem);
         }
         let description = description.to_owned();
-        let skill = Skill { name: name.clone(), description, path, scope: place.scope };
+        let is_offered = !flag(&document.fields, "disable-model-invocation");
+        let skill = Skill { name: name.clone(), description, path, scope: place.scope, is_offered };
         self.skills.skills.insert(name, skill);
     }
 
     fn is_new(&mut self, path: &Path) -> bool {
-        self.seen.insert(fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()))
+        self.seen.insert(real_path(path))
     }
 
     fn warn(&mut self, path: &Path, problem: String) {
         let path = path.to_owned();
         self.skills.warnings.push(FileWarning { path, line: None, problem });
     }
+}
+
+fn real_path(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// What a directory holds, by name, without what is hidden or belongs to others.
@@ -204,6 +230,10 @@ fn visible_entries(directory: &Path) -> Vec<PathBuf> {
         entries.flatten().map(|entry| entry.path()).filter(is_visible).collect();
     paths.sort();
     paths
+}
+
+fn flag(fields: &[Field], name: &str) -> bool {
+    fields.iter().any(|field| field.name == name && matches!(field.value, Value::Boolean(true)))
 }
 
 fn text<'a>(fields: &'a [Field], name: &str) -> Option<&'a str> {

@@ -1,4 +1,4 @@
-//! Skills: instructions for a kind of work, which a profile can name.
+//! Skills: instructions for a kind of work, which a definition can name.
 
 mod discover;
 
@@ -6,15 +6,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub use discover::{SkillPlaces, discover_skills};
+pub use discover::{SkillPlaces, discover_skills, with_skill_paths};
 
 use crate::frontmatter::{Document, DocumentError, FileWarning};
-use crate::{Profile, Scope};
+use crate::{Definition, Scope};
 
 /// A skill that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skill {
-    /// What profiles call it.
+    /// What definitions call it.
     pub name: String,
     /// When it is of use.
     pub description: String,
@@ -22,6 +22,8 @@ pub struct Skill {
     pub path: PathBuf,
     /// Whose it is.
     pub scope: Scope,
+    /// Whether the model may decide for itself to use it.
+    pub is_offered: bool,
 }
 
 /// All skills that pi would find.
@@ -34,7 +36,7 @@ pub struct Skills {
     pub warnings: Vec<FileWarning>,
 }
 
-/// What a profile's names of skills mean.
+/// What a definition's names of skills mean.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResolvedSkills {
     /// The files of the skills that the model is told about.
@@ -52,7 +54,7 @@ pub struct LoadedSkill {
     pub text: String,
 }
 
-/// A task whose profile names these skills must not start.
+/// A task whose definition names these skills must not start.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum SkillError {
@@ -74,14 +76,14 @@ impl Skills {
         self.skills.values()
     }
 
-    /// Finds the skills that a profile names, and reads those that are to be loaded.
+    /// Finds the skills that a definition names, and reads those that are to be loaded.
     pub fn resolve(
         &self,
-        profile: &Profile,
+        definition: &Definition,
         task_cwd: &Path,
     ) -> Result<ResolvedSkills, SkillError> {
-        let suggested = without_repetitions(&profile.suggested_skills);
-        let loaded = without_repetitions(&profile.load_skills);
+        let suggested = without_repetitions(&definition.suggested_skills);
+        let loaded = without_repetitions(&definition.load_skills);
         let mut named = suggested.clone();
         named.extend(&loaded);
         let unknown: Vec<String> = without_repetitions(named)

@@ -3,7 +3,7 @@ use std::os::unix::fs::symlink;
 
 use super::testing::World;
 use super::*;
-use crate::{ProfileDirectories, Trust};
+use crate::{DefinitionDirectories, Trust};
 
 fn names(skills: &Skills) -> Vec<&str> {
     skills.iter().map(|skill| skill.name.as_str()).collect()
@@ -13,13 +13,17 @@ fn problems(skills: &Skills) -> Vec<&str> {
     skills.warnings.iter().map(|warning| warning.problem.as_str()).collect()
 }
 
-fn profile(suggested: &[&str], loaded: &[&str]) -> Profile {
-    let directories = ProfileDirectories { global: "/g".into(), project: "/p".into() };
+fn definition(suggested: &[&str], loaded: &[&str]) -> Definition {
+    let directories = DefinitionDirectories {
+        kind: crate::DefinitionKind::Profile,
+        global: "/g".into(),
+        project: "/p".into(),
+    };
     let strings = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    let mut profile = Profile::new("p", Scope::Global, &directories);
-    profile.suggested_skills = strings(suggested);
-    profile.load_skills = strings(loaded);
-    profile
+    let mut definition = Definition::new("p", Scope::Global, &directories);
+    definition.suggested_skills = strings(suggested);
+    definition.load_skills = strings(loaded);
+    definition
 }
 
 #[test]
@@ -146,12 +150,12 @@ fn names_become_paths_and_texts() {
     world.write("home/agent/skills/empty/SKILL.md", "---\ndescription: d\n---\n\n");
     let skills = world.discover(Trust::Undecided);
     let resolved =
-        skills.resolve(&profile(&["b", "a", "b"], &["a", "empty"]), Path::new("/")).unwrap();
+        skills.resolve(&definition(&["b", "a", "b"], &["a", "empty"]), Path::new("/")).unwrap();
     let path = |name: &str| world.at(&format!("home/agent/skills/{name}/SKILL.md"));
     assert_eq!(resolved.suggested, [path("b"), path("a")]);
     assert_eq!(resolved.loaded, [LoadedSkill { name: "a".into(), text: "Do a.".into() }]);
     assert_eq!(
-        skills.resolve(&profile(&[], &[]), Path::new("/")).unwrap(),
+        skills.resolve(&definition(&[], &[]), Path::new("/")).unwrap(),
         ResolvedSkills::default()
     );
 }
@@ -168,7 +172,7 @@ fn unknown_skills_are_listed_with_the_known_ones() {
     let world = World::new();
     let message = |suggested: &[&str], loaded: &[&str]| {
         let skills = world.discover(Trust::Undecided);
-        skills.resolve(&profile(suggested, loaded), Path::new("/")).unwrap_err().to_string()
+        skills.resolve(&definition(suggested, loaded), Path::new("/")).unwrap_err().to_string()
     };
     assert_eq!(message(&["a"], &[]), "Unknown skills: \"a\". Available skills: (none)");
     world.skill("home/agent/skills/y", "y");
@@ -199,8 +203,8 @@ fn a_skill_of_a_project_cannot_lead_elsewhere() {
     }
     let skills = world.discover(Trust::Trusted);
     let resolve = |name: &str, cwd: &str| {
-        for profile in [profile(&[name], &[]), profile(&[], &[name])] {
-            skills.resolve(&profile, &world.at(cwd)).map_err(|error| error.to_string())?;
+        for definition in [definition(&[name], &[]), definition(&[], &[name])] {
+            skills.resolve(&definition, &world.at(cwd)).map_err(|error| error.to_string())?;
         }
         Ok(())
     };
@@ -219,6 +223,48 @@ fn a_skill_that_vanished_is_an_error() {
     world.skill("home/agent/skills/a", "a");
     let skills = world.discover(Trust::Undecided);
     fs::remove_file(world.at("home/agent/skills/a/SKILL.md")).unwrap();
-    let error = skills.resolve(&profile(&[], &["a"]), Path::new("/")).unwrap_err().to_string();
+    let error = skills.resolve(&definition(&[], &["a"]), Path::new("/")).unwrap_err().to_string();
     assert!(error.starts_with("Skill \"a\" cannot be loaded: "), "{error}");
+}
+
+#[test]
+fn skills_can_be_named_by_their_paths() {
+    let world = World::new();
+    world.skill("home/agent/skills/known", "known");
+    world.skill("outside/group/deep/one", "one");
+    world.skill("outside/same", "known");
+    world.skill("outside/named", "named");
+    world.write("outside/file.md", "---\nname: file\ndescription: A file.\n---\n");
+    world.write("outside/text.txt", "no skill");
+    let paths = [
+        "home/agent/skills/known/SKILL.md",
+        "outside/group",
+        "outside/same",
+        "outside/named/SKILL.md",
+        "outside/file.md",
+        "outside/text.txt",
+        "outside/missing",
+    ]
+    .map(|path| world.at(path));
+    let skills = with_skill_paths(world.discover(Trust::Undecided), &paths);
+    assert_eq!(names(&skills), ["file", "known", "named", "one"]);
+    assert_eq!(skills.skills["known"].path, world.at("home/agent/skills/known/SKILL.md"));
+    let problems = problems(&skills);
+    assert_eq!(problems.len(), 3, "{problems:?}");
+    assert!(problems[0].contains("has the same name"));
+    assert_eq!(problems[1], "it is neither a directory nor a Markdown file");
+    assert_eq!(problems[2], "there is no such skill");
+}
+
+#[test]
+fn a_skill_can_be_kept_from_the_model() {
+    let world = World::new();
+    world.skill("home/agent/skills/open", "open");
+    world.write(
+        "home/agent/skills/closed/SKILL.md",
+        "---\nname: closed\ndescription: For people.\ndisable-model-invocation: true\n---\n",
+    );
+    let skills = world.discover(Trust::Undecided);
+    let offered: Vec<bool> = skills.iter().map(|skill| skill.is_offered).collect();
+    assert_eq!((names(&skills), offered), (vec!["closed", "open"], vec![false, true]));
 }

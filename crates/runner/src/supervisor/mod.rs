@@ -15,7 +15,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Instant;
 
-use model::{Event, Lifetime, Outcome, Secrets, StopCause};
+use model::{AgentKind, Event, Lifetime, Outcome, Secrets, StopCause};
 use process::{ChildSpec, SignalPipe};
 use store::{Journal, RunDir, StoreError};
 
@@ -74,6 +74,13 @@ pub fn supervise(run_dir: &Path, lifeline: Option<UnixStream>) -> Result<(), Sup
     for (name, value) in secrets.reveal() {
         environment.insert(name.to_owned(), Some(value.to_owned()));
     }
+    // Our own agent is this very program, also after its file has been replaced.
+    let own = match meta.agent {
+        Some(AgentKind::Builtin) => process::own_executable().ok(),
+        _ => None,
+    };
+    let own = own.as_deref().map(Path::to_string_lossy);
+    let program = own.as_deref().unwrap_or(program);
     let spec = ChildSpec { program, args, cwd: &meta.cwd, environment: &environment };
     match process::spawn_contained(spec, containment) {
         Ok(child) => {

@@ -1,53 +1,9 @@
 use std::fs;
 
-use model::OwnerKind;
-use plan::Surroundings;
-use tempfile::TempDir;
-
 use super::*;
-use crate::testing::{ended, planned, running, said, session_id, told};
-
-/// A user with an agent directory, and a project in which nothing has been decided about trust.
-struct World {
-    top: TempDir,
-}
+use crate::testing::{World, ended, options, planned, running, said, session_id, told};
 
 impl World {
-    fn new() -> World {
-        let world = World { top: tempfile::tempdir().unwrap() };
-        for directory in ["agent/agent-profiles", "agent/skills", "project/.pi/agent-profiles"] {
-            fs::create_dir_all(world.at(directory)).unwrap();
-        }
-        world
-    }
-
-    fn at(&self, path: &str) -> PathBuf {
-        self.top.path().join(path)
-    }
-
-    fn profile(&self, name: &str, fields: &str) {
-        self.write(&format!("agent/agent-profiles/{name}.md"), name, fields);
-    }
-
-    fn project_profile(&self, name: &str, fields: &str) {
-        self.write(&format!("project/.pi/agent-profiles/{name}.md"), name, fields);
-    }
-
-    fn write(&self, path: &str, name: &str, fields: &str) {
-        fs::write(self.at(path), format!("---\nname: {name}\n{fields}\n---\n")).unwrap();
-    }
-
-    fn workspace(&self, approval: Option<bool>) -> Workspace {
-        let surroundings = Surroundings {
-            cwd: self.at("project"),
-            home: None,
-            agent_dir: self.at("agent"),
-            agent: None,
-            search_path: Vec::new(),
-        };
-        Workspace::load(surroundings, approval)
-    }
-
     fn plan(&self, tasks: Vec<TaskArguments>) -> Result<Vec<PlannedTask>, String> {
         self.plan_with(tasks, None)
     }
@@ -66,14 +22,6 @@ impl World {
     /// Why the tasks of a call that is not refused must not start.
     fn refusals(&self, tasks: Vec<TaskArguments>) -> Vec<Option<String>> {
         self.plan(tasks).unwrap().into_iter().map(|task| task.plan.refusal).collect()
-    }
-}
-
-fn options() -> DelegateOptions {
-    DelegateOptions {
-        agent: Agent::Pi,
-        owner: Owner { kind: OwnerKind::Pi, id: None },
-        all_tools: None,
     }
 }
 
@@ -117,7 +65,7 @@ fn an_unknown_profile_fails_its_task_alone() {
     let planned = world.plan_with(vec![task(), with_profile("fast")], Some("nope")).unwrap();
     let expected = "Unknown profile: \"nope\". Available profiles: fast, slow";
     assert_eq!(planned[0].plan.refusal.as_deref(), Some(expected));
-    assert_eq!(planned[0].profile.as_deref(), Some("nope"));
+    assert_eq!(planned[0].definition.as_deref(), Some("nope"));
     assert_eq!(planned[1].plan.refusal, None);
     assert_eq!(planned[1].plan.meta.profile.as_deref(), Some("fast"));
     assert_eq!(planned[1].plan.meta.model.as_deref(), Some("x/y"));

@@ -21,7 +21,7 @@ pub(super) fn body(model: &Model, request: &Request) -> Value {
     set("messages", Value::Array(messages(model, request)));
     let wanted = request.max_tokens.unwrap_or(model.max_tokens);
     let mut limit = limits::answer_tokens(model, request, wanted);
-    let level = request.thinking.within(model);
+    let level = model.clamp_thinking(request.thinking);
     let mut thinking = None;
     if has_budget(model, request) {
         // What is thought counts as said, so the limit grows by it, as far as the model goes.
@@ -59,7 +59,7 @@ pub(super) fn body(model: &Model, request: &Request) -> Value {
 /// themselves.
 pub(super) fn has_budget(model: &Model, request: &Request) -> bool {
     model.reasoning
-        && request.thinking.within(model) != Thinking::Off
+        && model.clamp_thinking(request.thinking) != Thinking::Off
         && model.compat.force_adaptive_thinking != Some(true)
 }
 

@@ -17,7 +17,7 @@ pub(super) fn add(
     if !model.reasoning {
         return;
     }
-    let level = level.within(model);
+    let level = model.clamp_thinking(level);
     let thinks = level != Thinking::Off;
     let word = model.thinking_levels.get(level.name());
     // A level without a word of its own is called as we call it, but being off has no usual name.

@@ -1,0 +1,399 @@
+//! The loop: ask the model, run the tools that it calls, ask again.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::answer::{Answer, Finished};
+use crate::cancel::Cancel;
+use crate::clock;
+use crate::config::{Compaction, Model, Retry};
+use crate::event::{CompactionReason, Event, Stream};
+use crate::history::History;
+use crate::inbox::{Inbox, Input};
+use crate::message::{AssistantMessage, Content, Message, StopReason, SystemMessage, UserMessage};
+use crate::prompt::SystemPrompt;
+use crate::provider::{Provider, ProviderError, Remedy, Request, Thinking};
+use crate::retry::delay;
+use crate::tools::Tool;
+
+/// Everything that is decided before the first word.
+pub(crate) struct Setup {
+    pub(crate) model: Model,
+    pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) thinking: Thinking,
+    pub(crate) tools: Vec<Tool>,
+    pub(crate) system_prompt: SystemPrompt,
+    pub(crate) cwd: PathBuf,
+    pub(crate) retry: Retry,
+    pub(crate) compaction: Compaction,
+    pub(crate) cancel: Cancel,
+}
+
+/// An agent with its conversation.
+pub(crate) struct Agent<W> {
+    pub(crate) setup: Setup,
+    pub(crate) stream: Stream<W>,
+    pub(crate) history: History,
+    pub(crate) inbox: Inbox,
+    pub(crate) is_stopping: bool,
+    /// What the user asked for last.
+    pub(crate) task: String,
+    /// The first entry that belongs to what `agent_start` has announced.
+    pub(crate) run_start: usize,
+    /// What the model has said about the messages that are gone.
+    pub(crate) last_summary: Option<String>,
+    /// How often the provider was asked again for the answer that is due.
+    retries: u32,
+    /// Whether the conversation was compacted for the answer that is due.
+    has_recovered: bool,
+}
+
+/// How a prompt was answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// With this text.
+    Answered(String),
+    /// Not, for this reason.
+    Failed(String),
+    /// Not, because somebody stopped the agent.
+    Stopped,
+    /// Not, because nobody reads the stream any more.
+    Unheard(String),
+}
+
+/// How a row of turns came to its end.
+struct RowEnd {
+    message: Arc<Message>,
+    error: Option<ProviderError>,
+}
+
+/// An answer of the model, however it ended.
+pub(crate) struct Received {
+    pub(crate) message: AssistantMessage,
+    /// Tool calls of which the arguments cannot be read, with the reason.
+    unreadable: Vec<(String, String)>,
+    has_started: bool,
+    pub(crate) error: Option<ProviderError>,
+}
+
+/// An answer that has become part of the conversation.
+struct Answered {
+    message: Arc<Message>,
+    unreadable: Vec<(String, String)>,
+    error: Option<ProviderError>,
+}
+
+/// What is said about an answer that somebody stopped.
+const ABORTED: &str = "Request was aborted";
+
+impl<W: Write> Agent<W> {
+    pub(crate) fn new(setup: Setup, stream: Stream<W>, history: History, inbox: Inbox) -> Agent<W> {
+        Agent {
+            setup,
+            stream,
+            history,
+            inbox,
+            is_stopping: false,
+            task: String::new(),
+            run_start: 0,
+            last_summary: None,
+            retries: 0,
+            has_recovered: false,
+        }
+    }
+
+    /// Answers one prompt, whatever it takes.
+    pub(crate) fn prompt(&mut self, prompt: Vec<Content>) -> Ending {
+        self.task = crate::message::text_of(&prompt);
+        self.start();
+        self.declare();
+        self.say(Message::User(UserMessage { content: prompt, timestamp: clock::now() }));
+        let ending = loop {
+            let end = self.turns();
+            let remedy = self.remedy(&end);
+            let messages: Vec<&Message> = self.history.entries()
+                [self.run_start.min(self.history.entries().len())..]
+                .iter()
+                .map(|entry| &*entry.message)
+                .collect();
+            let will_retry = !matches!(remedy, Recovery::None);
+            self.stream.emit(&Event::AgentEnd { messages: &messages, will_retry });
+            if !self.recover(&end, &remedy) {
+                break self.ending(&end.message);
+            }
+            self.start();
+        };
+        self.stream.emit(&Event::AgentSettled);
+        self.stream.flush();
+        match self.stream.broken() {
+            Some(error) => Ending::Unheard(error.to_string()),
+            None => ending,
+        }
+    }
+
+    /// What happens next. What was written so far is handed over before the agent waits.
+    pub(crate) fn next(&mut self, deadline: Option<Instant>) -> Option<Input> {
+        if self.stream.broken().is_some() && !self.is_stopping {
+            self.setup.cancel.cancel();
+            return Some(Input::Stop);
+        }
+        if let Some(input) = self.inbox.poll() {
+            return Some(input);
+        }
+        self.stream.flush();
+        self.inbox.wait(deadline)
+    }
+
+    /// Adds a message to the conversation, and shows it.
+    pub(crate) fn say(&mut self, message: Message) -> Arc<Message> {
+        self.stream.emit(&Event::MessageStart { message: &message });
+        self.stream.emit(&Event::MessageEnd { message: &message });
+        self.history.push(message)
+    }
+
+    /// Waits until the time has passed. False if somebody stopped the agent before.
+    pub(crate) fn pause(&mut self, delay: Duration) -> bool {
+        let deadline = Instant::now() + delay;
+        while !self.is_stopping && Instant::now() < deadline {
+            if let Some(Input::Stop) = self.next(Some(deadline)) {
+                self.is_stopping = true;
+            }
+        }
+        !self.is_stopping
+    }
+
+    /// Asks the provider, and collects its answer, which can be shown while it comes.
+    pub(crate) fn receive(&mut self, request: Request, is_shown: bool) -> Received {
+        let mut answer = Answer::new(&self.setup.model, clock::now());
+        let error =
+            if self.is_stopping { None } else { self.collect(&mut answer, request, is_shown) };
+        let failure = match &error {
+            _ if self.is_stopping => Some((StopReason::Aborted, ABORTED.to_owned())),
+            Some(error) => Some((StopReason::Error, error.message.clone())),
+            None => None,
+        };
+        let has_started = answer.has_started();
+        let stream = &mut self.stream;
+        let Finished { message, unreadable } = answer.finish(failure, &mut |usage, update| {
+            if is_shown {
+                stream.emit(&Event::MessageUpdate { usage, assistant_message_event: update });
+            }
+        });
+        Received { message, unreadable, has_started, error }
+    }
+
+    /// A number between zero and one.
+    pub(crate) fn chance() -> f64 {
+        let random = uuid::Uuid::new_v4().as_u128() as u32;
+        f64::from(random) / f64::from(u32::MAX)
+    }
+
+    fn start(&mut self) {
+        self.run_start = self.history.entries().len();
+        self.stream.emit(&Event::AgentStart);
+        self.stream.emit(&Event::TurnStart);
+    }
+
+    /// Tells the system prompt and the tools, unless the conversation knows them already.
+    fn declare(&mut self) {
+        let message = SystemMessage {
+            content: String::new(),
+            sections: self.setup.system_prompt.sections.clone(),
+            timestamp: clock::now(),
+            tools_added: self.setup.tools.iter().map(Tool::declaration).collect(),
+            replace: self.history.entries().iter().any(|entry| is_system(&entry.message)),
+        };
+        let known = self.history.entries().iter().rev().find_map(|entry| match &*entry.message {
+            Message::System(known) => Some(known),
+            _ => None,
+        });
+        let is_known = known.is_some_and(|known| {
+            known.sections == message.sections && known.tools_added == message.tools_added
+        });
+        if !is_known {
+            self.say(Message::System(message));
+        }
+    }
+
+    /// One turn after the other, until the model calls no more tools.
+    fn turns(&mut self) -> RowEnd {
+        loop {
+            let Answered { message, unreadable, error } = self.answer();
+            let Message::Assistant(answer) = &*message else {
+                return RowEnd { message, error };
+            };
+            let results =
+                if has_failed(answer) { Vec::new() } else { self.run_calls(answer, &unreadable) };
+            let tool_results: Vec<&Message> = results.iter().map(|result| &**result).collect();
+            self.stream.emit(&Event::TurnEnd { message: &message, tool_results: &tool_results });
+            if results.is_empty() {
+                return RowEnd { message, error };
+            }
+            if !self.is_stopping {
+                self.compact_if_long();
+            }
+            self.stream.emit(&Event::TurnStart);
+        }
+    }
+
+    /// Asks the model, shows its answer while it comes, and keeps it.
+    fn answer(&mut self) -> Answered {
+        let request = self.request();
+        let Received { message, unreadable, has_started, error } = self.receive(request, true);
+        let is_answer = !has_failed(&message);
+        let message = Message::Assistant(message);
+        if !has_started {
+            self.stream.emit(&Event::MessageStart { message: &message });
+        }
+        self.stream.emit(&Event::MessageEnd { message: &message });
+        let message = self.history.push(message);
+        if is_answer {
+            self.has_recovered = false;
+            if self.retries > 0 {
+                let attempt = std::mem::take(&mut self.retries);
+                let end = Event::AutoRetryEnd { success: true, attempt, final_error: None };
+                self.stream.emit(&end);
+            }
+        }
+        Answered { message, unreadable, error }
+    }
+
+    /// Adds every piece that arrives, until the answer is over or somebody stops the agent.
+    fn collect(
+        &mut self,
+        answer: &mut Answer,
+        request: Request,
+        is_shown: bool,
+    ) -> Option<ProviderError> {
+        let number = self.inbox.ask(&self.setup.provider, request);
+        loop {
+            match self.next(None) {
+                Some(Input::Piece(of, piece)) if of == number => {
+                    let stream = &mut self.stream;
+                    let is_first = is_shown && !answer.has_started();
+                    // The name of the answer, if the provider begins with it, stands in the
+                    // message from its start.
+                    if is_first {
+                        answer.start(&piece);
+                        let message = Message::Assistant(answer.message().clone());
+                        stream.emit(&Event::MessageStart { message: &message });
+                    }
+                    answer.add(piece, &mut |usage, update| {
+                        if is_shown {
+                            let assistant_message_event = update;
+                            stream.emit(&Event::MessageUpdate { usage, assistant_message_event });
+                        }
+                    });
+                }
+                Some(Input::Answered(of, answered)) if of == number => {
+                    return answered.and_then(|()| answer.check_whole()).err();
+                }
+                Some(Input::Stop) => {
+                    self.is_stopping = true;
+                    return None;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn request(&self) -> Request {
+        let entries = self.history.entries().iter();
+        let messages = entries.filter(|entry| !is_system(&entry.message));
+        Request {
+            system: self.setup.system_prompt.text(),
+            tools: self.setup.tools.iter().map(Tool::declaration).collect(),
+            messages: messages.map(|entry| Arc::clone(&entry.message)).collect(),
+            thinking: self.setup.thinking,
+            max_tokens: None,
+        }
+    }
+
+    /// What would help against the error, if there is one.
+    fn remedy(&self, end: &RowEnd) -> Recovery {
+        let Some(error) = end.error.as_ref().filter(|_| !self.is_stopping) else {
+            return Recovery::None;
+        };
+        match error.remedy {
+            Remedy::Retry { after } => {
+                let delay = delay(&self.setup.retry, self.retries + 1, after, Self::chance());
+                delay.map_or(Recovery::None, Recovery::Retry)
+            }
+            Remedy::Compact if self.setup.compaction.enabled && !self.has_recovered => {
+                Recovery::Compact
+            }
+            Remedy::Compact | Remedy::None => Recovery::None,
+        }
+    }
+
+    /// Does what helps. False if the end is the end.
+    fn recover(&mut self, end: &RowEnd, recovery: &Recovery) -> bool {
+        let message = end.error.as_ref().map_or("Unknown error", |error| &error.message);
+        match recovery {
+            Recovery::Retry(delay) => {
+                self.retries += 1;
+                self.stream.emit(&Event::AutoRetryStart {
+                    attempt: self.retries,
+                    max_attempts: self.setup.retry.max_retries,
+                    delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
+                    error_message: message,
+                });
+                // What the provider got wrong is no part of the conversation.
+                self.history.omit_last();
+                if self.pause(*delay) {
+                    return true;
+                }
+                self.end_retries("Retry cancelled");
+                false
+            }
+            Recovery::Compact => {
+                self.has_recovered = true;
+                self.history.omit_last();
+                self.compact(CompactionReason::Overflow)
+            }
+            Recovery::None => {
+                if end.error.is_some() || self.is_stopping {
+                    self.end_retries(if self.is_stopping { "Retry cancelled" } else { message });
+                }
+                false
+            }
+        }
+    }
+
+    fn end_retries(&mut self, final_error: &str) {
+        if self.retries > 0 {
+            let attempt = std::mem::take(&mut self.retries);
+            let final_error = Some(final_error);
+            self.stream.emit(&Event::AutoRetryEnd { success: false, attempt, final_error });
+        }
+    }
+
+    fn ending(&self, message: &Message) -> Ending {
+        let Message::Assistant(answer) = message else {
+            return Ending::Failed("the model did not answer".to_owned());
+        };
+        match answer.stop_reason {
+            StopReason::Aborted => Ending::Stopped,
+            _ if self.is_stopping => Ending::Stopped,
+            StopReason::Error => Ending::Failed(answer.error_message.clone().unwrap_or_default()),
+            _ => Ending::Answered(answer.text()),
+        }
+    }
+}
+
+/// What is done about an error.
+enum Recovery {
+    None,
+    Retry(Duration),
+    Compact,
+}
+
+fn has_failed(answer: &AssistantMessage) -> bool {
+    matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted)
+}
+
+fn is_system(message: &Message) -> bool {
+    matches!(message, Message::System(_))
+}

@@ -1,0 +1,242 @@
+//! An answer of the model, put together from its pieces.
+
+use serde_json::{Map, Value};
+
+use crate::config::Model;
+use crate::event::Update;
+use crate::message::{AssistantMessage, Content, StopReason, Usage};
+use crate::provider::{Piece, ProviderError, Remedy};
+
+/// An answer that is being written.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    message: AssistantMessage,
+    /// The block of text or thinking to which more is added.
+    open: Option<usize>,
+    calls: Vec<Call>,
+    has_started: bool,
+    is_whole: bool,
+}
+
+/// A tool call, the arguments of which are still text.
+#[derive(Debug)]
+struct Call {
+    /// The provider's number for it.
+    index: u64,
+    /// Its place in the message.
+    content_index: usize,
+    json: String,
+}
+
+/// An answer that has ended, however it ended.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) message: AssistantMessage,
+    /// Tool calls of which the arguments are no JSON object, with the reason.
+    pub(crate) unreadable: Vec<(String, String)>,
+}
+
+/// What the arguments of one tool call may be together. More than any file that a model can write
+/// in one answer, and little enough to be held.
+const MAX_ARGUMENTS: usize = 16 * 1024 * 1024;
+
+impl Answer {
+    pub(crate) fn new(model: &Model, timestamp: u64) -> Answer {
+        let message = AssistantMessage {
+            content: Vec::new(),
+            api: model.api.name().to_owned(),
+            provider: model.provider.clone(),
+            model: model.id.clone(),
+            usage: Usage::default(),
+            stop_reason: StopReason::Pending,
+            timestamp,
+            response_id: None,
+            error_message: None,
+            raw_stop_reason: None,
+        };
+        Answer { message, open: None, calls: Vec::new(), has_started: false, is_whole: false }
+    }
+
+    /// The message as far as it is known.
+    pub(crate) fn message(&self) -> &AssistantMessage {
+        &self.message
+    }
+
+    /// Whether the provider has begun to answer.
+    pub(crate) fn has_started(&self) -> bool {
+        self.has_started
+    }
+
+    /// Takes the name of the answer from its first piece, if it is there.
+    pub(crate) fn start(&mut self, first: &Piece) {
+        if let Piece::Started { response_id } = first {
+            self.message.response_id.clone_from(response_id);
+        }
+    }
+
+    /// An answer without an end is not one that can be relied on.
+    pub(crate) fn check_whole(&self) -> Result<(), ProviderError> {
+        if self.is_whole {
+            return Ok(());
+        }
+        let message = "the provider ended its answer in the middle".to_owned();
+        Err(ProviderError { message, remedy: Remedy::Retry { after: None } })
+    }
+
+    /// Adds a piece, and tells what it has added to the message.
+    pub(crate) fn add(&mut self, piece: Piece, tell: &mut dyn FnMut(&Usage, Update<'_>)) {
+        self.has_started = true;
+        match piece {
+            Piece::Started { response_id } => self.message.response_id = response_id,
+            Piece::Text(delta) => self.add_text(&delta, tell),
+            Piece::Thinking(delta) => self.add_thinking(&delta, tell),
+            Piece::ThinkingSignature(more) => {
+                let index = self.open_thinking(tell);
+                if let Some(Content::Thinking { thinking_signature, .. }) =
+                    self.message.content.get_mut(index)
+                {
+                    thinking_signature.get_or_insert_default().push_str(&more);
+                }
+            }
+            Piece::RedactedThinking(data) => {
+                self.open = None;
+                let content_index = self.message.content.len();
+                self.message.content.push(Content::Thinking {
+                    thinking: String::new(),
+                    thinking_signature: Some(data),
+                    redacted: true,
+                });
+                tell(&self.message.usage, Update::ThinkingStart { content_index });
+            }
+            Piece::ToolCall { index, id, name } => {
+                self.open = None;
+                let content_index = self.message.content.len();
+                let start = Update::ToolCallStart { content_index, id: &id, tool_name: &name };
+                tell(&self.message.usage, start);
+                self.message.content.push(Content::ToolCall { id, name, arguments: Map::new() });
+                self.calls.push(Call { index, content_index, json: String::new() });
+            }
+            Piece::Arguments { index, json } => {
+                let call = self.calls.iter_mut().rev().find(|call| call.index == index);
+                if let Some(call) = call.filter(|call| call.json.len() <= MAX_ARGUMENTS) {
+                    call.json.push_str(&json);
+                    let content_index = call.content_index;
+                    let delta = Update::ToolCallDelta { content_index, delta: &json };
+                    tell(&self.message.usage, delta);
+                }
+            }
+            Piece::BlockEnded => self.open = None,
+            Piece::Usage(usage) => self.message.usage = usage,
+            Piece::Ended { reason, raw } => {
+                self.message.stop_reason = reason;
+                self.message.raw_stop_reason = raw;
+                self.is_whole = true;
+            }
+        }
+    }
+
+    /// Closes what is open. Without a failure, the answer has ended as its last piece says.
+    pub(crate) fn finish(
+        mut self,
+        failure: Option<(StopReason, String)>,
+        tell: &mut dyn FnMut(&Usage, Update<'_>),
+    ) -> Finished {
+        if let Some((reason, message)) = failure {
+            self.message.stop_reason = reason;
+            self.message.error_message = Some(message);
+        }
+        let mut unreadable = Vec::new();
+        for call in &self.calls {
+            let Some(Content::ToolCall { id, arguments, .. }) =
+                self.message.content.get_mut(call.content_index)
+            else {
+                continue;
+            };
+            match parse_arguments(&call.json) {
+                Ok(parsed) => *arguments = parsed,
+                Err(reason) => unreadable.push((id.clone(), reason)),
+            }
+        }
+        // A model that says `stop` but asks for tools waits for them all the same.
+        if self.message.stop_reason == StopReason::Stop && !self.calls.is_empty() {
+            self.message.stop_reason = StopReason::ToolUse;
+        }
+        for (content_index, part) in self.message.content.iter().enumerate() {
+            let update = match part {
+                Content::Text { text } => Update::TextEnd { content_index, content: text },
+                Content::Thinking { thinking, .. } => {
+                    Update::ThinkingEnd { content_index, content: thinking }
+                }
+                Content::ToolCall { .. } => Update::ToolCallEnd { content_index, tool_call: part },
+                Content::Image { .. } => continue,
+            };
+            tell(&self.message.usage, update);
+        }
+        Finished { message: self.message, unreadable }
+    }
+
+    fn add_text(&mut self, delta: &str, tell: &mut dyn FnMut(&Usage, Update<'_>)) {
+        if delta.is_empty() {
+            return;
+        }
+        let open = self
+            .open
+            .filter(|index| matches!(self.message.content.get(*index), Some(Content::Text { .. })));
+        let content_index = open.unwrap_or_else(|| {
+            let content_index = self.message.content.len();
+            self.message.content.push(Content::text(""));
+            self.open = Some(content_index);
+            tell(&self.message.usage, Update::TextStart { content_index });
+            content_index
+        });
+        if let Some(Content::Text { text }) = self.message.content.get_mut(content_index) {
+            text.push_str(delta);
+        }
+        tell(&self.message.usage, Update::TextDelta { content_index, delta });
+    }
+
+    fn add_thinking(&mut self, delta: &str, tell: &mut dyn FnMut(&Usage, Update<'_>)) {
+        if delta.is_empty() {
+            return;
+        }
+        let content_index = self.open_thinking(tell);
+        if let Some(Content::Thinking { thinking, .. }) =
+            self.message.content.get_mut(content_index)
+        {
+            thinking.push_str(delta);
+        }
+        tell(&self.message.usage, Update::ThinkingDelta { content_index, delta });
+    }
+
+    fn open_thinking(&mut self, tell: &mut dyn FnMut(&Usage, Update<'_>)) -> usize {
+        let open = self.open.filter(|index| {
+            matches!(self.message.content.get(*index), Some(Content::Thinking { .. }))
+        });
+        open.unwrap_or_else(|| {
+            let content_index = self.message.content.len();
+            self.message.content.push(Content::Thinking {
+                thinking: String::new(),
+                thinking_signature: None,
+                redacted: false,
+            });
+            self.open = Some(content_index);
+            tell(&self.message.usage, Update::ThinkingStart { content_index });
+            content_index
+        })
+    }
+}
+
+fn parse_arguments(json: &str) -> Result<Map<String, Value>, String> {
+    if json.trim().is_empty() {
+        return Ok(Map::new());
+    }
+    match serde_json::from_str(json) {
+        Ok(Value::Object(arguments)) => Ok(arguments),
+        Ok(_) => Err("they are no JSON object".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+#[path = "answer_tests.rs"]
+mod tests;

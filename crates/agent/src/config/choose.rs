@@ -1,0 +1,401 @@
+//! The choice of a model.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde_json::Map;
+
+use super::catalogue::UNSUPPORTED;
+use super::credentials::Credentials;
+use super::error::{ConfigError, similar};
+use super::pattern::{self, Match};
+use super::registry::{Entry, Provider, Registry};
+use super::{AgentSettings, Api, Compat, HandedKey, Model, Rates, Secret};
+use crate::provider::Thinking;
+
+/// What the caller asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wish<'a> {
+    /// `--provider`.
+    pub provider: Option<&'a str>,
+    /// `--model`.
+    pub model: Option<&'a str>,
+    /// `--thinking`.
+    pub thinking: Option<Thinking>,
+}
+
+/// Where everything else is to be found.
+#[derive(Clone, Copy)]
+pub struct Sources<'a> {
+    /// The user's agent directory.
+    pub agent_dir: &'a Path,
+    /// The settings.
+    pub settings: &'a AgentSettings,
+    /// The key that was handed over.
+    pub handed_key: Option<&'a HandedKey>,
+    /// The environment; see [`process_variable`].
+    pub environment: &'a dyn Fn(&str) -> Option<String>,
+    /// The time at which a sign-in must still be valid.
+    pub now: SystemTime,
+}
+
+/// The model that is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice {
+    /// The model.
+    pub model: Model,
+    /// The key; some providers need none, or have it in their headers.
+    pub key: Option<Secret>,
+    /// How much it thinks, as far as it can.
+    pub thinking: Thinking,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}
+
+/// A variable of this process, if it is set, not empty, and text.
+pub fn process_variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Chooses as pi does: what the caller asks for, else what the settings say, else the first
+/// provider that there is a key for.
+pub fn choose_model(wish: &Wish<'_>, sources: &Sources<'_>) -> Result<Choice, ConfigError> {
+    if let Some(script) = script(wish)? {
+        let thinking = wish.thinking.unwrap_or_default();
+        return Ok(Choice { model: script, key: None, thinking, warnings: Vec::new() });
+    }
+    let registry = Registry::load(&sources.agent_dir.join("models.json"))?;
+    let credentials =
+        Credentials::load(sources.agent_dir, sources.handed_key, sources.environment, sources.now)?;
+    let chooser = Chooser { registry: &registry, credentials: &credentials };
+    let mut found = match (wish.provider, wish.model) {
+        (_, Some(model)) => chooser.asked(wish.provider, model, wish.thinking)?,
+        (Some(provider), None) => chooser.of_provider(provider, sources.settings)?,
+        (None, None) => chooser.unasked(sources.settings)?,
+    };
+    let Some(provider) = registry.provider(&found.entry.provider) else {
+        return Err(chooser.unknown_provider(&found.entry.provider));
+    };
+    // What a model speaks is looked at first: a key would not help.
+    found.entry.to_model(BTreeMap::new())?;
+    let access = credentials.access(provider, &found.entry)?;
+    let model = found.entry.to_model(access.headers)?;
+    let asked = wish.thinking.or(found.thinking);
+    let level = asked
+        .or_else(|| sources.settings.model_thinking.get(&found.entry.full_name()).copied())
+        .unwrap_or(sources.settings.default_thinking);
+    let thinking = model.clamp_thinking(level);
+    if asked.is_some_and(|asked| asked != thinking) {
+        found.warnings.push(format!(
+            "the model {} cannot think at the level \"{}\"; \"{}\" is used",
+            found.entry.full_name(),
+            level.name(),
+            thinking.name()
+        ));
+    }
+    Ok(Choice { model, key: access.key, thinking, warnings: found.warnings })
+}
+
+/// The provider without a network: its models are files of turns.
+fn script(wish: &Wish<'_>) -> Result<Option<Model>, ConfigError> {
+    const SCRIPT: &str = "script";
+    let of_model = wish.model.and_then(|model| model.strip_prefix("script/"));
+    let path = match (wish.provider, of_model) {
+        (Some(SCRIPT), None) => wish.model,
+        (None | Some(SCRIPT), path @ Some(_)) => path,
+        _ => return Ok(None),
+    };
+    let path = path.filter(|path| !path.is_empty()).ok_or(ConfigError::NoScript)?;
+    let all_levels =
+        Thinking::ALL.map(|level| (level.name().to_owned(), Some(level.name().to_owned())));
+    Ok(Some(Model {
+        provider: SCRIPT.to_owned(),
+        id: path.to_owned(),
+        api: Api::Script,
+        base_url: String::new(),
+        headers: BTreeMap::new(),
+        reasoning: true,
+        thinking_levels: BTreeMap::from(all_levels),
+        images: true,
+        context_window: 200_000,
+        max_tokens: 32_000,
+        rates: Rates::default(),
+        sampling: Map::new(),
+        compat: Compat::default(),
+    }))
+}
+
+/// A model, before its provider has been looked at.
+struct Found {
+    entry: Entry,
+    thinking: Option<Thinking>,
+    warnings: Vec<String>,
+}
+
+impl Found {
+    fn plain(entry: &Entry) -> Found {
+        Found { entry: entry.clone(), thinking: None, warnings: Vec::new() }
+    }
+}
+
+struct Chooser<'a> {
+    registry: &'a Registry,
+    credentials: &'a Credentials<'a>,
+}
+
+impl<'a> Chooser<'a> {
+    /// The model that was asked for by a name.
+    fn asked(
+        &self,
+        provider: Option<&str>,
+        text: &str,
+        thinking: Option<Thinking>,
+    ) -> Result<Found, ConfigError> {
+        let text = text.trim();
+        if let Some(name) = provider {
+            let provider = self.provider(name)?;
+            // `--provider p --model p/m` is meant well.
+            let text = after_provider(text, &provider.name).unwrap_or(text);
+            return match self.in_provider(provider, text) {
+                Some(found) => Ok(self.explained(found, text)),
+                None => self.custom(provider, text, thinking),
+            };
+        }
+        let prefix = text.split_once('/').map(|(prefix, rest)| (prefix.trim(), rest.trim()));
+        let inferred = prefix.and_then(|(name, rest)| Some((self.registry.provider(name)?, rest)));
+        let Some((provider, rest)) = inferred else { return self.anywhere(text, prefix) };
+        if let Some(found) = self.in_provider(provider, rest) {
+            // The id of another provider's model can begin like this provider.
+            if !self.credentials.has(provider)
+                && let Some(other) = self.only_usable(text, &found.entry.full_name())
+            {
+                return Ok(Found::plain(other));
+            }
+            return Ok(self.explained(found, rest));
+        }
+        match self.by_id(text)? {
+            Some(found) => Ok(self.explained(found, text)),
+            None => self.custom(provider, rest, thinking),
+        }
+    }
+
+    /// A name without a provider that we know.
+    fn anywhere(&self, text: &str, prefix: Option<(&str, &str)>) -> Result<Found, ConfigError> {
+        if let Some(found) = self.by_id(text)? {
+            return Ok(self.explained(found, text));
+        }
+        let all: Vec<&Entry> = self.registry.models().collect();
+        let usable: Vec<&Entry> =
+            all.iter().copied().filter(|entry| self.is_usable(entry)).collect();
+        if let Some(found) = pattern::find(text, &usable) {
+            return Ok(self.explained(found, text));
+        }
+        if let Some(reason) = prefix.and_then(|(name, _)| unsupported(name)) {
+            return Err(reason);
+        }
+        match pattern::find(text, &all) {
+            Some(found) => Ok(self.explained(found, text)),
+            None => Err(self.unknown_model(None, text)),
+        }
+    }
+
+    /// The model with exactly this id, with or without a level of thinking behind it. Of several
+    /// providers that have it, the one that can be asked is meant.
+    fn by_id(&self, text: &str) -> Result<Option<Match<'a>>, ConfigError> {
+        let without_level = pattern::split_thinking(text).map(|(id, level)| (id, Some(level)));
+        for (id, thinking) in [Some((text, None)), without_level].into_iter().flatten() {
+            let is_match = |entry: &&Entry| entry.id.eq_ignore_ascii_case(id);
+            let matches: Vec<&Entry> = self.registry.models().filter(is_match).collect();
+            let only = match matches[..] {
+                [] => continue,
+                [only] => Some(only),
+                _ => self.only_usable(id, ""),
+            };
+            if let Some(entry) = only {
+                return Ok(Some(Match { entry, thinking, is_guess: false }));
+            }
+            let any_has_key = matches.iter().any(|entry| self.is_usable(entry));
+            let mut matches: Vec<String> = matches.iter().map(|entry| entry.full_name()).collect();
+            matches.sort();
+            let name = id.to_owned();
+            return Err(ConfigError::AmbiguousModel { name, matches, any_has_key });
+        }
+        Ok(None)
+    }
+
+    /// The default model of a provider.
+    fn of_provider(&self, name: &str, settings: &AgentSettings) -> Result<Found, ConfigError> {
+        let provider = self.provider(name)?;
+        if settings.default_provider.as_deref() == Some(provider.name.as_str())
+            && let Some(model) = &settings.default_model
+        {
+            return self.named(provider, model);
+        }
+        match provider.default_model() {
+            Some(entry) => Ok(Found::plain(entry)),
+            None => Err(self.unknown_model(Some(provider), "")),
+        }
+    }
+
+    /// The model for those who ask for nothing.
+    fn unasked(&self, settings: &AgentSettings) -> Result<Found, ConfigError> {
+        let mut warnings = Vec::new();
+        let handed = self.credentials.handed;
+        let is_handed_to_any = handed.is_some_and(|handed| handed.provider.is_none());
+        if let (Some(name), Some(model)) = (&settings.default_provider, &settings.default_model) {
+            let provider = self.provider(name)?;
+            if self.credentials.has(provider) || is_handed_to_any {
+                return self.named(provider, model);
+            }
+            warnings.push(format!(
+                "there is no API key for the default model {name}/{model} of the settings"
+            ));
+        }
+        let owner = handed.and_then(|handed| handed.provider.as_deref());
+        let owner = owner.and_then(|name| self.registry.provider(name));
+        let usable = owner.into_iter().chain(&self.registry.providers);
+        let mut usable = usable.filter(|provider| self.credentials.has(provider));
+        match usable.find_map(Provider::default_model) {
+            Some(entry) => Ok(Found { warnings, ..Found::plain(entry) }),
+            None => Err(ConfigError::NoModel {
+                auth_file: self.credentials.auth_file(),
+                models_file: self.models_file(),
+            }),
+        }
+    }
+
+    /// Exactly this model of a provider.
+    fn named(&self, provider: &Provider, id: &str) -> Result<Found, ConfigError> {
+        match provider.models.iter().find(|entry| entry.id == *id) {
+            Some(entry) => Ok(Found::plain(entry)),
+            None => self.custom(provider, id, None),
+        }
+    }
+
+    fn in_provider(&self, provider: &'a Provider, text: &str) -> Option<Match<'a>> {
+        let candidates: Vec<&Entry> = provider.models.iter().collect();
+        // A provider of which only few models are listed probably has the one with this very id,
+        // and not only those whose ids contain it.
+        let must_be_exact = provider.known.is_partial && text.contains('/');
+        pattern::find(text, &candidates).filter(|found| !(found.is_guess && must_be_exact))
+    }
+
+    /// A model that is not listed. A known provider may well have it; what somebody configured
+    /// himself is complete.
+    fn custom(
+        &self,
+        provider: &Provider,
+        text: &str,
+        thinking: Option<Thinking>,
+    ) -> Result<Found, ConfigError> {
+        let base = provider.default_model().filter(|_| provider.is_known && !text.is_empty());
+        let Some(base) = base else { return Err(self.unknown_model(Some(provider), text)) };
+        let (id, level) = match pattern::split_thinking(text) {
+            Some((id, level)) if thinking.is_none() => (id, Some(level)),
+            _ => (text, None),
+        };
+        let mut entry = Entry { id: id.to_owned(), name: id.to_owned(), ..base.clone() };
+        entry.cost = [0.0; 4];
+        entry.reasoning |= thinking.or(level).is_some_and(|level| level != Thinking::Off);
+        let warning = format!(
+            "the model \"{id}\" of the provider \"{}\" is not known here; it is asked for as it \
+             is, with the limits of \"{}\" and without costs",
+            provider.name, base.id
+        );
+        Ok(Found { entry, thinking: level, warnings: vec![warning] })
+    }
+
+    /// The only model with exactly this id whose provider can be asked, but for one.
+    fn only_usable(&self, id: &str, except: &str) -> Option<&'a Entry> {
+        let mut usable = self.registry.models().filter(|entry| {
+            entry.id.eq_ignore_ascii_case(id)
+                && entry.full_name() != except
+                && self.is_usable(entry)
+        });
+        usable.next().filter(|_| usable.next().is_none())
+    }
+
+    fn is_usable(&self, entry: &Entry) -> bool {
+        let provider = self.registry.provider(&entry.provider);
+        provider.is_some_and(|provider| self.credentials.has(provider))
+    }
+
+    fn explained(&self, found: Match<'_>, text: &str) -> Found {
+        let warning = format!("the model \"{text}\" is taken to be {}", found.entry.full_name());
+        Found {
+            entry: found.entry.clone(),
+            thinking: found.thinking,
+            warnings: if found.is_guess { vec![warning] } else { Vec::new() },
+        }
+    }
+
+    fn provider(&self, name: &str) -> Result<&'a Provider, ConfigError> {
+        let found = self.registry.provider(name);
+        match found.filter(|provider| !provider.models.is_empty()) {
+            Some(provider) => Ok(provider),
+            None => Err(unsupported(name).unwrap_or_else(|| match found {
+                Some(provider) => self.unknown_model(Some(provider), ""),
+                None => self.unknown_provider(name),
+            })),
+        }
+    }
+
+    fn unknown_provider(&self, name: &str) -> ConfigError {
+        let names = || self.registry.providers.iter().map(|provider| provider.name.as_str());
+        ConfigError::UnknownProvider {
+            name: name.to_owned(),
+            suggestions: similar(name, names()),
+            known: names().map(str::to_owned).collect(),
+            models_file: self.models_file(),
+        }
+    }
+
+    fn unknown_model(&self, provider: Option<&Provider>, text: &str) -> ConfigError {
+        let hint = match provider {
+            Some(provider) if provider.models.is_empty() => format!(
+                " The provider \"{}\" has no \"models\" in {}",
+                provider.name,
+                self.models_file().display()
+            ),
+            Some(provider) if !provider.is_known => {
+                let ids: Vec<&str> =
+                    provider.models.iter().take(20).map(|entry| entry.id.as_str()).collect();
+                let file = self.models_file();
+                format!(" {} has for \"{}\": {}", file.display(), provider.name, ids.join(", "))
+            }
+            _ => " Use --provider, or --model PROVIDER/MODEL, for a model that is not listed"
+                .to_owned(),
+        };
+        let (name, suggestions) = match provider {
+            Some(provider) => {
+                let ids = provider.models.iter().map(|entry| entry.id.as_str());
+                (format!("{}/{text}", provider.name), similar(text, ids))
+            }
+            None => {
+                let mut names =
+                    similar(text, self.registry.models().map(|entry| entry.id.as_str()));
+                names.dedup();
+                (text.to_owned(), names)
+            }
+        };
+        ConfigError::UnknownModel { name, suggestions, hint }
+    }
+
+    fn models_file(&self) -> PathBuf {
+        self.credentials.agent_dir.join("models.json")
+    }
+}
+
+/// The error for a provider of pi's that cannot be asked from here.
+fn unsupported(name: &str) -> Option<ConfigError> {
+    let (provider, reason) =
+        UNSUPPORTED.iter().find(|(provider, _)| provider.eq_ignore_ascii_case(name))?;
+    let (provider, reason) = ((*provider).to_owned(), (*reason).to_owned());
+    Some(ConfigError::UnsupportedProvider { provider, reason })
+}
+
+fn after_provider<'t>(text: &'t str, provider: &str) -> Option<&'t str> {
+    let (prefix, rest) = text.split_at_checked(provider.len())?;
+    rest.strip_prefix('/').filter(|_| prefix.eq_ignore_ascii_case(provider))
+}

@@ -1,0 +1,275 @@
+//! Whose key is where.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::Value;
+
+use super::definition::is_loopback;
+use super::error::ConfigError;
+use super::fields::{Fields, WrongField};
+use super::registry::{Entry, Provider};
+use super::value::ConfigValue;
+use super::{HandedKey, Secret};
+use crate::text_file::read_text;
+
+/// All places where keys are.
+pub(super) struct Credentials<'a> {
+    pub(super) agent_dir: &'a Path,
+    pub(super) handed: Option<&'a HandedKey>,
+    pub(super) environment: &'a dyn Fn(&str) -> Option<String>,
+    pub(super) now: SystemTime,
+    stored: BTreeMap<String, Stored>,
+}
+
+/// What `auth.json` has for a provider.
+enum Stored {
+    ApiKey {
+        key: Option<String>,
+        env: BTreeMap<String, String>,
+    },
+    SignIn {
+        access: Secret,
+        expires: SystemTime,
+    },
+    /// Something that cannot be understood; it matters only if the provider is asked.
+    Wrong(String),
+}
+
+/// How a provider gets to know who asks.
+#[derive(Default)]
+pub(super) struct Access {
+    pub(super) key: Option<Secret>,
+    /// Resolved, so that they may hold keys.
+    pub(super) headers: BTreeMap<String, String>,
+}
+
+/// An Anthropic token that is sent as it is, in a header of its own.
+const ANTHROPIC_AUTH_TOKEN: &str = "ANTHROPIC_AUTH_TOKEN";
+/// The sign-ins whose token is sent like a key.
+const SIGN_INS: &[&str] = &["anthropic", "openrouter"];
+/// No `auth.json` is meant to be larger.
+const LARGEST: usize = 1024 * 1024;
+/// A token must not expire on its way.
+const MARGIN: Duration = Duration::from_secs(60);
+
+impl<'a> Credentials<'a> {
+    pub(super) fn load(
+        agent_dir: &'a Path,
+        handed: Option<&'a HandedKey>,
+        environment: &'a dyn Fn(&str) -> Option<String>,
+        now: SystemTime,
+    ) -> Result<Credentials<'a>, ConfigError> {
+        let path = agent_dir.join("auth.json");
+        let broken =
+            |line, reason: String| ConfigError::BrokenFile { path: path.clone(), line, reason };
+        let stored = match read_text(&path, LARGEST) {
+            Ok(None) => BTreeMap::new(),
+            // pi creates the file before it writes to it.
+            Ok(Some(file)) if file.text.trim().is_empty() => BTreeMap::new(),
+            Ok(Some(file)) if file.is_cut => {
+                return Err(broken(None, format!("it is larger than {LARGEST} bytes")));
+            }
+            Ok(Some(file)) => {
+                let json: Value = serde_json::from_str(&file.text).map_err(|error| {
+                    broken(Some(error.line()), format!("it is not JSON: {error}"))
+                })?;
+                let file = Fields::new(&json, "the file")
+                    .map_err(|wrong| broken(None, wrong.to_string()))?;
+                file.names().filter_map(|name| read_stored(&file, name)).collect()
+            }
+            Err(error) => return Err(broken(None, format!("it cannot be read: {error}"))),
+        };
+        Ok(Credentials { agent_dir, handed, environment, now, stored })
+    }
+
+    pub(super) fn auth_file(&self) -> PathBuf {
+        self.agent_dir.join("auth.json")
+    }
+
+    /// Whether the provider can probably be asked, as far as can be told without running
+    /// commands. A handed key that could be anybody's does not count.
+    pub(super) fn has(&self, provider: &Provider) -> bool {
+        let variable = |name: &str| self.variable(&provider.name, name);
+        let is_handed = self
+            .handed
+            .and_then(|handed| handed.provider.as_deref())
+            .is_some_and(|owner| owner.eq_ignore_ascii_case(&provider.name));
+        let is_stored = match self.stored.get(&provider.name) {
+            Some(Stored::ApiKey { key: Some(key), .. }) => {
+                ConfigValue::parse(key).is_configured(variable)
+            }
+            Some(Stored::SignIn { expires, .. }) => {
+                SIGN_INS.contains(&provider.name.as_str()) && self.is_valid(*expires)
+            }
+            Some(Stored::ApiKey { key: None, .. } | Stored::Wrong(_)) | None => false,
+        };
+        let is_configured = provider
+            .api_key
+            .as_ref()
+            .is_some_and(|key| ConfigValue::parse(key).is_configured(variable));
+        is_handed
+            || is_stored
+            || is_configured
+            || self.key_in_environment(provider).is_some()
+            || (provider.name == "anthropic" && variable(ANTHROPIC_AUTH_TOKEN).is_some())
+            || (!provider.is_known
+                && provider.models.iter().all(needs_no_key)
+                && !provider.models.is_empty())
+    }
+
+    /// What the provider of a model is shown.
+    pub(super) fn access(&self, provider: &Provider, entry: &Entry) -> Result<Access, ConfigError> {
+        let mut access = self.find_key(provider, entry)?;
+        let headers = provider.headers.iter().chain(&entry.headers);
+        for (name, value) in headers {
+            let value =
+                self.resolve(provider, value, &format!("the header \"{name}\" of the provider"))?;
+            access.headers.insert(name.clone(), value);
+        }
+        if provider.auth_header
+            && let Some(key) = &access.key
+        {
+            access.headers.insert("Authorization".to_owned(), format!("Bearer {}", key.reveal()));
+        }
+        // Whoever fails to send a header later on would quote it.
+        let unsendable =
+            |what: String| Err(ConfigError::Unsendable { provider: provider.name.clone(), what });
+        if access.key.as_ref().is_some_and(|key| !is_sendable(key.reveal())) {
+            return unsendable("API key".to_owned());
+        }
+        match access.headers.iter().find(|(_, value)| !is_sendable(value)) {
+            Some((name, _)) => unsendable(format!("header \"{name}\"")),
+            None => Ok(access),
+        }
+    }
+
+    /// The order is pi's, with the handed key in the place of its `--api-key`.
+    fn find_key(&self, provider: &Provider, entry: &Entry) -> Result<Access, ConfigError> {
+        let with_key = |key| Ok(Access { key: Some(key), ..Access::default() });
+        let name = provider.name.as_str();
+        if let Some(handed) = self.handed
+            && handed.provider.as_deref().is_none_or(|owner| owner.eq_ignore_ascii_case(name))
+        {
+            return with_key(handed.key.clone());
+        }
+        let mut note = String::new();
+        match self.stored.get(name) {
+            Some(Stored::ApiKey { key: Some(key), .. }) => {
+                let value = ConfigValue::parse(key)
+                    .resolve(|variable| self.variable(name, variable), self.agent_dir);
+                match value {
+                    Ok(key) => return with_key(Secret::new(key)),
+                    Err(reason) => {
+                        note = format!(". The key that is there cannot be used: {reason}");
+                    }
+                }
+            }
+            Some(Stored::SignIn { access, expires }) => {
+                let (provider, auth_file) = (name.to_owned(), self.auth_file());
+                if !SIGN_INS.contains(&name) {
+                    return Err(ConfigError::SignInUnsupported { provider, auth_file });
+                }
+                if !self.is_valid(*expires) {
+                    return Err(ConfigError::SignInExpired { provider, auth_file });
+                }
+                return with_key(access.clone());
+            }
+            Some(Stored::Wrong(reason)) => note = format!(". What is there is wrong: {reason}"),
+            Some(Stored::ApiKey { key: None, .. }) | None => {}
+        }
+        if let Some(key) = &provider.api_key {
+            return with_key(Secret::new(self.resolve(
+                provider,
+                key,
+                "\"apiKey\" of the provider",
+            )?));
+        }
+        if name == "anthropic"
+            && let Some(token) = self.variable(name, ANTHROPIC_AUTH_TOKEN)
+        {
+            let header = ("Authorization".to_owned(), format!("Bearer {token}"));
+            return Ok(Access { key: None, headers: BTreeMap::from([header]) });
+        }
+        if let Some(key) = self.key_in_environment(provider) {
+            return with_key(key);
+        }
+        let is_in_header = provider.headers.keys().chain(entry.headers.keys()).any(|name| {
+            ["authorization", "x-api-key", "api-key"].contains(&name.to_lowercase().as_str())
+        });
+        if is_in_header || needs_no_key(entry) {
+            return Ok(Access::default());
+        }
+        Err(ConfigError::NoKey {
+            provider: name.to_owned(),
+            variables: provider.known.variables.clone(),
+            auth_file: self.auth_file(),
+            note,
+        })
+    }
+
+    fn key_in_environment(&self, provider: &Provider) -> Option<Secret> {
+        let mut variables = provider.known.variables.iter();
+        variables.find_map(|name| self.variable(&provider.name, name)).map(Secret::new)
+    }
+
+    /// A variable as the provider's entry in `auth.json` sets it, or else the environment.
+    fn variable(&self, provider: &str, name: &str) -> Option<String> {
+        let own = match self.stored.get(provider) {
+            Some(Stored::ApiKey { env, .. }) => env.get(name).cloned(),
+            _ => None,
+        };
+        // What was read from a file into a variable often ends with a line feed.
+        let tidy = |value: String| Some(value.trim().to_owned()).filter(|value| !value.is_empty());
+        own.and_then(tidy).or_else(|| (self.environment)(name).and_then(tidy))
+    }
+
+    fn resolve(&self, provider: &Provider, value: &str, what: &str) -> Result<String, ConfigError> {
+        ConfigValue::parse(value)
+            .resolve(|name| self.variable(&provider.name, name), self.agent_dir)
+            .map_err(|reason| ConfigError::Unresolved {
+                path: self.agent_dir.join("models.json"),
+                field: format!("{what} \"{}\"", provider.name),
+                reason,
+            })
+    }
+
+    fn is_valid(&self, expires: SystemTime) -> bool {
+        expires > self.now + MARGIN
+    }
+}
+
+/// Whether a header can have this value.
+fn is_sendable(value: &str) -> bool {
+    value.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
+}
+
+/// A server on this machine asks for no key.
+fn needs_no_key(entry: &Entry) -> bool {
+    is_loopback(&entry.base_url)
+}
+
+fn read_stored(file: &Fields<'_>, name: &str) -> Option<(String, Stored)> {
+    let fields = match file.object(name) {
+        Ok(fields) => fields?,
+        Err(wrong) => return Some((name.to_owned(), Stored::Wrong(wrong.to_string()))),
+    };
+    let read = || -> Result<Stored, WrongField> {
+        match fields.text("type")?.as_deref() {
+            Some("api_key") => Ok(Stored::ApiKey {
+                key: fields.text("key")?,
+                env: fields.text_map("env")?.unwrap_or_default(),
+            }),
+            Some("oauth") => {
+                let Some(access) = fields.text("access")? else {
+                    return Err(fields.wrong("access", "is missing"));
+                };
+                let expires = Duration::from_millis(fields.count("expires")?.unwrap_or_default());
+                Ok(Stored::SignIn { access: Secret::new(access), expires: UNIX_EPOCH + expires })
+            }
+            _ => Err(fields.wrong("type", "must be \"api_key\" or \"oauth\"")),
+        }
+    };
+    Some((name.to_owned(), read().unwrap_or_else(|wrong| Stored::Wrong(wrong.to_string()))))
+}

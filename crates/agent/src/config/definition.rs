@@ -1,0 +1,272 @@
+//! What `models.json` and our own catalogue say about providers and models, before it is put
+//! together. None of it can be printed: headers and keys may be in it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::fields::{Fields, WrongField};
+use super::model::Compat;
+
+/// A provider.
+#[derive(Clone, Default)]
+pub(super) struct ProviderDefinition {
+    pub(super) base_url: Option<String>,
+    pub(super) api: Option<String>,
+    pub(super) api_key: Option<String>,
+    pub(super) headers: BTreeMap<String, String>,
+    /// Whether the key is sent in an `Authorization` header, whatever the provider speaks.
+    pub(super) auth_header: bool,
+    pub(super) compat: Map<String, Value>,
+    pub(super) models: Vec<ModelDefinition>,
+    pub(super) overrides: Vec<ModelDefinition>,
+    /// The fields that only our own catalogue has.
+    pub(super) known: Known,
+}
+
+/// What only our own catalogue says.
+#[derive(Clone, Default)]
+pub(super) struct Known {
+    /// Where the key is looked for.
+    pub(super) variables: Vec<String>,
+    /// The model for those who name none.
+    pub(super) default_model: Option<String>,
+    /// Another provider that has the same models.
+    pub(super) models_of: Option<String>,
+    /// Whether the provider has many more models than are listed.
+    pub(super) is_partial: bool,
+}
+
+/// A model, or what is different about one.
+#[derive(Clone, Default)]
+pub(super) struct ModelDefinition {
+    pub(super) id: String,
+    pub(super) name: Option<String>,
+    pub(super) api: Option<String>,
+    pub(super) base_url: Option<String>,
+    pub(super) reasoning: Option<bool>,
+    pub(super) thinking_levels: BTreeMap<String, Option<String>>,
+    pub(super) images: Option<bool>,
+    pub(super) cost: [Option<f64>; 4],
+    pub(super) context_window: Option<u64>,
+    pub(super) max_tokens: Option<u64>,
+    pub(super) sampling: Map<String, Value>,
+    pub(super) headers: BTreeMap<String, String>,
+    pub(super) compat: Map<String, Value>,
+}
+
+/// The providers of a file, in its order.
+pub(super) fn read_providers(
+    file: &Value,
+) -> Result<Vec<(String, ProviderDefinition)>, WrongField> {
+    let file = Fields::new(file, "the file")?;
+    let Some(value) = file.value("providers") else {
+        return Err(file.wrong("providers", "is missing"));
+    };
+    let providers = Fields::new(value, "providers")?;
+    let mut read = Vec::new();
+    for name in providers.names() {
+        if let Some(fields) = providers.object(name)? {
+            read.push((name.to_owned(), read_provider(&fields)?));
+        }
+    }
+    Ok(read)
+}
+
+fn read_provider(fields: &Fields<'_>) -> Result<ProviderDefinition, WrongField> {
+    let mut models = Vec::new();
+    for (index, value) in fields.list("models")?.unwrap_or_default().iter().enumerate() {
+        let model = Fields::new(value, &fields.path(&format!("models[{index}]")))?;
+        let Some(id) = model.text("id")? else { return Err(model.wrong("id", "is missing")) };
+        models.push(read_model(&model, id)?);
+    }
+    let mut overrides = Vec::new();
+    if let Some(entries) = fields.object("modelOverrides")? {
+        for id in entries.names() {
+            if let Some(model) = entries.object(id)? {
+                overrides.push(read_model(&model, id.to_owned())?);
+            }
+        }
+    }
+    Ok(ProviderDefinition {
+        base_url: read_base_url(fields)?,
+        api: fields.text("api")?,
+        api_key: fields.text("apiKey")?,
+        headers: fields.text_map("headers")?.unwrap_or_default(),
+        auth_header: fields.flag("authHeader")?.unwrap_or_default(),
+        compat: read_compat(fields)?,
+        models,
+        overrides,
+        known: Known {
+            variables: fields.texts("env")?.unwrap_or_default(),
+            default_model: fields.text("default")?,
+            models_of: fields.text("modelsOf")?,
+            is_partial: fields.flag("partial")?.unwrap_or_default(),
+        },
+    })
+}
+
+fn read_model(fields: &Fields<'_>, id: String) -> Result<ModelDefinition, WrongField> {
+    let images = match fields.texts("input")? {
+        Some(kinds) if kinds.iter().all(|kind| kind == "text" || kind == "image") => {
+            Some(kinds.iter().any(|kind| kind == "image"))
+        }
+        Some(_) => return Err(fields.wrong("input", "may have only \"text\" and \"image\"")),
+        None => None,
+    };
+    let cost = match fields.object("cost")? {
+        Some(cost) => [
+            cost.rate("input")?,
+            cost.rate("output")?,
+            cost.rate("cacheRead")?,
+            cost.rate("cacheWrite")?,
+        ],
+        None => [None; 4],
+    };
+    Ok(ModelDefinition {
+        id,
+        name: fields.text("name")?,
+        api: fields.text("api")?,
+        base_url: read_base_url(fields)?,
+        reasoning: fields.flag("reasoning")?,
+        thinking_levels: fields.optional_texts("thinkingLevelMap")?.unwrap_or_default(),
+        images,
+        cost,
+        context_window: fields.positive("contextWindow")?,
+        max_tokens: fields.positive("maxTokens")?,
+        sampling: fields.map("samplingParams")?.unwrap_or_default(),
+        headers: fields.text_map("headers")?.unwrap_or_default(),
+        compat: read_compat(fields)?,
+    })
+}
+
+/// An address is shown in errors, so that it must not have a password in it.
+fn read_base_url(fields: &Fields<'_>) -> Result<Option<String>, WrongField> {
+    let Some(url) = fields.text("baseUrl")? else { return Ok(None) };
+    let wrong = |reason| Err(fields.wrong("baseUrl", reason));
+    let Some(authority) = authority(&url) else {
+        return wrong("must begin with http:// or https:// and name a host");
+    };
+    if authority.contains('@') {
+        return wrong("must not have a password in it; use \"apiKey\" or \"headers\"");
+    }
+    if url.contains(['?', '#']) || url.chars().any(|c| c.is_whitespace() || c.is_control()) {
+        return wrong("must be an address without a query, a fragment and white space");
+    }
+    Ok(Some(url.trim_end_matches('/').to_owned()))
+}
+
+/// Host and port, if the address is one of HTTP.
+pub(super) fn authority(url: &str) -> Option<&str> {
+    let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"))?;
+    rest.split(['/', '?', '#']).next().filter(|authority| !authority.is_empty())
+}
+
+/// Whether an address leads to this very machine.
+pub(super) fn is_loopback(url: &str) -> bool {
+    let Some(authority) = authority(url) else { return false };
+    let host = match authority.strip_prefix('[') {
+        Some(address) => address.split(']').next().unwrap_or_default(),
+        None => authority.rsplit_once(':').map_or(authority, |(host, _)| host),
+    };
+    let is_loopback_address =
+        host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    host.eq_ignore_ascii_case("localhost") || is_loopback_address
+}
+
+fn read_compat(fields: &Fields<'_>) -> Result<Map<String, Value>, WrongField> {
+    let compat = fields.map("compat")?.unwrap_or_default();
+    for (name, value) in &compat {
+        let alone = Value::Object(Map::from_iter([(name.clone(), value.clone())]));
+        if serde_json::from_value::<Compat>(alone).is_err() {
+            return Err(fields.wrong(&format!("compat.{name}"), "is of the wrong kind"));
+        }
+    }
+    Ok(compat)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_is_named_and_never_shown() {
+        let provider = |provider: Value| json!({"providers": {"p": provider}});
+        for (file, field) in [
+            (json!([]), "\"the file\" must be an object"),
+            (json!({}), "providers\" is missing"),
+            (json!({"providers": "sk-secret"}), "\"providers\" must be an object"),
+            (provider(json!("sk-secret")), "\"providers.p\" must be an object"),
+            (provider(json!({"apiKey": ["sk-secret"]})), "\"providers.p.apiKey\" must be a text"),
+            (provider(json!({"apiKey": ""})), "\"providers.p.apiKey\" must be a text"),
+            (
+                provider(json!({"headers": "sk-secret"})),
+                "\"providers.p.headers\" must be an object",
+            ),
+            (provider(json!({"headers": {"a": 1}})), "\"providers.p.headers.a\" must be a text"),
+            (provider(json!({"baseUrl": "ftp://x"})), "\"providers.p.baseUrl\" must begin"),
+            (provider(json!({"baseUrl": "https:///v1"})), "\"providers.p.baseUrl\" must begin"),
+            (provider(json!({"baseUrl": "https://a:sk-secret@x/"})), "must not have a password"),
+            (provider(json!({"baseUrl": "https://x/?key=sk-secret"})), "without a query"),
+            (
+                provider(json!({"compat": {"supportsDeveloperRole": "sk-secret"}})),
+                "\"providers.p.compat.supportsDeveloperRole\" is of the wrong kind",
+            ),
+            (provider(json!({"models": {}})), "\"providers.p.models\" must be an array"),
+            (
+                provider(json!({"models": [{"id": "a"}, {}]})),
+                "\"providers.p.models[1].id\" is missing",
+            ),
+            (
+                provider(json!({"models": [{"id": "a", "contextWindow": 0}]})),
+                "\"providers.p.models[0].contextWindow\" must be a number above zero",
+            ),
+            (provider(json!({"models": [{"id": "a", "input": ["sk-secret"]}]})), "models[0].input"),
+            (
+                provider(json!({"modelOverrides": {"a": {"cost": {"input": -1}}}})),
+                "\"providers.p.modelOverrides.a.cost.input\" must be a number",
+            ),
+        ] {
+            let error = read_providers(&file).err().unwrap().to_string();
+            assert!(error.contains(field) && !error.contains("secret"), "{file}: {error}");
+        }
+    }
+
+    #[test]
+    fn unknown_fields_and_null_are_no_errors() {
+        let file = json!({"providers": {"p": {"name": "P", "oauth": null, "baseUrl": "http://h/v1/",
+            "compat": {"somethingNew": 1}, "models": [{"id": "a", "contextWindow": 1e5,
+            "thinkingLevelMap": {"off": null, "high": "max"}, "input": ["text", "image"]}]}}});
+        let providers = read_providers(&file).unwrap_or_default();
+        let (name, provider) = &providers[0];
+        assert_eq!((name.as_str(), provider.base_url.as_deref()), ("p", Some("http://h/v1")));
+        let model = &provider.models[0];
+        assert_eq!((model.context_window, model.images), (Some(100_000), Some(true)));
+        assert_eq!(model.thinking_levels["off"], None);
+    }
+
+    #[test]
+    fn this_machine_is_recognised() {
+        for url in [
+            "http://localhost:11434/v1",
+            "http://127.0.0.1",
+            "https://[::1]:8080/x",
+            "http://LOCALHOST/",
+            "http://127.9.9.9:1",
+        ] {
+            assert!(is_loopback(url), "{url}");
+        }
+        for url in [
+            "http://localhost.evil.com",
+            "http://10.0.0.1",
+            "https://127.0.0.1.evil.com/",
+            "http://[fe80::1]/",
+            "localhost",
+            "http://",
+        ] {
+            assert!(!is_loopback(url), "{url}");
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Why no model can be asked, and what to do about it.
+
+use std::path::PathBuf;
+
+use super::value::Unresolved;
+
+/// No model can be asked. No message contains a key.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum ConfigError {
+    #[error("{}{}: {reason}", path.display(), line.map(|line| format!(":{line}")).unwrap_or_default())]
+    BrokenFile { path: PathBuf, line: Option<usize>, reason: String },
+    #[error(
+        "Unknown provider \"{name}\".{} Known providers: {}. Others can be put into {}",
+        did_you_mean(suggestions), known.join(", "), models_file.display()
+    )]
+    UnknownProvider {
+        name: String,
+        suggestions: Vec<String>,
+        known: Vec<String>,
+        models_file: PathBuf,
+    },
+    #[error(
+        "The built-in agent cannot ask the provider \"{provider}\": {reason}. It speaks \
+         openai-completions and anthropic-messages; use --agent pi for this provider"
+    )]
+    UnsupportedProvider { provider: String, reason: String },
+    #[error(
+        "The built-in agent cannot ask \"{model}\", which speaks {api}: it speaks \
+         openai-completions and anthropic-messages; use --agent pi for this model"
+    )]
+    UnsupportedApi { model: String, api: String },
+    #[error("Unknown model \"{name}\".{}{hint}", did_you_mean(suggestions))]
+    UnknownModel { name: String, suggestions: Vec<String>, hint: String },
+    #[error(
+        "The model \"{name}\" is offered by {}, and {}. Say which one you mean, for instance \
+         with --model {}",
+        matches.join(", "),
+        if *any_has_key { "there are keys for more than one of them" }
+        else { "there is no key for any of them" },
+        matches.first().map(String::as_str).unwrap_or_default()
+    )]
+    AmbiguousModel { name: String, matches: Vec<String>, any_has_key: bool },
+    #[error(
+        "No model can be asked, because there is no API key for any provider. Set a variable \
+         such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or put a key into {}, or a server of your \
+         own into {}", auth_file.display(), models_file.display()
+    )]
+    NoModel { auth_file: PathBuf, models_file: PathBuf },
+    #[error("The provider \"script\" needs a file of turns: --model script/PATH")]
+    NoScript,
+    #[error(
+        "No API key for provider \"{provider}\": {}put one into {} as \
+         {{\"{provider}\": {{\"type\": \"api_key\", \"key\": \"…\"}}}}{note}",
+        set_variable(variables), auth_file.display()
+    )]
+    NoKey { provider: String, variables: Vec<String>, auth_file: PathBuf, note: String },
+    #[error(
+        "The sign-in to provider \"{provider}\" has expired, and only pi can renew it: start pi \
+         and ask it something, or use its /login, or put an API key into {}",
+        auth_file.display()
+    )]
+    SignInExpired { provider: String, auth_file: PathBuf },
+    #[error(
+        "The sign-in to provider \"{provider}\" in {} can be used by pi only: use --agent pi, or \
+         put an API key in its place", auth_file.display()
+    )]
+    SignInUnsupported { provider: String, auth_file: PathBuf },
+    #[error(
+        "The {what} of provider \"{provider}\" cannot be sent, because it has something else than \
+         ASCII characters in it, a line feed perhaps"
+    )]
+    Unsendable { provider: String, what: String },
+    #[error("{}: {field} cannot be used: {reason}", path.display())]
+    Unresolved { path: PathBuf, field: String, reason: Unresolved },
+}
+
+fn did_you_mean(suggestions: &[String]) -> String {
+    if suggestions.is_empty() {
+        String::new()
+    } else {
+        let quoted: Vec<String> = suggestions.iter().map(|name| format!("\"{name}\"")).collect();
+        format!(" Did you mean {}?", quoted.join(" or "))
+    }
+}
+
+fn set_variable(variables: &[String]) -> String {
+    match variables.last() {
+        Some(variable) => format!("set {variable}, or "),
+        None => String::new(),
+    }
+}
+
+/// The names that are most like the given one, best first, at most three.
+pub(super) fn similar<'a>(name: &str, others: impl Iterator<Item = &'a str>) -> Vec<String> {
+    // Nobody meant anything by a name that is longer, and comparing it takes its time.
+    if name.len() > 200 {
+        return Vec::new();
+    }
+    let name = name.to_lowercase();
+    let mut ranked: Vec<(usize, &str)> = others
+        .filter_map(|other| {
+            let lower = other.to_lowercase();
+            let distance = distance(&name, &lower);
+            let is_part = name.len() >= 3 && (lower.contains(&name) || name.contains(&lower));
+            (is_part || distance <= name.chars().count().div_ceil(3)).then_some((distance, other))
+        })
+        .collect();
+    ranked.sort();
+    ranked.into_iter().take(3).map(|(_, other)| other.to_owned()).collect()
+}
+
+/// How many characters must be put in, taken out or changed.
+fn distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    for (index, left) in left.chars().enumerate() {
+        let mut diagonal = index;
+        row[0] = index + 1;
+        for (column, right) in right.iter().enumerate() {
+            let changed = diagonal + usize::from(left != *right);
+            diagonal = row[column + 1];
+            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_similar_is_suggested() {
+        let names = ["anthropic", "openai", "openrouter", "groq", "xai", "zai"];
+        for (name, expected) in [
+            ("antropic", vec!["anthropic"]),
+            ("OpenAI", vec!["openai"]),
+            ("open-ai", vec!["openai"]),
+            ("grok", vec!["groq"]),
+            ("ai", vec!["xai", "zai"]),
+            ("something-else", vec![]),
+            ("", vec![]),
+        ] {
+            assert_eq!(similar(name, names.into_iter()), expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! All providers and models: those that are known, changed and added to by `models.json`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::catalogue::known_providers;
+use super::comments::without_comments;
+use super::definition::{Known, ModelDefinition, ProviderDefinition, read_providers};
+use super::error::ConfigError;
+use super::model::{Api, Compat, Model, Rates};
+use crate::text_file::read_text;
+
+/// All providers, the known ones first.
+pub(super) struct Registry {
+    pub(super) providers: Vec<Provider>,
+}
+
+/// A provider, put together.
+pub(super) struct Provider {
+    pub(super) name: String,
+    /// Whether it is known without configuration.
+    pub(super) is_known: bool,
+    pub(super) known: Known,
+    pub(super) api_key: Option<String>,
+    pub(super) headers: BTreeMap<String, String>,
+    pub(super) auth_header: bool,
+    pub(super) models: Vec<Entry>,
+}
+
+/// A model, put together, but for what must be resolved.
+#[derive(Clone)]
+pub(super) struct Entry {
+    pub(super) provider: String,
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) api: String,
+    pub(super) base_url: String,
+    pub(super) reasoning: bool,
+    pub(super) thinking_levels: BTreeMap<String, Option<String>>,
+    pub(super) images: bool,
+    pub(super) cost: [f64; 4],
+    pub(super) context_window: u64,
+    pub(super) max_tokens: u64,
+    pub(super) sampling: Map<String, Value>,
+    /// As they stand in the file.
+    pub(super) headers: BTreeMap<String, String>,
+    pub(super) compat: Map<String, Value>,
+}
+
+/// No `models.json` is meant to be larger.
+const LARGEST: usize = 4 * 1024 * 1024;
+/// pi's, for models of which nothing is said.
+const CONTEXT_WINDOW: u64 = 128_000;
+const MAX_TOKENS: u64 = 16_384;
+
+impl Registry {
+    /// The known providers and those of the `models.json` at this path. A project's is never
+    /// read: it could send the user's keys anywhere.
+    pub(super) fn load(path: &Path) -> Result<Registry, ConfigError> {
+        let broken =
+            |line, reason: String| ConfigError::BrokenFile { path: path.to_owned(), line, reason };
+        let configured = match read_text(path, LARGEST) {
+            Ok(None) => Vec::new(),
+            Ok(Some(file)) if file.is_cut => {
+                return Err(broken(None, format!("it is larger than {LARGEST} bytes")));
+            }
+            Ok(Some(file)) => {
+                let json: Value =
+                    serde_json::from_str(&without_comments(&file.text)).map_err(|error| {
+                        broken(Some(error.line()), format!("it is not JSON: {error}"))
+                    })?;
+                read_providers(&json).map_err(|wrong| broken(None, wrong.to_string()))?
+            }
+            Err(error) => return Err(broken(None, format!("it cannot be read: {error}"))),
+        };
+        Registry::compose(known_providers(), configured).map_err(|reason| broken(None, reason))
+    }
+
+    fn compose(
+        known: Vec<(String, ProviderDefinition)>,
+        configured: Vec<(String, ProviderDefinition)>,
+    ) -> Result<Registry, String> {
+        let mut configured: Vec<(String, Option<ProviderDefinition>)> =
+            configured.into_iter().map(|(name, definition)| (name, Some(definition))).collect();
+        let mut providers = Vec::new();
+        for (name, definition) in known {
+            let own = Provider::compose(&name, None, definition)?;
+            let changes = configured.iter_mut().find(|(other, _)| *other == name);
+            providers.push(match changes.and_then(|(_, definition)| definition.take()) {
+                Some(changes) => Provider::compose(&name, Some(own), changes)?,
+                None => own,
+            });
+        }
+        let own_count = providers.len();
+        for (name, definition) in configured {
+            if let Some(definition) = definition {
+                providers.push(Provider::compose(&name, None, definition)?);
+            }
+        }
+        for provider in &mut providers[..own_count] {
+            provider.is_known = true;
+        }
+        Ok(Registry { providers })
+    }
+
+    /// The provider with this name, in whatever case it is written.
+    pub(super) fn provider(&self, name: &str) -> Option<&Provider> {
+        let exact = self.providers.iter().find(|provider| provider.name == name);
+        exact.or_else(|| {
+            self.providers.iter().find(|provider| provider.name.eq_ignore_ascii_case(name))
+        })
+    }
+
+    pub(super) fn models(&self) -> impl Iterator<Item = &Entry> {
+        self.providers.iter().flat_map(|provider| &provider.models)
+    }
+}
+
+impl Provider {
+    fn compose(
+        name: &str,
+        base: Option<Provider>,
+        definition: ProviderDefinition,
+    ) -> Result<Provider, String> {
+        let mut provider = base.unwrap_or_else(|| Provider {
+            name: name.to_owned(),
+            is_known: false,
+            known: definition.known.clone(),
+            api_key: None,
+            headers: BTreeMap::new(),
+            auth_header: false,
+            models: Vec::new(),
+        });
+        for model in &mut provider.models {
+            if let Some(base_url) = &definition.base_url {
+                model.base_url.clone_from(base_url);
+            }
+            merge(&mut model.compat, &definition.compat);
+        }
+        for model in &definition.models {
+            let entry = Entry::new(name, model, &definition, &provider.models)?;
+            match provider.models.iter_mut().find(|other| other.id == entry.id) {
+                Some(other) => *other = entry,
+                None => provider.models.push(entry),
+            }
+        }
+        for changes in &definition.overrides {
+            // Those for models that there are not are ignored, as in pi.
+            for model in provider.models.iter_mut().filter(|model| model.id == changes.id) {
+                model.apply(changes);
+            }
+        }
+        provider.headers.extend(definition.headers);
+        provider.api_key = definition.api_key.or(provider.api_key);
+        provider.auth_header |= definition.auth_header;
+        Ok(provider)
+    }
+
+    /// The model for those who ask for none.
+    pub(super) fn default_model(&self) -> Option<&Entry> {
+        let named = self.known.default_model.as_deref();
+        self.models.iter().find(|model| Some(model.id.as_str()) == named).or(self.models.first())
+    }
+}
+
+impl Entry {
+    fn new(
+        provider: &str,
+        model: &ModelDefinition,
+        definition: &ProviderDefinition,
+        others: &[Entry],
+    ) -> Result<Entry, String> {
+        let wanted_api = model.api.as_ref().or(definition.api.as_ref());
+        let like = others
+            .iter()
+            .find(|other| other.id == model.id)
+            .or_else(|| others.iter().find(|other| Some(&other.api) == wanted_api))
+            .or_else(|| others.iter().find(|other| other.api == Api::OpenAiCompletions.name()))
+            .or_else(|| others.first());
+        let field = |own: Option<&String>, other: fn(&Entry) -> &String, name: &str| {
+            own.or(like.map(other)).cloned().ok_or_else(|| {
+                let id = &model.id;
+                format!("the model \"{id}\" of the provider \"{provider}\" has no \"{name}\"")
+            })
+        };
+        let mut entry = Entry {
+            provider: provider.to_owned(),
+            id: model.id.clone(),
+            name: model.id.clone(),
+            api: field(wanted_api, |other| &other.api, "api")?,
+            base_url: field(
+                model.base_url.as_ref().or(definition.base_url.as_ref()),
+                |other| &other.base_url,
+                "baseUrl",
+            )?,
+            reasoning: false,
+            thinking_levels: BTreeMap::new(),
+            images: false,
+            cost: [0.0; 4],
+            context_window: CONTEXT_WINDOW,
+            max_tokens: MAX_TOKENS,
+            sampling: Map::new(),
+            headers: BTreeMap::new(),
+            compat: definition.compat.clone(),
+        };
+        entry.apply(model);
+        Ok(entry)
+    }
+
+    fn apply(&mut self, changes: &ModelDefinition) {
+        if let Some(name) = &changes.name {
+            self.name.clone_from(name);
+        }
+        self.reasoning = changes.reasoning.unwrap_or(self.reasoning);
+        self.thinking_levels.extend(changes.thinking_levels.clone());
+        self.images = changes.images.unwrap_or(self.images);
+        for (cost, changed) in self.cost.iter_mut().zip(changes.cost) {
+            *cost = changed.unwrap_or(*cost);
+        }
+        self.context_window = changes.context_window.unwrap_or(self.context_window);
+        self.max_tokens = changes.max_tokens.unwrap_or(self.max_tokens);
+        self.sampling.extend(changes.sampling.clone());
+        self.headers.extend(changes.headers.clone());
+        merge(&mut self.compat, &changes.compat);
+    }
+
+    /// `provider/id`.
+    pub(super) fn full_name(&self) -> String {
+        format!("{}/{}", self.provider, self.id)
+    }
+
+    /// The model itself, if it speaks something that we do.
+    pub(super) fn to_model(&self, headers: BTreeMap<String, String>) -> Result<Model, ConfigError> {
+        let api = [Api::OpenAiCompletions, Api::AnthropicMessages]
+            .into_iter()
+            .find(|api| api.name() == self.api)
+            .ok_or_else(|| ConfigError::UnsupportedApi {
+                model: self.full_name(),
+                api: self.api.clone(),
+            })?;
+        let [input, output, cache_read, cache_write] = self.cost;
+        // Every field was checked when it was read.
+        let compat: Compat =
+            serde_json::from_value(Value::Object(self.compat.clone())).unwrap_or_default();
+        Ok(Model {
+            provider: self.provider.clone(),
+            id: self.id.clone(),
+            api,
+            base_url: self.base_url.clone(),
+            headers,
+            reasoning: self.reasoning,
+            thinking_levels: self.thinking_levels.clone(),
+            images: self.images,
+            context_window: self.context_window,
+            max_tokens: self.max_tokens.min(self.context_window),
+            rates: Rates { input, output, cache_read, cache_write },
+            sampling: self.sampling.clone(),
+            compat,
+        })
+    }
+}
+
+/// Puts one object over the other; of the objects in them, the fields.
+fn merge(base: &mut Map<String, Value>, changes: &Map<String, Value>) {
+    for (name, value) in changes {
+        match (base.get_mut(name), value) {
+            (Some(Value::Object(base)), Value::Object(value)) => base.extend(value.clone()),
+            _ => {
+                base.insert(name.clone(), value.clone());
+            }
+        }
+    }
+}

@@ -1,0 +1,411 @@
+//! pi's `settings.json`, as far as it matters to an agent without a screen.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use plan::{Surroundings, Trust};
+use serde_json::Value;
+
+use super::Model;
+use super::fields::{Fields, WrongField};
+use crate::provider::Thinking;
+use crate::text_file::read_text;
+
+/// The settings, with pi's defaults for what is absent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentSettings {
+    /// The provider for those who ask for none.
+    pub default_provider: Option<String>,
+    /// Its model.
+    pub default_model: Option<String>,
+    /// How much a model thinks unless somebody says otherwise.
+    pub default_thinking: Thinking,
+    /// The same for single models, by `provider/id`.
+    pub model_thinking: BTreeMap<String, Thinking>,
+    /// The tools for those who name none.
+    pub default_tools: Option<Vec<String>>,
+    /// Asking again.
+    pub retry: Retry,
+    /// Making a long conversation shorter; see [`AgentSettings::compaction_for`].
+    pub compaction: Compaction,
+    /// The tokens to reserve and to keep with single models, by `provider/id`.
+    pub model_compaction: BTreeMap<String, (Option<u64>, Option<u64>)>,
+    /// How long a provider may say nothing; `None` for as long as it likes.
+    pub http_idle_timeout: Option<Duration>,
+    /// The shell for commands.
+    pub shell_path: Option<PathBuf>,
+    /// What is put before every command.
+    pub shell_command_prefix: Option<String>,
+}
+
+/// Asking a provider again that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retry {
+    /// Whether it is done at all.
+    pub enabled: bool,
+    /// How often.
+    pub max_retries: u32,
+    /// The first pause; every other is twice as long as the one before.
+    pub base_delay: Duration,
+    /// The longest pause.
+    pub max_delay: Duration,
+    /// The longest pause that a provider may ask for; `None` for any.
+    pub max_provider_delay: Option<Duration>,
+}
+
+/// When and how far a conversation is made shorter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compaction {
+    /// Whether it is done at all.
+    pub enabled: bool,
+    /// Tokens that are kept free for the answer.
+    pub reserve_tokens: u64,
+    /// Tokens at the end of the conversation that stay as they are.
+    pub keep_recent_tokens: u64,
+}
+
+impl Default for AgentSettings {
+    fn default() -> AgentSettings {
+        AgentSettings {
+            default_provider: None,
+            default_model: None,
+            default_thinking: Thinking::Medium,
+            model_thinking: BTreeMap::new(),
+            default_tools: None,
+            retry: Retry {
+                enabled: true,
+                max_retries: 3,
+                base_delay: Duration::from_millis(2_000),
+                max_delay: Duration::from_millis(60_000),
+                max_provider_delay: Some(Duration::from_millis(60_000)),
+            },
+            compaction: Compaction {
+                enabled: true,
+                reserve_tokens: 16_384,
+                keep_recent_tokens: 20_000,
+            },
+            model_compaction: BTreeMap::new(),
+            http_idle_timeout: Some(Duration::from_millis(300_000)),
+            shell_path: None,
+            shell_command_prefix: None,
+        }
+    }
+}
+
+impl AgentSettings {
+    /// How the conversation with this model is compacted.
+    pub fn compaction_for(&self, model: &Model) -> Compaction {
+        let name = format!("{}/{}", model.provider, model.id);
+        let (reserve, keep) = self.model_compaction.get(&name).copied().unwrap_or_default();
+        Compaction {
+            enabled: self.compaction.enabled,
+            reserve_tokens: reserve.unwrap_or(self.compaction.reserve_tokens),
+            keep_recent_tokens: keep.unwrap_or(self.compaction.keep_recent_tokens),
+        }
+    }
+}
+
+/// Reads the user's settings, and those of the project if it is trusted: they can name a shell.
+/// What is wrong in them is a warning, and is left as it was.
+pub fn load_agent_settings(
+    surroundings: &Surroundings,
+    trust: Trust,
+) -> (AgentSettings, Vec<String>) {
+    let mut settings = AgentSettings::default();
+    let mut warnings = Vec::new();
+    let user = surroundings.agent_dir.join("settings.json");
+    let project = surroundings.project_root().join(".pi").join("settings.json");
+    let files = [Some(user), trust.allows().then_some(project)];
+    for path in files.into_iter().flatten() {
+        let mut warn = |problem: String| warnings.push(format!("{}: {problem}", path.display()));
+        match read_json(&path) {
+            Ok(Some(file)) => match Fields::new(&file, "") {
+                Ok(fields) => {
+                    for wrong in read_settings(&fields, &mut settings, surroundings) {
+                        warn(wrong.to_string());
+                    }
+                }
+                Err(_) => warn("it is not an object".to_owned()),
+            },
+            Ok(None) => {}
+            Err(problem) => warn(problem),
+        }
+    }
+    (settings, warnings)
+}
+
+/// No settings are meant to be larger.
+const LARGEST: usize = 1024 * 1024;
+
+fn read_json(path: &Path) -> Result<Option<Value>, String> {
+    match read_text(path, LARGEST) {
+        Ok(None) => Ok(None),
+        Ok(Some(file)) if file.is_cut => Err(format!("it is larger than {LARGEST} bytes")),
+        Ok(Some(file)) if file.text.trim().is_empty() => Ok(None),
+        Ok(Some(file)) => serde_json::from_str(&file.text)
+            .map(Some)
+            .map_err(|error| format!("it is not JSON: {error}")),
+        Err(error) => Err(format!("it cannot be read: {error}")),
+    }
+}
+
+fn read_settings(
+    fields: &Fields<'_>,
+    settings: &mut AgentSettings,
+    surroundings: &Surroundings,
+) -> Vec<WrongField> {
+    let mut wrong = Wrong(Vec::new());
+    wrong
+        .keep(fields.text("defaultProvider").map(|it| replace(&mut settings.default_provider, it)));
+    wrong.keep(fields.text("defaultModel").map(|it| replace(&mut settings.default_model, it)));
+    if let Some(level) = wrong.keep(thinking(fields, "defaultThinkingLevel")).flatten() {
+        settings.default_thinking = level;
+    }
+    if let Some(levels) = wrong.keep(fields.object("modelThinkingLevels")).flatten() {
+        for name in levels.names() {
+            if let Some(level) = wrong.keep(thinking(&levels, name)).flatten() {
+                settings.model_thinking.insert(name.to_owned(), level);
+            }
+        }
+    }
+    wrong.keep(fields.texts("defaultTools").map(|it| replace(&mut settings.default_tools, it)));
+    if let Some(retry) = wrong.keep(fields.object("retry")).flatten() {
+        read_retry(&retry, &mut settings.retry, &mut wrong);
+    }
+    if let Some(compaction) = wrong.keep(fields.object("compaction")).flatten() {
+        read_compaction(&compaction, settings, &mut wrong);
+    }
+    if let Some(timeout) = wrong.keep(idle_timeout(fields)).flatten() {
+        settings.http_idle_timeout = limit(timeout);
+    }
+    if let Some(shell) = wrong.keep(fields.text("shellPath")).flatten() {
+        let below_home =
+            shell.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        settings.shell_path = Some(match (below_home, &surroundings.home) {
+            (Some(rest), Some(home)) => home.join(rest.trim_start_matches('/')),
+            _ => PathBuf::from(shell),
+        });
+    }
+    let prefix = fields.text("shellCommandPrefix");
+    wrong.keep(prefix.map(|it| replace(&mut settings.shell_command_prefix, it)));
+    wrong.0
+}
+
+fn read_retry(fields: &Fields<'_>, retry: &mut Retry, wrong: &mut Wrong) {
+    if let Some(enabled) = wrong.keep(fields.flag("enabled")).flatten() {
+        retry.enabled = enabled;
+    }
+    if let Some(count) = wrong.keep(fields.count("maxRetries")).flatten() {
+        retry.max_retries = u32::try_from(count).unwrap_or(u32::MAX);
+    }
+    if let Some(delay) = wrong.keep(fields.count("baseDelayMs")).flatten() {
+        retry.base_delay = Duration::from_millis(delay);
+    }
+    if let Some(delay) = wrong.keep(fields.count("maxAgentDelayMs")).flatten() {
+        retry.max_delay = Duration::from_millis(delay);
+    }
+    // Where it was once.
+    if let Some(delay) = wrong.keep(fields.count("maxDelayMs")).flatten() {
+        retry.max_provider_delay = limit(delay);
+    }
+    if let Some(provider) = wrong.keep(fields.object("provider")).flatten()
+        && let Some(delay) = wrong.keep(provider.count("maxRetryDelayMs")).flatten()
+    {
+        retry.max_provider_delay = limit(delay);
+    }
+}
+
+fn read_compaction(fields: &Fields<'_>, settings: &mut AgentSettings, wrong: &mut Wrong) {
+    let compaction = &mut settings.compaction;
+    if let Some(enabled) = wrong.keep(fields.flag("enabled")).flatten() {
+        compaction.enabled = enabled;
+    }
+    if let Some(tokens) = wrong.keep(fields.count("reserveTokens")).flatten() {
+        compaction.reserve_tokens = tokens;
+    }
+    if let Some(tokens) = wrong.keep(fields.count("keepRecentTokens")).flatten() {
+        compaction.keep_recent_tokens = tokens;
+    }
+    let Some(models) = wrong.keep(fields.object("modelOverrides")).flatten() else { return };
+    for name in models.names() {
+        if let Some(model) = wrong.keep(models.object(name)).flatten() {
+            let entry = settings.model_compaction.entry(name.to_owned()).or_default();
+            let reserve = wrong.keep(model.count("reserveTokens")).flatten();
+            let keep = wrong.keep(model.count("keepRecentTokens")).flatten();
+            *entry = (reserve.or(entry.0), keep.or(entry.1));
+        }
+    }
+}
+
+/// What was found to be wrong on the way.
+struct Wrong(Vec<WrongField>);
+
+impl Wrong {
+    fn keep<T>(&mut self, read: Result<T, WrongField>) -> Option<T> {
+        read.map_err(|wrong| self.0.push(wrong)).ok()
+    }
+}
+
+fn replace<T>(setting: &mut Option<T>, value: Option<T>) {
+    if value.is_some() {
+        *setting = value;
+    }
+}
+
+/// For some limits, nothing stands for none.
+fn limit(milliseconds: u64) -> Option<Duration> {
+    Some(Duration::from_millis(milliseconds)).filter(|limit| !limit.is_zero())
+}
+
+fn thinking(fields: &Fields<'_>, name: &str) -> Result<Option<Thinking>, WrongField> {
+    match fields.text(name)? {
+        None => Ok(None),
+        Some(level) => Thinking::parse(&level).map(Some).ok_or_else(|| {
+            let names = Thinking::ALL.map(Thinking::name).join(", ");
+            fields.wrong(name, &format!("must be one of {names}"))
+        }),
+    }
+}
+
+/// pi takes a text here as well.
+fn idle_timeout(fields: &Fields<'_>) -> Result<Option<u64>, WrongField> {
+    const NAME: &str = "httpIdleTimeoutMs";
+    match fields.value(NAME) {
+        Some(Value::String(text)) if text.trim().eq_ignore_ascii_case("disabled") => Ok(Some(0)),
+        Some(Value::String(text)) => match text.trim().parse() {
+            Ok(timeout) => Ok(Some(timeout)),
+            Err(_) => Err(fields.wrong(NAME, "must be a number that is not negative")),
+        },
+        _ => fields.count(NAME),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::testing::model;
+    use super::*;
+
+    fn load(user: &str, project: &str, trust: Trust) -> (AgentSettings, Vec<String>) {
+        let top = tempfile::tempdir().unwrap();
+        let surroundings = Surroundings {
+            cwd: top.path().join("project"),
+            home: Some("/home/user".into()),
+            agent_dir: top.path().join("agent"),
+            agent: None,
+            search_path: Vec::new(),
+        };
+        fs::create_dir_all(surroundings.cwd.join(".pi")).unwrap();
+        fs::create_dir_all(&surroundings.agent_dir).unwrap();
+        for (path, text) in [
+            (surroundings.agent_dir.join("settings.json"), user),
+            (surroundings.cwd.join(".pi/settings.json"), project),
+        ] {
+            if !text.is_empty() {
+                fs::write(path, text).unwrap();
+            }
+        }
+        load_agent_settings(&surroundings, trust)
+    }
+
+    #[test]
+    fn without_files_there_are_pis_defaults() {
+        for text in ["", "{}", " \n", "\u{feff}{}", r#"{"theme": "dark", "retry": null}"#] {
+            let loaded = load(text, "", Trust::Undecided);
+            assert_eq!(loaded, (AgentSettings::default(), vec![]), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn everything_can_be_set() {
+        let user = r#"{"defaultProvider": "groq", "defaultModel": "m", "defaultThinkingLevel": "max",
+            "modelThinkingLevels": {"groq/m": "low"}, "defaultTools": ["read"],
+            "retry": {"enabled": false, "maxRetries": 9, "baseDelayMs": 1, "maxAgentDelayMs": 2,
+                "provider": {"maxRetryDelayMs": 0}},
+            "compaction": {"enabled": false, "reserveTokens": 10, "keepRecentTokens": 0,
+                "modelOverrides": {"groq/m": {"reserveTokens": 7}}},
+            "httpIdleTimeoutMs": 5, "shellPath": "~/bin/sh", "shellCommandPrefix": "set -e"}"#;
+        let (settings, warnings) = load(user, "", Trust::Undecided);
+        assert_eq!(warnings, Vec::<String>::new());
+        let milliseconds = Duration::from_millis;
+        let expected = AgentSettings {
+            default_provider: Some("groq".to_owned()),
+            default_model: Some("m".to_owned()),
+            default_thinking: Thinking::Max,
+            model_thinking: BTreeMap::from([("groq/m".to_owned(), Thinking::Low)]),
+            default_tools: Some(vec!["read".to_owned()]),
+            retry: Retry {
+                enabled: false,
+                max_retries: 9,
+                base_delay: milliseconds(1),
+                max_delay: milliseconds(2),
+                max_provider_delay: None,
+            },
+            compaction: Compaction { enabled: false, reserve_tokens: 10, keep_recent_tokens: 0 },
+            model_compaction: BTreeMap::from([("groq/m".to_owned(), (Some(7), None))]),
+            http_idle_timeout: Some(milliseconds(5)),
+            shell_path: Some("/home/user/bin/sh".into()),
+            shell_command_prefix: Some("set -e".to_owned()),
+        };
+        assert_eq!(settings, expected);
+        let of_model = settings.compaction_for(&model("groq", "m"));
+        assert_eq!((of_model.reserve_tokens, of_model.keep_recent_tokens), (7, 0));
+        assert_eq!(settings.compaction_for(&model("groq", "other")), settings.compaction);
+    }
+
+    #[test]
+    fn a_trusted_project_changes_single_fields() {
+        let user = r#"{"defaultModel": "user", "retry": {"maxRetries": 1, "maxDelayMs": 5}}"#;
+        let project =
+            r#"{"defaultModel": "project", "retry": {"baseDelayMs": 4}, "shellPath": "/evil"}"#;
+        let (settings, _) = load(user, project, Trust::Trusted);
+        assert_eq!(settings.default_model.as_deref(), Some("project"));
+        assert_eq!((settings.retry.max_retries, settings.retry.base_delay.as_millis()), (1, 4));
+        assert_eq!(settings.retry.max_provider_delay, Some(Duration::from_millis(5)));
+        assert_eq!(settings.shell_path.as_deref(), Some(Path::new("/evil")));
+        for trust in [Trust::Undecided, Trust::Refused] {
+            let (settings, warnings) = load(user, project, trust);
+            assert_eq!(settings.default_model.as_deref(), Some("user"));
+            assert_eq!((settings.shell_path, warnings), (None, vec![]));
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_a_warning_with_file_and_field() {
+        for (text, problem) in [
+            ("{", "it is not JSON"),
+            ("[]", "it is not an object"),
+            (r#"{"defaultModel": 1}"#, "\"defaultModel\" must be a text"),
+            (r#"{"defaultThinkingLevel": "much"}"#, "\"defaultThinkingLevel\" must be one of off,"),
+            (r#"{"modelThinkingLevels": {"a/b": "x"}}"#, "\"modelThinkingLevels.a/b\" must be one"),
+            (r#"{"defaultTools": [1]}"#, "\"defaultTools\" must be an array of texts"),
+            (r#"{"retry": []}"#, "\"retry\" must be an object"),
+            (r#"{"retry": {"maxRetries": -1}}"#, "\"retry.maxRetries\" must be a number"),
+            (r#"{"retry": {"provider": 1}}"#, "\"retry.provider\" must be an object"),
+            (
+                r#"{"compaction": {"enabled": "no"}}"#,
+                "\"compaction.enabled\" must be true or false",
+            ),
+            (r#"{"compaction": {"reserveTokens": 1e300}}"#, "\"compaction.reserveTokens\" must be"),
+            (r#"{"httpIdleTimeoutMs": "soon"}"#, "\"httpIdleTimeoutMs\" must be a number"),
+            (r#"{"shellPath": true}"#, "\"shellPath\" must be a text"),
+        ] {
+            let (settings, warnings) = load(text, "", Trust::Undecided);
+            assert_eq!(settings, AgentSettings::default(), "{text}");
+            let is_told = warnings.len() == 1
+                && warnings[0].contains("settings.json: ")
+                && warnings[0].contains(problem);
+            assert!(is_told, "{text}: {warnings:?}");
+        }
+        // One wrong field does not take the others with it.
+        let text = r#"{"retry": {"enabled": 1, "maxRetries": 2}, "defaultModel": "m"}"#;
+        let (settings, warnings) = load(text, "", Trust::Undecided);
+        assert_eq!((settings.retry.max_retries, warnings.len()), (2, 1));
+        assert_eq!(settings.default_model.as_deref(), Some("m"));
+        for text in [r#"{"httpIdleTimeoutMs": "disabled"}"#, r#"{"httpIdleTimeoutMs": 0}"#] {
+            assert_eq!(load(text, "", Trust::Undecided).0.http_idle_timeout, None, "{text}");
+        }
+    }
+}

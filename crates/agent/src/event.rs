@@ -1,0 +1,201 @@
+//! The records of pi's JSON mode, one line each, and the stream that carries them.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::message::{Content, Message, Usage};
+use crate::tools::ToolOutput;
+
+/// One record.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[expect(missing_docs, reason = "pi's documentation of its stream says it")]
+pub enum Event<'a> {
+    Session {
+        version: u32,
+        id: &'a str,
+        timestamp: &'a str,
+        cwd: &'a str,
+    },
+    AgentStart,
+    TurnStart,
+    MessageStart {
+        message: &'a Message,
+    },
+    MessageUpdate {
+        usage: &'a Usage,
+        assistant_message_event: Update<'a>,
+    },
+    MessageEnd {
+        message: &'a Message,
+    },
+    ToolExecutionStart {
+        tool_call_id: &'a str,
+        tool_name: &'a str,
+        args: &'a Map<String, Value>,
+    },
+    ToolExecutionUpdate {
+        tool_call_id: &'a str,
+        tool_name: &'a str,
+        args: &'a Map<String, Value>,
+        partial_result: &'a ToolOutput,
+    },
+    ToolExecutionEnd {
+        tool_call_id: &'a str,
+        tool_name: &'a str,
+        result: &'a ToolOutput,
+        is_error: bool,
+    },
+    TurnEnd {
+        message: &'a Message,
+        tool_results: &'a [&'a Message],
+    },
+    AgentEnd {
+        messages: &'a [&'a Message],
+        will_retry: bool,
+    },
+    AgentSettled,
+    AutoRetryStart {
+        attempt: u32,
+        max_attempts: u32,
+        delay_ms: u64,
+        error_message: &'a str,
+    },
+    AutoRetryEnd {
+        success: bool,
+        attempt: u32,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        final_error: Option<&'a str>,
+    },
+    SummarizationRetryScheduled {
+        attempt: u32,
+        max_attempts: u32,
+        delay_ms: u64,
+        error_message: &'a str,
+    },
+    SummarizationRetryAttemptStart {
+        source: &'a str,
+        reason: CompactionReason,
+    },
+    SummarizationRetryFinished,
+    CompactionStart {
+        reason: CompactionReason,
+    },
+    CompactionEnd {
+        reason: CompactionReason,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        result: Option<CompactionResult<'a>>,
+        aborted: bool,
+        will_retry: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error_message: Option<&'a str>,
+    },
+}
+
+/// What was added to the message that the model is writing.
+#[derive(Debug, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[expect(missing_docs, reason = "pi's documentation of its stream says it")]
+pub enum Update<'a> {
+    TextStart {
+        content_index: usize,
+    },
+    TextDelta {
+        content_index: usize,
+        delta: &'a str,
+    },
+    TextEnd {
+        content_index: usize,
+        content: &'a str,
+    },
+    ThinkingStart {
+        content_index: usize,
+    },
+    ThinkingDelta {
+        content_index: usize,
+        delta: &'a str,
+    },
+    ThinkingEnd {
+        content_index: usize,
+        content: &'a str,
+    },
+    #[serde(rename = "toolcall_start")]
+    ToolCallStart {
+        content_index: usize,
+        id: &'a str,
+        tool_name: &'a str,
+    },
+    #[serde(rename = "toolcall_delta")]
+    ToolCallDelta {
+        content_index: usize,
+        delta: &'a str,
+    },
+    #[serde(rename = "toolcall_end")]
+    ToolCallEnd {
+        content_index: usize,
+        tool_call: &'a Content,
+    },
+}
+
+/// Why the conversation is compacted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CompactionReason {
+    /// It is about to become too long.
+    Threshold,
+    /// The provider refused it for its length.
+    Overflow,
+}
+
+/// What a compaction has led to.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "pi's documentation of its stream says it")]
+pub struct CompactionResult<'a> {
+    pub summary: &'a str,
+    pub first_kept_entry_id: &'a str,
+    pub tokens_before: u64,
+    pub estimated_tokens_after: u64,
+    pub usage: &'a Usage,
+}
+
+/// Where the records go.
+pub struct Stream<W> {
+    /// Nowhere, if only the answer is wanted.
+    output: Option<W>,
+    /// Why the output takes no more. There is no use in working for nobody.
+    broken: Option<io::Error>,
+}
+
+impl<W: Write> Stream<W> {
+    /// A stream into `output`, which should have a buffer.
+    pub fn new(output: Option<W>) -> Stream<W> {
+        Stream { output, broken: None }
+    }
+
+    /// Writes one record.
+    pub fn emit(&mut self, event: &Event<'_>) {
+        self.attempt(|output| {
+            serde_json::to_writer(&mut *output, event)?;
+            output.write_all(b"\n")
+        });
+    }
+
+    /// Hands over what has been written, before a pause.
+    pub fn flush(&mut self) {
+        self.attempt(Write::flush);
+    }
+
+    /// Why nobody reads any more, if so.
+    pub fn broken(&self) -> Option<&io::Error> {
+        self.broken.as_ref()
+    }
+
+    fn attempt(&mut self, write: impl FnOnce(&mut W) -> io::Result<()>) {
+        if let (Some(output), None) = (&mut self.output, &self.broken) {
+            self.broken = write(output).err();
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What happens while the agent waits.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::Instant;
+
+use crate::provider::{Piece, Provider, ProviderError, Remedy, Request};
+use crate::tools::{ToolError, ToolOutput};
+
+/// Something that happened.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// Somebody asks the agent to end.
+    Stop,
+    /// A piece of the answer to this request.
+    Piece(u64, Piece),
+    /// The answer to this request is over.
+    Answered(u64, Result<(), ProviderError>),
+    /// What a tool call, by its place in the message, has to show so far.
+    Report(usize, ToolOutput),
+    /// A tool call is over.
+    ToolEnded(usize, Result<ToolOutput, ToolError>),
+}
+
+/// How many things may wait to be looked at. Whoever produces more has to wait, so that a reader
+/// who is slow slows down the provider instead of filling the memory.
+const CAPACITY: usize = 64;
+
+/// Where everything arrives, in one order.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    sender: SyncSender<Input>,
+    receiver: Receiver<Input>,
+    requests: u64,
+}
+
+impl Inbox {
+    pub(crate) fn new() -> Inbox {
+        let (sender, receiver) = sync_channel(CAPACITY);
+        Inbox { sender, receiver, requests: 0 }
+    }
+
+    pub(crate) fn sender(&self) -> SyncSender<Input> {
+        self.sender.clone()
+    }
+
+    /// Asks the provider on a thread of its own, which is left behind if nobody wants its answer
+    /// any more. Returns the number of the request.
+    pub(crate) fn ask(&mut self, provider: &Arc<dyn Provider>, request: Request) -> u64 {
+        self.requests += 1;
+        let number = self.requests;
+        let (provider, sender) = (Arc::clone(provider), self.sender.clone());
+        thread::spawn(move || {
+            let mut sink = |piece| drop(sender.send(Input::Piece(number, piece)));
+            let answered = catch_unwind(AssertUnwindSafe(|| provider.stream(&request, &mut sink)));
+            let answered = answered.unwrap_or_else(|_| {
+                let message = "the answer of the provider could not be read".to_owned();
+                Err(ProviderError { message, remedy: Remedy::None })
+            });
+            let _ = sender.send(Input::Answered(number, answered));
+        });
+        number
+    }
+
+    /// What has happened, if anything has.
+    pub(crate) fn poll(&self) -> Option<Input> {
+        self.receiver.try_recv().ok()
+    }
+
+    /// Waits for what happens next, at most until the deadline.
+    pub(crate) fn wait(&self, deadline: Option<Instant>) -> Option<Input> {
+        match deadline {
+            // Cannot fail: we hold a sender ourselves.
+            None => self.receiver.recv().ok(),
+            Some(deadline) => {
+                let left = deadline.saturating_duration_since(Instant::now());
+                self.receiver.recv_timeout(left).ok()
+            }
+        }
+    }
+}

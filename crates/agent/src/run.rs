@@ -1,0 +1,279 @@
+//! From a command line to an ending.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use plan::Surroundings;
+use process::{Notice, SignalPipe};
+use rustix::event::{PollFd, PollFlags};
+use uuid::Uuid;
+
+use crate::agent::{Agent, Ending, Setup};
+use crate::cancel::Cancel;
+use crate::clock;
+use crate::config::{
+    self, AgentSettings, Api, Choice, ConfigError, HandedKey, Sources, Wish, process_variable,
+};
+use crate::event::{Event, Stream};
+use crate::history::History;
+use crate::inbox::{Inbox, Input};
+use crate::invocation::{Invocation, Mode};
+use crate::message::Content;
+use crate::prompt::{PromptInputs, system_prompt};
+use crate::provider::{
+    Anthropic, OpenAi, Options, Provider, ProviderError, Script, ScriptError, Thinking,
+};
+use crate::session_file::{self, SessionFile, SessionFileError};
+use crate::text_file::read_text;
+
+/// Where the agent is, and whom it talks to.
+pub struct World<'a, W> {
+    /// Where it stands.
+    pub surroundings: &'a Surroundings,
+    /// The key that the supervisor has handed over.
+    pub handed_key: Option<HandedKey>,
+    /// Where the records go; it should have a buffer.
+    pub output: W,
+    /// Takes what the user should know although the agent works.
+    pub warn: &'a mut dyn FnMut(&str),
+    /// Called when the agent was told to stop and could not: its reader does not read. It should
+    /// end the process.
+    pub give_up: Box<dyn FnOnce(Notice) + Send>,
+}
+
+/// How it went.
+#[derive(Debug)]
+pub struct Report {
+    /// How the last prompt was answered.
+    pub ending: Ending,
+    /// The signal that stopped the agent, if one did.
+    pub stopped_by: Option<Notice>,
+}
+
+/// The agent could not start.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum AgentError {
+    #[error("there is no prompt; give one as an argument or on standard input")]
+    NoPrompt,
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+    #[error(transparent)]
+    Script(#[from] ScriptError),
+    #[error(transparent)]
+    Session(#[from] SessionFileError),
+    #[error("the file {path:?} cannot be read: {reason}")]
+    File { path: String, reason: String },
+    #[error("{0:?} is no level of thinking: use off, minimal, low, medium, high, xhigh or max")]
+    Thinking(String),
+    #[error("the system refused what the agent needs to start: {0}")]
+    System(#[from] std::io::Error),
+}
+
+/// How long an agent that was told to stop may take to say its last words.
+const LAST_WORDS: Duration = Duration::from_millis(900);
+
+/// The largest file that is put into a prompt.
+const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
+
+/// Answers the prompts of the invocation.
+pub fn run<W: Write>(invocation: &Invocation, world: World<'_, W>) -> Result<Report, AgentError> {
+    let World { surroundings, handed_key, output, warn, give_up } = world;
+    let cwd = surroundings.cwd.as_path();
+    let prompts = prompts(invocation, cwd)?;
+    let approval = invocation.approve.then_some(true);
+    let (trust, warnings) =
+        plan::project_trust(approval, &surroundings.agent_dir, surroundings.project_root());
+    warnings.iter().for_each(|warning| warn(&warning.to_string()));
+    let (settings, warnings) = config::load_agent_settings(surroundings, trust);
+    warnings.iter().for_each(|warning| warn(warning));
+    let choice = choose_model(invocation, &settings, surroundings, handed_key.as_ref())?;
+    choice.warnings.iter().for_each(|warning| warn(warning));
+    let (tools, unknown) = invocation.tools.resolve(settings.default_tools.as_deref());
+    for name in unknown {
+        warn(&format!("the built-in agent has no tool {name:?}"));
+    }
+    let system_prompt = system_prompt(&PromptInputs {
+        surroundings,
+        trust,
+        tools: &tools,
+        system_prompt: invocation.system_prompt.as_deref(),
+        append_system_prompt: &invocation.append_system_prompt,
+        no_context_files: invocation.no_context_files,
+        no_skills: invocation.no_skills,
+        skill_paths: &invocation.skills,
+    });
+    system_prompt.warnings.iter().for_each(|warning| warn(warning));
+
+    let cancel = Cancel::new()?;
+    let mut stream = Stream::new((invocation.mode == Mode::Json).then_some(output));
+    let (session_id, history) = open_history(invocation, cwd)?;
+    let provider = provider(&choice, &settings, &session_id, cwd, &cancel)?;
+    stream.emit(&Event::Session {
+        version: session_file::VERSION,
+        id: &session_id,
+        timestamp: &clock::iso(clock::now()),
+        cwd: &cwd.to_string_lossy(),
+    });
+    let inbox = Inbox::new();
+    let listener = listen(&inbox, &cancel, give_up)?;
+    let setup = Setup {
+        compaction: settings.compaction_for(&choice.model),
+        retry: settings.retry,
+        model: choice.model,
+        provider,
+        thinking: choice.thinking,
+        tools,
+        system_prompt,
+        cwd: cwd.to_owned(),
+        cancel,
+    };
+    let mut agent = Agent::new(setup, stream, history, inbox);
+    let mut ending = Ending::Stopped;
+    for prompt in prompts {
+        ending = agent.prompt(prompt);
+        if let Some(error) = agent.history.take_failure() {
+            warn(&format!("{error}; the conversation is not kept"));
+        }
+        if !matches!(ending, Ending::Answered(_)) {
+            break;
+        }
+    }
+    Ok(Report { ending, stopped_by: listener.notice() })
+}
+
+fn choose_model(
+    invocation: &Invocation,
+    settings: &AgentSettings,
+    surroundings: &Surroundings,
+    handed_key: Option<&HandedKey>,
+) -> Result<Choice, AgentError> {
+    let thinking = invocation
+        .thinking
+        .as_deref()
+        .map(|level| Thinking::parse(level).ok_or_else(|| AgentError::Thinking(level.to_owned())));
+    let wish = Wish {
+        provider: invocation.provider.as_deref(),
+        model: invocation.model.as_deref(),
+        thinking: thinking.transpose()?,
+    };
+    let sources = Sources {
+        agent_dir: &surroundings.agent_dir,
+        settings,
+        handed_key,
+        environment: &process_variable,
+        now: SystemTime::now(),
+    };
+    Ok(config::choose_model(&wish, &sources)?)
+}
+
+fn provider(
+    choice: &Choice,
+    settings: &AgentSettings,
+    session_id: &str,
+    cwd: &Path,
+    cancel: &Cancel,
+) -> Result<Arc<dyn Provider>, AgentError> {
+    let (model, key) = (choice.model.clone(), choice.key.clone());
+    let options = Options {
+        idle_timeout: settings.http_idle_timeout,
+        session: Some(session_id.to_owned()),
+        ..Options::default()
+    };
+    Ok(match model.api {
+        Api::OpenAiCompletions => Arc::new(OpenAi::new(model, key, &options)?),
+        Api::AnthropicMessages => Arc::new(Anthropic::new(model, key, &options)?),
+        Api::Script => Arc::new(Script::load(&model.id, cwd, cancel.clone())?),
+    })
+}
+
+/// The prompts in their order. What came on standard input belongs to the first, and so do files.
+fn prompts(invocation: &Invocation, cwd: &Path) -> Result<Vec<Vec<Content>>, AgentError> {
+    let mut first = invocation.piped.clone().unwrap_or_default();
+    let mut others = Vec::new();
+    let mut has_first = false;
+    for message in &invocation.messages {
+        match message.strip_prefix('@') {
+            Some(path) => first.push_str(&file_block(path, cwd)?),
+            None if has_first => others.push(vec![Content::text(message)]),
+            None => {
+                has_first = true;
+                first.push_str(message);
+            }
+        }
+    }
+    if first.trim().is_empty() {
+        return Err(AgentError::NoPrompt);
+    }
+    Ok([vec![Content::text(first)]].into_iter().chain(others).collect())
+}
+
+fn file_block(path: &str, cwd: &Path) -> Result<String, AgentError> {
+    let failed = |reason: String| AgentError::File { path: path.to_owned(), reason };
+    let place = cwd.join(path);
+    let file = read_text(&place, MAX_FILE_BYTES).map_err(|error| failed(error.to_string()))?;
+    match file {
+        Some(file) if !file.is_cut => {
+            Ok(format!("<file name=\"{}\">\n{}\n</file>\n", place.display(), file.text))
+        }
+        Some(_) => Err(failed(format!("it has more than {MAX_FILE_BYTES} bytes"))),
+        None => Err(failed("there is no such file".to_owned())),
+    }
+}
+
+/// Opens the session, with what was said in it before.
+fn open_history(
+    invocation: &Invocation,
+    cwd: &Path,
+) -> Result<(String, History), SessionFileError> {
+    match &invocation.session {
+        Some(path) => {
+            let opened = SessionFile::open(&cwd.join(path), cwd)?;
+            Ok((opened.session_id, History::new(opened.entries, Some(opened.file))))
+        }
+        None => Ok((Uuid::now_v7().to_string(), History::default())),
+    }
+}
+
+/// Which signal has come.
+struct Listener(Arc<OnceLock<Notice>>);
+
+impl Listener {
+    fn notice(&self) -> Option<Notice> {
+        self.0.get().copied()
+    }
+}
+
+/// Waits for a signal on a thread of its own. The tools are told at once, whatever the agent is
+/// busy with.
+fn listen(
+    inbox: &Inbox,
+    cancel: &Cancel,
+    give_up: Box<dyn FnOnce(Notice) + Send>,
+) -> std::io::Result<Listener> {
+    let mut signals = SignalPipe::for_quitting()?;
+    let (sender, cancel) = (inbox.sender(), cancel.clone());
+    let heard = Arc::new(OnceLock::new());
+    let listener = Listener(Arc::clone(&heard));
+    thread::spawn(move || {
+        let notice = loop {
+            let mut fds = [PollFd::new(&signals, PollFlags::IN)];
+            let _ = rustix::event::poll(&mut fds, None);
+            if let Some(notice) = signals.drain().next() {
+                break notice;
+            }
+        };
+        let _ = heard.set(notice);
+        cancel.cancel();
+        // The agent may not listen either, if it waits for its reader.
+        thread::spawn(move || sender.send(Input::Stop));
+        thread::sleep(LAST_WORDS);
+        give_up(notice);
+    });
+    Ok(listener)
+}

@@ -1,0 +1,135 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+use crate::history::History;
+use crate::message::text_of;
+use crate::testing::{assistant, result, user};
+
+struct Place {
+    directory: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Place {
+        Place { directory: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.path().join("session.jsonl")
+    }
+
+    fn open(&self) -> Opened {
+        SessionFile::open(&self.path(), Path::new("/work")).unwrap()
+    }
+
+    /// What a reader finds: the words of every message.
+    fn words(&self) -> Vec<String> {
+        self.open()
+            .entries
+            .iter()
+            .map(|entry| match &*entry.message {
+                Message::User(message) => text_of(&message.content),
+                Message::Assistant(message) => message.text(),
+                Message::ToolResult(message) => text_of(&message.content),
+                Message::CompactionSummary(summary) => format!("summary: {}", summary.summary),
+                Message::System(_) => "system".to_owned(),
+            })
+            .collect()
+    }
+
+    fn history(&self) -> History {
+        let opened = self.open();
+        History::new(opened.entries, Some(opened.file))
+    }
+}
+
+fn message(entry: &Entry) -> Message {
+    Message::clone(&entry.message)
+}
+
+#[test]
+fn a_conversation_goes_on_where_it_ended() {
+    let place = Place::new();
+    let id = place.open().session_id;
+    let mut history = place.history();
+    history.push(message(&user("", "one")));
+    history.push(message(&assistant("", "two", 5)));
+    drop(history);
+    place.history().push(message(&result("", "three")));
+    assert_eq!(place.words(), ["one", "two", "three"]);
+    assert_eq!(place.open().session_id, id);
+    let mode = fs::metadata(place.path()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn what_was_omitted_or_compacted_is_gone_for_the_reader_too() {
+    let place = Place::new();
+    let mut history = place.history();
+    for text in ["one", "two", "three", "failed"] {
+        history.push(message(&user("", text)));
+    }
+    history.omit_last();
+    let summary =
+        CompactionSummary { summary: "one, two".to_owned(), tokens_before: 9, timestamp: 0 };
+    history.compact(summary, 2);
+    history.push(message(&user("", "four")));
+    assert_eq!(place.words(), ["summary: one, two", "three", "four"]);
+    let summary = CompactionSummary { summary: "all".to_owned(), tokens_before: 9, timestamp: 0 };
+    history.compact(summary, 99);
+    assert_eq!(place.words(), ["summary: all"]);
+    assert_eq!(history.entries().len(), 1);
+}
+
+#[test]
+fn a_torn_line_is_left_behind_and_does_not_swallow_the_next() {
+    let place = Place::new();
+    let mut history = place.history();
+    history.push(message(&user("", "one")));
+    drop(history);
+    let mut text = fs::read_to_string(place.path()).unwrap();
+    text.push_str("{\"type\":\"message\",\"id\":\"x");
+    fs::write(place.path(), text).unwrap();
+    place.history().push(message(&user("", "two")));
+    assert_eq!(place.words(), ["one", "two"]);
+}
+
+#[test]
+fn a_session_of_pi_is_read_along_its_last_branch() {
+    let place = Place::new();
+    let line = |id: &str, parent: &str, text: &str| {
+        format!(
+            r#"{{"type":"message","id":"{id}","parentId":"{parent}","timestamp":"t","message":{{"role":"user","content":[{{"type":"text","text":"{text}"}}],"timestamp":1}}}}"#
+        )
+    };
+    let lines = [
+        r#"{"type":"session","version":3,"id":"s","timestamp":"t","cwd":"/"}"#.to_owned(),
+        line("a", "", "one"),
+        r#"{"type":"thinking_level_change","id":"t","parentId":"a","thinkingLevel":"high"}"#
+            .to_owned(),
+        line("b", "a", "left"),
+        line("c", "a", "right"),
+    ];
+    fs::write(place.path(), lines.join("\n") + "\n").unwrap();
+    assert_eq!(place.words(), ["one", "right"]);
+}
+
+#[test]
+fn what_is_no_session_is_not_touched() {
+    let place = Place::new();
+    for (text, reason) in [
+        ("hello\n", "line 1 is not the header of a session"),
+        (
+            "{\"type\":\"session\",\"version\":4,\"id\":\"s\",\"timestamp\":\"t\",\"cwd\":\"/\"}\n",
+            "its format is 4",
+        ),
+    ] {
+        fs::write(place.path(), text).unwrap();
+        let error = SessionFile::open(&place.path(), Path::new("/")).unwrap_err().to_string();
+        assert!(error.contains(reason), "{error}");
+        assert_eq!(fs::read_to_string(place.path()).unwrap(), text);
+    }
+    let directory = SessionFile::open(place.directory.path(), Path::new("/")).unwrap_err();
+    assert!(directory.to_string().contains("cannot be used"), "{directory}");
+}

@@ -1,0 +1,93 @@
+//! Reading files that others wrote.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+
+/// A file as text, and whether there was more of it than was wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TextFile {
+    /// Its beginning, without a byte order mark.
+    pub(crate) text: String,
+    /// Whether the end was cut off.
+    pub(crate) is_cut: bool,
+}
+
+/// Reads a file up to about `largest` bytes. `None` if there is none.
+///
+/// Whatever stands at the path, this neither waits nor reads without end: a pipe that nobody
+/// writes to and a device are errors.
+pub(crate) fn read_text(path: &Path, largest: usize) -> io::Result<Option<TextFile>> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(file) => File::from(file),
+        Err(rustix::io::Errno::NOENT) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(largest as u64 + 1).read_to_end(&mut bytes)?;
+    let is_cut = bytes.len() > largest;
+    bytes.truncate(largest);
+    let valid = match str::from_utf8(&bytes) {
+        Ok(_) => bytes.len(),
+        // The cut can go through the middle of a character.
+        Err(error) if is_cut && error.error_len().is_none() => error.valid_up_to(),
+        Err(_) => return Err(io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8")),
+    };
+    bytes.truncate(valid);
+    let text = String::from_utf8(bytes)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))?;
+    let text = match text.strip_prefix('\u{feff}') {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    };
+    Ok(Some(TextFile { text, is_cut }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn whole_cut_and_missing_files() {
+        let top = tempfile::tempdir().unwrap();
+        let path = top.path().join("file");
+        assert_eq!(read_text(&path, 10).unwrap(), None);
+        for (contents, largest, text, is_cut) in [
+            ("\u{feff}abc", 10, "abc", false),
+            ("abcdef", 6, "abcdef", false),
+            ("abcdef", 5, "abcde", true),
+            ("aé", 2, "a", true),
+            ("", 0, "", false),
+        ] {
+            fs::write(&path, contents).unwrap();
+            let expected = TextFile { text: text.to_owned(), is_cut };
+            assert_eq!(read_text(&path, largest).unwrap(), Some(expected), "{contents:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_text_is_an_error_at_once() {
+        let top = tempfile::tempdir().unwrap();
+        let binary = top.path().join("binary");
+        fs::write(&binary, [b'a', 0xff, b'b']).unwrap();
+        let pipe = top.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
+        for (path, problem) in [
+            (binary.as_path(), "it is not UTF-8"),
+            (pipe.as_path(), "it is not a regular file"),
+            (top.path(), "it is not a regular file"),
+            (Path::new("/dev/zero"), "it is not a regular file"),
+        ] {
+            let error = read_text(path, 2).unwrap_err().to_string();
+            assert_eq!(error, problem, "{}", path.display());
+        }
+    }
+}

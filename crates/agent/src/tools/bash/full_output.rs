@@ -1,0 +1,94 @@
+//! Everything that a command printed, in a file, if it is too much for the model.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+/// Bytes that go to memory first, and then to a file that only the user can read. The file is
+/// removed unless it is kept.
+#[derive(Debug, Default)]
+pub(super) struct FullOutput {
+    place: Place,
+    is_kept: bool,
+}
+
+#[derive(Debug)]
+enum Place {
+    Memory(Vec<u8>),
+    File(PathBuf, File),
+    /// It could not be written, for this reason.
+    Lost(String),
+}
+
+impl Default for Place {
+    fn default() -> Place {
+        Place::Memory(Vec::new())
+    }
+}
+
+impl FullOutput {
+    /// Takes more.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        match &mut self.place {
+            Place::Memory(memory) => memory.extend_from_slice(bytes),
+            Place::File(path, file) => {
+                if let Err(error) = file.write_all(bytes) {
+                    let _ = fs::remove_file(path);
+                    self.place = Place::Lost(error.to_string());
+                }
+            }
+            Place::Lost(_) => {}
+        }
+    }
+
+    /// Moves to a file in the directory, if it is still in memory.
+    pub(super) fn spill(&mut self, directory: &Path) {
+        let Place::Memory(memory) = &self.place else { return };
+        self.place = match create(directory, memory) {
+            Ok((path, file)) => Place::File(path, file),
+            Err(error) => Place::Lost(error.to_string()),
+        };
+    }
+
+    /// The file, if there is one.
+    pub(super) fn path(&self) -> Option<&Path> {
+        match &self.place {
+            Place::File(path, _) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Leaves the file to the user, and says where it is.
+    pub(super) fn keep(&mut self) -> String {
+        match &self.place {
+            Place::File(path, _) => {
+                self.is_kept = true;
+                path.display().to_string()
+            }
+            Place::Lost(reason) => format!("could not be saved ({reason})"),
+            Place::Memory(_) => String::new(),
+        }
+    }
+}
+
+impl Drop for FullOutput {
+    fn drop(&mut self) {
+        if let Place::File(path, _) = &self.place
+            && !self.is_kept
+        {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn create(directory: &Path, beginning: &[u8]) -> io::Result<(PathBuf, File)> {
+    let id = uuid::Uuid::new_v4().simple().to_string();
+    let path = directory.join(format!("pi-bash-{}.log", &id[..16]));
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+    if let Err(error) = file.write_all(beginning) {
+        let _ = fs::remove_file(&path);
+        return Err(error);
+    }
+    Ok((path, file))
+}

@@ -1,0 +1,282 @@
+//! Running a command in a shell.
+
+mod cleaner;
+mod full_output;
+mod output;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use process::{ChildSpec, Exit, Job, spawn_job};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use serde_json::{Map, Value, json};
+
+use super::arguments::Arguments;
+use super::{Call, Tool, ToolError, ToolOutput};
+use crate::cancel::Cancel;
+use crate::message::Content;
+use output::Output;
+
+pub(super) const TOOL: Tool = Tool {
+    name: "bash",
+    description: "Execute a bash command in the current working directory. Returns stdout and \
+                  stderr. Output is truncated to last 2000 lines or 50KB (whichever is hit first). \
+                  If truncated, full output is saved to a temp file. Optionally provide a timeout \
+                  in seconds.",
+    snippet: "Execute bash commands (ls, grep, find, etc.)",
+    guidelines: &[
+        "You can inspect PI_* environment variables for current model and session details.",
+    ],
+    is_default: true,
+    parameters,
+    run,
+};
+
+/// The time between two reports.
+const REPORT_INTERVAL: Duration = Duration::from_millis(100);
+
+/// How long nothing must be printed after the end of the shell, if something that it has started
+/// could still print.
+const QUIET: Duration = Duration::from_millis(100);
+
+/// How often the end of the shell is looked for on systems that cannot tell it.
+const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+
+/// The longest timeout, in seconds; pi's timers go no further.
+const MAX_TIMEOUT: f64 = 2_147_483.647;
+
+/// How much is still read of a command that was killed: more than any pipe can hold.
+const LAST_BYTES: usize = 4 * 1024 * 1024;
+
+fn parameters() -> Value {
+    json!({
+        "type": "object",
+        "required": ["command"],
+        "properties": {
+            "command": {
+                "type": "string",
+                "description": "Shell command to execute",
+            },
+            "timeout": {
+                "type": "number",
+                "description": "Timeout in seconds (optional, no default timeout)",
+            },
+        },
+    })
+}
+
+fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput, ToolError> {
+    let mut arguments = Arguments::of(TOOL.name, arguments);
+    let command = arguments.text("command");
+    let timeout = arguments.optional_number("timeout");
+    arguments.finish()?;
+
+    (call.report)(ToolOutput::default());
+    let deadline = timeout.map(deadline).transpose()?;
+    if call.cancel.is_cancelled() {
+        return Err(ToolError("Command aborted".to_owned()));
+    }
+    let job = start(&command, call.cwd)?;
+    let mut watch = Watch {
+        job,
+        output: Output::new(std::env::temp_dir()),
+        is_output_open: true,
+        reports: Reports { report: &mut *call.report, due: None, last: None },
+    };
+    let ending = watch.watch(call.cancel, deadline);
+    let Watch { mut output, mut reports, .. } = watch;
+    output.finish();
+    if reports.due.is_some() {
+        reports.send(&output);
+    }
+    conclude(ending, timeout.unwrap_or_default(), output)
+}
+
+/// How a command came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    Exited(Exit),
+    Aborted,
+    TimedOut,
+}
+
+fn deadline(timeout: f64) -> Result<Instant, ToolError> {
+    if timeout <= 0.0 {
+        let words = "Invalid timeout: must be a finite number of seconds";
+        return Err(ToolError(words.to_owned()));
+    }
+    if timeout > MAX_TIMEOUT {
+        return Err(ToolError(format!("Invalid timeout: maximum is {MAX_TIMEOUT} seconds")));
+    }
+    Ok(Instant::now() + Duration::from_secs_f64(timeout))
+}
+
+fn start(command: &str, cwd: &Path) -> Result<Job, ToolError> {
+    if !cwd.exists() {
+        return Err(ToolError(format!(
+            "Working directory does not exist: {}\nCannot execute bash commands.",
+            cwd.display()
+        )));
+    }
+    let mark = format!("{}_{}", model::variables::COMMAND, uuid::Uuid::new_v4().simple());
+    let spec = ChildSpec {
+        program: &shell(),
+        args: &["-c".to_owned(), command.to_owned()],
+        cwd,
+        environment: &BTreeMap::new(),
+    };
+    spawn_job(spec, &mark).map_err(|error| ToolError(error.to_string()))
+}
+
+fn shell() -> String {
+    if Path::new("/bin/bash").exists() {
+        return "/bin/bash".to_owned();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let has_bash = std::env::split_paths(&path).any(|directory| directory.join("bash").is_file());
+    if has_bash { "bash" } else { "sh" }.to_owned()
+}
+
+/// The words for the model, and whether they are those of a failure.
+fn conclude(ending: Ending, timeout: f64, output: Output) -> Result<ToolOutput, ToolError> {
+    let (text, details) = output.conclude();
+    let code = match ending {
+        Ending::Exited(Exit::Code(code)) => code,
+        // As every shell reports it.
+        Ending::Exited(Exit::Signal(signal)) => 128 + signal,
+        Ending::Aborted => return Err(failure(&text, "Command aborted")),
+        Ending::TimedOut => {
+            return Err(failure(&text, &format!("Command timed out after {timeout} seconds")));
+        }
+    };
+    let text = if text.is_empty() { "(no output)".to_owned() } else { text };
+    if code != 0 {
+        return Err(failure(&text, &format!("Command exited with code {code}")));
+    }
+    Ok(ToolOutput { content: vec![Content::text(text)], details })
+}
+
+fn failure(text: &str, status: &str) -> ToolError {
+    let separator = if text.is_empty() { "" } else { "\n\n" };
+    ToolError(format!("{text}{separator}{status}"))
+}
+
+/// Everything that is at hand while a command runs.
+struct Watch<'a> {
+    job: Job,
+    output: Output,
+    is_output_open: bool,
+    reports: Reports<'a>,
+}
+
+impl Watch<'_> {
+    /// Reads and reports until the command has ended, or until it must.
+    fn watch(&mut self, cancel: &Cancel, deadline: Option<Instant>) -> Ending {
+        let mut buffer = vec![0; 256 * 1024];
+        let mut quiet_at = None;
+        loop {
+            let now = Instant::now();
+            let is_late = deadline.is_some_and(|deadline| deadline <= now);
+            if is_late || cancel.is_cancelled() {
+                self.job.kill();
+                self.read_rest(&mut buffer);
+                return if is_late { Ending::TimedOut } else { Ending::Aborted };
+            }
+            if let Some(exit) = self.job.try_wait() {
+                let quiet_at = *quiet_at.get_or_insert(now + QUIET);
+                if !self.is_output_open || quiet_at <= now {
+                    return Ending::Exited(exit);
+                }
+            }
+            self.reports.send_if_due(&self.output, now);
+            let next = [deadline, quiet_at, self.reports.due].into_iter().flatten().min();
+            let timeout = next.map(|next| next.saturating_duration_since(now));
+            if self.wait(cancel, timeout) && self.read(&mut buffer) > 0 {
+                let now = Instant::now();
+                self.reports.changed(now);
+                quiet_at = quiet_at.map(|_| now + QUIET);
+            }
+        }
+    }
+
+    /// Waits until there is something to do, and returns whether there is something to read.
+    fn wait(&self, cancel: &Cancel, timeout: Option<Duration>) -> bool {
+        let output = self.job.output();
+        let mut fds = vec![PollFd::new(cancel, PollFlags::IN)];
+        if self.is_output_open {
+            fds.push(PollFd::new(&output, PollFlags::IN));
+        }
+        // Once the shell was waited for, this would stay readable and not let us wait.
+        let ended = self.job.ended().filter(|_| !self.job.is_reaped());
+        if let Some(ended) = &ended {
+            fds.push(PollFd::new(ended, PollFlags::IN));
+        }
+        let must_look = ended.is_none() && !self.job.is_reaped();
+        let timeout = match timeout {
+            Some(timeout) if must_look => Some(timeout.min(LOOK_INTERVAL)),
+            None if must_look => Some(LOOK_INTERVAL),
+            timeout => timeout,
+        };
+        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+        // A failure is an interruption: whoever calls this calls it again.
+        let _ = rustix::event::poll(&mut fds, timeout.as_ref());
+        self.is_output_open && !fds[1].revents().is_empty()
+    }
+
+    /// Reads once and returns how much there was.
+    fn read(&mut self, buffer: &mut [u8]) -> usize {
+        match rustix::io::read(self.job.output(), &mut *buffer) {
+            Ok(0) => self.is_output_open = false,
+            Ok(length) => {
+                self.output.push(&buffer[..length]);
+                return length;
+            }
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+            Err(_) => self.is_output_open = false,
+        }
+        0
+    }
+
+    /// Reads what a command that was killed had printed before.
+    fn read_rest(&mut self, buffer: &mut [u8]) {
+        let mut length = 0;
+        while self.is_output_open && length < LAST_BYTES {
+            match self.read(buffer) {
+                0 => return,
+                more => length += more,
+            }
+        }
+    }
+}
+
+/// When what there is so far is shown.
+struct Reports<'a> {
+    report: &'a mut dyn FnMut(ToolOutput),
+    /// When the next report is to be sent, if something is new.
+    due: Option<Instant>,
+    last: Option<Instant>,
+}
+
+impl Reports<'_> {
+    /// Something is new.
+    fn changed(&mut self, now: Instant) {
+        let due = self.last.map_or(now, |last| last + REPORT_INTERVAL);
+        self.due.get_or_insert(due);
+    }
+
+    fn send_if_due(&mut self, output: &Output, now: Instant) {
+        if self.due.is_some_and(|due| due <= now) {
+            self.send(output);
+            self.last = Some(now);
+        }
+    }
+
+    fn send(&mut self, output: &Output) {
+        self.due = None;
+        (self.report)(output.report());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,231 @@
+//! Where the edits go.
+//!
+//! A text that is not in the file as the model wrote it is looked for once more with everything
+//! left out that models get wrong: spaces at the ends of lines, and quotes, dashes and spaces of
+//! other kinds. Then whole lines are replaced, so that no other line loses what was left out.
+
+use std::ops::Range;
+
+use unicode_normalization::UnicodeNormalization as _;
+
+use crate::tools::ToolError;
+
+/// What the model wants: this text for that.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Edit {
+    pub(super) old: String,
+    pub(super) new: String,
+}
+
+/// A part of a text, and what takes its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Replacement {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) text: String,
+}
+
+/// Finds all edits in the text, or says what is wrong with the first that is wrong. The replacements
+/// are in the order of the text.
+pub(super) fn find(text: &str, edits: &[Edit], path: &str) -> Result<Vec<Replacement>, ToolError> {
+    let edits: Vec<Edit> = edits
+        .iter()
+        .map(|edit| Edit { old: unix_lines(&edit.old), new: unix_lines(&edit.new) })
+        .collect();
+    let words = Words { path, edits: edits.len() };
+    if let Some(index) = edits.iter().position(|edit| edit.old.is_empty()) {
+        return Err(words.empty(index));
+    }
+    if edits.iter().all(|edit| text.contains(&edit.old)) {
+        return find_in(text, &edits, &words);
+    }
+    let simple = simplify(text);
+    let replacements = find_in(&simple, &edits, &words)?;
+    widen(text, &simple, replacements).ok_or_else(|| words.missing(0))
+}
+
+/// The text with the replacements, which are in its order.
+pub(super) fn apply(text: &str, replacements: &[Replacement]) -> String {
+    let mut new = String::with_capacity(text.len());
+    let mut position = 0;
+    for replacement in replacements {
+        new.push_str(&text[position..replacement.start]);
+        new.push_str(&replacement.text);
+        position = replacement.end;
+    }
+    new.push_str(&text[position..]);
+    new
+}
+
+/// What to say when everything was found and nothing is different.
+pub(super) fn no_change(path: &str, edits: usize) -> ToolError {
+    ToolError(if edits == 1 {
+        format!(
+            "No changes made to {path}. The replacement produced identical content. This might \
+             indicate an issue with special characters or the text not existing as expected."
+        )
+    } else {
+        format!("No changes made to {path}. The replacements produced identical content.")
+    })
+}
+
+/// Finds every edit, as it is or simplified. In a text that is simplified itself, the second is
+/// needed for edits that are not.
+fn find_in(text: &str, edits: &[Edit], words: &Words<'_>) -> Result<Vec<Replacement>, ToolError> {
+    let mut found: Vec<(usize, Replacement)> = Vec::new();
+    for (index, edit) in edits.iter().enumerate() {
+        let simple;
+        let mut old = edit.old.as_str();
+        if !text.contains(old) {
+            simple = simplify(old);
+            old = &simple;
+        }
+        // Nothing but spaces is left of an edit that nothing is left of.
+        let places = if old.is_empty() { 0 } else { text.matches(old).count() };
+        let start = match (places, text.find(old)) {
+            (1, Some(start)) => start,
+            (0, _) | (_, None) => return Err(words.missing(index)),
+            (count, _) => return Err(words.ambiguous(index, count)),
+        };
+        let end = start + old.len();
+        found.push((index, Replacement { start, end, text: edit.new.clone() }));
+    }
+    found.sort_by_key(|(_, replacement)| replacement.start);
+    for pair in found.windows(2) {
+        if let [(first, before), (second, after)] = pair
+            && before.end > after.start
+        {
+            return Err(words.overlapping(*first, *second));
+        }
+    }
+    Ok(found.into_iter().map(|(_, replacement)| replacement).collect())
+}
+
+/// From replacements in the simplified text to replacements of whole lines in the text. `None` if
+/// the lines of the two are not the same, which simplifying never does.
+fn widen(text: &str, simple: &str, replacements: Vec<Replacement>) -> Option<Vec<Replacement>> {
+    let (lines, simple_lines) = (line_ranges(text), line_ranges(simple));
+    if lines.len() != simple_lines.len() {
+        return None;
+    }
+    let mut widened: Vec<(Range<usize>, Vec<Replacement>)> = Vec::new();
+    for replacement in replacements {
+        let first = simple_lines.partition_point(|line| line.end <= replacement.start);
+        let last = simple_lines.partition_point(|line| line.end < replacement.end);
+        match widened.last_mut() {
+            Some((range, group)) if first < range.end => {
+                range.end = range.end.max(last + 1);
+                group.push(replacement);
+            }
+            _ => widened.push((first..last + 1, vec![replacement])),
+        }
+    }
+    let replace_lines = |(range, group): (Range<usize>, Vec<Replacement>)| {
+        let (first, last) = (range.start, range.end - 1);
+        let start = simple_lines.get(first)?.start;
+        let within: Vec<Replacement> = group
+            .into_iter()
+            .map(|replacement| Replacement {
+                start: replacement.start - start,
+                end: replacement.end - start,
+                text: replacement.text,
+            })
+            .collect();
+        Some(Replacement {
+            start: lines.get(first)?.start,
+            end: lines.get(last)?.end,
+            text: apply(&simple[start..simple_lines.get(last)?.end], &within),
+        })
+    };
+    widened.into_iter().map(replace_lines).collect()
+}
+
+fn line_ranges(text: &str) -> Vec<Range<usize>> {
+    let mut start = 0;
+    let ranges = text.split_inclusive('\n').map(|line| {
+        let range = start..start + line.len();
+        start = range.end;
+        range
+    });
+    ranges.collect()
+}
+
+fn unix_lines(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\r', "\n")
+}
+
+/// The text without what models get wrong.
+fn simplify(text: &str) -> String {
+    let text: String = text.nfkc().collect();
+    let lines: Vec<&str> = text.split('\n').map(|line| line.trim_end_matches(is_space)).collect();
+    lines.join("\n").chars().map(simple).collect()
+}
+
+fn is_space(character: char) -> bool {
+    character == '\u{feff}' || character.is_whitespace() && character != '\u{85}'
+}
+
+fn simple(character: char) -> char {
+    match character {
+        '\u{2018}'..='\u{201b}' => '\'',
+        '\u{201c}'..='\u{201f}' => '"',
+        '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
+        '\u{a0}' | '\u{2002}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => ' ',
+        other => other,
+    }
+}
+
+/// Says what is wrong, in pi's words: one edit has no number.
+struct Words<'a> {
+    path: &'a str,
+    edits: usize,
+}
+
+impl Words<'_> {
+    fn missing(&self, index: usize) -> ToolError {
+        let path = self.path;
+        ToolError(if self.edits == 1 {
+            format!(
+                "Could not find the exact text in {path}. The old text must match exactly \
+                 including all whitespace and newlines."
+            )
+        } else {
+            format!(
+                "Could not find edits[{index}] in {path}. The oldText must match exactly including \
+                 all whitespace and newlines."
+            )
+        })
+    }
+
+    fn ambiguous(&self, index: usize, count: usize) -> ToolError {
+        let path = self.path;
+        ToolError(if self.edits == 1 {
+            format!(
+                "Found {count} occurrences of the text in {path}. The text must be unique. Please \
+                 provide more context to make it unique."
+            )
+        } else {
+            format!(
+                "Found {count} occurrences of edits[{index}] in {path}. Each oldText must be \
+                 unique. Please provide more context to make it unique."
+            )
+        })
+    }
+
+    fn empty(&self, index: usize) -> ToolError {
+        let path = self.path;
+        ToolError(if self.edits == 1 {
+            format!("oldText must not be empty in {path}.")
+        } else {
+            format!("edits[{index}].oldText must not be empty in {path}.")
+        })
+    }
+
+    fn overlapping(&self, first: usize, second: usize) -> ToolError {
+        ToolError(format!(
+            "edits[{first}] and edits[{second}] overlap in {}. Merge them into one edit or target \
+             disjoint regions.",
+            self.path
+        ))
+    }
+}

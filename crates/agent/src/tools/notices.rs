@@ -1,0 +1,39 @@
+//! What a tool says about an answer that is not the whole one.
+
+use serde_json::{Map, Value};
+
+use super::ToolOutput;
+use super::truncation::{MAX_BYTES, Truncation, size};
+use crate::message::Content;
+
+/// Remarks, each in words for the model and most as a field for views.
+#[derive(Debug, Default)]
+pub(super) struct Notices {
+    words: Vec<String>,
+    details: Map<String, Value>,
+}
+
+impl Notices {
+    /// Adds one.
+    pub(super) fn add(&mut self, field: &str, value: impl Into<Value>, words: String) {
+        self.words.push(words);
+        self.details.insert(field.to_owned(), value.into());
+    }
+
+    /// Adds that of the size, if something was cut off.
+    pub(super) fn add_truncation(&mut self, truncation: &Truncation) {
+        if truncation.truncated {
+            let details = serde_json::to_value(truncation).unwrap_or_default();
+            self.add("truncation", details, format!("{} limit reached", size(MAX_BYTES)));
+        }
+    }
+
+    /// The answer, with the remarks behind it.
+    pub(super) fn output(self, mut text: String) -> ToolOutput {
+        if !self.words.is_empty() {
+            text.push_str(&format!("\n\n[{}]", self.words.join(". ")));
+        }
+        let details = (!self.details.is_empty()).then_some(Value::Object(self.details));
+        ToolOutput { content: vec![Content::text(text)], details }
+    }
+}

@@ -1,0 +1,69 @@
+//! A directory in which tools are tried.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::{ALL, Call, ToolError, ToolOutput};
+use crate::cancel::Cancel;
+use crate::message::text_of;
+
+/// A directory of its own, and what a call needs.
+pub(crate) struct Place {
+    directory: tempfile::TempDir,
+    pub(crate) cancel: Cancel,
+}
+
+impl Place {
+    pub(crate) fn new() -> Place {
+        Place { directory: tempfile::tempdir().unwrap(), cancel: Cancel::new().unwrap() }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub(crate) fn cwd(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Makes a file, and the directories that it is in.
+    pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        path
+    }
+
+    pub(crate) fn content(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap()
+    }
+
+    pub(crate) fn run(&self, tool: &str, arguments: &Value) -> Result<ToolOutput, ToolError> {
+        self.run_reporting(tool, arguments, &mut |_| {})
+    }
+
+    pub(crate) fn run_reporting(
+        &self,
+        tool: &str,
+        arguments: &Value,
+        report: &mut dyn FnMut(ToolOutput),
+    ) -> Result<ToolOutput, ToolError> {
+        let tool = ALL.iter().find(|known| known.name == tool).unwrap();
+        let call = Call { cwd: self.cwd(), cancel: &self.cancel, report };
+        tool.run(arguments.as_object().unwrap(), call)
+    }
+
+    /// The words of an answer that must be one.
+    #[track_caller]
+    pub(crate) fn text(&self, tool: &str, arguments: &Value) -> String {
+        text_of(&self.run(tool, arguments).unwrap().content)
+    }
+
+    /// The words of a failure that must be one.
+    #[track_caller]
+    pub(crate) fn error(&self, tool: &str, arguments: &Value) -> String {
+        self.run(tool, arguments).unwrap_err().0
+    }
+}

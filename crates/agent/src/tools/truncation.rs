@@ -1,0 +1,195 @@
+//! How much of a long text the model gets.
+//!
+//! There are two limits, and the one that is hit first wins. Lines are kept whole, with one
+//! exception: of a last line that is too long by itself, its end is kept.
+
+use serde::Serialize;
+
+/// The longest text, in lines.
+pub(super) const MAX_LINES: usize = 2000;
+/// The longest text, in bytes.
+pub(super) const MAX_BYTES: usize = 50 * 1024;
+
+/// What was kept of a text, in the words of pi's `details`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Truncation {
+    pub(super) content: String,
+    pub(super) truncated: bool,
+    pub(super) truncated_by: Option<Limit>,
+    pub(super) total_lines: usize,
+    pub(super) total_bytes: usize,
+    pub(super) output_lines: usize,
+    pub(super) output_bytes: usize,
+    pub(super) last_line_partial: bool,
+    pub(super) first_line_exceeds_limit: bool,
+    pub(super) max_lines: usize,
+    pub(super) max_bytes: usize,
+}
+
+/// Which limit was hit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Limit {
+    Lines,
+    Bytes,
+}
+
+/// The size of a text of which not everything is at hand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Extent {
+    pub(super) bytes: usize,
+    pub(super) newlines: usize,
+    pub(super) is_line_open: bool,
+}
+
+impl Extent {
+    /// Counts more text.
+    pub(super) fn add(&mut self, text: &str) {
+        let Some(last) = text.bytes().last() else { return };
+        self.bytes += text.len();
+        self.newlines += memchr::memchr_iter(b'\n', text.as_bytes()).count();
+        self.is_line_open = last != b'\n';
+    }
+
+    /// The number of lines, of which the last may lack its end.
+    pub(super) fn lines(self) -> usize {
+        self.newlines + usize::from(self.is_line_open)
+    }
+}
+
+/// Takes a text of any length and keeps only what can be shown of its beginning.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Head {
+    /// Everything up to a little more than the limit.
+    beginning: String,
+    extent: Extent,
+}
+
+/// A place in a text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mark {
+    kept: usize,
+    extent: Extent,
+}
+
+impl Head {
+    /// Takes more of the text.
+    pub(super) fn push(&mut self, text: &str) {
+        self.extent.add(text);
+        // One byte more than the limit tells that a line does not fit, wherever it ends.
+        let room = (MAX_BYTES + 1).saturating_sub(self.beginning.len());
+        if room > 0 {
+            let end = text.ceil_char_boundary(room.min(text.len()));
+            self.beginning.push_str(&text[..end]);
+        }
+    }
+
+    /// Where the text ends now.
+    pub(super) fn mark(&self) -> Mark {
+        Mark { kept: self.beginning.len(), extent: self.extent }
+    }
+
+    /// Forgets what came after the mark.
+    pub(super) fn rewind(&mut self, mark: Mark) {
+        self.beginning.truncate(mark.kept);
+        self.extent = mark.extent;
+    }
+
+    /// Whether there was no text at all.
+    pub(super) fn is_empty(&self) -> bool {
+        self.extent.bytes == 0
+    }
+
+    /// What is kept of it. Without a limit for lines, `max_lines` is the largest number.
+    pub(super) fn truncate(self, max_lines: usize) -> Truncation {
+        let mut truncation = Truncation::untouched(self.extent, max_lines);
+        truncation.content = self.beginning;
+        if self.extent.lines() <= max_lines && self.extent.bytes <= MAX_BYTES {
+            return truncation;
+        }
+        let (mut end, mut lines, mut limit) = (0, 0, Limit::Lines);
+        let mut start = 0;
+        for line in truncation.content.split('\n').take(self.extent.lines().min(max_lines)) {
+            if start + line.len() > MAX_BYTES {
+                limit = Limit::Bytes;
+                break;
+            }
+            end = start + line.len();
+            start = end + 1;
+            lines += 1;
+        }
+        truncation.content.truncate(end);
+        truncation.first_line_exceeds_limit = lines == 0;
+        truncation.cut(limit, lines)
+    }
+}
+
+/// What is kept of the end of a text. `tail` is at least as much of it as can be shown, and begins
+/// with a line unless that line is longer than the limit.
+pub(super) fn truncate_tail(tail: &str, extent: Extent) -> Truncation {
+    let mut truncation = Truncation::untouched(extent, MAX_LINES);
+    if extent.lines() <= MAX_LINES && extent.bytes <= MAX_BYTES {
+        truncation.content = tail.to_owned();
+        return truncation;
+    }
+    // A newline at the very end ends the last line and is not shown.
+    let text = tail.strip_suffix('\n').unwrap_or(tail);
+    let (mut start, mut lines, mut limit) = (text.len(), 0, Limit::Lines);
+    for line in text.rsplit('\n').take(MAX_LINES) {
+        let line_start = start - line.len() - usize::from(lines > 0);
+        if text.len() - line_start > MAX_BYTES {
+            limit = Limit::Bytes;
+            if lines == 0 {
+                start = text.ceil_char_boundary(text.len() - MAX_BYTES);
+                lines = 1;
+                truncation.last_line_partial = true;
+            }
+            break;
+        }
+        start = line_start;
+        lines += 1;
+    }
+    truncation.content = text[start..].to_owned();
+    truncation.cut(limit, lines)
+}
+
+impl Truncation {
+    fn untouched(extent: Extent, max_lines: usize) -> Truncation {
+        Truncation {
+            content: String::new(),
+            truncated: false,
+            truncated_by: None,
+            total_lines: extent.lines(),
+            total_bytes: extent.bytes,
+            output_lines: extent.lines(),
+            output_bytes: extent.bytes,
+            last_line_partial: false,
+            first_line_exceeds_limit: false,
+            // The largest integer that is safe in JavaScript stands for "no limit" in pi's details.
+            max_lines: max_lines.min((1 << 53) - 1),
+            max_bytes: MAX_BYTES,
+        }
+    }
+
+    fn cut(mut self, limit: Limit, lines: usize) -> Truncation {
+        self.truncated = true;
+        self.truncated_by = Some(limit);
+        self.output_lines = lines;
+        self.output_bytes = self.content.len();
+        self
+    }
+}
+
+/// A number of bytes for people.
+pub(super) fn size(bytes: usize) -> String {
+    // Exact up to 2^53, which no file reaches.
+    let number = bytes as f64;
+    if bytes < 1024 {
+        format!("{bytes}B")
+    } else if bytes < 1024 * 1024 {
+        format!("{:.1}KB", number / 1024.0)
+    } else {
+        format!("{:.1}MB", number / (1024.0 * 1024.0))
+    }
+}

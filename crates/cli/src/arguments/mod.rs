@@ -1,0 +1,286 @@
+//! The command line.
+
+mod agent;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+pub(crate) use agent::Agent;
+
+/// Hand tasks to sub-agents, each its own supervised tree of processes.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100, after_help = EXIT_CODES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+impl Arguments {
+    pub(crate) fn is_plain(&self) -> bool {
+        match &self.command {
+            Command::Run(run) => run.output.plain,
+            Command::Delegate(delegate) => delegate.output.plain,
+            Command::Profile(_)
+            | Command::Preset(_)
+            | Command::Sessions(_)
+            | Command::Agent(_)
+            | Command::Supervise(_) => false,
+        }
+    }
+}
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    every task completed
+  1    a task failed, or the answer could not be printed
+  2    nothing was started: the command line, an id or the configuration is wrong
+  130  interrupted by a signal";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run one task and print the agent's answer
+    Run(Run),
+    /// Run many tasks, a few at a time
+    Delegate(Delegate),
+    /// Look at the profiles that agents can be configured by
+    Profile(Profile),
+    /// Look at the presets that agents can be configured by
+    Preset(Preset),
+    /// Look at what was run in this project
+    Sessions(Sessions),
+    /// Run the built-in agent itself, started like pi
+    Agent(Box<Agent>),
+    /// Carry out the run whose directory is given (started by the other commands)
+    #[command(hide = true)]
+    Supervise(Supervise),
+}
+
+/// Runs one task.
+///
+/// The answer goes to standard output, everything else to standard error. Ctrl-C stops the agent
+/// gracefully and keeps what it has said; a second Ctrl-C stops it at once.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pi-subagents run \"Review the last commit\"
+  git diff | pi-subagents run --name review --timeout 120 -
+  pi-subagents run --preset scout --model anthropic/claude-haiku-4-5 \"Where are errors handled?\"
+  pi-subagents run --agent '[\"my-agent\", \"--fast\"]' --json \"Count the tests\"")]
+pub(crate) struct Run {
+    /// What the agent is told; `-` reads it from standard input
+    pub(crate) prompt: String,
+
+    /// The profile that configures the agent
+    #[arg(long)]
+    pub(crate) profile: Option<String>,
+
+    /// The preset that configures the agent; it must name a model, unless --model does
+    #[arg(long, conflicts_with = "profile")]
+    pub(crate) preset: Option<String>,
+
+    /// A file to put in front of the prompt: `PATH`, `PATH:START-END`, `PATH:START-` or
+    /// `PATH:-END`; can be repeated
+    #[arg(long = "file", value_name = "FILE")]
+    pub(crate) files: Vec<String>,
+
+    /// The id of a session to continue, or the beginning of one
+    #[arg(long, value_name = "SESSION")]
+    pub(crate) resume: Option<String>,
+
+    /// Where the agent works: an absolute path without `..` [default: the current directory]
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) cwd: Option<String>,
+
+    /// Stop the agent after this time, unless a tool was active shortly before [default: 600; with
+    /// a preset what it says, else never]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Option<f64>,
+
+    /// The model, in the agent's own words, such as `provider/id`
+    #[arg(long)]
+    pub(crate) model: Option<String>,
+
+    /// What the task is called [default: `task`, or the name of the preset]
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) agent: AgentArguments,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+/// Runs many tasks.
+///
+/// The tasks are those of the tool `delegate_to_subagents`: a JSON object with `tasks`, a list of
+/// objects with `name` and `prompt`, and perhaps `cwd`, `profile`, `timeout`, `resume` and `files`;
+/// and perhaps a default `profile`. A line about each task goes to standard output;
+/// `sessions output ID` prints an answer.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pi-subagents delegate tasks.json
+  echo '{\"tasks\": [{\"name\": \"a\", \"prompt\": \"Count the tests\"}]}' | pi-subagents delegate -")]
+pub(crate) struct Delegate {
+    /// A file with the tasks as JSON; `-` reads them from standard input
+    #[arg(default_value = "-")]
+    pub(crate) file: String,
+
+    /// How many tasks run at a time [default: `subagents.maxConcurrency` in the settings, else 4]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) concurrency: Option<u16>,
+
+    #[command(flatten)]
+    pub(crate) agent: AgentArguments,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+/// Which agent runs.
+#[derive(Debug, Args)]
+pub(crate) struct AgentArguments {
+    /// The child agent: `pi`, `builtin`, or a JSON array of a program and its arguments
+    /// [default: what the profile says, else $PI_SUBAGENTS_AGENT, else `subagents.agent` in the
+    /// settings, else `pi` where it is installed, else `builtin`]
+    #[arg(long)]
+    pub(crate) agent: Option<String>,
+
+    /// Let the project's own profiles and presets load extensions and pass arguments, this once
+    #[arg(long)]
+    pub(crate) approve: bool,
+}
+
+/// How results are shown.
+#[derive(Debug, Args)]
+pub(crate) struct OutputArguments {
+    /// Print one JSON document with the results
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Plain lines without colours, also on a terminal
+    #[arg(long)]
+    pub(crate) plain: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Profile {
+    #[command(subcommand)]
+    pub(crate) command: ProfileCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProfileCommand {
+    /// List the profiles, a line each
+    #[command(alias = "ls")]
+    List {
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print everything about a profile, with its key masked
+    Show {
+        /// Its name
+        name: String,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Delete a profile, the user's and the project's
+    #[command(aliases = ["rm", "remove"])]
+    Delete {
+        /// Its name
+        name: String,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Preset {
+    #[command(subcommand)]
+    pub(crate) command: PresetCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PresetCommand {
+    /// List the presets, a line each
+    #[command(alias = "ls")]
+    List {
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print everything about a preset
+    Show {
+        /// Its name
+        name: String,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds >= 0.001 && seconds.is_finite() => Ok(seconds),
+        _ => Err("must be a number of seconds, at least 0.001".to_owned()),
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Sessions {
+    #[command(subcommand)]
+    pub(crate) command: SessionsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsCommand {
+    /// List the sessions of this project, newest last
+    List {
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print what the agent of a session did and said
+    Show(SessionArguments),
+    /// Print the last answer of a session
+    Output(SessionArguments),
+    /// Remove old runs
+    #[command(after_help = "Runs that are still alive always stay.")]
+    Prune {
+        /// Keep at most this many finished runs
+        #[arg(long, value_name = "RUNS", default_value_t = 2_000)]
+        keep: usize,
+        /// Keep runs that ended less than this many days ago
+        #[arg(long, value_name = "DAYS", default_value_t = 30)]
+        days: u64,
+        /// Keep at most this many mebibytes
+        #[arg(long, value_name = "MEBIBYTES", default_value_t = 2_048)]
+        mebibytes: u64,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionArguments {
+    /// A session id or a run id, or the beginning of one
+    pub(crate) id: String,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Supervise {
+    /// The run's directory
+    pub(crate) run_dir: PathBuf,
+    /// Standard input is a socket to the parent
+    #[arg(long)]
+    pub(crate) lifeline: bool,
+}

@@ -1,0 +1,173 @@
+//! `profile` and `preset`: how agents can be configured.
+
+use plan::{
+    Definition, DefinitionDirectories, Definitions, Surroundings, definition_detail,
+    definition_summary,
+};
+use serde::Serialize;
+use tools::Workspace;
+
+use crate::arguments::{Preset, PresetCommand, Profile, ProfileCommand};
+use crate::error::{CommandError, Exit};
+use crate::printer::Printer;
+
+pub(crate) fn profile(arguments: Profile, printer: &Printer) -> Result<Exit, CommandError> {
+    let workspace = load(printer)?;
+    match arguments.command {
+        ProfileCommand::List { json: true } => {
+            let profiles = reports(&workspace.profiles);
+            printer.json(&ProfilesDocument { profiles, warnings: &workspace.warnings })
+        }
+        ProfileCommand::List { json: false } => {
+            list(&workspace.profiles, tools::list_profiles, tools::NO_PROFILES, printer)
+        }
+        ProfileCommand::Show { name, json } => show(&workspace.profiles, &name, json, printer),
+        ProfileCommand::Delete { name, json } => delete(&workspace, &name, json, printer),
+    }
+    .map(|()| Exit::Completed)
+}
+
+pub(crate) fn preset(arguments: Preset, printer: &Printer) -> Result<Exit, CommandError> {
+    let workspace = load(printer)?;
+    match arguments.command {
+        PresetCommand::List { json: true } => {
+            let presets = reports(&workspace.presets);
+            printer.json(&PresetsDocument { presets, warnings: &workspace.warnings })
+        }
+        PresetCommand::List { json: false } => {
+            list(&workspace.presets, tools::list_presets, tools::NO_PRESETS, printer)
+        }
+        PresetCommand::Show { name, json } => show(&workspace.presets, &name, json, printer),
+    }
+    .map(|()| Exit::Completed)
+}
+
+fn load(printer: &Printer) -> Result<Workspace, CommandError> {
+    let workspace = Workspace::load(Surroundings::of_this_process()?, None);
+    for warning in &workspace.warnings {
+        printer.warning(warning);
+    }
+    Ok(workspace)
+}
+
+fn list(
+    definitions: &Definitions,
+    lines: fn(&Definitions) -> String,
+    nothing: &str,
+    printer: &Printer,
+) -> Result<(), CommandError> {
+    if definitions.iter().len() == 0 {
+        printer.note(nothing);
+        return Ok(());
+    }
+    printer.answer(&lines(definitions))
+}
+
+fn show(
+    definitions: &Definitions,
+    name: &str,
+    json: bool,
+    printer: &Printer,
+) -> Result<(), CommandError> {
+    let definition = find(definitions, name)?;
+    if json {
+        printer.json(&DefinitionReport::from(definition))
+    } else {
+        printer.answer(&definition_detail(definition))
+    }
+}
+
+fn delete(
+    workspace: &Workspace,
+    name: &str,
+    json: bool,
+    printer: &Printer,
+) -> Result<(), CommandError> {
+    find(&workspace.profiles, name)?;
+    let directories = DefinitionDirectories::of_profiles(&workspace.surroundings);
+    let deleted = plan::delete_definition(&directories, name)
+        .map_err(|error| CommandError::failure(error.to_string()))?;
+    if json {
+        let deleted = deleted.iter().map(|path| path.display().to_string()).collect();
+        return printer.json(&DeletedDocument { deleted });
+    }
+    for path in &deleted {
+        printer.note(&format!("removed {}", path.display()));
+    }
+    printer.answer(&format!("Profile \"{name}\" deleted."))
+}
+
+fn find<'a>(definitions: &'a Definitions, name: &str) -> Result<&'a Definition, CommandError> {
+    definitions.get(name).map_err(|unknown| {
+        let available = match unknown.available.as_slice() {
+            [] => "(none)".to_owned(),
+            names => names.join(", "),
+        };
+        let title = definitions.kind().title();
+        CommandError::usage(format!("{title} \"{name}\" not found. Available: {available}"))
+    })
+}
+
+fn reports(definitions: &Definitions) -> Vec<DefinitionReport<'_>> {
+    definitions.iter().map(DefinitionReport::from).collect()
+}
+
+#[derive(Serialize)]
+struct ProfilesDocument<'a> {
+    profiles: Vec<DefinitionReport<'a>>,
+    warnings: &'a [String],
+}
+
+#[derive(Serialize)]
+struct PresetsDocument<'a> {
+    presets: Vec<DefinitionReport<'a>>,
+    warnings: &'a [String],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DefinitionReport<'a> {
+    name: &'a str,
+    description: Option<&'a str>,
+    scope: &'static str,
+    path: String,
+    provider: Option<&'a str>,
+    model: Option<&'a str>,
+    thinking_level: Option<&'static str>,
+    tools: &'a [String],
+    agent: Option<&'static str>,
+    /// Seconds. Only presets have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeout: Option<f64>,
+    /// Masked.
+    api_key: Option<String>,
+    system_prompt: Option<&'a str>,
+    append_system_prompt: Option<&'a str>,
+    summary: String,
+}
+
+impl<'a> From<&'a Definition> for DefinitionReport<'a> {
+    fn from(definition: &'a Definition) -> DefinitionReport<'a> {
+        DefinitionReport {
+            name: &definition.name,
+            description: definition.description.as_deref(),
+            scope: definition.scope.word(),
+            path: definition.path.display().to_string(),
+            provider: definition.provider.as_deref(),
+            model: definition.model.as_deref(),
+            thinking_level: definition.thinking_level.map(plan::ThinkingLevel::word),
+            tools: &definition.tools,
+            agent: definition.agent.map(plan::AgentName::word),
+            timeout: definition.timeout,
+            api_key: definition.api_key.as_ref().map(ToString::to_string),
+            system_prompt: definition.system_prompt.as_deref(),
+            append_system_prompt: definition.append_system_prompt.as_deref(),
+            summary: definition_summary(definition),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct DeletedDocument {
+    deleted: Vec<String>,
+}

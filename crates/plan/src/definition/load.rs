@@ -1,0 +1,221 @@
+//! Definitions, from their files.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::directories::list;
+use super::{
+    AgentName, ApiKey, Definition, DefinitionDirectories, DefinitionKind, Scope, ThinkingLevel,
+    validate,
+};
+use crate::frontmatter::{Document, Fields, FileWarning};
+
+/// All definitions of a kind, the user's and the project's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Definitions {
+    kind: DefinitionKind,
+    definitions: BTreeMap<String, Definition>,
+    /// What is wrong with the files.
+    pub warnings: Vec<FileWarning>,
+}
+
+/// There is no definition of that name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "Unknown {kind}: \"{name}\". Available {kind}s: {}",
+    if available.is_empty() { "(none)".to_owned() } else { available.join(", ") }
+)]
+pub struct UnknownDefinition {
+    /// The word for what was asked for.
+    pub kind: &'static str,
+    /// The name that was asked for.
+    pub name: String,
+    /// The names that there are.
+    pub available: Vec<String>,
+}
+
+impl Definitions {
+    /// Which kind.
+    pub fn kind(&self) -> DefinitionKind {
+        self.kind
+    }
+
+    /// The definition of that name.
+    pub fn get(&self, name: &str) -> Result<&Definition, UnknownDefinition> {
+        self.definitions.get(name).ok_or_else(|| UnknownDefinition {
+            kind: self.kind.word(),
+            name: name.to_owned(),
+            available: self.definitions.keys().cloned().collect(),
+        })
+    }
+
+    /// All of them, by name.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Definition> {
+        self.definitions.values()
+    }
+}
+
+/// Reads all definitions of a kind. The project's win over the user's; what is wrong with a file is a warning.
+///
+/// There is no cache: the files are small and few, and what was just changed must count.
+pub fn load_definitions(directories: &DefinitionDirectories) -> Definitions {
+    let kind = directories.kind;
+    let mut all = Definitions { kind, definitions: BTreeMap::new(), warnings: Vec::new() };
+    for scope in directories.scopes() {
+        let mut of_scope = BTreeMap::<String, Definition>::new();
+        for file in read_directory(directories, scope, &mut all.warnings) {
+            all.warnings.extend(file.warnings);
+            let Some(definition) = file.definition else {
+                continue;
+            };
+            if let Some(other) = of_scope.get(&definition.name) {
+                all.warnings.push(FileWarning {
+                    path: definition.path.clone(),
+                    line: None,
+                    problem: format!(
+                        "it defines {} \"{}\" again and is used instead of {}",
+                        kind.word(),
+                        definition.name,
+                        other.path.display()
+                    ),
+                });
+            }
+            of_scope.insert(definition.name.clone(), definition);
+        }
+        all.definitions.extend(of_scope);
+    }
+    all
+}
+
+/// A file that should hold a definition.
+pub(super) struct DefinitionFile {
+    pub(super) path: PathBuf,
+    /// What it holds, if it can be loaded; if not, a warning says why.
+    pub(super) definition: Option<Definition>,
+    pub(super) warnings: Vec<FileWarning>,
+}
+
+/// The files of a scope, by name.
+pub(super) fn read_directory(
+    directories: &DefinitionDirectories,
+    scope: Scope,
+    warnings: &mut Vec<FileWarning>,
+) -> Vec<DefinitionFile> {
+    let directory = directories.of_scope(scope);
+    let paths = match list(directory) {
+        Ok(paths) => paths,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
+        Err(error) => {
+            let problem = format!("its {}s cannot be read: {error}", directories.kind.word());
+            warnings.push(FileWarning { path: directory.to_owned(), line: None, problem });
+            return Vec::new();
+        }
+    };
+    paths
+        .into_iter()
+        .map(|path| {
+            let (definition, warnings) = match Document::read(&path) {
+                Ok(document) => from_document(document, &path, scope, directories),
+                Err(error) => (None, vec![error.into_warning(&path)]),
+            };
+            DefinitionFile { path, definition, warnings }
+        })
+        .collect()
+}
+
+/// The definition that a document describes. Whoever must move a key is told where to.
+pub(super) fn from_document(
+    mut document: Document,
+    path: &Path,
+    scope: Scope,
+    directories: &DefinitionDirectories,
+) -> (Option<Definition>, Vec<FileWarning>) {
+    let kind = directories.kind;
+    let mut fields = Fields::of(&mut document, path);
+    let name_line = fields.line("name");
+    let description_line = fields.line("description");
+    let name = fields.text("name");
+    let mut definition =
+        Definition::at(kind, name.as_deref().unwrap_or_default(), scope, path.to_owned());
+    definition.description = fields.text("description");
+    definition.provider = fields.text("provider");
+    definition.model = fields.text("model");
+    definition.thinking_level = fields.word("thinkingLevel", &ThinkingLevel::WORDS);
+    let problems = fields.problems();
+    definition.no_tools = fields.flag("noTools");
+    definition.tools = fields.list("tools");
+    definition.exclude_tools = fields.list("excludeTools");
+    definition.no_extensions = fields.flag("noExtensions");
+    definition.no_skills = fields.flag("noSkills");
+    definition.no_context_files = fields.flag("noContextFiles");
+    if kind == DefinitionKind::Preset {
+        definition.timeout = fields.seconds("timeout");
+    }
+    // Without what was meant to restrict it, the agent would get more than its user wanted.
+    let is_restricted_as_written = fields.problems() == problems;
+    definition.extensions = fields.list("extensions");
+    definition.suggested_skills = fields.list("suggestedSkills");
+    definition.load_skills = fields.list("loadSkills");
+    definition.extra_args = fields.list("extraArgs");
+    definition.agent = fields.word("agent", &AgentName::WORDS);
+    definition.api_key = take_key(&mut fields, &definition, directories);
+    let body = Some(document.body).filter(|body| !body.is_empty());
+    match kind {
+        DefinitionKind::Profile => {
+            definition.append_system_prompt = fields.text("appendSystemPrompt");
+            definition.system_prompt = body;
+        }
+        DefinitionKind::Preset => definition.append_system_prompt = body,
+    }
+    let mut reasons = Vec::new();
+    match &name {
+        Some(name) if validate::is_definition_name(name) => {}
+        Some(_) => {
+            reasons.push((name_line, "its name may have only letters, digits, \"_\" and \"-\""));
+        }
+        None => reasons.push((name_line, "it has no \"name\"")),
+    }
+    if kind == DefinitionKind::Preset && definition.description.is_none() {
+        reasons.push((description_line, "it has no \"description\""));
+    }
+    if !is_restricted_as_written {
+        reasons.push((name_line, "what should restrict the agent cannot be understood"));
+    }
+    let is_loaded = reasons.is_empty();
+    for (line, reason) in reasons {
+        fields.warn(line, format!("it is not loaded: {reason}"));
+    }
+    (is_loaded.then_some(definition), fields.finish())
+}
+
+/// The key, where there may be one.
+fn take_key(
+    fields: &mut Fields<'_>,
+    definition: &Definition,
+    directories: &DefinitionDirectories,
+) -> Option<ApiKey> {
+    let line = fields.line("apiKey");
+    let key = fields.text("apiKey").map(ApiKey::new)?;
+    let problem = match (directories.kind, definition.scope) {
+        (DefinitionKind::Profile, Scope::Global) => return Some(key),
+        (DefinitionKind::Profile, Scope::Project) => format!(
+            "Refusing to load apiKey from project-local profile \"{}\". Move the profile to the \
+             global directory ({}/) or use environment variables.",
+            definition.name,
+            directories.global.display()
+        ),
+        // The agent keeps a session file of its own then, in which nobody could hide the key.
+        (DefinitionKind::Preset, _) => format!(
+            "Refusing to load apiKey from preset \"{}\". Log in to the provider in pi, or use \
+             environment variables.",
+            definition.name
+        ),
+    };
+    fields.warn(line, problem);
+    None
+}
+
+#[cfg(test)]
+#[path = "load_tests.rs"]
+mod tests;

@@ -1,0 +1,149 @@
+//! A command of one thread, beside the commands of other threads.
+//!
+//! A contained child (see [`spawn_contained`]) needs a process for itself: reaping waits for every
+//! child there is. A job shares the process with others, so only its own id is ever waited for, and
+//! what it started is found by the marker that all of it has inherited.
+//!
+//! [`spawn_contained`]: crate::spawn_contained
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitOptions};
+
+use crate::marker::Marker;
+use crate::spawn::{ChildSpec, SpawnError, explain, session_command, widen};
+use crate::tree::{Exit, KillTarget, Signal};
+
+/// A running command. It is killed, with everything that it started, when it is dropped before it
+/// has ended.
+#[derive(Debug)]
+pub struct Job {
+    child: Pid,
+    marker: Marker,
+    output: OwnedFd,
+    ended: Option<OwnedFd>,
+    exit: Option<Exit>,
+}
+
+/// Starts a command in a session of its own. It reads nothing, and what it writes to its standard
+/// output and its standard error comes out of one pipe, in the order in which it was written.
+///
+/// `mark` is the name of a variable that no other command has; every process that the command
+/// starts inherits it. The kernel kills the command when the thread that calls this ends (Linux),
+/// so that thread should be the one that waits for it.
+pub fn spawn_job(spec: ChildSpec<'_>, mark: &str) -> Result<Job, SpawnError> {
+    let failed = |source: io::Error| explain(spec.program, source);
+    let mut environment: BTreeMap<String, Option<String>> = spec.environment.clone();
+    environment.insert(mark.to_owned(), Some("1".to_owned()));
+    let mut command = session_command(ChildSpec { environment: &environment, ..spec })?;
+    let (output, input) = io::pipe().map_err(failed)?;
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::from(input.try_clone().map_err(failed)?))
+        .stderr(Stdio::from(input));
+    let child = command.spawn().map_err(failed)?;
+    // The command holds our copies of the pipe's other end: as long as it lives, no end is seen.
+    drop(command);
+    let output = OwnedFd::from(output);
+    // Cannot fail on a pipe that was made a moment ago.
+    let _ = rustix::io::ioctl_fionbio(&output, true);
+    widen(&output);
+    let child = Pid::from_child(&child);
+    let marker = Marker::new(&[(mark, "1")]);
+    Ok(Job { child, marker, output, ended: ended(child), exit: None })
+}
+
+impl Job {
+    /// Where its output comes out; reading never blocks.
+    pub fn output(&self) -> BorrowedFd<'_> {
+        self.output.as_fd()
+    }
+
+    /// Becomes readable when the command itself has ended. Where there is no such thing, ask
+    /// [`Job::try_wait`] from time to time.
+    pub fn ended(&self) -> Option<BorrowedFd<'_>> {
+        self.ended.as_ref().map(AsFd::as_fd)
+    }
+
+    /// How the command itself ended, if it has; never blocks. What it started may still run.
+    pub fn try_wait(&mut self) -> Option<Exit> {
+        while self.exit.is_none() {
+            match rustix::process::waitpid(Some(self.child), WaitOptions::NOHANG) {
+                Ok(Some((_, status))) => self.exit = Exit::from_status(status),
+                Ok(None) => break,
+                Err(Errno::INTR) => {}
+                // Somebody else reaped it; that it is gone is all that can be known.
+                Err(_) => self.exit = Some(Exit::Code(0)),
+            }
+        }
+        self.exit
+    }
+
+    /// Whether [`Job::try_wait`] has seen the end of the command.
+    pub fn is_reaped(&self) -> bool {
+        self.exit.is_some()
+    }
+
+    /// How many living processes carry the mark of this command.
+    pub fn count(&self) -> usize {
+        KillTarget::Marked(self.marker.clone()).count()
+    }
+
+    /// Kills the command and everything that it started, in whichever session or group, and returns
+    /// when nothing of it is left.
+    ///
+    /// Returns the number of processes that could not be killed, which is zero unless the kernel
+    /// holds one in an uninterruptible state.
+    pub fn kill(&mut self) -> usize {
+        let started = Instant::now();
+        loop {
+            let remaining = self.kill_once();
+            if remaining == 0 || started.elapsed() > PATIENCE {
+                return remaining;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Sends one round of signals and returns how many processes are still to end.
+    fn kill_once(&mut self) -> usize {
+        if self.exit.is_none() {
+            // Neither of these may be used once the command was waited for: its id could belong to
+            // another. They find what has emptied its environment, and what can be found without
+            // `/proc`.
+            KillTarget::Below(self.child).signal(Signal::Kill);
+            KillTarget::Group(self.child).signal(Signal::Kill);
+        } else if cfg!(not(target_os = "linux")) {
+            KillTarget::Group(self.child).signal(Signal::Kill);
+        }
+        // Repeated by the caller, because a member may have started another one in the meantime.
+        let marked = KillTarget::Marked(self.marker.clone()).signal(Signal::Kill);
+        usize::from(self.try_wait().is_none()).max(marked)
+    }
+}
+
+/// How long a process that was sent SIGKILL may take before it is given up.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        if self.try_wait().is_none() {
+            self.kill();
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn ended(child: Pid) -> Option<OwnedFd> {
+    rustix::process::pidfd_open(child, rustix::process::PidfdFlags::empty()).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ended(_: Pid) -> Option<OwnedFd> {
+    None
+}
