@@ -38,10 +38,18 @@ fn command_lines(text: &str) -> usize {
 
 /// Runs the command and cancels it as soon as it has printed "ready".
 fn cancel_when_ready(place: &Place, command: &str) -> (String, Duration) {
+    cancel_when(place, command, |output| text_of(&output.content).contains("ready"))
+}
+
+fn cancel_when(
+    place: &Place,
+    command: &str,
+    condition: fn(&ToolOutput) -> bool,
+) -> (String, Duration) {
     let mut cancelled_at = None;
     let error = place
         .run_reporting("bash", &json!({ "command": command }), &mut |output| {
-            if text_of(&output.content).contains("ready") && cancelled_at.is_none() {
+            if condition(&output) && cancelled_at.is_none() {
                 cancelled_at = Some(Instant::now());
                 place.cancel.cancel();
             }
@@ -208,7 +216,8 @@ fn what_the_background_prints_in_time_is_shown() {
 fn a_background_that_never_stops_printing_can_be_cancelled() {
     let place = Place::new();
     let trace = Trace::new();
-    let (error, _) = cancel_when_ready(&place, &trace.command("yes ready &"));
+    let is_long = |output: &ToolOutput| matches!(&output.details, Some(details) if details["truncation"] != json!(null));
+    let (error, _) = cancel_when(&place, &trace.command("yes &"), is_long);
     assert!(error.ends_with("Command aborted"), "{error}");
     assert_eq!(trace.processes().count(), 0);
     remove_full_output(&error);
