@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "this is how a test fails")]
 
 mod answers;
+mod builtin;
 mod key;
 mod presets;
 mod profiles;
