@@ -102,12 +102,15 @@ impl Answer {
             Piece::Started { response_id } => self.message.response_id = response_id,
             Piece::Text(delta) => self.add_text(&delta, tell),
             Piece::Thinking(delta) => self.add_thinking(&delta, tell),
-            Piece::ThinkingSignature(more) => {
-                let index = self.open_thinking(tell);
+            Piece::ThinkingSignature(signature) => {
+                if !self.message.content.iter().any(is_thinking) {
+                    self.open_thinking(tell);
+                }
+                let mut thoughts = self.message.content.iter_mut().rev();
                 if let Some(Content::Thinking { thinking_signature, .. }) =
-                    self.message.content.get_mut(index)
+                    thoughts.find(|part| is_thinking(part))
                 {
-                    thinking_signature.get_or_insert_default().push_str(&more);
+                    *thinking_signature = Some(signature);
                 }
             }
             Piece::RedactedThinking(data) => {
@@ -253,6 +256,10 @@ impl Answer {
             content_index
         })
     }
+}
+
+fn is_thinking(part: &Content) -> bool {
+    matches!(part, Content::Thinking { .. })
 }
 
 fn parse_arguments(json: &str) -> Result<Map<String, Value>, String> {
