@@ -140,7 +140,7 @@ fn timeouts_that_make_no_sense_are_refused() {
 fn a_directory_that_is_gone_is_told() {
     let place = Place::new();
     let cwd = place.path("gone");
-    let call = Call { cwd: &cwd, cancel: &place.cancel, report: &mut |_| {} };
+    let call = Call { cwd: &cwd, shell: &place.shell, cancel: &place.cancel, report: &mut |_| {} };
     let error = TOOL.run(json!({"command": "ls"}).as_object().unwrap(), call).unwrap_err();
     assert_eq!(
         error.0,
@@ -268,4 +268,16 @@ fn remove_full_output(words: &str) -> u64 {
     let size = fs::metadata(path).unwrap().len();
     fs::remove_file(path).unwrap();
     size
+}
+
+#[test]
+fn the_shell_and_what_stands_before_every_command_can_be_chosen() {
+    let mut place = Place::new();
+    place.shell.prefix = Some("greeting=hello".to_owned());
+    assert_eq!(place.text("bash", &json!({"command": "echo $greeting $0"})), "hello /bin/bash\n");
+    place.shell.program = Some("/bin/sh".into());
+    assert_eq!(place.text("bash", &json!({"command": "echo $0"})), "/bin/sh\n");
+    place.shell.program = Some("/no/such/shell".into());
+    let error = place.run("bash", &json!({"command": "true"})).unwrap_err();
+    assert!(error.0.contains("/no/such/shell"), "{error}");
 }
