@@ -125,8 +125,8 @@ impl Head {
     }
 }
 
-/// What is kept of the end of a text. `tail` is at least as much of it as can be shown, and begins
-/// with a line unless that line is longer than the limit.
+/// What is kept of the end of a text. `tail` is either all of it, or more of its end than can be
+/// shown.
 pub(super) fn truncate_tail(tail: &str, extent: Extent) -> Truncation {
     let mut truncation = Truncation::untouched(extent, MAX_LINES);
     if extent.lines() <= MAX_LINES && extent.bytes <= MAX_BYTES {

@@ -180,7 +180,7 @@ struct Watch<'a> {
 impl Watch<'_> {
     /// Reads and reports until the command has ended, or until it must.
     fn watch(&mut self, cancel: &Cancel, deadline: Option<Instant>) -> Ending {
-        let mut buffer = vec![0; 256 * 1024];
+        let mut buffer = vec![0; 32 * 1024];
         let mut quiet_at = None;
         loop {
             let now = Instant::now();

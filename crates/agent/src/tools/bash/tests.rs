@@ -213,6 +213,47 @@ fn what_the_background_prints_in_time_is_shown() {
 }
 
 #[test]
+fn a_background_that_goes_on_printing_is_listened_to() {
+    let place = Place::new();
+    // It prints for longer than it may be quiet.
+    let command = "end=$((${EPOCHREALTIME/[.,]/} + 300000)); (while [ ${EPOCHREALTIME/[.,]/} -lt \
+                   $end ]; do echo more; done; echo last) &";
+    let mut text = match place.run("bash", &json!({ "command": command })) {
+        Ok(output) => text_of(&output.content),
+        Err(error) => error.0,
+    };
+    if text.contains("Full output: ") {
+        remove_full_output(&text);
+        text.truncate(text.find("\n\n[").unwrap());
+    }
+    assert_eq!(text.lines().last(), Some("last"));
+}
+
+#[test]
+fn what_was_printed_before_the_end_is_shown() {
+    let place = Place::new();
+    let done = place.path("done");
+    // More than is read at once, and less than a pipe holds.
+    let command = "echo ready; sleep 0 <go; printf '%060000d\\nlast' 0; touch done; sleep 1000";
+    rustix::fs::mkfifoat(rustix::fs::CWD, place.path("go"), rustix::fs::Mode::RWXU).unwrap();
+    let go = place.path("go");
+    let error = place
+        .run_reporting("bash", &json!({ "command": command }), &mut |output| {
+            if text_of(&output.content) == "ready\n" && !done.exists() {
+                fs::write(&go, "").unwrap();
+                while !done.exists() {
+                    std::thread::yield_now();
+                }
+                place.cancel.cancel();
+            }
+        })
+        .unwrap_err()
+        .0;
+    assert!(error.starts_with("last\n\n[Showing lines 3-3 of 3"), "{}", &error[..100]);
+    remove_full_output(&error);
+}
+
+#[test]
 fn a_background_that_never_stops_printing_can_be_cancelled() {
     let place = Place::new();
     let trace = Trace::new();
