@@ -215,7 +215,7 @@ fn same_answer(script: &Value, speaks: Speaks, answer: &str) {
     assert_eq!(told.task["output"], answer);
 }
 
-fn tool(name: &str, args: Value) -> Value {
+fn tool(name: &str, args: &Value) -> Value {
     json!({"name": name, "args": args})
 }
 
@@ -230,7 +230,7 @@ fn an_answer() {
 fn thinking_before_a_tool_and_before_the_answer() {
     let script = json!([
         {"thinking": "First I look.", "text": "Looking.",
-         "tools": [tool("read", json!({"path": "notes.txt", "offset": 2, "limit": 1}))],
+         "tools": [tool("read", &json!({"path": "notes.txt", "offset": 2, "limit": 1}))],
          "usage": {"input": 100, "output": 40, "thinking": 15}},
         {"thinking": "Now I know.", "text": "It says {{result:0}}"},
     ]);
@@ -241,16 +241,16 @@ fn thinking_before_a_tool_and_before_the_answer() {
 fn tools_side_by_side() {
     let script = json!([
         {"text": "All at once.", "tools": [
-            tool("read", json!({"path": "notes.txt"})),
-            tool("ls", json!({"path": "."})),
-            tool("read", json!({"path": "src/main.rs"})),
+            tool("read", &json!({"path": "notes.txt"})),
+            tool("ls", &json!({"path": "."})),
+            tool("read", &json!({"path": "src/main.rs"})),
         ]},
         {"tools": [
-            tool("edit", json!({"path": "notes.txt", "edits": [
+            tool("edit", &json!({"path": "notes.txt", "edits": [
                 {"oldText": "one", "newText": "1"}, {"oldText": "three", "newText": "3"},
             ]})),
-            tool("write", json!({"path": "new/file.txt", "content": "new\n"})),
-            tool("bash", json!({"command": "echo out; echo err >&2"})),
+            tool("write", &json!({"path": "new/file.txt", "content": "new\n"})),
+            tool("bash", &json!({"command": "echo out; echo err >&2"})),
         ]},
         bash("cat notes.txt new/file.txt"),
         {"text": "done"},
@@ -262,14 +262,14 @@ fn tools_side_by_side() {
 fn tools_that_fail() {
     let script = json!([
         {"tools": [
-            tool("read", json!({"path": "missing.txt"})),
-            tool("teleport", json!({"to": "mars"})),
-            tool("edit", json!({"path": "notes.txt", "edits": [{"oldText": "ten", "newText": "10"}]})),
-            tool("ls", json!({"path": "nowhere"})),
-            tool("read", json!({})),
+            tool("read", &json!({"path": "missing.txt"})),
+            tool("teleport", &json!({"to": "mars"})),
+            tool("edit", &json!({"path": "notes.txt", "edits": [{"oldText": "ten", "newText": "10"}]})),
+            tool("ls", &json!({"path": "nowhere"})),
+            tool("read", &json!({})),
         ]},
         bash("echo before; exit 3"),
-        {"tools": [tool("bash", json!({"command": "echo early; sleep 60", "timeout": 0.3}))]},
+        {"tools": [tool("bash", &json!({"command": "echo early; sleep 60", "timeout": 0.3}))]},
         {"text": "nothing worked"},
     ]);
     same_answer(&script, Speaks::OpenAi, "nothing worked");
@@ -279,10 +279,10 @@ fn tools_that_fail() {
 fn all_kinds_of_characters() {
     let script = json!([
         {"text": "Grüße, 世界 👩‍👩‍👧 \u{2028}\"\\\t", "chunk": 1, "tools": [
-            tool("bash", json!({"command": "printf 'ünï\\n\\377\\342\\202x\\r\\n\\ty'"})),
-            tool("write", json!({"path": "日本.txt", "content": "é\u{301}\r\n🎉"})),
+            tool("bash", &json!({"command": "printf 'ünï\\n\\377\\342\\202x\\r\\n\\ty'"})),
+            tool("write", &json!({"path": "日本.txt", "content": "é\u{301}\r\n🎉"})),
         ]},
-        {"tools": [tool("read", json!({"path": "日本.txt"}))]},
+        {"tools": [tool("read", &json!({"path": "日本.txt"}))]},
         {"text": "🎉 {{result:0}} {{result:2}}", "chunk": 1},
     ]);
     same(&script, Speaks::OpenAi);
@@ -322,7 +322,7 @@ fn a_loop() {
 fn anthropics_api() {
     let script = json!([
         {"thinking": "First I look.", "text": "Looking.", "tools": [
-            tool("read", json!({"path": "notes.txt"})), tool("read", json!({"path": "missing.txt"})),
+            tool("read", &json!({"path": "notes.txt"})), tool("read", &json!({"path": "missing.txt"})),
         ], "usage": {"input": 300, "output": 40, "cached": 100, "written": 50}},
         {"error": 529, "times": 1, "thinking": "Now I know.", "text": "It says {{result:0}}"},
     ]);
@@ -370,7 +370,7 @@ fn same_deltas(script: &Value, speaks: Speaks) {
 fn deltas() {
     let script = json!([
         {"thinking": "First I think for a while.", "text": "Then I speak for a while.", "tools": [
-            tool("bash", json!({"command": "echo one"})), tool("bash", json!({"command": "true"})),
+            tool("bash", &json!({"command": "echo one"})), tool("bash", &json!({"command": "true"})),
         ], "chunk": 10},
         // Cut off in the middle, every time that it is asked for.
         {"text": "An answer that never ends", "cut": true},
