@@ -126,6 +126,7 @@ impl Answer {
             Piece::ToolCall { index, id, name } => {
                 self.open = None;
                 let content_index = self.message.content.len();
+                let id = self.unused(id, content_index);
                 let start = Update::ToolCallStart { content_index, id: &id, tool_name: &name };
                 tell(&self.message.usage, start);
                 self.message.content.push(Content::ToolCall { id, name, arguments: Map::new() });
@@ -205,6 +206,16 @@ impl Answer {
             Ok(parsed) => *arguments = parsed,
             Err(reason) => self.unreadable.push((id.clone(), reason)),
         }
+    }
+
+    /// The id, or another one if the message has it already: results are told apart by them.
+    fn unused(&self, id: String, content_index: usize) -> String {
+        let is_used = self
+            .message
+            .content
+            .iter()
+            .any(|part| matches!(part, Content::ToolCall { id: other, .. } if *other == id));
+        if is_used { format!("{id}_{content_index}") } else { id }
     }
 
     fn add_text(&mut self, delta: &str, tell: &mut dyn FnMut(&Usage, Update<'_>)) {

@@ -105,6 +105,7 @@ impl<W: Write> Agent<W> {
 
     /// Runs these calls, each on a thread of its own, until all have ended.
     fn run_group(&mut self, calls: &mut [Pending<'_>], group: std::ops::Range<usize>) {
+        self.is_stopping |= self.must_stop();
         for index in group.clone() {
             let call = &mut calls[index];
             if call.result.is_some() {
