@@ -16,7 +16,7 @@ use crate::message::{AssistantMessage, Content, Message, StopReason, SystemMessa
 use crate::prompt::SystemPrompt;
 use crate::provider::{Provider, ProviderError, Remedy, Request, Thinking};
 use crate::retry::delay;
-use crate::tools::Tool;
+use crate::tools::{Shell, Tool};
 
 /// Everything that is decided before the first word.
 pub(crate) struct Setup {
@@ -26,6 +26,7 @@ pub(crate) struct Setup {
     pub(crate) tools: Vec<Tool>,
     pub(crate) system_prompt: SystemPrompt,
     pub(crate) cwd: PathBuf,
+    pub(crate) shell: Shell,
     pub(crate) retry: Retry,
     pub(crate) compaction: Compaction,
     pub(crate) cancel: Cancel,

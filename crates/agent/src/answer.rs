@@ -14,6 +14,10 @@ pub(crate) struct Answer {
     /// The block of text or thinking to which more is added.
     open: Option<usize>,
     calls: Vec<Call>,
+    /// How many blocks, from the first, were told to be whole.
+    ended: usize,
+    /// Tool calls of which the arguments are no JSON object, with the reason.
+    unreadable: Vec<(String, String)>,
     has_started: bool,
     is_whole: bool,
 }
@@ -32,7 +36,7 @@ struct Call {
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) message: AssistantMessage,
-    /// Tool calls of which the arguments are no JSON object, with the reason.
+    /// Tool calls of which the arguments cannot be read, with the reason.
     pub(crate) unreadable: Vec<(String, String)>,
 }
 
@@ -54,7 +58,15 @@ impl Answer {
             error_message: None,
             raw_stop_reason: None,
         };
-        Answer { message, open: None, calls: Vec::new(), has_started: false, is_whole: false }
+        Answer {
+            message,
+            open: None,
+            calls: Vec::new(),
+            ended: 0,
+            unreadable: Vec::new(),
+            has_started: false,
+            is_whole: false,
+        }
     }
 
     /// The message as far as it is known.
@@ -90,12 +102,15 @@ impl Answer {
             Piece::Started { response_id } => self.message.response_id = response_id,
             Piece::Text(delta) => self.add_text(&delta, tell),
             Piece::Thinking(delta) => self.add_thinking(&delta, tell),
-            Piece::ThinkingSignature(more) => {
-                let index = self.open_thinking(tell);
+            Piece::ThinkingSignature(signature) => {
+                if !self.message.content.iter().any(is_thinking) {
+                    self.open_thinking(tell);
+                }
+                let mut thoughts = self.message.content.iter_mut().rev();
                 if let Some(Content::Thinking { thinking_signature, .. }) =
-                    self.message.content.get_mut(index)
+                    thoughts.find(|part| is_thinking(part))
                 {
-                    thinking_signature.get_or_insert_default().push_str(&more);
+                    *thinking_signature = Some(signature);
                 }
             }
             Piece::RedactedThinking(data) => {
@@ -126,7 +141,10 @@ impl Answer {
                     tell(&self.message.usage, delta);
                 }
             }
-            Piece::BlockEnded => self.open = None,
+            Piece::BlockEnded => {
+                self.open = None;
+                self.end_blocks(tell);
+            }
             Piece::Usage(usage) => self.message.usage = usage,
             Piece::Ended { reason, raw } => {
                 self.message.stop_reason = reason;
@@ -136,33 +154,33 @@ impl Answer {
         }
     }
 
-    /// Closes what is open. Without a failure, the answer has ended as its last piece says.
+    /// Closes what is open. Without a failure, the answer has ended as its last piece says; with
+    /// one, no block becomes whole that was not.
     pub(crate) fn finish(
         mut self,
         failure: Option<(StopReason, String)>,
         tell: &mut dyn FnMut(&Usage, Update<'_>),
     ) -> Finished {
-        if let Some((reason, message)) = failure {
-            self.message.stop_reason = reason;
-            self.message.error_message = Some(message);
-        }
-        let mut unreadable = Vec::new();
-        for call in &self.calls {
-            let Some(Content::ToolCall { id, arguments, .. }) =
-                self.message.content.get_mut(call.content_index)
-            else {
-                continue;
-            };
-            match parse_arguments(&call.json) {
-                Ok(parsed) => *arguments = parsed,
-                Err(reason) => unreadable.push((id.clone(), reason)),
+        match failure {
+            Some((reason, message)) => {
+                self.message.stop_reason = reason;
+                self.message.error_message = Some(message);
+                self.end_blocks(&mut |_, _| {});
             }
+            None => self.end_blocks(tell),
         }
         // A model that says `stop` but asks for tools waits for them all the same.
         if self.message.stop_reason == StopReason::Stop && !self.calls.is_empty() {
             self.message.stop_reason = StopReason::ToolUse;
         }
-        for (content_index, part) in self.message.content.iter().enumerate() {
+        Finished { message: self.message, unreadable: self.unreadable }
+    }
+
+    /// Tells that all blocks are whole, except for those of which it was told before.
+    fn end_blocks(&mut self, tell: &mut dyn FnMut(&Usage, Update<'_>)) {
+        for content_index in self.ended..self.message.content.len() {
+            self.read_arguments(content_index);
+            let part = &self.message.content[content_index];
             let update = match part {
                 Content::Text { text } => Update::TextEnd { content_index, content: text },
                 Content::Thinking { thinking, .. } => {
@@ -173,7 +191,21 @@ impl Answer {
             };
             tell(&self.message.usage, update);
         }
-        Finished { message: self.message, unreadable }
+        self.ended = self.message.content.len();
+    }
+
+    /// Reads the arguments of a tool call that is whole.
+    fn read_arguments(&mut self, content_index: usize) {
+        let call = self.calls.iter().find(|call| call.content_index == content_index);
+        let (Some(call), Some(Content::ToolCall { id, arguments, .. })) =
+            (call, self.message.content.get_mut(content_index))
+        else {
+            return;
+        };
+        match parse_arguments(&call.json) {
+            Ok(parsed) => *arguments = parsed,
+            Err(reason) => self.unreadable.push((id.clone(), reason)),
+        }
     }
 
     /// The id, or another one if the message has it already: results are told apart by them.
@@ -235,6 +267,10 @@ impl Answer {
             content_index
         })
     }
+}
+
+fn is_thinking(part: &Content) -> bool {
+    matches!(part, Content::Thinking { .. })
 }
 
 fn parse_arguments(json: &str) -> Result<Map<String, Value>, String> {

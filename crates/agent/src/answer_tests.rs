@@ -65,6 +65,51 @@ fn everything_is_shown_as_it_comes_and_once_more_at_the_end() {
 }
 
 #[test]
+fn a_block_ends_where_the_provider_says_so() {
+    let mut pieces =
+        vec![Piece::Text("a".to_owned()), Piece::BlockEnded, Piece::Text("b".to_owned())];
+    pieces.push(Piece::BlockEnded);
+    pieces.extend(call(0, "c1", &["{\"x\":1}"]));
+    pieces.push(Piece::BlockEnded);
+    pieces.extend(call(1, "c2", &["{\"x\":"]));
+    let kinds = |shown: &[Value]| -> Vec<String> {
+        shown
+            .iter()
+            .map(|update| format!("{} {}", update["type"], update["contentIndex"]))
+            .collect()
+    };
+    let text = |index| ["start", "delta", "end"].map(|step| format!("\"text_{step}\" {index}"));
+    let call = |index| ["start", "delta", "end"].map(|step| format!("\"toolcall_{step}\" {index}"));
+    let mut expected = [text(0), text(1), call(2), call(3)].concat();
+    let (_, shown) = put_together([&pieces[..], &[ended(StopReason::ToolUse)]].concat());
+    assert_eq!(kinds(&shown), expected);
+    assert_eq!(shown[8]["toolCall"]["arguments"], json!({"x": 1}));
+    // What is cut off never becomes whole.
+    let (finished, shown) = put_together(pieces);
+    expected.pop();
+    assert_eq!(kinds(&shown), expected);
+    assert_eq!(finished.unreadable.len(), 1);
+}
+
+#[test]
+fn a_signature_belongs_to_the_last_thoughts_whenever_it_comes() {
+    let (finished, _) = put_together(vec![
+        Piece::Thinking("Hm".to_owned()),
+        Piece::ThinkingSignature("first".to_owned()),
+        Piece::Text("Yes.".to_owned()),
+        Piece::ThinkingSignature("all of it".to_owned()),
+        ended(StopReason::Stop),
+    ]);
+    assert_eq!(
+        serde_json::to_value(&finished.message.content).unwrap(),
+        json!([
+            {"type": "thinking", "thinking": "Hm", "thinkingSignature": "all of it"},
+            {"type": "text", "text": "Yes."},
+        ])
+    );
+}
+
+#[test]
 fn calls_may_be_written_in_turns_and_numbers_may_repeat() {
     let mut pieces = call(0, "a", &["{\"x\":"]);
     pieces.extend(call(1, "b", &["{\"y\":"]));

@@ -31,23 +31,23 @@ pub(crate) struct Agent {
     print: bool,
 
     /// The provider of the model
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     provider: Option<String>,
 
     /// The model: `ID`, `PROVIDER/ID`, or either with `:THINKING`; `script/FILE` plays a file
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     model: Option<String>,
 
     /// How much the model thinks: off, minimal, low, medium, high, xhigh or max
-    #[arg(long, value_name = "LEVEL")]
+    #[arg(long, value_name = "LEVEL", allow_hyphen_values = true)]
     thinking: Option<String>,
 
     /// What replaces the system prompt: a text, or a file with it
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     system_prompt: Option<String>,
 
     /// What is added to the system prompt: a text, or a file with it; can be repeated
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     append_system_prompt: Vec<String>,
 
     /// Only these tools, of read, bash, edit, write, grep, find and ls
@@ -92,8 +92,32 @@ pub(crate) struct Agent {
     no_session: bool,
 
     /// Trust the project's own skills and prompts, this once
-    #[arg(short, long)]
+    #[arg(short, long, overrides_with = "no_approve")]
     approve: bool,
+
+    /// Do not trust them, which is what happens without --approve
+    #[arg(long, overrides_with = "approve")]
+    no_approve: bool,
+
+    /// Options of pi that change nothing here
+    #[command(flatten)]
+    idle: Idle,
+}
+
+/// What pi understands, and what makes no difference to an agent that has no extensions, no
+/// terminal, and asks nobody but the provider. Refused, it would keep a caller from using us.
+#[derive(Debug, Args)]
+struct Idle {
+    #[arg(long, hide = true)]
+    no_prompt_templates: bool,
+    #[arg(long, hide = true)]
+    no_themes: bool,
+    #[arg(long, hide = true)]
+    offline: bool,
+    #[arg(long, hide = true)]
+    verbose: bool,
+    #[arg(short, long, hide = true, allow_hyphen_values = true)]
+    name: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -43,6 +43,8 @@ pub(crate) fn agent(arguments: Agent, printer: &Printer) -> Result<ExitCode, Com
             }
             Ok(ExitCode::SUCCESS)
         }
+        // As with pi, the stream has said it, and there is nothing wrong with the stream.
+        Ending::Failed(_) if invocation.mode == Mode::Json => Ok(ExitCode::SUCCESS),
         Ending::Failed(reason) => Err(CommandError::failure(reason)),
         Ending::Stopped => Ok(report
             .stopped_by

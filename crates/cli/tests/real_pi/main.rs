@@ -4,7 +4,9 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "this is how a test fails")]
 
 mod answers;
+mod builtin;
 mod key;
+mod peer;
 mod presets;
 mod profiles;
 mod project;
@@ -70,9 +72,7 @@ impl PiWorld {
     /// Any command, with the real pi on its `PATH`.
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.world.command(arguments);
-        let e2e = std::env::var_os(E2E);
-        let e2e = PathBuf::from(e2e.expect("run these tests with `cargo xtask test`"));
-        let programs = e2e.join("node_modules/.bin");
+        let programs = e2e().join("node_modules/.bin");
         command.env("PATH", format!("{}:/usr/bin:/bin", programs.display())).env("PI_OFFLINE", "1");
         command
     }
@@ -114,6 +114,11 @@ impl PiWorld {
         assert_eq!(asked.len(), 1, "{asked:#?}");
         asked[0].clone()
     }
+}
+
+/// Where the packages from npm are.
+fn e2e() -> PathBuf {
+    std::env::var_os(E2E).expect("run these tests with `cargo xtask test`").into()
 }
 
 fn write(path: &Path, text: &str) {
