@@ -195,10 +195,10 @@ pub(crate) fn agent(world: &World, arguments: &[&str]) -> Command {
 }
 
 /// Runs an agent to its end.
-pub(crate) fn heard(world: &World, mut command: Command) -> Heard {
-    let ran: Ran = command.output().unwrap().into();
+pub(crate) fn heard(world: &World, command: Command) -> Heard {
+    let heard = Live::start(command).finish();
     world.assert_nothing_left();
-    Heard::new(ran.code, &ran.stdout, ran.stderr)
+    heard
 }
 
 fn merged(mut value: Value, more: &Value) -> Value {
