@@ -241,15 +241,23 @@ fn a_web_page_is_no_answer_and_will_not_be_one() {
 #[test]
 fn a_provider_that_falls_silent_is_asked_again() {
     let silent = [json!({"hang": true}), json!({"text": "I was about to", "stall": true})];
-    for (turn, story) in silent.into_iter().zip([ERROR, CUT]) {
-        for api in Api::BOTH {
+    let cases = silent.iter().zip([ERROR, CUT]);
+    let cases = cases.flat_map(|(turn, story)| Api::BOTH.map(|api| (turn, story, api)));
+    // All at once, with a patience that a busy machine does not exceed.
+    let running: Vec<_> = cases
+        .map(|(turn, story, api)| {
             let builtin = Builtin::new(api, &json!([turn, {"text": "here"}]));
-            builtin.settings(&json!({"httpIdleTimeoutMs": 200, "retry": {"baseDelayMs": 1}}));
-            let heard = builtin.ask(&["do it"]);
-            heard.assert_story(0, &[OPENING, story, &retry("retry 1/3"), RECOVERED]);
-            let words = error_of_first(&heard);
-            assert!(words.contains("was silent for 0.2 s"), "{words}");
-        }
+            builtin.settings(&json!({"httpIdleTimeoutMs": 1500, "retry": {"baseDelayMs": 1}}));
+            let live = builtin.start(&["do it"]);
+            (builtin, live, story)
+        })
+        .collect();
+    for (builtin, live, story) in running {
+        let heard = live.finish();
+        builtin.world.assert_nothing_left();
+        heard.assert_story(0, &[OPENING, story, &retry("retry 1/3"), RECOVERED]);
+        let words = error_of_first(&heard);
+        assert!(words.contains("was silent for 1.5 s"), "{words}");
     }
 }
 

@@ -27,17 +27,18 @@ fn work(builtin: &Builtin, arguments: &[&str], requests: usize) -> (Heard, u64) 
     (heard, peak)
 }
 
-/// Has a tool find a hundred megabytes; which protocol is spoken does not matter to it.
+/// Has a tool come upon many megabytes; which protocol is spoken does not matter to it.
 #[track_caller]
 fn assert_bounded(api: Api, turn: &Value, name: &str) {
     let builtin = Builtin::new(api, &json!([turn, {"hang": true}]));
     if name != "bash" {
-        // Long lines: to find each of them takes a while in a build that is not optimised.
+        // To look at every line takes a while in a build that is not optimised.
+        let size = if name == "grep" { 30_000_000 } else { 100_000_000 };
         let line = "a line of a very long list ".repeat(50);
-        builtin.project_file("long", &format!("{line}\n").repeat(100_000_000 / line.len()));
+        builtin.project_file("long", &format!("{line}\n").repeat(size / line.len()));
     }
     let (heard, peak) = work(&builtin, &["--tools", name], 2);
-    assert!(peak < 32 * MEBIBYTE, "{name} took {peak} KiB");
+    assert!(peak < 28 * MEBIBYTE, "{name} took {peak} KiB");
     let runs = [format!("{name} runs"), format!("{name} runs…"), format!("{name} finished")];
     let runs: Vec<&str> =
         runs.iter().map(String::as_str).filter(|it| name == "bash" || !it.contains('…')).collect();
@@ -60,7 +61,7 @@ fn a_file_may_have_a_hundred_megabytes() {
 }
 
 #[test]
-fn a_search_may_find_a_hundred_megabytes() {
+fn a_search_may_find_thirty_megabytes() {
     let arguments = json!({"pattern": "line", "path": "long", "limit": 1_000_000_000});
     assert_bounded(Api::Completions, &call("grep", &arguments), "grep");
 }
@@ -68,7 +69,7 @@ fn a_search_may_find_a_hundred_megabytes() {
 #[test]
 fn a_model_may_say_ten_megabytes() {
     let text = "0123456789".repeat(1024 * 1024);
-    let turns = json!([{"text": text, "chunk": 4096}, {"hang": true}]);
+    let turns = json!([{"text": text, "chunk": 65536}, {"hang": true}]);
     let builtin = Builtin::new(Api::Completions, &turns);
     let (heard, peak) = work(&builtin, &["tell me"], 2);
     // The words, the same in the request that follows, and what becomes of them on their way.

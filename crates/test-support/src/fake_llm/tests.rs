@@ -2,6 +2,7 @@
 
 mod client;
 mod messages;
+mod misbehaviour;
 
 use std::io::{BufRead, BufReader};
 use std::slice;
