@@ -16,7 +16,7 @@ use crate::message::{AssistantMessage, Content, Message, StopReason, SystemMessa
 use crate::prompt::SystemPrompt;
 use crate::provider::{Provider, ProviderError, Remedy, Request, Thinking};
 use crate::retry::delay;
-use crate::tools::Tool;
+use crate::tools::{Shell, Tool};
 
 /// Everything that is decided before the first word.
 pub(crate) struct Setup {
@@ -26,6 +26,7 @@ pub(crate) struct Setup {
     pub(crate) tools: Vec<Tool>,
     pub(crate) system_prompt: SystemPrompt,
     pub(crate) cwd: PathBuf,
+    pub(crate) shell: Shell,
     pub(crate) retry: Retry,
     pub(crate) compaction: Compaction,
     pub(crate) cancel: Cancel,
@@ -135,8 +136,7 @@ impl<W: Write> Agent<W> {
 
     /// What happens next. What was written so far is handed over before the agent waits.
     pub(crate) fn next(&mut self, deadline: Option<Instant>) -> Option<Input> {
-        if self.stream.broken().is_some() && !self.is_stopping {
-            self.setup.cancel.cancel();
+        if !self.is_stopping && self.must_stop() {
             return Some(Input::Stop);
         }
         if let Some(input) = self.inbox.poll() {
@@ -144,6 +144,15 @@ impl<W: Write> Agent<W> {
         }
         self.stream.flush();
         self.inbox.wait(deadline)
+    }
+
+    /// Whether there is no use in going on. What has been stopped already may be heard of before
+    /// the word that stopped it, so that is asked for wherever something new would begin.
+    pub(crate) fn must_stop(&mut self) -> bool {
+        if self.stream.broken().is_some() {
+            self.setup.cancel.cancel();
+        }
+        self.setup.cancel.is_cancelled()
     }
 
     /// Adds a message to the conversation, and shows it.
@@ -167,8 +176,11 @@ impl<W: Write> Agent<W> {
     /// Asks the provider, and collects its answer, which can be shown while it comes.
     pub(crate) fn receive(&mut self, request: Request, is_shown: bool) -> Received {
         let mut answer = Answer::new(&self.setup.model, clock::now());
+        self.is_stopping |= self.must_stop();
         let error =
             if self.is_stopping { None } else { self.collect(&mut answer, request, is_shown) };
+        // A provider that was stopped has not failed.
+        self.is_stopping |= error.is_some() && self.must_stop();
         let failure = match &error {
             _ if self.is_stopping => Some((StopReason::Aborted, ABORTED.to_owned())),
             Some(error) => Some((StopReason::Error, error.message.clone())),
@@ -231,6 +243,7 @@ impl<W: Write> Agent<W> {
             if results.is_empty() {
                 return RowEnd { message, error };
             }
+            self.is_stopping |= self.must_stop();
             if !self.is_stopping {
                 self.compact_if_long();
             }

@@ -102,12 +102,15 @@ impl Answer {
             Piece::Started { response_id } => self.message.response_id = response_id,
             Piece::Text(delta) => self.add_text(&delta, tell),
             Piece::Thinking(delta) => self.add_thinking(&delta, tell),
-            Piece::ThinkingSignature(more) => {
-                let index = self.open_thinking(tell);
+            Piece::ThinkingSignature(signature) => {
+                if !self.message.content.iter().any(is_thinking) {
+                    self.open_thinking(tell);
+                }
+                let mut thoughts = self.message.content.iter_mut().rev();
                 if let Some(Content::Thinking { thinking_signature, .. }) =
-                    self.message.content.get_mut(index)
+                    thoughts.find(|part| is_thinking(part))
                 {
-                    thinking_signature.get_or_insert_default().push_str(&more);
+                    *thinking_signature = Some(signature);
                 }
             }
             Piece::RedactedThinking(data) => {
@@ -123,6 +126,7 @@ impl Answer {
             Piece::ToolCall { index, id, name } => {
                 self.open = None;
                 let content_index = self.message.content.len();
+                let id = self.unused(id, content_index);
                 let start = Update::ToolCallStart { content_index, id: &id, tool_name: &name };
                 tell(&self.message.usage, start);
                 self.message.content.push(Content::ToolCall { id, name, arguments: Map::new() });
@@ -204,6 +208,16 @@ impl Answer {
         }
     }
 
+    /// The id, or another one if the message has it already: results are told apart by them.
+    fn unused(&self, id: String, content_index: usize) -> String {
+        let is_used = self
+            .message
+            .content
+            .iter()
+            .any(|part| matches!(part, Content::ToolCall { id: other, .. } if *other == id));
+        if is_used { format!("{id}_{content_index}") } else { id }
+    }
+
     fn add_text(&mut self, delta: &str, tell: &mut dyn FnMut(&Usage, Update<'_>)) {
         if delta.is_empty() {
             return;
@@ -253,6 +267,10 @@ impl Answer {
             content_index
         })
     }
+}
+
+fn is_thinking(part: &Content) -> bool {
+    matches!(part, Content::Thinking { .. })
 }
 
 fn parse_arguments(json: &str) -> Result<Map<String, Value>, String> {

@@ -92,6 +92,24 @@ fn a_block_ends_where_the_provider_says_so() {
 }
 
 #[test]
+fn a_signature_belongs_to_the_last_thoughts_whenever_it_comes() {
+    let (finished, _) = put_together(vec![
+        Piece::Thinking("Hm".to_owned()),
+        Piece::ThinkingSignature("first".to_owned()),
+        Piece::Text("Yes.".to_owned()),
+        Piece::ThinkingSignature("all of it".to_owned()),
+        ended(StopReason::Stop),
+    ]);
+    assert_eq!(
+        serde_json::to_value(&finished.message.content).unwrap(),
+        json!([
+            {"type": "thinking", "thinking": "Hm", "thinkingSignature": "all of it"},
+            {"type": "text", "text": "Yes."},
+        ])
+    );
+}
+
+#[test]
 fn calls_may_be_written_in_turns_and_numbers_may_repeat() {
     let mut pieces = call(0, "a", &["{\"x\":"]);
     pieces.extend(call(1, "b", &["{\"y\":"]));

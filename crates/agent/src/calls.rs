@@ -105,6 +105,7 @@ impl<W: Write> Agent<W> {
 
     /// Runs these calls, each on a thread of its own, until all have ended.
     fn run_group(&mut self, calls: &mut [Pending<'_>], group: std::ops::Range<usize>) {
+        self.is_stopping |= self.must_stop();
         for index in group.clone() {
             let call = &mut calls[index];
             if call.result.is_some() {
@@ -155,11 +156,13 @@ impl<W: Write> Agent<W> {
     }
 
     fn start_call(&self, index: usize, tool: Tool, arguments: &Map<String, Value>) {
-        let (arguments, cwd) = (arguments.clone(), self.setup.cwd.clone());
+        let arguments = arguments.clone();
+        let (cwd, shell) = (self.setup.cwd.clone(), self.setup.shell.clone());
         let (cancel, sender) = (self.setup.cancel.clone(), self.inbox.sender());
         thread::spawn(move || {
             let mut report = |output| drop(sender.send(Input::Report(index, output)));
-            let call = Call { cwd: &cwd, cancel: &cancel, report: &mut report };
+            let (cwd, shell, cancel) = (&cwd, &shell, &cancel);
+            let call = Call { cwd, shell, cancel, report: &mut report };
             let result = catch_unwind(AssertUnwindSafe(|| tool.run(&arguments, call)));
             let result = result.unwrap_or_else(|_| {
                 Err(ToolError(format!("The tool {} failed for a reason of its own", tool.name)))

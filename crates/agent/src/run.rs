@@ -28,6 +28,7 @@ use crate::provider::{
 };
 use crate::session_file::{self, SessionFile, SessionFileError};
 use crate::text_file::read_text;
+use crate::tools::Shell;
 
 /// Where the agent is, and whom it talks to.
 pub struct World<'a, W> {
@@ -131,6 +132,7 @@ pub fn run<W: Write>(invocation: &Invocation, world: World<'_, W>) -> Result<Rep
         tools,
         system_prompt,
         cwd: cwd.to_owned(),
+        shell: Shell { program: settings.shell_path, prefix: settings.shell_command_prefix },
         cancel,
     };
     let mut agent = Agent::new(setup, stream, history, inbox);

@@ -116,7 +116,8 @@ impl Job {
             // Neither of these may be used once the command was waited for: its id could belong to
             // another. They find what has emptied its environment, and what can be found without
             // `/proc`.
-            KillTarget::Below(self.child).signal(Signal::Kill);
+            #[cfg(target_os = "linux")]
+            crate::proc_table::kill_from(self.child, PATIENCE);
             KillTarget::Group(self.child).signal(Signal::Kill);
         } else if cfg!(not(target_os = "linux")) {
             KillTarget::Group(self.child).signal(Signal::Kill);

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open, pidfd_send_signal};
 
@@ -19,16 +20,26 @@ pub(crate) struct Member {
 impl Member {
     /// Sends the signal to this process and to no other, even if its id has been reused.
     pub(crate) fn signal(self, signal: Signal) {
+        self.send(signal.raw());
+    }
+
+    /// What it does, if it is still there.
+    fn state(self) -> Option<State> {
+        let stat = Stat::read(self.pid).filter(|stat| stat.start_time == self.start_time)?;
+        Some(stat.state)
+    }
+
+    fn send(self, signal: rustix::process::Signal) {
         match pidfd_open(self.pid, PidfdFlags::empty()) {
             // The descriptor names one process for good; the check that it is the right one must
             // therefore come after opening it. A failure to send means that it is gone.
             Ok(pidfd) => {
                 if Stat::read(self.pid).is_some_and(|stat| stat.start_time == self.start_time) {
-                    let _ = pidfd_send_signal(pidfd, signal.raw());
+                    let _ = pidfd_send_signal(pidfd, signal);
                 }
             }
             Err(rustix::io::Errno::NOSYS) => {
-                let _ = rustix::process::kill_process(self.pid, signal.raw());
+                let _ = rustix::process::kill_process(self.pid, signal);
             }
             Err(_) => {}
         }
@@ -45,12 +56,56 @@ pub(crate) fn descendants_except(children: &[Pid]) -> io::Result<Vec<Member>> {
     below(getpid(), children)
 }
 
-/// The given process, if it lives, and every living process below it.
-pub(crate) fn from(root: Pid) -> io::Result<Vec<Member>> {
-    let mut members = below(root, &[])?;
-    if let Some(stat) = Stat::read(root).filter(|stat| stat.is_alive) {
+/// Kills a child that was not waited for, and everything below it, and waits for their end as long
+/// as `patience` lasts.
+///
+/// All of it is stopped first, the parents before their children: then nobody can start another
+/// process that would be missed, or see a child die and tell about it.
+pub(crate) fn kill_from(root: Pid, patience: Duration) {
+    let mut stopped: Vec<Member> = Vec::new();
+    let started = Instant::now();
+    loop {
+        let members = from(root).unwrap_or_default();
+        let new: Vec<Member> =
+            members.into_iter().filter(|member| !stopped.contains(member)).collect();
+        if new.is_empty() {
+            break;
+        }
+        for member in &new {
+            member.send(rustix::process::Signal::STOP);
+        }
+        // Whoever is starting a process stops only when that is there to be found. Somebody who
+        // waits for a child that is stopped itself would never stop.
+        wait_while(STOP_PATIENCE.saturating_sub(started.elapsed()), || {
+            new.iter().any(|member| member.state().is_some_and(State::is_running))
+        });
+        stopped.extend(new);
+    }
+    for member in &stopped {
+        member.signal(Signal::Kill);
+    }
+    wait_while(patience, || {
+        stopped.iter().any(|member| member.state().is_some_and(State::is_alive))
+    });
+}
+
+/// How long processes may take to stop before they are killed anyway.
+const STOP_PATIENCE: Duration = Duration::from_millis(200);
+
+fn wait_while(patience: Duration, condition: impl Fn() -> bool) {
+    let started = Instant::now();
+    while condition() && started.elapsed() < patience {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// The given process, if it lives, and every living process below it, parents first.
+fn from(root: Pid) -> io::Result<Vec<Member>> {
+    let mut members = Vec::new();
+    if let Some(stat) = Stat::read(root).filter(|stat| stat.state.is_alive()) {
         members.push(Member { pid: root, start_time: stat.start_time });
     }
+    members.extend(below(root, &[])?);
     Ok(members)
 }
 
@@ -58,16 +113,34 @@ pub(crate) fn from(root: Pid) -> io::Result<Vec<Member>> {
 pub(crate) fn marked(marker: &Marker) -> io::Result<Vec<Member>> {
     let mut members = Vec::new();
     for pid in pids()?.filter(|pid| *pid != getpid()) {
-        // Foreign processes cannot be read, and are not ours to stop.
-        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        if marker.is_in(&environment)
+        if marker.is_in(&environment(pid))
             && let Some(stat) = Stat::read(pid)
-            && stat.is_alive
+            && stat.state.is_alive()
         {
             members.push(Member { pid, start_time: stat.start_time });
         }
     }
     Ok(members)
+}
+
+/// The environment of the process; nothing if it is not ours to read, and not ours to stop either.
+fn environment(pid: Pid) -> Vec<u8> {
+    let read = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
+    let mut environment = read("environ");
+    // A process that is just becoming another program has, for a moment, a program but neither
+    // arguments nor an environment. Nobody else looks like this, but for threads of the kernel,
+    // which have no program either; still, nobody is waited for without end.
+    let mut patience = 100;
+    while environment.is_empty()
+        && patience > 0
+        && fs::read_link(format!("/proc/{pid}/exe")).is_ok()
+        && read("cmdline").is_empty()
+    {
+        patience -= 1;
+        std::thread::sleep(Duration::from_millis(1));
+        environment = read("environ");
+    }
+    environment
 }
 
 /// All children of this process.
@@ -79,8 +152,9 @@ pub(crate) fn children() -> io::Result<Vec<Pid>> {
 /// The children of this process that have ended and were not waited for.
 pub(crate) fn dead_children() -> io::Result<Vec<Pid>> {
     let own = getpid().as_raw_nonzero().get();
-    let is_dead_child =
-        |pid: &Pid| Stat::read(*pid).is_some_and(|stat| stat.parent == own && !stat.is_alive);
+    let is_dead_child = |pid: &Pid| {
+        Stat::read(*pid).is_some_and(|stat| stat.parent == own && !stat.state.is_alive())
+    };
     Ok(pids()?.filter(is_dead_child).collect())
 }
 
@@ -89,7 +163,7 @@ fn below(root: Pid, except: &[Pid]) -> io::Result<Vec<Member>> {
     for pid in pids()? {
         if let Some(stat) = Stat::read(pid) {
             let member = Member { pid, start_time: stat.start_time };
-            children.entry(stat.parent).or_default().push((member, stat.is_alive));
+            children.entry(stat.parent).or_default().push((member, stat.state.is_alive()));
         }
     }
     let mut members = Vec::new();
@@ -120,7 +194,28 @@ fn pids() -> io::Result<impl Iterator<Item = Pid>> {
 struct Stat {
     parent: i32,
     start_time: u64,
-    is_alive: bool,
+    state: State,
+}
+
+/// What a process does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// It runs, or waits for something.
+    Running,
+    /// Somebody has stopped it.
+    Stopped,
+    /// It has ended.
+    Dead,
+}
+
+impl State {
+    fn is_alive(self) -> bool {
+        self != State::Dead
+    }
+
+    fn is_running(self) -> bool {
+        self == State::Running
+    }
 }
 
 impl Stat {
@@ -133,11 +228,15 @@ impl Stat {
         let behind_name = memchr::memrchr(b')', line)? + 1;
         let fields = std::str::from_utf8(line.get(behind_name..)?).ok()?;
         let mut fields = fields.split_ascii_whitespace();
-        let state = fields.next()?;
+        let state = match fields.next()? {
+            "Z" | "X" | "x" => State::Dead,
+            "T" | "t" => State::Stopped,
+            _ => State::Running,
+        };
         let parent = fields.next()?.parse().ok()?;
         // The start time is field 22; state and parent were fields 3 and 4.
         let start_time = fields.nth(17)?.parse().ok()?;
-        Some(Stat { parent, start_time, is_alive: !matches!(state, "Z" | "X" | "x") })
+        Some(Stat { parent, start_time, state })
     }
 }
 
@@ -149,8 +248,11 @@ mod tests {
     fn a_name_with_parentheses_and_spaces_does_not_confuse_the_fields() {
         let line = b"42 (a) b (c) S 7 42 42 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 2";
         let stat = Stat::parse(line).unwrap();
-        assert_eq!((stat.parent, stat.start_time, stat.is_alive), (7, 98765, true));
-        assert!(!Stat::parse(b"42 (x) Z 7 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 5").unwrap().is_alive);
+        assert_eq!((stat.parent, stat.start_time, stat.state), (7, 98765, State::Running));
+        for (letter, state) in [("Z", State::Dead), ("T", State::Stopped), ("D", State::Running)] {
+            let line = format!("42 (x) {letter} 7 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 5");
+            assert_eq!(Stat::parse(line.as_bytes()).unwrap().state, state);
+        }
         assert!(Stat::parse(b"").is_none());
         assert!(Stat::parse(b"42 (x) S").is_none());
     }

@@ -16,6 +16,8 @@ use crate::tree::{Containment, Exit, Tree};
 pub struct ChildSpec<'a> {
     /// A path, or a name that is looked up on `PATH`.
     pub program: &'a str,
+    /// What it is told to be called, if that is not the program: lists of processes show it.
+    pub name: Option<&'a str>,
     /// Its arguments.
     pub args: &'a [String],
     /// Its working directory.
@@ -166,6 +168,9 @@ pub(crate) fn session_command(spec: ChildSpec<'_>) -> Result<Command, SpawnError
     check_directory(spec.cwd)?;
     let mut command = new_command(spec.program);
     command.args(spec.args).current_dir(spec.cwd);
+    if let Some(name) = spec.name {
+        command.arg0(name);
+    }
     for (name, value) in spec.environment {
         match value {
             Some(value) => command.env(name, value),

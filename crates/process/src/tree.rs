@@ -43,8 +43,6 @@ pub enum KillTarget {
     Descendants,
     /// Everything below this process, except for these children and what is below them.
     DescendantsExcept(Vec<Pid>),
-    /// Everything below a child of this process that was not waited for, and the child itself.
-    Below(Pid),
     /// A process group.
     Group(Pid),
     /// Every process that carries the marker.
@@ -94,7 +92,6 @@ impl KillTarget {
             KillTarget::DescendantsExcept(children) => {
                 proc_table::descendants_except(children).unwrap_or_default()
             }
-            KillTarget::Below(child) => proc_table::from(*child).unwrap_or_default(),
             KillTarget::Marked(marker) => proc_table::marked(marker).unwrap_or_default(),
             KillTarget::Group(_) => Vec::new(),
         }

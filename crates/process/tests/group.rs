@@ -12,6 +12,7 @@ fn a_group_is_stopped_and_known_to_be_gone() {
     let args = ["-c".to_owned(), "trap '' TERM; sleep 1000 & exec sleep 1000".to_owned()];
     let spec = ChildSpec {
         program: "sh",
+        name: None,
         args: &args,
         cwd: Path::new("/"),
         environment: &BTreeMap::new(),

@@ -21,21 +21,26 @@
 //! |---|---|
 //! | `"text": "..."` | what the model says; see below for what is filled in |
 //! | `"thinking": "..."` | what it thinks before, as `reasoning_content` or as a signed block |
-//! | `"tools": [{"name": "ls", "args": {}}]` | the tool calls, all in one message |
+//! | `"tools": [{"name": "ls", "args": {}}]` | the tool calls, all in one message; `"id"` names a call, and `"arguments"` is sent in the place of `args`, as it is |
 //! | `"chunk": 20` | how many characters a delta carries |
 //! | `"delay_ms": 0` | how long to wait between two deltas |
 //! | `"usage": {"input": 100, "output": 20, "cached": 0, "written": 0, "thinking": 0}` | the token counts; `input` includes `cached` and `written`, `output` includes `thinking` |
 //! | `"finish": "length"` | the finish reason, if it is not `stop` or `tool_calls`; Anthropic's words are put for these three |
 //! | `"error": 429` | answer with this HTTP status instead |
-//! | `"error_message": "..."` | the words of that answer, if they are not `scripted error` |
+//! | `"error_message": "..."` | the words of that answer, if they are not `scripted error`; `{{key}}` in them stands for the key that the client has sent |
 //! | `"headers": {"x-should-retry": "false"}` | more headers of that answer |
 //! | `"retry_after": 1` | the `Retry-After` header of that answer, in seconds |
 //! | `"times": 2` | give the error to the first attempts only, then play the turn |
 //! | `"hang": true` | send the head of the answer, then nothing more |
+//! | `"stall": true` | send everything that the model says, then nothing more |
 //! | `"cut": true` | close the connection in the middle of the answer |
 //! | `"unfinished": true` | end the stream in good order, but without what should end it |
 //! | `"garbage": "..."` | send this, as it is, in place of the first event after the beginning |
 //! | `"page": "..."` | answer with this web page instead, and status 200 |
+//!
+//! A server that was started with [`FakeLlm::start_sequence`] looks at no conversation: the first
+//! request gets the first turn, the second the second. That is for clients that change their
+//! conversation on the way, as a client does that compacts it.
 //!
 //! Attempts are counted per server, by the text of the script and the index of the turn.
 //!
@@ -132,8 +137,17 @@ impl FakeLlm {
         Self::start_on(0, script)
     }
 
+    /// Starts a server that plays one turn of `script` after the other, to whoever asks.
+    pub fn start_sequence(script: &Value) -> io::Result<Self> {
+        Self::start_service(0, Service::of_sequence(script)?)
+    }
+
     fn start_on(port: u16, script: &Value) -> io::Result<Self> {
-        let service = Arc::new(Service::new(script)?);
+        Self::start_service(port, Service::new(script)?)
+    }
+
+    fn start_service(port: u16, service: Service) -> io::Result<Self> {
+        let service = Arc::new(service);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         let address = listener.local_addr()?;
         let acceptor = spawn(address, {

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 
 use serde_json::{Map, Value, json};
 
-use super::{Request, Thinking};
+use super::{Options, Request, Thinking};
 use crate::config::{Api, Compat, Model, Rates};
 use crate::message::{
     AssistantMessage, Content, Message, StopReason, ToolDeclaration, ToolResultMessage, Usage,
@@ -30,6 +30,11 @@ pub(super) fn model() -> Model {
         sampling: Map::new(),
         compat: Compat::default(),
     }
+}
+
+/// Without a proxy, whatever the environment of the tests says.
+pub(super) fn options() -> Options {
+    Options { proxy: Some(String::new()), ..Options::default() }
 }
 
 pub(super) fn compat(value: Value) -> Compat {

@@ -5,12 +5,13 @@ use std::env;
 use std::error::Error as _;
 use std::fs;
 use std::io::{self, Read};
+use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use ureq::http::HeaderMap;
 use ureq::http::header::HeaderName;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
-use ureq::{Agent, Body, Timeout};
+use ureq::{Agent, BodyReader, Timeout};
 
 use super::failure::{self, Refusal};
 use super::{ProviderError, proxy, retry_after};
@@ -19,15 +20,28 @@ use crate::config::Secret;
 /// How long an attempt to connect may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How much of an answer that is no stream is read: errors, and pages of misled proxies.
-const MAXIMAL_BODY_BYTES: u64 = 1024 * 1024;
+/// How much of an answer that is no stream is read.
+const MAXIMAL_BODY_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Keys of which messages are cleaned are at least this long. Shorter ones are those that people
+/// make up for servers that want none, and are words or letters that occur in any message.
+const MINIMAL_SECRET: usize = 8;
+
+/// Where distributions keep all authorities in one file. The directory beside it has the same ones
+/// in hundreds of files, which take five times as long.
+const BUNDLES: &[&str] = &[
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
 
 /// What the way to a provider depends on, beside the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// How long a provider may be silent before it is given up; `None` for ever.
     pub idle_timeout: Option<Duration>,
-    /// The proxy; `None` for what the environment says.
+    /// The proxy; empty for none, `None` for what the environment says.
     pub proxy: Option<String>,
     /// What the requests of one conversation have in common, for caches of providers.
     pub session: Option<String>,
@@ -49,13 +63,6 @@ pub(super) struct Client {
     secrets: Vec<Secret>,
 }
 
-/// An answer that may be a stream.
-pub(super) struct Answer {
-    /// Without parameters, in lower case.
-    pub(super) content_type: String,
-    pub(super) body: Body,
-}
-
 impl Client {
     /// Prepares the way, without going it. `headers` come first, those of the model replace them.
     pub(super) fn new(
@@ -66,7 +73,7 @@ impl Client {
         options: &Options,
     ) -> Result<Client, ProviderError> {
         let proxy = match &options.proxy {
-            Some(proxy) => Some(proxy.clone()),
+            Some(proxy) => Some(proxy.clone()).filter(|proxy| !proxy.is_empty()),
             None => proxy::for_url(&url, |name| env::var(name).ok()),
         };
         let proxy = proxy.map(|proxy| ureq::Proxy::new(&proxy)).transpose();
@@ -95,6 +102,7 @@ impl Client {
                 secrets.push(Secret::new(last));
             }
         }
+        secrets.retain(|secret| secret.reveal().len() >= MINIMAL_SECRET);
         Ok(Client {
             agent: config.build().new_agent(),
             url,
@@ -111,18 +119,17 @@ impl Client {
         headers: &[(String, String)],
         body: &[u8],
         refuse: fn(u16, &str) -> String,
-    ) -> Result<Answer, ProviderError> {
+    ) -> Result<BodyReader<'static>, ProviderError> {
         let mut request = self.agent.post(&self.url);
         for (name, value) in self.headers.iter().chain(headers) {
             request = request.header(name, value);
         }
         let response = request.send(body).map_err(|error| self.failed(error))?;
-        let (parts, mut body) = response.into_parts();
+        let (parts, body) = response.into_parts();
         let status = parts.status.as_u16();
+        let mut body = body.into_reader();
         if parts.status.is_success() {
-            let content_type = header(&parts.headers, "content-type").unwrap_or_default();
-            let content_type = content_type.split(';').next().unwrap_or_default();
-            return Ok(Answer { content_type: content_type.trim().to_ascii_lowercase(), body });
+            return Ok(body);
         }
         // What can be read of the reason is better than that the reason could not be read.
         let (text, _) = read_text(&mut body);
@@ -185,10 +192,10 @@ impl Client {
     }
 }
 
-/// Reads what is no stream, as text; together with how much could not be read, and why.
-pub(super) fn read_text(body: &mut Body) -> (String, io::Result<()>) {
+/// Reads what is no stream, as text; together with why it could not all be read.
+pub(super) fn read_text(body: &mut dyn Read) -> (String, io::Result<()>) {
     let mut bytes = Vec::new();
-    let read = body.as_reader().take(MAXIMAL_BODY_BYTES).read_to_end(&mut bytes);
+    let read = body.take(MAXIMAL_BODY_BYTES).read_to_end(&mut bytes);
     (String::from_utf8_lossy(&bytes).into_owned(), read.map(|_| ()))
 }
 
@@ -232,12 +239,29 @@ fn header<'headers>(headers: &'headers HeaderMap, name: &'static str) -> Option<
 /// Whom to trust: the authorities of the system, so that those of a company count, and those of
 /// `NODE_EXTRA_CA_CERTS`, because pi honours it; the well-known ones where the system has none.
 fn root_certificates() -> RootCerts {
-    let of_the_system = rustls_native_certs::load_native_certs().certs;
-    if of_the_system.is_empty() {
+    let mut certificates = system_certificates();
+    if certificates.is_empty() {
         return RootCerts::WebPki;
     }
-    let certificates = of_the_system.iter().map(|it| Certificate::from_der(it).to_owned());
-    RootCerts::from(certificates.chain(extra_certificates()).collect::<Vec<_>>())
+    certificates.extend(extra_certificates());
+    RootCerts::from(certificates)
+}
+
+fn system_certificates() -> Vec<Certificate<'static>> {
+    let owned = |found: rustls_native_certs::CertificateResult| -> Vec<Certificate<'static>> {
+        found.certs.iter().map(|it| Certificate::from_der(it).to_owned()).collect()
+    };
+    let is_set = |name| env::var_os(name).is_some();
+    // Elsewhere such a file is not all that the system trusts.
+    if cfg!(target_os = "linux") && !is_set("SSL_CERT_FILE") && !is_set("SSL_CERT_DIR") {
+        let files = BUNDLES.iter().map(Path::new).filter(|file| file.exists());
+        let mut found =
+            files.map(|file| owned(rustls_native_certs::load_certs_from_paths(Some(file), None)));
+        if let Some(certificates) = found.find(|certificates| !certificates.is_empty()) {
+            return certificates;
+        }
+    }
+    owned(rustls_native_certs::load_native_certs())
 }
 
 fn extra_certificates() -> Vec<Certificate<'static>> {

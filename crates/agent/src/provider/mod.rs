@@ -8,6 +8,8 @@ mod history;
 mod http;
 mod limits;
 mod openai;
+#[cfg(test)]
+mod pi_requests;
 mod proxy;
 mod repair;
 mod retry_after;

@@ -172,11 +172,13 @@ impl Script {
         Ok(turn.clone())
     }
 
-    /// Waits, unless the agent is told to stop.
-    fn wait(&self, time: Option<Duration>) {
-        if time != Some(Duration::ZERO) {
-            self.cancel.wait(time);
+    /// Waits, unless the agent is told to stop, after which there is nothing more to say.
+    fn wait(&self, time: Option<Duration>) -> Result<(), ProviderError> {
+        if time != Some(Duration::ZERO) && self.cancel.wait(time) {
+            let message = "the script was stopped".to_owned();
+            return Err(ProviderError { message, remedy: Remedy::None });
         }
+        Ok(())
     }
 }
 
@@ -186,21 +188,22 @@ impl Provider for Script {
         let results = results(request);
         sink(Piece::Started { response_id: None });
         if turn.hang {
-            self.wait(None);
+            self.wait(None)?;
         }
         let delay = Some(Duration::from_millis(turn.delay_ms));
         let mut pieces = |text: &str, kind: fn(String) -> Piece| {
             let text = fill(text, request, &results);
             let characters: Vec<char> = text.chars().collect();
             for chunk in characters.chunks(turn.chunk.get()) {
-                self.wait(delay);
+                self.wait(delay)?;
                 sink(kind(chunk.iter().collect()));
             }
+            Ok(())
         };
-        pieces(&turn.thinking, Piece::Thinking);
-        pieces(&turn.text, Piece::Text);
+        pieces(&turn.thinking, Piece::Thinking)?;
+        pieces(&turn.text, Piece::Text)?;
         for (index, call) in (0_u64..).zip(&turn.tools) {
-            self.wait(delay);
+            self.wait(delay)?;
             let id = format!("call_{}", &uuid::Uuid::new_v4().simple().to_string()[..12]);
             sink(Piece::ToolCall { index, id, name: call.name.clone() });
             let arguments = fill_value(&Value::Object(call.args.clone()), request, &results);

@@ -1,8 +1,8 @@
 //! From the bytes of an answer to its pieces.
 
-use std::io::{self, Read};
+use std::io::{self, BufRead as _, BufReader, Read};
 
-use super::http::{self, Answer, Client};
+use super::http::{self, Client};
 use super::sse::{Event, MAXIMAL_BYTES, Parser, TooLong};
 use super::{Piece, ProviderError, failure};
 
@@ -26,31 +26,39 @@ pub(super) trait Decoder {
 }
 
 /// Reads an answer to its end, so that its connection can be used again.
+///
+/// What it is shows in its first byte. What its headers say of it is not always true.
 pub(super) fn read(
     client: &Client,
-    mut answer: Answer,
+    body: impl Read,
     decoder: &mut dyn Decoder,
     sink: &mut dyn FnMut(Piece),
 ) -> Result<(), ProviderError> {
-    let result = match answer.content_type.as_str() {
-        "application/json" => {
-            let (text, read) = http::read_text(&mut answer.body);
-            match read {
-                Ok(()) => decoder.document(&text, sink).and_then(|()| decoder.end(sink)),
-                Err(error) => return Err(client.cut(error)),
-            }
+    let mut body = BufReader::with_capacity(16 * 1024, body);
+    let start = body.fill_buf().map_err(|error| client.cut(error))?;
+    let result = match start.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        Some(b'{' | b'[') => read_document(&mut body, decoder, sink),
+        Some(b'<') => {
+            let (text, _) = http::read_text(&mut body);
+            Err(failure::lasting(&format!("Not a model but a web page answered: {text}")).into())
         }
-        "text/html" => {
-            let (text, _) = http::read_text(&mut answer.body);
-            Err(failure::lasting(&format!("Not a model but a web page answered: {text}")))
-        }
-        _ => match read_events(&mut answer.body.as_reader(), decoder, sink) {
-            Ok(()) => Ok(()),
-            Err(Broken::Cut(error)) => return Err(client.cut(error)),
-            Err(Broken::Wrong(error)) => Err(error),
-        },
+        _ => read_events(&mut body, decoder, sink),
     };
-    result.map_err(|error| client.shown(error))
+    result.map_err(|broken| match broken {
+        Broken::Cut(error) => client.cut(error),
+        Broken::Wrong(error) => client.shown(error),
+    })
+}
+
+fn read_document(
+    body: &mut dyn Read,
+    decoder: &mut dyn Decoder,
+    sink: &mut dyn FnMut(Piece),
+) -> Result<(), Broken> {
+    let (text, read) = http::read_text(body);
+    read.map_err(Broken::Cut)?;
+    decoder.document(&text, sink)?;
+    Ok(decoder.end(sink)?)
 }
 
 /// Why an answer cannot be read to its end.

@@ -1,4 +1,4 @@
-//! Changing files: one call at a time, and never by halves.
+//! Opening files without waiting, and changing them one call at a time and never by halves.
 //!
 //! A file that exists is replaced by a new one under its name, so that neither a full disk nor a
 //! kill in the middle leaves half of it. Where a new file would not be the same as the old one,
@@ -11,6 +11,9 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, PoisonError};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 use super::ToolError;
 use super::system_error;
@@ -40,6 +43,50 @@ impl Drop for Turn {
     }
 }
 
+/// Why a file has no content that could be read.
+#[derive(Debug)]
+pub(super) enum Unreadable {
+    Directory,
+    /// A pipe or a device, which has no end.
+    NotRegular,
+    Refused(io::Error),
+}
+
+impl Unreadable {
+    /// In words, of which those for a file that was refused depend on the call.
+    pub(super) fn on(self, call: &str, path: &Path) -> ToolError {
+        match self {
+            Unreadable::Directory => system_error::of_call(&Errno::ISDIR.into(), "read"),
+            Unreadable::NotRegular => not_regular(path),
+            Unreadable::Refused(error) => system_error::on_path(&error, call, path),
+        }
+    }
+}
+
+/// Opens a file that has content.
+pub(super) fn open(path: &Path) -> Result<File, Unreadable> {
+    // Nobody at the other end of a pipe can make us wait.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    // Devices are not even opened: that alone can do something.
+    check_regular(&fs::metadata(path).map_err(Unreadable::Refused)?)?;
+    let file = rustix::fs::open(path, flags, Mode::empty())
+        .map_err(|error| Unreadable::Refused(error.into()))?;
+    let file = File::from(file);
+    // Something else may have taken its place before it was opened.
+    check_regular(&file.metadata().map_err(Unreadable::Refused)?)?;
+    Ok(file)
+}
+
+fn check_regular(metadata: &Metadata) -> Result<(), Unreadable> {
+    if metadata.is_dir() {
+        Err(Unreadable::Directory)
+    } else if metadata.is_file() {
+        Ok(())
+    } else {
+        Err(Unreadable::NotRegular)
+    }
+}
+
 /// Makes the directories that the file needs.
 pub(super) fn create_parents(path: &Path) -> Result<(), ToolError> {
     let Some(parent) = path.parent() else { return Ok(()) };
@@ -55,7 +102,7 @@ pub(super) fn write(path: &Path, content: &[u8]) -> Result<(), ToolError> {
     };
     let metadata = fs::metadata(&target).map_err(failed)?;
     if metadata.is_dir() {
-        return Err(failed(io::Error::from_raw_os_error(rustix::io::Errno::ISDIR.raw_os_error())));
+        return Err(failed(Errno::ISDIR.into()));
     }
     if !metadata.is_file() {
         return Err(not_regular(path));
@@ -123,7 +170,7 @@ fn replace(path: &Path, mut new: tempfile::NamedTempFile, content: &[u8]) -> io:
 
 fn overwrite(path: &Path, content: &[u8]) -> io::Result<()> {
     // Nobody who reads a pipe or a terminal can make us wait.
-    let not_blocking = rustix::fs::OFlags::NONBLOCK.bits();
+    let not_blocking = OFlags::NONBLOCK.bits();
     let mut file: File = OpenOptions::new()
         .write(true)
         .create(true)
@@ -131,4 +178,126 @@ fn overwrite(path: &Path, content: &[u8]) -> io::Result<()> {
         .custom_flags(not_blocking.cast_signed())
         .open(path)?;
     file.write_all(content)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+    use crate::tools::testing::Place;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o7777
+    }
+
+    fn inode(path: &Path) -> u64 {
+        fs::metadata(path).unwrap().ino()
+    }
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_is_replaced_and_keeps_its_mode() {
+        let place = Place::new();
+        let file = place.file("a", "a long content");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o751)).unwrap();
+        let reader = fs::File::open(&file).unwrap();
+        write(&file, b"new").unwrap();
+        assert_eq!(place.content("a"), b"new");
+        assert_eq!(mode(&file), 0o751);
+        // Whoever reads the old one goes on reading the old one.
+        assert_eq!(io::read_to_string(reader).unwrap(), "a long content");
+        assert_eq!(names(place.cwd()), ["a"]);
+    }
+
+    #[test]
+    fn a_link_still_leads_to_the_file() {
+        let place = Place::new();
+        place.file("d/real", "old");
+        symlink("d/real", place.path("link")).unwrap();
+        write(&place.path("link"), b"new").unwrap();
+        assert!(fs::symlink_metadata(place.path("link")).unwrap().is_symlink());
+        assert_eq!(place.content("d/real"), b"new");
+        symlink("d/missing", place.path("dangling")).unwrap();
+        write(&place.path("dangling"), b"made").unwrap();
+        assert_eq!(place.content("d/missing"), b"made");
+    }
+
+    #[test]
+    fn a_file_with_two_names_stays_one_file() {
+        let place = Place::new();
+        let file = place.file("a", "old and long");
+        fs::hard_link(&file, place.path("b")).unwrap();
+        let before = inode(&file);
+        write(&file, b"new").unwrap();
+        assert_eq!((inode(&file), place.content("b")), (before, b"new".to_vec()));
+    }
+
+    #[test]
+    fn a_file_with_notes_keeps_them() {
+        let place = Place::new();
+        let file = place.file("a", "old and long");
+        let flags = rustix::fs::XattrFlags::empty();
+        if rustix::fs::setxattr(&file, "user.note", b"x", flags).is_err() {
+            // This file system has none.
+            return;
+        }
+        write(&file, b"new").unwrap();
+        let mut note = [0];
+        assert_eq!(rustix::fs::getxattr(&file, "user.note", &mut note[..]), Ok(1));
+        assert_eq!(place.content("a"), b"new");
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_told_and_left_as_it_is() {
+        let place = Place::new();
+        fs::create_dir(place.path("d")).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, place.path("pipe"), rustix::fs::Mode::RWXU).unwrap();
+        let at = |name: &str| place.path(name).display().to_string();
+        assert_eq!(
+            write(&place.path("d"), b"x").unwrap_err().0,
+            format!("EISDIR: illegal operation on a directory, open '{}'", at("d"))
+        );
+        assert_eq!(
+            write(&place.path("pipe"), b"x").unwrap_err().0,
+            format!("Not a regular file: {}", at("pipe"))
+        );
+        place.file("file", "old");
+        assert_eq!(
+            create_parents(&place.path("file/below/x")).unwrap_err().0,
+            format!("ENOTDIR: not a directory, mkdir '{}'", at("file/below"))
+        );
+        assert_eq!(place.content("file"), b"old");
+    }
+
+    #[test]
+    fn a_file_has_one_turn_whatever_its_path() {
+        let place = Place::new();
+        place.file("d/a", "");
+        symlink("d", place.path("link")).unwrap();
+        let real = fs::canonicalize(place.path("d")).unwrap();
+        assert_eq!(real_path(&place.path("link/a")), real.join("a"));
+        assert_eq!(real_path(&place.path("link/new/b")), real.join("new/b"));
+        // Turns at other files are no hindrance.
+        let first = take_turn(&place.path("d/a"));
+        drop(take_turn(&place.path("d/b")));
+        let (sender, receiver) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let turn = take_turn(&place.path("link/a"));
+                sender.send("second").unwrap();
+                drop(turn);
+            });
+            assert!(receiver.try_recv().is_err());
+            drop(first);
+            assert_eq!(receiver.recv(), Ok("second"));
+        });
+    }
 }

@@ -121,3 +121,95 @@ impl Pattern {
         if self.is_about_path { self.glob.is_match(path) } else { self.glob.is_match(name) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::tools::testing::Place;
+
+    fn place() -> Place {
+        let place = Place::new();
+        for name in
+            ["src/main.rs", "src/a/Lib.RS", "src/a/b.ts", "src.rs", ".hidden.rs", "top/x.spec.ts"]
+        {
+            place.file(name, "");
+        }
+        place
+    }
+
+    #[test]
+    fn names_and_paths_are_matched_as_by_fd() {
+        let place = place();
+        for (arguments, expected) in [
+            // In the order of the paths, hidden files included.
+            (json!({"pattern": "*.rs"}), ".hidden.rs\nsrc/a/Lib.RS\nsrc/main.rs\nsrc.rs"),
+            (json!({"pattern": "*.RS"}), "src/a/Lib.RS"),
+            (json!({"pattern": "*.rs", "path": "src"}), "a/Lib.RS\nmain.rs"),
+            (json!({"pattern": "src/*"}), "src/a/\nsrc/main.rs"),
+            (json!({"pattern": "src/**/*.ts"}), "src/a/b.ts"),
+            (json!({"pattern": "**/*.ts"}), "src/a/b.ts\ntop/x.spec.ts"),
+            (json!({"pattern": "a"}), "src/a/"),
+            (json!({"pattern": "*.{ts,tsx}"}), "src/a/b.ts\ntop/x.spec.ts"),
+            (json!({"pattern": "[x]*"}), "top/x.spec.ts"),
+            (json!({"pattern": "*.py"}), "No files found matching pattern"),
+        ] {
+            assert_eq!(place.text("find", &arguments), expected, "{arguments}");
+        }
+        let absolute = json!({"pattern": format!("{}/*.rs", place.cwd().display())});
+        assert_eq!(place.text("find", &absolute), ".hidden.rs\nsrc.rs");
+    }
+
+    #[test]
+    fn what_git_ignores_is_left_out() {
+        let place = Place::new();
+        for name in
+            ["a.txt", "a.skip", "skipped/b.txt", "sub/c.skip", "sub/keep.skip", ".git/d.txt"]
+        {
+            place.file(name, "");
+        }
+        place.file(".gitignore", "*.skip\n/skipped/\n");
+        place.file("sub/.gitignore", "!keep.skip\n");
+        let expected = ".gitignore\na.txt\nsub/\nsub/.gitignore\nsub/keep.skip";
+        assert_eq!(place.text("find", &json!({"pattern": "*"})), expected);
+        assert_eq!(place.text("find", &json!({"pattern": "*.skip", "path": "sub"})), "keep.skip");
+        // The same without a repository.
+        fs::remove_dir_all(place.path(".git")).unwrap();
+        assert_eq!(place.text("find", &json!({"pattern": "*"})), expected);
+        // A repository within has its own rules only.
+        fs::create_dir(place.path(".git")).unwrap();
+        fs::create_dir(place.path("sub/.git")).unwrap();
+        let expected = "sub/c.skip\nsub/keep.skip";
+        assert_eq!(place.text("find", &json!({"pattern": "*.skip"})), expected);
+    }
+
+    #[test]
+    fn limits_are_told() {
+        let place = Place::new();
+        for number in 0..300 {
+            place.file(&format!("{number:0>200}"), "");
+        }
+        let limited = place.run("find", &json!({"pattern": "*", "limit": 1})).unwrap();
+        let text = format!(
+            "{:0>200}\n\n[1 results limit reached. Use limit=2 for more, or refine pattern]",
+            0
+        );
+        assert_eq!(limited.content, ToolOutput::text(text).content);
+        assert_eq!(limited.details, Some(json!({"resultLimitReached": 1})));
+        let all = place.run("find", &json!({"pattern": "*"})).unwrap();
+        assert_eq!(all.details.unwrap()["truncation"]["outputLines"], 254);
+    }
+
+    #[test]
+    fn what_cannot_be_searched_is_told() {
+        let place = place();
+        let file = place.path("src.rs").display().to_string();
+        let error = place.error("find", &json!({"pattern": "*", "path": "src.rs"}));
+        assert_eq!(error, format!("Not a directory: {file}"));
+        let error = place.error("find", &json!({"pattern": "[a"}));
+        assert!(error.contains("[a") && error.contains("unclosed"), "{error}");
+    }
+}

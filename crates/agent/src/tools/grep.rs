@@ -1,6 +1,6 @@
 //! Searching the contents of files.
 
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::arguments::{Arguments, count};
 use super::notices::Notices;
 use super::truncation::Head;
-use super::{Call, Tool, ToolError, ToolOutput, paths, walk};
+use super::{Call, Tool, ToolError, ToolOutput, files, paths, walk};
 use crate::cancel::Cancel;
 
 pub(super) const TOOL: Tool = Tool {
@@ -97,13 +97,7 @@ fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput
     let metadata = std::fs::metadata(&target)
         .map_err(|_| ToolError(format!("Path not found: {}", target.display())))?;
     let mut found = Found::new(limit, context, call.cancel);
-    let mut searcher = SearcherBuilder::new()
-        .line_number(true)
-        .before_context(context)
-        .after_context(context)
-        .binary_detection(BinaryDetection::quit(0))
-        .heap_limit(Some(MEMORY_LIMIT))
-        .build();
+    let mut searcher = searcher(context);
     if metadata.is_dir() {
         let mut walk = walk::walk(&target);
         if let Some(glob) = &glob {
@@ -136,6 +130,16 @@ fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput
     }
     call.check()?;
     Ok(found.output())
+}
+
+fn searcher(context: usize) -> Searcher {
+    SearcherBuilder::new()
+        .line_number(true)
+        .before_context(context)
+        .after_context(context)
+        .binary_detection(BinaryDetection::quit(0))
+        .heap_limit(Some(MEMORY_LIMIT))
+        .build()
 }
 
 /// What was found so far, and what is found in the file that is being searched.
@@ -181,9 +185,9 @@ impl<'a> Found<'a> {
         self.file = name.to_string_lossy().into_owned();
         self.is_binary = false;
         let before = (self.text.mark(), self.matches, self.has_cut_lines);
-        let result = searcher.search_path(matcher, path, &mut *self);
-        if result.is_err() {
-            self.unread += 1;
+        match files::open(path) {
+            Ok(file) => self.search_text(searcher, matcher, file),
+            Err(_) => self.unread += 1,
         }
         // A file may look like text for a while.
         if self.is_binary {
@@ -191,6 +195,13 @@ impl<'a> Found<'a> {
             (self.matches, self.has_cut_lines) = (before.1, before.2);
         }
         self.is_full = self.matches >= self.limit;
+    }
+
+    fn search_text(&mut self, searcher: &mut Searcher, matcher: &RegexMatcher, text: impl Read) {
+        let text = Cancellable { text, cancel: self.cancel };
+        if searcher.search_reader(matcher, text, &mut *self).is_err() {
+            self.unread += 1;
+        }
     }
 
     fn add(&mut self, mark: char, number: Option<u64>, line: &[u8]) {
@@ -236,6 +247,21 @@ impl<'a> Found<'a> {
     }
 }
 
+/// A text that cannot be read any more when the search was cancelled.
+struct Cancellable<'a, R> {
+    text: R,
+    cancel: &'a Cancel,
+}
+
+impl<R: Read> Read for Cancellable<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.cancel.is_cancelled() {
+            return Err(io::Error::other("cancelled"));
+        }
+        self.text.read(buffer)
+    }
+}
+
 impl Sink for &mut Found<'_> {
     type Error = io::Error;
 
@@ -263,3 +289,6 @@ impl Sink for &mut Found<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

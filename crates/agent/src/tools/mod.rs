@@ -16,7 +16,7 @@ mod truncation;
 mod walk;
 mod write;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -45,10 +45,21 @@ pub struct Tool {
 pub struct Call<'a> {
     /// Where relative paths start, and where commands run.
     pub cwd: &'a Path,
+    /// The shell of `bash`.
+    pub shell: &'a Shell,
     /// Happens when the tool should stop.
     pub cancel: &'a Cancel,
     /// Takes what there is to show of a tool that goes on.
     pub report: &'a mut dyn FnMut(ToolOutput),
+}
+
+/// How commands are run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shell {
+    /// The shell; bash, or what there is, if absent.
+    pub program: Option<PathBuf>,
+    /// What stands in front of every command, on lines of its own.
+    pub prefix: Option<String>,
 }
 
 /// What a tool answers.

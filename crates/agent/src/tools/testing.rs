@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{ALL, Call, ToolError, ToolOutput};
+use super::{ALL, Call, Shell, ToolError, ToolOutput};
 use crate::cancel::Cancel;
 use crate::message::text_of;
 
@@ -13,11 +13,16 @@ use crate::message::text_of;
 pub(crate) struct Place {
     directory: tempfile::TempDir,
     pub(crate) cancel: Cancel,
+    pub(crate) shell: Shell,
 }
 
 impl Place {
     pub(crate) fn new() -> Place {
-        Place { directory: tempfile::tempdir().unwrap(), cancel: Cancel::new().unwrap() }
+        Place {
+            directory: tempfile::tempdir().unwrap(),
+            cancel: Cancel::new().unwrap(),
+            shell: Shell::default(),
+        }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -51,7 +56,7 @@ impl Place {
         report: &mut dyn FnMut(ToolOutput),
     ) -> Result<ToolOutput, ToolError> {
         let tool = ALL.iter().find(|known| known.name == tool).unwrap();
-        let call = Call { cwd: self.cwd(), cancel: &self.cancel, report };
+        let call = Call { cwd: self.cwd(), shell: &self.shell, cancel: &self.cancel, report };
         tool.run(arguments.as_object().unwrap(), call)
     }
 

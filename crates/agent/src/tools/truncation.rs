@@ -125,8 +125,8 @@ impl Head {
     }
 }
 
-/// What is kept of the end of a text. `tail` is at least as much of it as can be shown, and begins
-/// with a line unless that line is longer than the limit.
+/// What is kept of the end of a text. `tail` is either all of it, or more of its end than can be
+/// shown.
 pub(super) fn truncate_tail(tail: &str, extent: Extent) -> Truncation {
     let mut truncation = Truncation::untouched(extent, MAX_LINES);
     if extent.lines() <= MAX_LINES && extent.bytes <= MAX_BYTES {
@@ -191,5 +191,115 @@ pub(super) fn size(bytes: usize) -> String {
         format!("{:.1}KB", number / 1024.0)
     } else {
         format!("{:.1}MB", number / (1024.0 * 1024.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(text: &str) -> Truncation {
+        let mut head = Head::default();
+        for piece in text.as_bytes().chunks(1000) {
+            head.push(std::str::from_utf8(piece).unwrap());
+        }
+        head.truncate(MAX_LINES)
+    }
+
+    fn tail(text: &str) -> Truncation {
+        let mut extent = Extent::default();
+        extent.add(text);
+        truncate_tail(text, extent)
+    }
+
+    /// Lines with their numbers, each with its end.
+    fn lines(count: usize) -> String {
+        (1..=count).map(|number| format!("{number}\n")).collect()
+    }
+
+    #[test]
+    fn what_is_within_the_limits_stays_as_it_is() {
+        let full = format!("{}\n", "x".repeat(MAX_BYTES - 1));
+        for text in [String::new(), "\n".to_owned(), "a\n\nb".to_owned(), lines(2000), full] {
+            for truncation in [head(&text), tail(&text)] {
+                assert_eq!(truncation.content, text);
+                assert!(!truncation.truncated);
+                assert_eq!(truncation.truncated_by, None);
+                assert_eq!(truncation.output_lines, text.lines().count());
+                assert_eq!(truncation.output_bytes, text.len());
+            }
+        }
+    }
+
+    #[test]
+    fn lines_that_are_too_many_are_cut_off_at_one_side() {
+        let text = lines(2003);
+        let truncation = head(&text);
+        assert_eq!(truncation.content, lines(2000).trim_end());
+        assert_eq!(truncation.truncated_by, Some(Limit::Lines));
+        assert_eq!((truncation.output_lines, truncation.total_lines), (2000, 2003));
+        let truncation = tail(&text);
+        assert_eq!(truncation.content, text[lines(3).len()..].trim_end());
+        assert_eq!(truncation.truncated_by, Some(Limit::Lines));
+        assert_eq!((truncation.output_lines, truncation.total_lines), (2000, 2003));
+        // The last line needs no end.
+        assert!(head(&format!("{}x", lines(2000))).truncated);
+    }
+
+    #[test]
+    fn bytes_that_are_too_many_are_cut_off_between_lines() {
+        let line = "x".repeat(1023);
+        let text = format!("{line}\n").repeat(51);
+        for truncation in [head(&text), tail(&text)] {
+            assert_eq!(truncation.content, [line.as_str(); 50].join("\n"));
+            assert_eq!(truncation.truncated_by, Some(Limit::Bytes));
+            assert_eq!((truncation.output_lines, truncation.total_lines), (50, 51));
+            assert_eq!((truncation.output_bytes, truncation.total_bytes), (51_199, 52_224));
+            assert!(!truncation.last_line_partial && !truncation.first_line_exceeds_limit);
+        }
+    }
+
+    #[test]
+    fn of_one_line_that_is_too_long_only_the_end_can_be_shown() {
+        let text = format!("{}\n", "é".repeat(MAX_BYTES));
+        let truncation = head(&text);
+        assert!(truncation.first_line_exceeds_limit);
+        assert_eq!((truncation.content.as_str(), truncation.output_lines), ("", 0));
+        let truncation = tail(&format!("first\na{text}"));
+        assert!(truncation.last_line_partial);
+        assert_eq!(truncation.content, "é".repeat(MAX_BYTES / 2));
+        assert_eq!((truncation.output_lines, truncation.total_lines), (1, 2));
+    }
+
+    #[test]
+    fn a_head_forgets_what_came_after_a_mark() {
+        let mut head = Head::default();
+        assert!(head.is_empty());
+        head.push("a\n");
+        let mark = head.mark();
+        head.push(&"b".repeat(2 * MAX_BYTES));
+        head.rewind(mark);
+        assert!(!head.is_empty());
+        head.push("c");
+        let truncation = head.truncate(usize::MAX);
+        assert_eq!(truncation.content, "a\nc");
+        assert_eq!((truncation.total_bytes, truncation.total_lines), (3, 2));
+        assert_eq!(truncation.max_lines, 9_007_199_254_740_991);
+    }
+
+    #[test]
+    fn a_head_keeps_little_of_a_long_text() {
+        let mut head = Head::default();
+        for _ in 0..1000 {
+            head.push(&"é".repeat(1000));
+        }
+        assert!(head.beginning.len() <= MAX_BYTES + 4);
+        assert_eq!(head.truncate(MAX_LINES).total_bytes, 2_000_000);
+    }
+
+    #[test]
+    fn sizes_are_for_people() {
+        let sizes = [0, 1023, 1024, 1536, 1024 * 1024, 5_000_000].map(size);
+        assert_eq!(sizes, ["0B", "1023B", "1.0KB", "1.5KB", "1.0MB", "4.8MB"]);
     }
 }

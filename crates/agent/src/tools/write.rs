@@ -46,3 +46,37 @@ fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput
     files::write(&target, content.as_bytes())?;
     Ok(ToolOutput::text(format!("Successfully wrote to {path}")))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt as _;
+
+    use serde_json::json;
+
+    use crate::tools::testing::Place;
+
+    #[test]
+    fn files_and_their_directories_are_made() {
+        let place = Place::new();
+        let text = place.text("write", &json!({"path": "a/b/c.txt", "content": "one\r\ntwo"}));
+        assert_eq!(text, "Successfully wrote to a/b/c.txt");
+        assert_eq!(place.content("a/b/c.txt"), b"one\r\ntwo");
+        let probe = place.file("probe", "");
+        let mode = |path| std::fs::metadata(path).unwrap().mode();
+        assert_eq!(mode(place.path("a/b/c.txt")), mode(probe));
+        place.text("write", &json!({"path": "a/b/c.txt", "content": ""}));
+        assert_eq!(place.content("a/b/c.txt"), b"");
+    }
+
+    #[test]
+    fn what_is_in_the_way_is_told() {
+        let place = Place::new();
+        place.file("file", "old");
+        let error = place.error("write", &json!({"path": "file/x", "content": ""}));
+        let path = place.path("file").display().to_string();
+        assert_eq!(error, format!("EEXIST: file already exists, mkdir '{path}'"));
+        let error = place.error("write", &json!({"path": ".", "content": ""}));
+        let path = place.cwd().display().to_string();
+        assert_eq!(error, format!("EISDIR: illegal operation on a directory, open '{path}'"));
+    }
+}

@@ -80,8 +80,13 @@ pub fn supervise(run_dir: &Path, lifeline: Option<UnixStream>) -> Result<(), Sup
         _ => None,
     };
     let own = own.as_deref().map(Path::to_string_lossy);
-    let program = own.as_deref().unwrap_or(program);
-    let spec = ChildSpec { program, args, cwd: &meta.cwd, environment: &environment };
+    let spec = ChildSpec {
+        program: own.as_deref().unwrap_or(program),
+        name: own.is_some().then_some(program),
+        args,
+        cwd: &meta.cwd,
+        environment: &environment,
+    };
     match process::spawn_contained(spec, containment) {
         Ok(child) => {
             chronicle.started(child.tree.child().as_raw_nonzero().get().unsigned_abs());

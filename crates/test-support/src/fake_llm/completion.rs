@@ -96,7 +96,8 @@ impl Completion<'_> {
     }
 
     fn call_id(&self, index: usize) -> String {
-        format!("call_{}_{index}", self.0.number)
+        let given = self.0.turn.tools.get(index).and_then(|tool| tool.id.clone());
+        given.unwrap_or_else(|| format!("call_{}_{index}", self.0.number))
     }
 
     fn finish_reason(&self) -> &str {

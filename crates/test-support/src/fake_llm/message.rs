@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::reply::{Protocol, Reply};
-use super::script::pieces;
+use super::script::{Tool, pieces};
 
 /// One answer of the model.
 pub(super) struct Message<'request>(pub(super) Reply<'request>);
@@ -15,7 +15,9 @@ impl Protocol for Message<'_> {
         message["usage"]["output_tokens"] = json!(1);
         let start = event("message_start", &json!({"message": message}));
         let mut events = vec![start + &event("ping", &json!({}))];
-        for (index, block) in self.blocks().into_iter().enumerate() {
+        let blocks = self.blocks();
+        let first_call = blocks.len() - turn.tools.len();
+        for (index, block) in blocks.into_iter().enumerate() {
             let delta = |delta: Value| {
                 event("content_block_delta", &json!({"index": index, "delta": delta}))
             };
@@ -34,7 +36,8 @@ impl Protocol for Message<'_> {
                     (json!({"type": "text", "text": ""}), words.collect())
                 }
                 _ => {
-                    let arguments = block["input"].to_string();
+                    let tool = index.checked_sub(first_call).and_then(|it| turn.tools.get(it));
+                    let arguments = tool.map(Tool::arguments).unwrap_or_default();
                     let json = [""].into_iter().chain(pieces(&arguments, size));
                     let json =
                         json.map(|it| json!({"type": "input_json_delta", "partial_json": it}));
@@ -88,7 +91,7 @@ impl Message<'_> {
             blocks.push(json!({"type": "text", "text": turn.text}));
         }
         blocks.extend(turn.tools.iter().enumerate().map(|(index, tool)| {
-            let id = format!("toolu_{number}_{index}");
+            let id = tool.id.clone().unwrap_or_else(|| format!("toolu_{number}_{index}"));
             json!({"type": "tool_use", "id": id, "name": tool.name, "input": tool.args})
         }));
         blocks

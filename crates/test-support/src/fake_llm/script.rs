@@ -31,6 +31,7 @@ pub(super) struct Turn {
     pub(super) retry_after: Option<u64>,
     pub(super) times: Option<u64>,
     pub(super) hang: bool,
+    pub(super) stall: bool,
     pub(super) cut: bool,
     pub(super) unfinished: bool,
     pub(super) garbage: Option<String>,
@@ -53,6 +54,7 @@ impl Default for Turn {
             retry_after: None,
             times: None,
             hang: false,
+            stall: false,
             cut: false,
             unfinished: false,
             garbage: None,
@@ -68,12 +70,16 @@ pub(super) struct Tool {
     pub(super) name: String,
     #[serde(default)]
     pub(super) args: Map<String, Value>,
+    /// What is sent in the place of `args`.
+    arguments: Option<String>,
+    /// What the call is called, if that matters.
+    pub(super) id: Option<String>,
 }
 
 impl Tool {
     /// The arguments as the model writes them: as JSON text.
     pub(super) fn arguments(&self) -> String {
-        json!(self.args).to_string()
+        self.arguments.clone().unwrap_or_else(|| json!(self.args).to_string())
     }
 }
 
@@ -121,6 +127,20 @@ impl Step {
         let (script, following) =
             last_script(messages).unwrap_or_else(|| (default_script.to_owned(), messages));
         let index = with_role(following, "assistant").count();
+        Self::at(index, script, messages, following)
+    }
+
+    /// The turn with this number, whatever the conversation is.
+    pub(super) fn nth(index: usize, messages: &[Value], script: &str) -> serde_json::Result<Self> {
+        Self::at(index, script.to_owned(), messages, messages)
+    }
+
+    fn at(
+        index: usize,
+        script: String,
+        messages: &[Value],
+        following: &[Value],
+    ) -> serde_json::Result<Self> {
         let mut turn = parse_script(&script)?.into_iter().nth(index).unwrap_or_else(end_of_script);
         turn.text = fill(&turn.text, |name| {
             if name == "prompt" {
@@ -201,7 +221,7 @@ fn prompt_of(message: &Value) -> String {
 }
 
 /// Replaces each `{{name}}` that has a value, in one pass, so that values are never searched.
-fn fill(template: &str, value_of: impl Fn(&str) -> Option<String>) -> String {
+pub(super) fn fill(template: &str, value_of: impl Fn(&str) -> Option<String>) -> String {
     let mut filled = String::new();
     let mut rest = template;
     while let Some((before, opened)) = rest.split_once("{{") {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -42,6 +42,8 @@ pub(super) struct Service {
     pub(super) stop: StopSignal,
     pub(super) connections: AtomicU64,
     default_script: String,
+    /// The number of the next turn, if turns are played in the order of the requests.
+    sequence: Option<AtomicUsize>,
     requests: Mutex<Vec<Request>>,
     /// How often each turn that has an error was asked for, by script and index.
     attempts: Mutex<HashMap<(String, usize), u64>>,
@@ -56,10 +58,15 @@ impl Service {
             stop: StopSignal::default(),
             connections: AtomicU64::new(0),
             default_script,
+            sequence: None,
             requests: Mutex::default(),
             attempts: Mutex::default(),
             completions: AtomicU64::new(0),
         })
+    }
+
+    pub(super) fn of_sequence(script: &Value) -> io::Result<Self> {
+        Ok(Self { sequence: Some(AtomicUsize::new(0)), ..Self::new(script)? })
     }
 
     pub(super) fn requests(&self) -> Vec<Request> {
@@ -86,9 +93,9 @@ impl Service {
         lock(&self.requests).push(request.clone());
         match route {
             ("POST", "/v1/chat/completions") => {
-                self.complete(Api::Completions, &request.body, connection)
+                self.complete(Api::Completions, request, connection)
             }
-            ("POST", "/v1/messages") => self.complete(Api::Messages, &request.body, connection),
+            ("POST", "/v1/messages") => self.complete(Api::Messages, request, connection),
             ("GET", "/v1/models") => connection.respond(200, &[], &models().to_string()),
             (method, path) => {
                 connection.respond_error(404, &format!("no such route: {method} {path}"))
@@ -96,18 +103,29 @@ impl Service {
         }
     }
 
-    fn complete(&self, api: Api, body: &Value, connection: &mut Connection<'_>) -> io::Result<()> {
+    fn complete(
+        &self,
+        api: Api,
+        request: &Request,
+        connection: &mut Connection<'_>,
+    ) -> io::Result<()> {
+        let body = &request.body;
         let mut refuse = |message: &str| {
             connection.respond(400, &[], &api.error(400, message, "invalid_request_error"))
         };
         let Some(messages) = body["messages"].as_array() else {
             return refuse("the body is not JSON with `messages`");
         };
-        let step = match api {
-            Api::Completions => Step::next(messages, &self.default_script),
-            Api::Messages => {
-                Step::next(&message::with_tool_messages(messages), &self.default_script)
+        let messages = match api {
+            Api::Completions => messages.clone(),
+            Api::Messages => message::with_tool_messages(messages),
+        };
+        let step = match &self.sequence {
+            Some(next) => {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                Step::nth(index, &messages, &self.default_script)
             }
+            None => Step::next(&messages, &self.default_script),
         };
         let step = match step {
             Ok(step) => step,
@@ -118,7 +136,10 @@ impl Service {
             let mut headers: Vec<(&str, String)> =
                 turn.headers.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
             headers.extend(turn.retry_after.map(|seconds| ("retry-after", seconds.to_string())));
-            let body = api.error(status, &turn.error_message, "x");
+            let words = script::fill(&turn.error_message, |name| {
+                (name == "key").then(|| key_of(request).to_owned())
+            });
+            let body = api.error(status, &words, "x");
             return connection.respond(status, &headers, &body);
         }
         if let Some(page) = &turn.page {
@@ -182,6 +203,9 @@ impl Service {
             connection.close();
             return Ok(());
         }
+        if turn.stall {
+            return connection.wait_until_closed();
+        }
         if !turn.unfinished {
             for event in answer.closing_events() {
                 connection.write_piece(event.as_bytes())?;
@@ -237,6 +261,12 @@ fn play_whole(
     }
     connection.close();
     connection.write_piece(&body.as_bytes()[..body.len() / 2])
+}
+
+/// The key that the client has sent, in the header of either protocol.
+fn key_of(request: &Request) -> &str {
+    let bearer = request.header("authorization").and_then(|it| it.strip_prefix("Bearer "));
+    bearer.or_else(|| request.header("x-api-key")).unwrap_or_default()
 }
 
 fn models() -> Value {

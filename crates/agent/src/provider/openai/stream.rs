@@ -135,10 +135,13 @@ impl Chunks {
         // Without either it goes on with the last one, unless it names a tool.
         let goes_on = index.is_none() && id.is_empty() && name.is_empty();
         let found = found.or_else(|| goes_on.then(|| self.calls.len().checked_sub(1)).flatten());
-        // Some give the same number to all calls. A new id alone is no new call, because some
-        // give a new one to every piece.
-        let is_other =
-            |call: &Call| call.is_announced && !name.is_empty() && !id.is_empty() && call.id != id;
+        // Some give the same number to all calls, some the same id. A new id alone is no new call,
+        // because some give a new one to every piece.
+        let is_other = |call: &Call| {
+            let has_other_id = !id.is_empty() && call.id != id;
+            let has_other_index = index.is_some() && call.index.is_some() && call.index != index;
+            call.is_announced && !name.is_empty() && (has_other_id || has_other_index)
+        };
         match found {
             Some(position) if !is_other(&self.calls[position]) => {
                 let call = &mut self.calls[position];

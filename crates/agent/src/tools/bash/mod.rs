@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use serde_json::{Map, Value, json};
 
 use super::arguments::Arguments;
-use super::{Call, Tool, ToolError, ToolOutput};
+use super::{Call, Shell, Tool, ToolError, ToolOutput};
 use crate::cancel::Cancel;
 use crate::message::Content;
 use output::Output;
@@ -25,9 +25,7 @@ pub(super) const TOOL: Tool = Tool {
                   If truncated, full output is saved to a temp file. Optionally provide a timeout \
                   in seconds.",
     snippet: "Execute bash commands (ls, grep, find, etc.)",
-    guidelines: &[
-        "You can inspect PI_* environment variables for current model and session details.",
-    ],
+    guidelines: &[],
     is_default: true,
     parameters,
     run,
@@ -77,7 +75,7 @@ fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput
     if call.cancel.is_cancelled() {
         return Err(ToolError("Command aborted".to_owned()));
     }
-    let job = start(&command, call.cwd)?;
+    let job = start(&command, call.cwd, call.shell)?;
     let mut watch = Watch {
         job,
         output: Output::new(std::env::temp_dir()),
@@ -112,7 +110,7 @@ fn deadline(timeout: f64) -> Result<Instant, ToolError> {
     Ok(Instant::now() + Duration::from_secs_f64(timeout))
 }
 
-fn start(command: &str, cwd: &Path) -> Result<Job, ToolError> {
+fn start(command: &str, cwd: &Path, shell: &Shell) -> Result<Job, ToolError> {
     if !cwd.exists() {
         return Err(ToolError(format!(
             "Working directory does not exist: {}\nCannot execute bash commands.",
@@ -120,16 +118,25 @@ fn start(command: &str, cwd: &Path) -> Result<Job, ToolError> {
         )));
     }
     let mark = format!("{}_{}", model::variables::COMMAND, uuid::Uuid::new_v4().simple());
+    let program = match &shell.program {
+        Some(program) => program.to_string_lossy().into_owned(),
+        None => usual_shell(),
+    };
+    let command = match &shell.prefix {
+        Some(prefix) => format!("{prefix}\n{command}"),
+        None => command.to_owned(),
+    };
     let spec = ChildSpec {
-        program: &shell(),
-        args: &["-c".to_owned(), command.to_owned()],
+        program: &program,
+        name: None,
+        args: &["-c".to_owned(), command],
         cwd,
         environment: &BTreeMap::new(),
     };
     spawn_job(spec, &mark).map_err(|error| ToolError(error.to_string()))
 }
 
-fn shell() -> String {
+fn usual_shell() -> String {
     if Path::new("/bin/bash").exists() {
         return "/bin/bash".to_owned();
     }
@@ -173,7 +180,7 @@ struct Watch<'a> {
 impl Watch<'_> {
     /// Reads and reports until the command has ended, or until it must.
     fn watch(&mut self, cancel: &Cancel, deadline: Option<Instant>) -> Ending {
-        let mut buffer = vec![0; 256 * 1024];
+        let mut buffer = vec![0; 32 * 1024];
         let mut quiet_at = None;
         loop {
             let now = Instant::now();

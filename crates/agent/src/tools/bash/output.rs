@@ -13,7 +13,8 @@ use crate::tools::truncation::{
     Extent, Limit, MAX_BYTES, MAX_LINES, Truncation, size, truncate_tail,
 };
 
-/// How much text is kept. Twice of what is shown, so that the first line that is shown is whole.
+/// How much text is kept. It may begin within a line, but so far before what is shown that this
+/// line is not.
 const KEPT_BYTES: usize = 2 * MAX_BYTES;
 
 /// What a command has printed so far.
@@ -22,8 +23,6 @@ pub(super) struct Output {
     decoder: LossyDecoder,
     cleaner: Cleaner,
     tail: String,
-    /// Whether the tail begins with a line, and not within one.
-    is_tail_whole: bool,
     extent: Extent,
     last_line_bytes: usize,
     raw_bytes: usize,
@@ -39,7 +38,6 @@ impl Output {
             decoder: LossyDecoder::default(),
             cleaner: Cleaner::default(),
             tail: String::new(),
-            is_tail_whole: true,
             extent: Extent::default(),
             last_line_bytes: 0,
             raw_bytes: 0,
@@ -77,7 +75,7 @@ impl Output {
 
     /// What there is to show of a command that goes on.
     pub(super) fn report(&self) -> ToolOutput {
-        let truncation = self.truncate();
+        let truncation = truncate_tail(&self.tail, self.extent);
         let content = vec![Content::text(truncation.content.clone())];
         let details = self.details(&truncation).unwrap_or_else(|| json!({}));
         ToolOutput { content, details: Some(details) }
@@ -86,7 +84,7 @@ impl Output {
     /// What there is to say when it has ended: the text, with where the rest of it is, and the
     /// details.
     pub(super) fn conclude(mut self) -> (String, Option<Value>) {
-        let truncation = self.truncate();
+        let truncation = truncate_tail(&self.tail, self.extent);
         let mut text = truncation.content.clone();
         let details = self.details(&truncation);
         if truncation.truncated {
@@ -104,21 +102,12 @@ impl Output {
         self.tail.push_str(text);
         if self.tail.len() > 2 * KEPT_BYTES {
             let start = self.tail.ceil_char_boundary(self.tail.len() - KEPT_BYTES);
-            self.is_tail_whole = self.tail.as_bytes()[start - 1] == b'\n';
             self.tail.drain(..start);
         }
     }
 
     fn is_too_long(&self) -> bool {
         self.extent.lines() > MAX_LINES || self.extent.bytes > MAX_BYTES
-    }
-
-    fn truncate(&self) -> Truncation {
-        let rest_of_line = match self.tail.find('\n') {
-            Some(newline) if !self.is_tail_whole => newline + 1,
-            _ => 0,
-        };
-        truncate_tail(&self.tail[rest_of_line..], self.extent)
     }
 
     fn details(&self, truncation: &Truncation) -> Option<Value> {

@@ -38,10 +38,18 @@ fn command_lines(text: &str) -> usize {
 
 /// Runs the command and cancels it as soon as it has printed "ready".
 fn cancel_when_ready(place: &Place, command: &str) -> (String, Duration) {
+    cancel_when(place, command, |output| text_of(&output.content).contains("ready"))
+}
+
+fn cancel_when(
+    place: &Place,
+    command: &str,
+    condition: fn(&ToolOutput) -> bool,
+) -> (String, Duration) {
     let mut cancelled_at = None;
     let error = place
         .run_reporting("bash", &json!({ "command": command }), &mut |output| {
-            if text_of(&output.content).contains("ready") && cancelled_at.is_none() {
+            if condition(&output) && cancelled_at.is_none() {
                 cancelled_at = Some(Instant::now());
                 place.cancel.cancel();
             }
@@ -132,7 +140,7 @@ fn timeouts_that_make_no_sense_are_refused() {
 fn a_directory_that_is_gone_is_told() {
     let place = Place::new();
     let cwd = place.path("gone");
-    let call = Call { cwd: &cwd, cancel: &place.cancel, report: &mut |_| {} };
+    let call = Call { cwd: &cwd, shell: &place.shell, cancel: &place.cancel, report: &mut |_| {} };
     let error = TOOL.run(json!({"command": "ls"}).as_object().unwrap(), call).unwrap_err();
     assert_eq!(
         error.0,
@@ -205,10 +213,52 @@ fn what_the_background_prints_in_time_is_shown() {
 }
 
 #[test]
+fn a_background_that_goes_on_printing_is_listened_to() {
+    let place = Place::new();
+    // It prints for longer than it may be quiet.
+    let command = "end=$((${EPOCHREALTIME/[.,]/} + 300000)); (while [ ${EPOCHREALTIME/[.,]/} -lt \
+                   $end ]; do echo more; done; echo last) &";
+    let mut text = match place.run("bash", &json!({ "command": command })) {
+        Ok(output) => text_of(&output.content),
+        Err(error) => error.0,
+    };
+    if text.contains("Full output: ") {
+        remove_full_output(&text);
+        text.truncate(text.find("\n\n[").unwrap());
+    }
+    assert_eq!(text.lines().last(), Some("last"));
+}
+
+#[test]
+fn what_was_printed_before_the_end_is_shown() {
+    let place = Place::new();
+    let done = place.path("done");
+    // More than is read at once, and less than a pipe holds.
+    let command = "echo ready; sleep 0 <go; printf '%060000d\\nlast' 0; touch done; sleep 1000";
+    rustix::fs::mkfifoat(rustix::fs::CWD, place.path("go"), rustix::fs::Mode::RWXU).unwrap();
+    let go = place.path("go");
+    let error = place
+        .run_reporting("bash", &json!({ "command": command }), &mut |output| {
+            if text_of(&output.content) == "ready\n" && !done.exists() {
+                fs::write(&go, "").unwrap();
+                while !done.exists() {
+                    std::thread::yield_now();
+                }
+                place.cancel.cancel();
+            }
+        })
+        .unwrap_err()
+        .0;
+    assert!(error.starts_with("last\n\n[Showing lines 3-3 of 3"), "{}", &error[..100]);
+    remove_full_output(&error);
+}
+
+#[test]
 fn a_background_that_never_stops_printing_can_be_cancelled() {
     let place = Place::new();
     let trace = Trace::new();
-    let (error, _) = cancel_when_ready(&place, &trace.command("yes ready &"));
+    let is_long = |output: &ToolOutput| matches!(&output.details, Some(details) if details["truncation"] != json!(null));
+    let (error, _) = cancel_when(&place, &trace.command("yes &"), is_long);
     assert!(error.ends_with("Command aborted"), "{error}");
     assert_eq!(trace.processes().count(), 0);
     remove_full_output(&error);
@@ -259,4 +309,16 @@ fn remove_full_output(words: &str) -> u64 {
     let size = fs::metadata(path).unwrap().len();
     fs::remove_file(path).unwrap();
     size
+}
+
+#[test]
+fn the_shell_and_what_stands_before_every_command_can_be_chosen() {
+    let mut place = Place::new();
+    place.shell.prefix = Some("greeting=hello".to_owned());
+    assert_eq!(place.text("bash", &json!({"command": "echo $greeting $0"})), "hello /bin/bash\n");
+    place.shell.program = Some("/bin/sh".into());
+    assert_eq!(place.text("bash", &json!({"command": "echo $0"})), "/bin/sh\n");
+    place.shell.program = Some("/no/such/shell".into());
+    let error = place.run("bash", &json!({"command": "true"})).unwrap_err();
+    assert!(error.0.contains("/no/such/shell"), "{error}");
 }

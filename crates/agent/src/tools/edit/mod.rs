@@ -4,13 +4,13 @@ mod diff;
 mod matching;
 mod source;
 
-use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
 use super::arguments::{Arguments, text_of};
+use super::files::Unreadable;
 use super::truncation::size;
 use super::{Call, Tool, ToolError, ToolOutput, files, paths, system_error};
 use crate::message::Content;
@@ -189,18 +189,13 @@ fn read(path: &str, target: &Path) -> Result<Vec<u8>, ToolError> {
     let refused = |why: &str| ToolError(format!("Could not edit file: {path}. {why}."));
     let failed =
         |error: &std::io::Error| refused(&format!("Error code: {}", system_error::code(error)));
-    let metadata = fs::metadata(target).map_err(|error| failed(&error))?;
-    if metadata.is_dir() {
-        let error = rustix::io::Errno::ISDIR.into();
-        return Err(system_error::of_call(&error, "read"));
-    }
-    if !metadata.is_file() {
-        return Err(files::not_regular(target));
-    }
-    let is_allowed = rustix::fs::Access::READ_OK | rustix::fs::Access::WRITE_OK;
-    rustix::fs::access(target, is_allowed).map_err(|error| failed(&error.into()))?;
+    let file = files::open(target).map_err(|error| match error {
+        Unreadable::Refused(error) => failed(&error),
+        other => other.on("open", target),
+    })?;
+    rustix::fs::access(target, rustix::fs::Access::WRITE_OK)
+        .map_err(|error| failed(&error.into()))?;
     let mut content = Vec::new();
-    let file = File::open(target).map_err(|error| failed(&error))?;
     let read = file.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut content);
     read.map_err(|error| system_error::of_call(&error, "read"))?;
     if content.len() > MAX_FILE_BYTES {
@@ -208,3 +203,6 @@ fn read(path: &str, target: &Path) -> Result<Vec<u8>, ToolError> {
     }
     Ok(content)
 }
+
+#[cfg(test)]
+mod tests;

@@ -48,18 +48,26 @@ pub(super) fn read(
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
-        for piece in buffer[..length].split_inclusive(|byte| *byte == b'\n') {
-            let is_selected = (range.start..end).contains(&line);
-            let ends_line = piece.ends_with(b"\n");
-            // The newline behind the last line that is wanted belongs to nobody.
-            let shown =
-                if ends_line && line + 1 == end { &piece[..piece.len() - 1] } else { piece };
-            if is_selected {
+        let mut rest = &buffer[..length];
+        while !rest.is_empty() {
+            if line >= end {
+                line += memchr::memchr_iter(b'\n', rest).count();
+                break;
+            }
+            let newline = memchr::memchr(b'\n', rest);
+            let (piece, others) = rest.split_at(newline.map_or(rest.len(), |newline| newline + 1));
+            rest = others;
+            if line >= range.start {
+                // The newline behind the last line that is wanted belongs to nobody.
+                let is_last = newline.is_some() && line + 1 == end;
                 text.clear();
-                decoder.decode(shown, &mut text);
+                decoder.decode(&piece[..piece.len() - usize::from(is_last)], &mut text);
+                if is_last {
+                    decoder.finish(&mut text);
+                }
                 lines.add(&text, line == range.start);
             }
-            line += usize::from(ends_line);
+            line += usize::from(newline.is_some());
         }
     }
     text.clear();
@@ -74,6 +82,51 @@ impl Lines {
         self.selected.push(text);
         if is_in_first_line {
             self.first_line_bytes += text.strip_suffix('\n').unwrap_or(text).len();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::tools::truncation::MAX_LINES;
+
+    /// Hands out one to three bytes at a time.
+    struct Slowly<'a>(&'a [u8]);
+
+    impl Read for Slowly<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let length = (self.0.len() % 3 + 1).min(self.0.len());
+            buffer[..length].copy_from_slice(&self.0[..length]);
+            self.0 = &self.0[length..];
+            Ok(length)
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn lines_are_those_of_the_whole_text(
+            content in proptest::collection::vec(
+                prop_oneof![Just(b'\n'), Just(b'a'), Just(0xe2), Just(0x82), Just(0xac)],
+                0..40,
+            ),
+            start in 0_usize..12,
+            limit in proptest::option::of(0_usize..12),
+        ) {
+            let cancel = Cancel::new().unwrap();
+            let range = Range { start, limit };
+            let lines = read(Slowly(&content), range, &cancel).unwrap().unwrap();
+            let text = String::from_utf8_lossy(&content);
+            let all: Vec<&str> = text.split('\n').collect();
+            prop_assert_eq!(lines.total, all.len());
+            let end = limit.map_or(all.len(), |limit| (start + limit).min(all.len()));
+            let expected = all.get(start..end).unwrap_or_default().join("\n");
+            prop_assert_eq!(lines.selected.truncate(MAX_LINES).content, expected);
+            if start < end {
+                prop_assert_eq!(lines.first_line_bytes, all[start].len());
+            }
         }
     }
 }

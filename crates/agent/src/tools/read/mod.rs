@@ -3,12 +3,8 @@
 mod image;
 mod lines;
 
-use std::fs::{self, File};
 use std::io::{Read as _, Seek as _};
-use std::os::fd::OwnedFd;
-use std::path::Path;
 
-use rustix::fs::{Mode, OFlags};
 use serde_json::{Map, Value, json};
 
 use super::arguments::{Arguments, count};
@@ -60,7 +56,7 @@ fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput
     call.check()?;
 
     let target = paths::resolve_existing(&path, call.cwd);
-    let mut file = open(&target)?;
+    let mut file = files::open(&target).map_err(|error| error.on("access", &target))?;
     let unreadable = |error: std::io::Error| system_error::of_call(&error, "read");
     let mut beginning = Vec::new();
     let sniffed = file.by_ref().take(image::SNIFFED_BYTES).read_to_end(&mut beginning);
@@ -74,24 +70,6 @@ fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput
         Some(lines) => text(&path, offset, range, lines),
         None => Err(ToolError::aborted()),
     }
-}
-
-/// Opens a file that has content. Pipes and devices have none that could be read to its end.
-fn open(path: &Path) -> Result<File, ToolError> {
-    let refused = |error: std::io::Error| system_error::on_path(&error, "access", path);
-    let metadata = fs::metadata(path).map_err(refused)?;
-    if metadata.is_dir() {
-        let error = rustix::io::Errno::ISDIR.into();
-        return Err(system_error::of_call(&error, "read"));
-    }
-    if !metadata.is_file() {
-        return Err(files::not_regular(path));
-    }
-    // Should something else have taken its place by now, opening and reading still do not wait.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file: OwnedFd =
-        rustix::fs::open(path, flags, Mode::empty()).map_err(|error| refused(error.into()))?;
-    Ok(File::from(file))
 }
 
 /// The answer for a text, with what the model must know to read on.
@@ -135,3 +113,6 @@ fn text(path: &str, offset: usize, range: Range, lines: Lines) -> Result<ToolOut
     let details = truncation.truncated.then(|| json!({ "truncation": truncation }));
     Ok(ToolOutput { content: vec![Content::text(text)], details })
 }
+
+#[cfg(test)]
+mod tests;

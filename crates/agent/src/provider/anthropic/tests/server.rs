@@ -8,7 +8,7 @@ use test_support::fake_llm::FakeLlm;
 use super::super::Anthropic;
 use crate::config::{Api, Model, Secret};
 use crate::message::StopReason;
-use crate::provider::fixtures::{compat, model, request, tool, user};
+use crate::provider::fixtures::{compat, model, options, request, tool, user};
 use crate::provider::{Options, Piece, Provider, ProviderError, Remedy, Request, Thinking};
 
 fn claude(server: &FakeLlm) -> Model {
@@ -17,8 +17,7 @@ fn claude(server: &FakeLlm) -> Model {
 
 fn provider(model: Model, key: &str) -> Anthropic {
     let session = Some("session-1".into());
-    Anthropic::new(model, Some(Secret::new(key)), &Options { session, ..Options::default() })
-        .unwrap()
+    Anthropic::new(model, Some(Secret::new(key)), &Options { session, ..options() }).unwrap()
 }
 
 fn scripted(script: &Value) -> Request {

@@ -150,6 +150,24 @@ fn calls_are_told_apart_however_they_are_numbered() {
     ];
     assert_eq!(repeated, expected);
 
+    // The same id for all calls, and the numbers tell them apart.
+    let same = pieces(&[
+        calls(&json!([{"index": 0, "id": "a", "function": {"name": "ls", "arguments": ""}}])),
+        calls(&json!([{"index": 1, "id": "a", "function": {"name": "cat", "arguments": ""}}])),
+        calls(&json!([{"index": 1, "function": {"arguments": "{}"}}])),
+        finish("tool_calls"),
+    ]);
+    let expected = [
+        started(),
+        call(0, "a", "ls"),
+        arguments(0, ""),
+        call(1, "a", "cat"),
+        arguments(1, ""),
+        arguments(1, "{}"),
+        ended(StopReason::ToolUse, "tool_calls"),
+    ];
+    assert_eq!(same, expected);
+
     // Without numbers; with a new id for every piece; with the name only later.
     let odd = pieces(&[
         calls(&json!([{"id": "a", "function": {"name": "ls", "arguments": "{"}}])),

@@ -8,7 +8,7 @@ use test_support::fake_llm::FakeLlm;
 use super::super::OpenAi;
 use crate::config::Secret;
 use crate::message::StopReason;
-use crate::provider::fixtures::{model, request, user};
+use crate::provider::fixtures::{model, options, request, user};
 use crate::provider::{Options, Piece, Provider, ProviderError, Remedy};
 
 fn provider(server: &FakeLlm, options: &Options) -> OpenAi {
@@ -27,13 +27,13 @@ fn ask(provider: &OpenAi, script: &Value) -> (Vec<Piece>, Result<(), ProviderErr
 
 fn play(turn: &Value) -> (Vec<Piece>, Result<(), ProviderError>) {
     let server = FakeLlm::start().unwrap();
-    ask(&provider(&server, &Options::default()), &json!([turn]))
+    ask(&provider(&server, &options()), &json!([turn]))
 }
 
 #[test]
 fn an_answer_is_streamed_over_one_connection() {
     let server = FakeLlm::start().unwrap();
-    let provider = provider(&server, &Options::default());
+    let provider = provider(&server, &options());
     for number in 0..3 {
         let (pieces, result) = ask(&provider, &json!([{"text": "hello", "chunk": 3}]));
         assert_eq!(result, Ok(()));
@@ -104,21 +104,21 @@ fn a_broken_stream_is_an_error_that_passes() {
 #[test]
 fn silence_is_given_up() {
     let server = FakeLlm::start().unwrap();
-    let idle_timeout = Some(Duration::from_millis(50));
-    let provider = provider(&server, &Options { idle_timeout, ..Options::default() });
+    let idle_timeout = Some(Duration::from_millis(400));
+    let provider = provider(&server, &Options { idle_timeout, ..options() });
     let error = ask(&provider, &json!([{"hang": true}])).1.unwrap_err();
     assert!(error.message.starts_with("Request timed out: 127.0.0.1:"), "{}", error.message);
-    assert!(error.message.ends_with(" was silent for 0.05 s"), "{}", error.message);
+    assert!(error.message.ends_with(" was silent for 0.4 s"), "{}", error.message);
     assert_eq!(error.remedy, Remedy::Retry { after: None });
     // Slow is not silent.
-    let slow = json!([{"text": "abcdefghij", "chunk": 1, "delay_ms": 10}]);
+    let slow = json!([{"text": "abcdefghijkl", "chunk": 1, "delay_ms": 40}]);
     assert_eq!(ask(&provider, &slow).1, Ok(()));
 }
 
 #[test]
 fn a_stream_can_be_interrupted() {
     let server = FakeLlm::start().unwrap();
-    let provider = provider(&server, &Options { idle_timeout: None, ..Options::default() });
+    let provider = provider(&server, &Options { idle_timeout: None, ..options() });
     std::thread::scope(|scope| {
         let asking = scope.spawn(|| ask(&provider, &json!([{"text": "a", "hang": true}])).1);
         while server.requests().is_empty() {
@@ -133,7 +133,7 @@ fn a_stream_can_be_interrupted() {
 #[test]
 fn a_server_that_is_not_there_may_come_back() {
     let server = FakeLlm::start().unwrap();
-    let provider = provider(&server, &Options::default());
+    let provider = provider(&server, &options());
     drop(server);
     let error = ask(&provider, &json!([])).1.unwrap_err();
     assert!(error.message.starts_with("Connection error: 127.0.0.1:"), "{}", error.message);
@@ -144,13 +144,41 @@ fn a_server_that_is_not_there_may_come_back() {
 fn a_bad_address_or_key_is_an_error_that_stays() {
     let mut model = model();
     model.base_url = "not a url".into();
-    let provider = OpenAi::new(model.clone(), None, &Options::default()).unwrap();
+    let provider = OpenAi::new(model.clone(), None, &options()).unwrap();
     assert_eq!(ask(&provider, &json!([])).1.unwrap_err().remedy, Remedy::None);
     model.base_url = "http://127.0.0.1:1/v1".into();
     let key = Some(Secret::new("sk-\nsecret"));
-    let provider = OpenAi::new(model.clone(), key, &Options::default()).unwrap();
+    let provider = OpenAi::new(model.clone(), key, &options()).unwrap();
     let error = ask(&provider, &json!([])).1.unwrap_err();
     assert!(error.remedy == Remedy::None && !error.message.contains("secret"), "{error:?}");
-    let options = Options { proxy: Some("nonsense://x".into()), ..Options::default() };
+    let options = Options { proxy: Some("nonsense://x".into()), ..options() };
     assert_eq!(OpenAi::new(model, None, &options).unwrap_err().remedy, Remedy::None);
+}
+
+#[test]
+fn an_answer_that_is_no_stream_is_read_as_well() {
+    let server = FakeLlm::start().unwrap();
+    let mut model = model();
+    model.base_url = server.base_url();
+    model.sampling.insert("stream".into(), json!(false));
+    let provider = OpenAi::new(model, None, &options()).unwrap();
+    let (pieces, result) = ask(&provider, &json!([{"text": "hello", "tools": [{"name": "ls"}]}]));
+    assert_eq!(result, Ok(()));
+    assert_eq!(pieces[2], Piece::Text("hello".into()));
+    let call = Piece::ToolCall { index: 0, id: "call_0_0".into(), name: "ls".into() };
+    assert_eq!(pieces[3], call);
+    let (_, result) = ask(&provider, &json!([{"text": "hello", "cut": true}]));
+    assert_eq!(result.unwrap_err().remedy, Remedy::Retry { after: None });
+}
+
+#[test]
+fn a_proxy_is_asked_for_the_way() {
+    let proxy = FakeLlm::start().unwrap();
+    let mut model = model();
+    model.base_url = "http://models.invalid/v1".into();
+    let options = Options { proxy: Some(proxy.root_url()), ..options() };
+    let provider = OpenAi::new(model, None, &options).unwrap();
+    assert!(ask(&provider, &json!([])).1.is_err());
+    let request = &proxy.requests()[0];
+    assert_eq!((request.method.as_str(), request.path.as_str()), ("CONNECT", "models.invalid:80"));
 }

@@ -1,0 +1,489 @@
+//! A world with a provider in it, and the stream of the agent in a form that a test can compare at
+//! a glance.
+
+use std::fmt;
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+use rustix::process::{Pid, Signal};
+use serde_json::{Value, json};
+use test_support::fake_llm::FakeLlm;
+use test_support::{Ran, World, wait_until};
+
+use crate::{world, write};
+
+/// The key that is used unless a test brings another one.
+pub(crate) const KEY: &str = "key-of-models-json";
+
+/// What the provider speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Api {
+    Completions,
+    Messages,
+}
+
+impl Api {
+    pub(crate) const BOTH: [Api; 2] = [Api::Completions, Api::Messages];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Api::Completions => "openai-completions",
+            Api::Messages => "anthropic-messages",
+        }
+    }
+}
+
+/// A world with a provider called `fake`.
+pub(crate) struct Builtin {
+    pub(crate) world: World,
+    pub(crate) llm: FakeLlm,
+    pub(crate) api: Api,
+    /// Whether the provider is the one without a network.
+    is_script: bool,
+}
+
+impl Builtin {
+    /// One with every provider, which all play the same turns.
+    pub(crate) fn everywhere(turns: &Value) -> [Builtin; 3] {
+        let [completions, messages] = Api::BOTH.map(|api| Builtin::new(api, turns));
+        [completions, messages, Builtin::script(turns)]
+    }
+
+    /// The provider is a file of turns, and no server.
+    pub(crate) fn script(turns: &Value) -> Builtin {
+        let mut script = Builtin::new(Api::Completions, &json!([]));
+        write(&script.world.path("turns.json"), &turns.to_string());
+        script.is_script = true;
+        script
+    }
+
+    /// The provider plays the turns in the order in which it is asked.
+    pub(crate) fn new(api: Api, turns: &Value) -> Builtin {
+        Builtin::with(api, FakeLlm::start_sequence(turns).unwrap())
+    }
+
+    /// The provider plays the scripts that stand in the prompts.
+    pub(crate) fn of_prompts(api: Api) -> Builtin {
+        Builtin::with(api, FakeLlm::start().unwrap())
+    }
+
+    fn with(api: Api, llm: FakeLlm) -> Builtin {
+        let builtin = Builtin { world: world(), llm, api, is_script: false };
+        builtin.models(&json!({}), &json!({}));
+        builtin.settings(&json!({}));
+        builtin
+    }
+
+    /// Writes `models.json`, with more fields for the provider and for its model.
+    pub(crate) fn models(&self, of_provider: &Value, of_model: &Value) {
+        let base_url = match self.api {
+            Api::Completions => self.llm.base_url(),
+            Api::Messages => self.llm.root_url(),
+        };
+        let model = json!({"id": "fake-1", "reasoning": true, "contextWindow": 1_000_000});
+        let provider = json!({
+            "baseUrl": base_url, "api": self.api.name(), "apiKey": KEY,
+            "models": [merged(model, of_model)],
+        });
+        let models = json!({"providers": {"fake": merged(provider, of_provider)}});
+        self.agent_file("models.json", &models.to_string());
+    }
+
+    /// Writes `settings.json`, with these fields beside the model.
+    pub(crate) fn settings(&self, more: &Value) {
+        let settings = json!({
+            "defaultProvider": "fake", "defaultModel": "fake-1", "retry": {"baseDelayMs": 1},
+        });
+        self.agent_file("settings.json", &merged(settings, more).to_string());
+    }
+
+    pub(crate) fn agent_file(&self, name: &str, text: &str) {
+        write(&self.world.agent_dir().join(name), text);
+    }
+
+    pub(crate) fn project_file(&self, name: &str, text: &str) {
+        write(&self.world.project().join(name), text);
+    }
+
+    pub(crate) fn project(&self, name: &str) -> PathBuf {
+        self.world.project().join(name)
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.project(name)).unwrap_or_default()
+    }
+
+    /// The agent as it is started for its stream.
+    pub(crate) fn agent(&self, arguments: &[&str]) -> Command {
+        let script = format!("script/{}", self.world.path("turns.json").display());
+        let model = if self.is_script { vec!["--model", &script] } else { Vec::new() };
+        agent(&self.world, &[&model, arguments].concat())
+    }
+
+    /// Has the agent answer.
+    pub(crate) fn ask(&self, arguments: &[&str]) -> Heard {
+        heard(&self.world, self.agent(arguments))
+    }
+
+    /// Starts the agent, and listens.
+    pub(crate) fn start(&self, arguments: &[&str]) -> Live {
+        Live::start(self.agent(arguments))
+    }
+
+    /// `run --json` with the built-in agent, to its end.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+        let all = [&["run", "--json", "--agent", "builtin"], arguments].concat();
+        let ran = self.world.run(&all);
+        self.world.assert_nothing_left();
+        ran
+    }
+
+    /// Runs a command that prints no stream.
+    pub(crate) fn text(&self, arguments: &[&str]) -> Ran {
+        let ran = self.world.run(arguments);
+        self.world.assert_nothing_left();
+        ran
+    }
+
+    pub(crate) fn is_script(&self) -> bool {
+        self.is_script
+    }
+
+    /// What the provider was asked, in order.
+    pub(crate) fn asked(&self) -> Vec<Value> {
+        let requests = self.llm.requests().into_iter();
+        requests.filter(|request| request.method == "POST").map(|request| request.body).collect()
+    }
+
+    #[track_caller]
+    pub(crate) fn asked_once(&self) -> Value {
+        let asked = self.asked();
+        assert_eq!(asked.len(), 1, "{asked:#?}");
+        asked[0].clone()
+    }
+
+    /// Waits until the provider was asked so often.
+    pub(crate) fn wait_until_asked(&self, times: usize) {
+        wait_until(|| self.asked().len() >= times);
+    }
+
+    /// The keys that the provider has seen.
+    pub(crate) fn keys_seen(&self) -> Vec<String> {
+        let requests = self.llm.requests();
+        let key = |request: &test_support::fake_llm::Request| match self.api {
+            Api::Completions => {
+                let header = request.header("authorization").unwrap_or_default();
+                header.strip_prefix("Bearer ").unwrap_or(header).to_owned()
+            }
+            Api::Messages => request.header("x-api-key").unwrap_or_default().to_owned(),
+        };
+        requests.iter().map(key).collect()
+    }
+}
+
+/// The agent as it is started for its stream.
+pub(crate) fn agent(world: &World, arguments: &[&str]) -> Command {
+    let all = [&["agent", "--mode", "json", "-p", "--no-session"], arguments].concat();
+    // Whoever keeps a session must not say that he does not.
+    let has_session = arguments.contains(&"--session");
+    world.command(all.into_iter().filter(|word| !(has_session && *word == "--no-session")))
+}
+
+/// Runs an agent to its end.
+pub(crate) fn heard(world: &World, mut command: Command) -> Heard {
+    let ran: Ran = command.output().unwrap().into();
+    world.assert_nothing_left();
+    Heard::new(ran.code, &ran.stdout, ran.stderr)
+}
+
+fn merged(mut value: Value, more: &Value) -> Value {
+    for (name, field) in more.as_object().into_iter().flatten() {
+        value[name] = field.clone();
+    }
+    value
+}
+
+/// How every stream begins.
+pub(crate) const OPENING: &[&str] = &[
+    "session",
+    "agent start",
+    "turn start",
+    "system starts",
+    "system ends",
+    "user starts",
+    "user ends",
+];
+/// An answer that calls no tools.
+pub(crate) const ANSWER: &[&str] =
+    &["assistant starts", "assistant writes…", "assistant ends: stop", "turn ends"];
+/// An answer that calls tools.
+pub(crate) const CALLS: &[&str] =
+    &["assistant starts", "assistant writes…", "assistant ends: toolUse"];
+/// A tool's result, when it becomes part of the conversation.
+pub(crate) const RESULT: &[&str] = &["toolResult starts", "toolResult ends"];
+/// The same of one that failed.
+pub(crate) const FAILURE: &[&str] = &["toolResult starts", "toolResult ends: failed"];
+/// The end of a turn with one tool call, and the beginning of the next one.
+pub(crate) const NEXT_TURN: &[&str] = &["turn ends, 1 results", "turn start"];
+/// How every stream ends.
+pub(crate) const CLOSING: &[&str] = &["agent ends", "agent settled"];
+
+/// Everything that an agent has printed.
+pub(crate) struct Heard {
+    pub(crate) code: Option<i32>,
+    pub(crate) records: Vec<Value>,
+    pub(crate) stderr: String,
+}
+
+impl fmt::Debug for Heard {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let results = self.results();
+        let answers = self.messages("assistant");
+        formatter
+            .debug_struct("Heard")
+            .field("code", &self.code)
+            .field("stderr", &self.stderr)
+            .field("story", &self.story())
+            .field("results", &results)
+            .field("last", &answers.last().map(Value::to_string))
+            .finish()
+    }
+}
+
+impl Heard {
+    #[track_caller]
+    fn new(code: Option<i32>, stdout: &str, stderr: String) -> Heard {
+        assert!(stdout.is_empty() || stdout.ends_with('\n'), "the last record is torn");
+        let records = stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        Heard { code, records, stderr }
+    }
+
+    /// Everything that happened, a short line each; what is the same as before it, once.
+    pub(crate) fn story(&self) -> Vec<String> {
+        let mut story: Vec<String> = self.records.iter().map(describe).collect();
+        story.dedup_by(|next, before| next == before && next.ends_with('…'));
+        story
+    }
+
+    /// Checks everything that happened, from the header of the stream to its end.
+    #[track_caller]
+    pub(crate) fn assert_story(&self, code: i32, expected: &[&[&str]]) {
+        let expected = expected.concat();
+        assert_eq!(self.story(), expected, "{}\n{:#?}", self.stderr, self.records.last());
+        assert_eq!(self.code, Some(code), "{}", self.stderr);
+    }
+
+    /// The messages that ended, by role.
+    pub(crate) fn messages(&self, role: &str) -> Vec<Value> {
+        let ends = self.of("message_end").into_iter().map(|record| record["message"].clone());
+        ends.filter(|message| message["role"] == role).collect()
+    }
+
+    /// The records of a kind.
+    pub(crate) fn of(&self, kind: &str) -> Vec<Value> {
+        self.records.iter().filter(|record| record["type"] == kind).cloned().collect()
+    }
+
+    /// The last message of the model.
+    #[track_caller]
+    pub(crate) fn answer(&self) -> Value {
+        let answers = self.messages("assistant");
+        assert!(!answers.is_empty(), "{self:#?}");
+        answers[answers.len() - 1].clone()
+    }
+
+    /// The texts of the tool results, in order.
+    pub(crate) fn results(&self) -> Vec<String> {
+        self.messages("toolResult").iter().map(text_of).collect()
+    }
+}
+
+/// The words of a message, of ours or of a provider's.
+pub(crate) fn text_of(message: &Value) -> String {
+    match &message["content"] {
+        Value::String(text) => text.clone(),
+        content => {
+            let parts = content.as_array().into_iter().flatten();
+            parts.filter_map(|part| part["text"].as_str()).collect()
+        }
+    }
+}
+
+fn describe(record: &Value) -> String {
+    let word = |key: &str| record[key].as_str().unwrap_or_default().to_owned();
+    let kind = word("type");
+    let message = &record["message"];
+    match kind.as_str() {
+        "message_start" => format!("{} starts", message["role"].as_str().unwrap()),
+        "message_end" => match (&message["role"], message["stopReason"].as_str()) {
+            (Value::String(role), Some(reason)) => format!("{role} ends: {reason}"),
+            (Value::String(role), None) if message["isError"] == true => {
+                format!("{role} ends: failed")
+            }
+            (role, _) => format!("{} ends", role.as_str().unwrap()),
+        },
+        "message_update" => "assistant writes…".to_owned(),
+        "tool_execution_start" => format!("{} runs", word("toolName")),
+        "tool_execution_update" => format!("{} runs…", word("toolName")),
+        "tool_execution_end" => {
+            let end = if record["isError"] == true { "failed" } else { "finished" };
+            format!("{} {end}", word("toolName"))
+        }
+        "turn_end" => {
+            let results = record["toolResults"].as_array().unwrap().len();
+            if results == 0 {
+                "turn ends".to_owned()
+            } else {
+                format!("turn ends, {results} results")
+            }
+        }
+        "agent_end" if record["willRetry"] == true => "agent ends, will retry".to_owned(),
+        "agent_end" => "agent ends".to_owned(),
+        "auto_retry_start" => format!("retry {}/{}", record["attempt"], record["maxAttempts"]),
+        "auto_retry_end" if record["success"] == true => "retry succeeded".to_owned(),
+        "auto_retry_end" => "retry failed".to_owned(),
+        "compaction_start" => format!("compaction starts: {}", word("reason")),
+        "compaction_end" => {
+            let end = match (&record["aborted"], record["result"].is_object()) {
+                (Value::Bool(true), _) => "aborted",
+                (_, true) => "succeeded",
+                (_, false) => "failed",
+            };
+            format!("compaction {end}")
+        }
+        _ => kind.replace('_', " "),
+    }
+}
+
+/// An agent that is being listened to.
+pub(crate) struct Live {
+    child: Child,
+    lines: Arc<Mutex<Vec<String>>>,
+    reader: JoinHandle<()>,
+}
+
+impl Live {
+    pub(crate) fn start(mut command: Command) -> Live {
+        let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let (stdout, heard) = (child.stdout.take().unwrap(), Arc::clone(&lines));
+        let reader = thread::spawn(move || {
+            let mut stdout = BufReader::new(stdout);
+            let mut line = String::new();
+            while stdout.read_line(&mut line).unwrap() > 0 {
+                heard.lock().unwrap().push(std::mem::take(&mut line));
+            }
+        });
+        Live { child, lines, reader }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether a line of the stream contains the text.
+    pub(crate) fn has_said(&self, text: &str) -> bool {
+        self.lines.lock().unwrap().iter().any(|line| line.contains(text))
+    }
+
+    /// Waits until a line of the stream contains the text.
+    pub(crate) fn wait_for(&self, text: &str) {
+        wait_until(|| self.has_said(text));
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        rustix::process::kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// The most memory that it has had, in KiB.
+    pub(crate) fn peak_memory(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    /// Waits for its end, by itself: nothing but the signal that a test sent has killed it.
+    pub(crate) fn finish(mut self) -> Heard {
+        let mut stderr = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        let status = self.child.wait().unwrap();
+        self.reader.join().unwrap();
+        let stdout = self.lines.lock().unwrap().concat();
+        Heard::new(status.code(), &stdout, format!("{stderr}{}", killed(status)))
+    }
+
+    /// Kills it, and returns what it had printed.
+    pub(crate) fn kill(mut self) -> Vec<String> {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        self.reader.join().unwrap();
+        let lines = self.lines.lock().unwrap();
+        lines.clone()
+    }
+}
+
+fn killed(status: ExitStatus) -> String {
+    status.signal().map(|signal| format!("killed by signal {signal}")).unwrap_or_default()
+}
+
+/// The request as the provider got it, in terms that both protocols share.
+pub(crate) struct Asked<'a>(pub(crate) &'a Value);
+
+impl Asked<'_> {
+    pub(crate) fn system(&self) -> String {
+        match &self.0["system"] {
+            Value::Null => {
+                let messages = self.0["messages"].as_array().unwrap();
+                let system =
+                    messages.iter().find(|it| it["role"] == "system" || it["role"] == "developer");
+                system.map(text_of).unwrap_or_default()
+            }
+            Value::String(text) => text.clone(),
+            parts => {
+                parts.as_array().unwrap().iter().filter_map(|it| it["text"].as_str()).collect()
+            }
+        }
+    }
+
+    /// Roles and words, without the system prompt. Results of tools have the role `tool`.
+    pub(crate) fn conversation(&self) -> Vec<(String, String)> {
+        let mut conversation = Vec::new();
+        for message in self.0["messages"].as_array().unwrap() {
+            let role = message["role"].as_str().unwrap();
+            if role == "system" || role == "developer" {
+                continue;
+            }
+            let parts = message["content"].as_array().map_or(&[][..], Vec::as_slice);
+            let results = parts.iter().filter(|part| part["type"] == "tool_result");
+            for result in results {
+                conversation.push(("tool".to_owned(), text_of(result)));
+            }
+            let is_all_results =
+                !parts.is_empty() && parts.iter().all(|part| part["type"] == "tool_result");
+            if !is_all_results {
+                conversation.push((role.to_owned(), text_of(message)));
+            }
+        }
+        conversation
+    }
+
+    pub(crate) fn roles(&self) -> Vec<String> {
+        self.conversation().into_iter().map(|(role, _)| role).collect()
+    }
+
+    /// The names of the tools that the model was offered.
+    pub(crate) fn tools(&self) -> Vec<String> {
+        let tools = self.0["tools"].as_array().into_iter().flatten();
+        let name = |tool: &Value| {
+            let name = tool["function"]["name"].as_str().or_else(|| tool["name"].as_str());
+            name.unwrap().to_owned()
+        };
+        tools.map(name).collect()
+    }
+}

@@ -1,0 +1,274 @@
+//! Agents that are told to stop: they end by themselves, with what was said so far, and leave
+//! nothing.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+
+use rustix::fs::Mode;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use test_support::{Running, wait_until};
+
+use crate::harness::{Api, Builtin, CALLS, CLOSING, FAILURE, OPENING, text_of};
+use crate::{bash, call};
+
+/// An answer that was stopped before its first word.
+const SILENT: &[&str] = &["assistant starts", "assistant ends: aborted", "turn ends"];
+/// An answer that was stopped in its middle.
+const CUT: &[&str] =
+    &["assistant starts", "assistant writes…", "assistant ends: aborted", "turn ends"];
+/// A command that was stopped, and the answer that is not asked for any more.
+const STOPPED_COMMAND: &[&str] = &["bash runs", "bash runs…", "bash failed"];
+const STOPPED_TURN: &[&str] = &["turn ends, 1 results", "turn start"];
+
+/// A command of which nothing that it starts wants to end, with their numbers in files.
+const STUBBORN: &str = "\
+    trap '' TERM INT HUP; \
+    setsid sh -c 'trap \"\" TERM; echo $$ > one; exec sleep 600' < /dev/null > /dev/null 2>&1 & \
+    env -i setsid sh -c 'trap \"\" TERM; echo $$ > two; exec sleep 600' < /dev/null & \
+    (trap '' TERM; until [ -s one ] && [ -s two ]; do sleep 0.01; done; echo $$ > all); \
+    echo ready; exec sleep 600";
+
+/// Checks that everything that [`STUBBORN`] has started is gone.
+#[track_caller]
+fn assert_all_gone(builtin: &Builtin) {
+    builtin.world.assert_nothing_left();
+    for name in ["one", "two", "all"] {
+        let pid = builtin.read(name);
+        assert!(!pid.is_empty(), "{name} was not started");
+        // A dead process may still wait for somebody to look at how it ended.
+        let words = fs::read(Path::new("/proc").join(pid.trim()).join("cmdline"));
+        assert_eq!(words.unwrap_or_default(), b"", "{name} is left");
+    }
+}
+
+const SIGNALS: [(Signal, i32); 3] = [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)];
+
+#[test]
+fn a_signal_ends_an_answer_with_what_was_said() {
+    let turns = json!([{"thinking": "hm", "text": "So far so good", "stall": true}, {"text": "?"}]);
+    for (signal, code) in SIGNALS {
+        for api in Api::BOTH {
+            let builtin = Builtin::new(api, &turns);
+            let live = builtin.start(&["tell me", "and more"]);
+            live.wait_for("so good");
+            live.signal(signal);
+            let heard = live.finish();
+            builtin.world.assert_nothing_left();
+            heard.assert_story(code, &[OPENING, CUT, CLOSING]);
+            let answer = heard.answer();
+            assert_eq!(text_of(&answer), "So far so good");
+            assert_eq!(answer["errorMessage"], "Request was aborted");
+            assert_eq!(answer["content"][0]["thinking"], "hm");
+            // The same in everything that repeats it.
+            assert_eq!(heard.of("turn_end")[0]["message"], answer);
+            let end = &heard.of("agent_end")[0];
+            assert_eq!(end["messages"].as_array().unwrap().last(), Some(&answer));
+            builtin.asked_once();
+        }
+    }
+}
+
+#[test]
+fn a_signal_ends_the_wait_for_a_provider_that_says_nothing() {
+    for builtin in Builtin::everywhere(&json!([{"hang": true}, {"text": "?"}])) {
+        let live = builtin.start(&["tell me"]);
+        if builtin.is_script() {
+            live.wait_for("\"role\":\"assistant\"");
+        } else {
+            builtin.wait_until_asked(1);
+        }
+        live.signal(Signal::TERM);
+        let heard = live.finish();
+        builtin.world.assert_nothing_left();
+        heard.assert_story(143, &[OPENING, SILENT, CLOSING]);
+        assert_eq!(heard.answer()["content"], json!([]));
+    }
+}
+
+#[test]
+fn a_signal_ends_a_command_with_everything_that_it_started() {
+    let turns = json!([bash(STUBBORN), {"text": "?"}]);
+    for builtin in Builtin::everywhere(&turns) {
+        let live = builtin.start(&["run it"]);
+        live.wait_for("ready\\n");
+        live.signal(Signal::TERM);
+        let heard = live.finish();
+        assert_all_gone(&builtin);
+        let last = [STOPPED_TURN, SILENT].concat();
+        heard.assert_story(143, &[OPENING, CALLS, STOPPED_COMMAND, FAILURE, &last, CLOSING]);
+        assert_eq!(heard.results(), ["ready\n\n\nCommand aborted"]);
+    }
+}
+
+#[test]
+fn commands_that_wait_for_their_turn_are_not_started() {
+    let tools = json!([
+        {"name": "bash", "args": {"command": "touch began; exec sleep 600"}},
+        {"name": "bash", "args": {"command": "touch second"}},
+        {"name": "write", "args": {"path": "third", "content": ""}},
+    ]);
+    for api in Api::BOTH {
+        let builtin = Builtin::new(api, &json!([{"tools": tools}, {"text": "?"}]));
+        let live = builtin.start(&["run it"]);
+        wait_until(|| builtin.project("began").exists());
+        live.signal(Signal::TERM);
+        let heard = live.finish();
+        builtin.world.assert_nothing_left();
+        let running = ["bash runs", "bash runs", "write runs", "bash runs…", "bash failed"];
+        let rest = ["bash failed", "write failed"];
+        let turn =
+            [CALLS, &running, &rest, &FAILURE.repeat(3), &["turn ends, 3 results", "turn start"]];
+        heard.assert_story(143, &[OPENING, &turn.concat(), SILENT, CLOSING]);
+        assert!(!builtin.project("second").exists() && !builtin.project("third").exists());
+    }
+}
+
+#[test]
+fn a_tool_that_cannot_be_stopped_does_not_keep_the_agent() {
+    let turns = json!([call("find", &json!({"pattern": "*", "path": "one"})), {"text": "?"}]);
+    for api in Api::BOTH {
+        let builtin = Builtin::new(api, &turns);
+        let pipe = builtin.project("one/.gitignore");
+        fs::create_dir(pipe.parent().unwrap()).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, Mode::from_raw_mode(0o600)).unwrap();
+        let live = builtin.start(&["--tools", "find", "look"]);
+        live.wait_for("tool_execution_start");
+        live.signal(Signal::TERM);
+        let heard = live.finish();
+        builtin.world.assert_nothing_left();
+        let running: &[&str] = &["find runs", "find failed"];
+        let last = [STOPPED_TURN, SILENT].concat();
+        heard.assert_story(143, &[OPENING, CALLS, running, FAILURE, &last, CLOSING]);
+        assert_eq!(heard.results(), ["Operation aborted"]);
+    }
+}
+
+#[test]
+fn a_signal_ends_the_wait_before_the_next_attempt() {
+    let turns = json!([{"error": 429, "retry_after": 50}, {"text": "?"}]);
+    for api in Api::BOTH {
+        let builtin = Builtin::new(api, &turns);
+        let live = builtin.start(&["tell me"]);
+        live.wait_for("auto_retry_start");
+        live.signal(Signal::TERM);
+        let heard = live.finish();
+        builtin.world.assert_nothing_left();
+        let failed = ["assistant starts", "assistant ends: error", "turn ends"];
+        let end = ["agent ends, will retry", "retry 1/3", "retry failed", "agent settled"];
+        heard.assert_story(143, &[OPENING, &failed, &end]);
+        assert_eq!(heard.of("auto_retry_end")[0]["finalError"], "Retry cancelled");
+        builtin.asked_once();
+    }
+}
+
+#[test]
+fn a_signal_ends_a_compaction() {
+    let turns = json!([
+        {"tools": [{"name": "read", "args": {"path": "long"}}], "usage": {"input": 9000, "output": 9}},
+        {"text": "a summary", "stall": true},
+        {"text": "?"},
+    ]);
+    for api in Api::BOTH {
+        let builtin = Builtin::new(api, &turns);
+        builtin.models(&json!({}), &json!({"contextWindow": 10_000}));
+        builtin.project_file("long", &"a line\n".repeat(1000));
+        let live = builtin.start(&["read it"]);
+        builtin.wait_until_asked(2);
+        live.signal(Signal::TERM);
+        let heard = live.finish();
+        builtin.world.assert_nothing_left();
+        let read = [
+            "read runs",
+            "read finished",
+            "toolResult starts",
+            "toolResult ends",
+            "turn ends, 1 results",
+            "compaction starts: threshold",
+            "compaction aborted",
+            "turn start",
+        ];
+        heard.assert_story(143, &[OPENING, CALLS, &read, SILENT, CLOSING]);
+    }
+}
+
+#[test]
+fn an_agent_whose_reader_does_not_read_ends_all_the_same() {
+    // More than any pipe holds, and then a command that would take for ever.
+    let talk = json!({"text": "x".repeat(2 * 1024 * 1024), "chunk": 1000});
+    for (turns, path) in
+        [(json!([talk]), None), (json!([bash(STUBBORN), {"text": "?"}]), Some("all"))]
+    {
+        for api in Api::BOTH {
+            let builtin = Builtin::new(api, &turns);
+            let mut command = builtin.agent(&["tell me"]);
+            let (reader, writer) = std::io::pipe().unwrap();
+            if path.is_some() {
+                // Full from the start.
+                rustix::io::ioctl_fionbio(&writer, true).unwrap();
+                while rustix::io::write(&writer, &[b' '; 4096]).is_ok() {}
+                rustix::io::ioctl_fionbio(&writer, false).unwrap();
+            }
+            command.stdout(Stdio::from(writer)).stderr(Stdio::piped());
+            let child = command.spawn().unwrap();
+            drop(command);
+            builtin.wait_until_asked(usize::from(path.is_none()));
+            // It sleeps in a write to the pipe.
+            let state = format!("/proc/{}/wchan", child.id());
+            wait_until(|| fs::read_to_string(&state).is_ok_and(|place| place.contains("pipe")));
+            let pid = rustix::process::Pid::from_child(&child);
+            rustix::process::kill_process(pid, Signal::TERM).unwrap();
+            let output = child.wait_with_output().unwrap();
+            assert_eq!(output.status.code(), Some(143), "{output:?}");
+            builtin.world.assert_nothing_left();
+            drop(reader);
+        }
+    }
+}
+
+#[test]
+fn an_agent_whose_reader_goes_away_stops_its_tools_and_ends() {
+    // Whatever a command prints is shown at once, and so the agent learns that nobody listens.
+    let turns = json!([
+        bash(&STUBBORN.replace("exec sleep 600", "while sleep 0.01; do echo more; done")),
+        {"text": "?"},
+    ]);
+    for api in Api::BOTH {
+        let builtin = Builtin::new(api, &turns);
+        let mut command = builtin.agent(&["run it"]);
+        let (reader, writer) = std::io::pipe().unwrap();
+        command.stdout(Stdio::from(writer)).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        drop(command);
+        wait_until(|| builtin.project("all").exists());
+        drop(reader);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains("standard output cannot be written"), "{stderr}");
+        assert_all_gone(&builtin);
+        builtin.asked_once();
+    }
+}
+
+#[test]
+fn an_interrupt_of_the_caller_ends_the_agent_and_its_command() {
+    let turns = json!([bash(STUBBORN), {"text": "?"}]);
+    for api in Api::BOTH {
+        let builtin = Builtin::new(api, &turns);
+        let running =
+            Running::start(builtin.world.command(["run", "--json", "--agent", "builtin", "do it"]));
+        wait_until(|| builtin.project("all").exists());
+        running.signal(Signal::INT);
+        let ran = running.finish();
+        assert_all_gone(&builtin);
+        let task: Value = ran.task();
+        assert_eq!((ran.code, &task["outcome"]), (Some(130), &json!("cancelled")), "{ran:#?}");
+        let events = fs::read_to_string(ran.run_dir().join("events.jsonl")).unwrap();
+        // It ended by itself, and was heard to the last word.
+        assert!(events.contains("\"stopReason\":\"aborted\""), "{events}");
+        let end: Value = serde_json::from_str(events.lines().last().unwrap()).unwrap();
+        assert_eq!((&end["type"], &end["exitCode"]), (&json!("run_ended"), &json!(143)), "{end}");
+    }
+}
