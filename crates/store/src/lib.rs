@@ -28,5 +28,5 @@ mod write_once;
 pub use error::StoreError;
 pub use journal::{Journal, Log};
 pub use retention::{Pruned, Retention};
-pub use run_dir::{Abandoned, EVENTS, Hold, Life, RunDir};
+pub use run_dir::{Abandoned, Claim, EVENTS, Hold, Life, RunDir};
 pub use runs::{NewRun, Store};

@@ -47,6 +47,14 @@ pub struct Hold {
     _file: File,
 }
 
+/// The right to continue a session, of which the claimed run is the newest. At most one program
+/// has it at a time; it ends with its holder, however that ends.
+#[derive(Debug)]
+pub struct Claim {
+    /// Closing the file gives the lock back.
+    _file: File,
+}
+
 impl Hold {
     pub(crate) fn shared(file: File) -> io::Result<Hold> {
         file.lock_shared()?;
@@ -145,6 +153,20 @@ impl RunDir {
             None => {
                 Ok(Life::Abandoned(Abandoned { dir: self.clone(), hold: Hold { _file: file } }))
             }
+        }
+    }
+
+    /// Claims the run, so that nobody else continues its session. `None` if somebody else has.
+    ///
+    /// The lock is one on `meta.json`, which nobody else locks: that of `events.jsonl` says that the
+    /// run lives, which it does not.
+    pub fn claim(&self) -> Result<Option<Claim>, StoreError> {
+        let path = self.file(META);
+        let file = open_regular(&path).map_err(StoreError::io("opened", &path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Claim { _file: file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(StoreError::io("locked", path)(error)),
         }
     }
 

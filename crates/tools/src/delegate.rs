@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use model::{InvalidId, Lifetime, Owner, Plan, SessionId};
+use model::{InvalidId, Lifetime, Owner, Plan, RunId, SessionId};
 use plan::{
     AgentChoice, AppliedDefinition, Contradiction, Definition, DefinitionKind, InvocationContext,
     Request, Skills, definition_summary, with_files,
 };
-use store::StoreError;
+use store::{Claim, StoreError};
 
 use crate::{DelegateArguments, Session, TaskArguments, Workspace, load_sessions, resolve_model};
 
@@ -41,6 +41,8 @@ pub struct PlannedCall {
     pub tasks: Vec<PlannedTask>,
     /// What people should know about the files that were read for it.
     pub warnings: Vec<String>,
+    /// Keep them until the call is over: nobody else continues the same sessions meanwhile.
+    pub claims: Vec<Claim>,
 }
 
 /// The whole call is refused; nothing has been started.
@@ -90,13 +92,37 @@ pub fn plan_delegation(
             plan::check_definition(definition)?;
         }
     }
-    let resumed = resumed_sessions(workspace, &tasks)?;
+    let (resumed, claims) = claim_sessions(workspace, &tasks)?;
     let mut planner = Planner { workspace, options, skills: None };
     let tasks = tasks.into_iter().zip(named).zip(resumed);
     let tasks = tasks.map(|((task, named), session)| planner.plan(task, named, session));
     let tasks = tasks.collect::<Result<_, _>>()?;
     let warnings = planner.skills.iter().flat_map(|skills| &skills.warnings);
-    Ok(PlannedCall { tasks, warnings: warnings.map(ToString::to_string).collect() })
+    Ok(PlannedCall { tasks, warnings: warnings.map(ToString::to_string).collect(), claims })
+}
+
+/// The session that each task continues, if it does, and the right to do so.
+fn claim_sessions(
+    workspace: &Workspace,
+    tasks: &[TaskArguments],
+) -> Result<(Vec<Option<Session>>, Vec<Claim>), CallError> {
+    loop {
+        let sessions = resumed_sessions(workspace, tasks)?;
+        let mut claims = Vec::new();
+        for session in sessions.iter().flatten() {
+            let newest = session.runs.last();
+            let claim = newest.map(|run| run.dir.claim()).transpose()?.flatten();
+            claims.push(claim.ok_or_else(|| CallError::ResumeRunning(session.id.to_string()))?);
+        }
+        // Somebody else may have continued one between our look and our claim.
+        let newest = |sessions: &[Option<Session>]| -> Vec<RunId> {
+            let newest = sessions.iter().flatten().filter_map(|session| session.runs.last());
+            newest.map(|run| run.meta.run_id.clone()).collect()
+        };
+        if claims.is_empty() || newest(&resumed_sessions(workspace, tasks)?) == newest(&sessions) {
+            return Ok((sessions, claims));
+        }
+    }
 }
 
 /// The session that each task continues, if it does.

@@ -80,3 +80,24 @@ fn what_cannot_be_resumed_refuses_the_whole_call() {
     drop(running.finish());
     assert_eq!(world.runs().len(), 1);
 }
+
+#[test]
+fn of_many_that_resume_a_session_at_once_one_does() {
+    let world = world();
+    let first = world.play(&json!([{"say": "One."}]), &[]);
+    let session = first.task()["sessionId"].as_str().unwrap().to_owned();
+    let hold = json!([{"await": world.path("released")}, {"say": "Two."}]);
+    let running: Vec<_> = (0..8).map(|_| world.start(&hold, &["--resume", &session])).collect();
+    // The others are refused, so only the one that may go on is left.
+    let is_alone = || {
+        let programs = world.processes();
+        programs.iter().filter(|(_, line)| line.contains(" run ")).count() == 1
+    };
+    wait_until(is_alone);
+    fs::write(world.path("released"), "").unwrap();
+    let codes: Vec<Option<i32>> = running.into_iter().map(|one| one.finish().code).collect();
+    assert_eq!(codes.iter().filter(|code| **code == Some(0)).count(), 1, "{codes:?}");
+    assert_eq!(codes.iter().filter(|code| **code == Some(2)).count(), 7, "{codes:?}");
+    assert_eq!(world.runs().len(), 2);
+    world.assert_nothing_left();
+}
