@@ -175,6 +175,12 @@ impl FakeLlm {
         self.service.requests()
     }
 
+    /// How many requests [`FakeLlm::requests`] would return.
+    #[must_use]
+    pub fn request_count(&self) -> usize {
+        self.service.request_count()
+    }
+
     /// How many connections there were so far.
     #[must_use]
     pub fn connections(&self) -> u64 {

@@ -169,7 +169,7 @@ impl Builtin {
 
     /// Waits until the provider was asked so often.
     pub(crate) fn wait_until_asked(&self, times: usize) {
-        wait_until(|| self.asked().len() >= times);
+        wait_until(|| self.llm.request_count() >= times);
     }
 
     /// The keys that the provider has seen.

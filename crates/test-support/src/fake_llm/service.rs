@@ -73,6 +73,10 @@ impl Service {
         lock(&self.requests).clone()
     }
 
+    pub(super) fn request_count(&self) -> usize {
+        lock(&self.requests).len()
+    }
+
     /// Answers the requests of one connection until it ends.
     pub(super) fn serve(&self, stream: &TcpStream) -> io::Result<()> {
         self.connections.fetch_add(1, Ordering::Relaxed);
