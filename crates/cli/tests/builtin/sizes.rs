@@ -105,6 +105,7 @@ fn an_event_without_an_end_is_given_up() {
     let turns = json!([{"text": "x".repeat(17 * 1024 * 1024), "chunk": 17 * 1024 * 1024}]);
     let heard = Builtin::new(Api::Messages, &turns).ask(&["tell me"]);
     let failed = ["assistant starts", "assistant ends: error", "turn ends"];
-    heard.assert_story(1, &[OPENING, &failed, CLOSING]);
-    assert!(heard.stderr.contains("an event of more than 16 MiB"), "{}", heard.stderr);
+    heard.assert_story(0, &[OPENING, &failed, CLOSING]);
+    let error = heard.answer()["errorMessage"].to_string();
+    assert!(error.contains("an event of more than 16 MiB"), "{error}");
 }
