@@ -153,8 +153,8 @@ fn a_conversation_that_stays_too_long_is_given_up() {
         let story = [CALLS, READ, &["turn start"], REFUSED, &compacted, &refused].concat();
         heard.assert_story(0, &[OPENING, &story, CLOSING]);
         assert_eq!(builtin.asked().len(), 4);
-        let error = heard.answer()["errorMessage"].to_string();
-        assert!(error.contains("prompt is too long"), "{error}");
+        let words = heard.answer()["errorMessage"].as_str().unwrap().to_owned();
+        assert!(words.contains("prompt is too long"), "{words}");
     }
 }
 
@@ -187,6 +187,11 @@ fn a_conversation_that_must_be_compacted_and_cannot_ends_with_an_error() {
             let story = [CALLS, READ, &["turn start"], REFUSED, &compacted].concat();
             heard.assert_story(0, &[OPENING, &story]);
             assert_eq!(builtin.asked().len(), 3);
+            // Who does not see the stream is told.
+            let turns = json!([read(), too_long(), summary]);
+            let ran = with_long_file(Builtin::new(api, &turns)).text(&["agent", "-p", TASK]);
+            assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran:#?}");
+            assert!(ran.stderr.contains("prompt is too long"), "{ran:#?}");
         }
     }
 }

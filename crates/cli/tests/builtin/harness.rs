@@ -410,9 +410,9 @@ impl Live {
 
     /// Waits for its end, by itself: nothing but the signal that a test sent has killed it.
     pub(crate) fn finish(mut self) -> Heard {
+        let status = wait_for_end(&mut self.child);
         let mut stderr = String::new();
         self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
-        let status = self.child.wait().unwrap();
         self.reader.join().unwrap();
         let stdout = self.lines.lock().unwrap().concat();
         Heard::new(status.code(), &stdout, format!("{stderr}{}", killed(status)))
@@ -426,6 +426,12 @@ impl Live {
         let lines = self.lines.lock().unwrap();
         lines.clone()
     }
+}
+
+/// Waits for the end of a process, and fails if that takes absurdly long.
+pub(crate) fn wait_for_end(child: &mut Child) -> ExitStatus {
+    wait_until(|| child.try_wait().unwrap().is_some());
+    child.wait().unwrap()
 }
 
 fn killed(status: ExitStatus) -> String {

@@ -106,6 +106,6 @@ fn an_event_without_an_end_is_given_up() {
     let heard = Builtin::new(Api::Messages, &turns).ask(&["tell me"]);
     let failed = ["assistant starts", "assistant ends: error", "turn ends"];
     heard.assert_story(0, &[OPENING, &failed, CLOSING]);
-    let error = heard.answer()["errorMessage"].to_string();
-    assert!(error.contains("an event of more than 16 MiB"), "{error}");
+    let words = heard.answer()["errorMessage"].as_str().unwrap().to_owned();
+    assert!(words.contains("an event of more than 16 MiB"), "{words}");
 }

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use test_support::{Running, wait_until};
 
-use crate::harness::{Api, Builtin, CALLS, CLOSING, FAILURE, OPENING, text_of};
+use crate::harness::{Api, Builtin, CALLS, CLOSING, FAILURE, OPENING, text_of, wait_for_end};
 use crate::{bash, call};
 
 /// An answer that was stopped before its first word.
@@ -99,6 +99,7 @@ fn a_signal_ends_a_command_with_everything_that_it_started() {
         let last = [STOPPED_TURN, SILENT].concat();
         heard.assert_story(143, &[OPENING, CALLS, STOPPED_COMMAND, FAILURE, &last, CLOSING]);
         assert_eq!(heard.results(), ["ready\n\n\nCommand aborted"]);
+        assert_eq!(builtin.asked().len(), usize::from(!builtin.is_script()), "asked after the end");
     }
 }
 
@@ -210,8 +211,8 @@ fn an_agent_whose_reader_does_not_read_ends_all_the_same() {
                 while rustix::io::write(&writer, &[b' '; 4096]).is_ok() {}
                 rustix::io::ioctl_fionbio(&writer, false).unwrap();
             }
-            command.stdout(Stdio::from(writer)).stderr(Stdio::piped());
-            let child = command.spawn().unwrap();
+            command.stdout(Stdio::from(writer)).stderr(Stdio::null());
+            let mut child = command.spawn().unwrap();
             drop(command);
             builtin.wait_until_asked(usize::from(path.is_none()));
             // It sleeps in a write to the pipe.
@@ -219,8 +220,8 @@ fn an_agent_whose_reader_does_not_read_ends_all_the_same() {
             wait_until(|| fs::read_to_string(&state).is_ok_and(|place| place.contains("pipe")));
             let pid = rustix::process::Pid::from_child(&child);
             rustix::process::kill_process(pid, Signal::TERM).unwrap();
-            let output = child.wait_with_output().unwrap();
-            assert_eq!(output.status.code(), Some(143), "{output:?}");
+            let status = wait_for_end(&mut child);
+            assert_eq!(status.code(), Some(143), "{status:?}");
             builtin.world.assert_nothing_left();
             drop(reader);
         }
@@ -239,10 +240,11 @@ fn an_agent_whose_reader_goes_away_stops_its_tools_and_ends() {
         let mut command = builtin.agent(&["run it"]);
         let (reader, writer) = std::io::pipe().unwrap();
         command.stdout(Stdio::from(writer)).stderr(Stdio::piped());
-        let child = command.spawn().unwrap();
+        let mut child = command.spawn().unwrap();
         drop(command);
         wait_until(|| builtin.project("all").exists());
         drop(reader);
+        wait_for_end(&mut child);
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         let stderr = String::from_utf8_lossy(&output.stderr);
