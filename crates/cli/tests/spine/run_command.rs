@@ -110,7 +110,6 @@ fn mistakes_are_usage_errors_that_say_what_to_do() {
         (vec!["run", "--timeout", "0", "x"], "must be a number of seconds"),
         (vec!["run", "--timeout", "soon", "x"], "must be a number of seconds"),
         (vec!["run", "--agent", "claude", "x"], "--agent does not name an agent: \"claude\""),
-        (vec!["run", "--agent", "builtin", "x"], "not part of this version yet"),
         (vec!["run", "--modle", "m", "x"], "--model"),
         (vec!["sessions", "show", "ffff"], "Session \"ffff\" not found"),
         (vec!["sesions"], "sessions"),

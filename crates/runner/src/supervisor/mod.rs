@@ -93,7 +93,8 @@ pub fn supervise(run_dir: &Path, lifeline: Option<UnixStream>) -> Result<(), Sup
         Ok(child) => {
             chronicle.started(child.tree.child().as_raw_nonzero().get().unsigned_abs());
             let interpreter = Interpreter::new(chronicle, &secrets, Instant::now());
-            Supervision::new(child, prompt, interpreter, signals, Requests::of(dir)).run();
+            let requests = Requests::of(dir, meta.lifetime);
+            Supervision::new(child, prompt, interpreter, signals, requests).run();
         }
         Err(error) => {
             chronicle.end(Event::RunEnded {
