@@ -7,7 +7,7 @@ use model::{Event, Lifetime, Meta, Outcome, Plan};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use store::{Journal, NewRun, RunDir, Store, StoreError};
 
-use crate::dispatcher::end_unstarted;
+use crate::dispatcher::{end_unstarted, prune_now_and_then};
 use crate::launcher::{Launcher, Supervisor};
 use crate::lifeline::{Lifeline, Start, ToParent, ToSupervisor};
 use crate::recover::stop_leftovers;
@@ -69,7 +69,11 @@ pub fn start_background(
         .map_err(BackgroundError::Launch)
         .and_then(|lifeline| hand_over(lifeline, start))
     {
-        Ok(()) => Ok(Background { dir: new_run.dir, meta: new_run.meta, supervisor }),
+        Ok(()) => {
+            // Nobody of ours will be there when it ends.
+            prune_now_and_then(store, &new_run.meta.run_id);
+            Ok(Background { dir: new_run.dir, meta: new_run.meta, supervisor })
+        }
         Err(error) => {
             supervisor.kill();
             stop_leftovers(&new_run.meta);

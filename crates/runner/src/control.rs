@@ -3,8 +3,8 @@
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use model::{RunResult, variables};
-use process::Marker;
+use model::{Meta, RunResult, variables};
+use process::{KillTarget, Marker, Signal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use store::{RunDir, StoreError, Watch};
 
@@ -70,16 +70,23 @@ impl Waiting {
         }
         let limit = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let limit = limit.unwrap_or(Duration::MAX).min(self.watch.interval());
-        let mut fds: Vec<PollFd<'_>> = wakers
-            .iter()
-            .copied()
-            .chain(self.watch.waker())
-            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
-            .collect();
-        let timeout = Timespec::try_from(limit).ok();
-        let _ = poll(&mut fds, timeout.as_ref());
+        await_change(&self.watch, wakers, limit);
         self.ended()
     }
+}
+
+/// Waits until the watch tells of a change, one of the wakers can be read, or it is time to look
+/// anyway.
+pub fn wait_for_change(watch: &Watch, wakers: &[BorrowedFd<'_>]) {
+    await_change(watch, wakers, watch.interval());
+}
+
+fn await_change(watch: &Watch, wakers: &[BorrowedFd<'_>], limit: Duration) {
+    let fds = wakers.iter().copied().chain(watch.waker());
+    let mut fds: Vec<PollFd<'_>> =
+        fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+    let timeout = Timespec::try_from(limit).ok();
+    let _ = poll(&mut fds, timeout.as_ref());
 }
 
 /// A run that was asked to stop.
@@ -108,12 +115,15 @@ pub fn stop_run(dir: &RunDir, force: StopForce) -> Result<Stopped, StopError> {
     if let Some(result) = recover(dir)?.result() {
         return proven(dir, result, true);
     }
+    let supervisor = supervisor_marker(&dir.meta()?);
     let mut forces = vec![StopForce::AtOnce];
     if force == StopForce::Gracefully {
         forces.insert(0, StopForce::Gracefully);
     }
     for force in forces {
         dir.request_stop(force.request())?;
+        // It cannot read the request while somebody has stopped it.
+        KillTarget::Marked(supervisor.clone()).signal(Signal::Continue);
         let patience = match force {
             StopForce::Gracefully => STOP_ANSWER,
             StopForce::AtOnce => KILL_ANSWER,
@@ -122,9 +132,9 @@ pub fn stop_run(dir: &RunDir, force: StopForce) -> Result<Stopped, StopError> {
             return proven(dir, result, false);
         }
     }
-    // It does not answer: somebody has stopped it, or it hangs. Without it, the run is one that has
-    // lost its supervisor.
-    process::stop_marked(&supervisor_marker(dir), Duration::ZERO);
+    // It hangs, or somebody stops it again and again. Without it, the run is one that has lost its
+    // supervisor.
+    process::stop_marked(&supervisor, Duration::ZERO);
     match await_end(dir, STOP_GRACE + STOP_ANSWER)? {
         Some(result) => proven(dir, result, false),
         None => Err(StopError::NoAnswer),
@@ -144,10 +154,14 @@ fn await_end(dir: &RunDir, patience: Duration) -> Result<Option<RunResult>, Stop
 
 /// The result is written when nothing of the tree is left; here that is looked at once more.
 fn proven(dir: &RunDir, result: RunResult, had_ended: bool) -> Result<Stopped, StopError> {
-    let left = count_leftovers(&dir.meta()?);
+    let meta = dir.meta()?;
+    // What is left of the run that this one is a copy of is not its own.
+    let left = if dir.is_original(&meta) { count_leftovers(&meta) } else { 0 };
     Ok(Stopped { result, had_ended, left })
 }
 
-fn supervisor_marker(dir: &RunDir) -> Marker {
-    Marker::new(&[(variables::SUPERVISES, &dir.path().to_string_lossy())])
+/// By the path that the run was started with: it may have been found through a link.
+fn supervisor_marker(meta: &Meta) -> Marker {
+    let run_dir = meta.environment.get(variables::RUN_DIR).and_then(Option::as_deref);
+    Marker::new(&[(variables::SUPERVISES, run_dir.unwrap_or_default())])
 }

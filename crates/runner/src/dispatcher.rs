@@ -142,6 +142,7 @@ impl Dispatcher {
         while self.is_burying() {
             self.pump(&[], None);
         }
+        self.forget_ended_background();
         let background = start_background(&self.store, launcher, plan)?;
         let started = (background.dir.clone(), background.meta.clone());
         self.background.push(background);
@@ -167,6 +168,7 @@ impl Dispatcher {
     /// Starts what can be started, and waits until something happens, one of `wakers` can be
     /// read, or the time is over.
     pub fn wait(&mut self, wakers: &[BorrowedFd<'_>], limit: Option<Duration>) -> Vec<Update> {
+        self.forget_ended_background();
         self.start_queued();
         if !self.updates.is_empty() || self.running.is_empty() {
             return std::mem::take(&mut self.updates);
@@ -183,6 +185,11 @@ impl Dispatcher {
         for running in self.running.values_mut() {
             running.run.check_time(now);
         }
+    }
+
+    /// Takes those of our background supervisors that have ended from among the dead.
+    fn forget_ended_background(&mut self) {
+        self.background.retain_mut(|background| background.supervisor.try_wait().is_none());
     }
 
     fn is_burying(&self) -> bool {
@@ -220,7 +227,7 @@ impl Dispatcher {
     }
 
     fn receive(&mut self, task: TaskId) {
-        self.background.retain_mut(|background| background.supervisor.try_wait().is_none());
+        self.forget_ended_background();
         let siblings = self.inherited.as_ref().map(|inherited| {
             let background = self.background.iter();
             let background = background.filter_map(|run| run.supervisor.child_pid());
@@ -351,10 +358,7 @@ impl Dispatcher {
         not_kept: Option<String>,
     ) {
         warnings.extend(not_kept.map(|reason| format!("The result was not kept: {reason}")));
-        if is_time_to_prune(&result.run_id) {
-            // Old runs that cannot be removed are no concern of this one.
-            let _ = self.store.prune(&Retention::default(), SystemTime::now());
-        }
+        prune_now_and_then(&self.store, &result.run_id);
         let report = Box::new(Report { result, run_dir, warnings });
         self.updates.push(Update::Ended { task, report });
     }
@@ -364,10 +368,13 @@ fn spawn_failure(error: &str) -> (Outcome, String) {
     (Outcome::SpawnFailure, format!("Failed to spawn sub-agent process: {error}"))
 }
 
-/// Pruning reads the whole store, so only about one run in 256 does it, drawn by its random id:
-/// no state has to be shared between programs for that.
-fn is_time_to_prune(run_id: &RunId) -> bool {
-    run_id.as_str().ends_with("00")
+/// Removes old runs. That reads the whole store, so only about one run in 256 does it, drawn by its
+/// random id: no state has to be shared between programs for that.
+pub(crate) fn prune_now_and_then(store: &Store, run_id: &RunId) {
+    if run_id.as_str().ends_with("00") {
+        // Old runs that cannot be removed are no concern of this one.
+        let _ = store.prune(&Retention::default(), SystemTime::now());
+    }
 }
 
 /// The end of a run that was not started.

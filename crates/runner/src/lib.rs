@@ -18,7 +18,7 @@ mod run;
 mod supervisor;
 
 pub use background::{Background, BackgroundError, start_background};
-pub use control::{EndedRun, StopError, Stopped, Waiting, stop_run};
+pub use control::{EndedRun, StopError, Stopped, Waiting, stop_run, wait_for_change};
 pub use dispatcher::{Dispatcher, Report, TaskId, Update};
 pub use launcher::{Launched, Launcher, ProcessLauncher, Supervisor};
 pub use recover::{Recovery, recover};

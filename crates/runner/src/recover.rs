@@ -65,7 +65,11 @@ pub(crate) fn recover_because(dir: &RunDir, reason: &str) -> Result<Recovery, St
     // It may have died between its last event and its result.
     if facts.outcome.is_none() {
         let warning = (survivors > 0).then(|| survivors_warning(survivors));
-        for event in warning.into_iter().chain([interrupted(reason)]) {
+        let end = match dir.stop_requested() {
+            Some(_) => cancelled(),
+            None => interrupted(reason),
+        };
+        for event in warning.into_iter().chain([end]) {
             for (record, _) in journal.record(now_ms(), event) {
                 facts.apply(&record);
                 last = Some(record);
@@ -108,6 +112,16 @@ pub(crate) fn interrupted(error: &str) -> Event {
     Event::RunEnded {
         outcome: Outcome::Interrupted,
         error: Some(error.to_owned()),
+        exit_code: None,
+        signal: None,
+    }
+}
+
+/// The terminal event of a run that somebody wanted stopped and whose supervisor did not get to it.
+fn cancelled() -> Event {
+    Event::RunEnded {
+        outcome: Outcome::Cancelled,
+        error: Some("Cancelled before it had finished".to_owned()),
         exit_code: None,
         signal: None,
     }

@@ -26,6 +26,7 @@ mod requests;
 mod retention;
 mod run_dir;
 mod runs;
+mod tail;
 mod watch;
 mod write_once;
 
@@ -35,4 +36,5 @@ pub use requests::StopRequest;
 pub use retention::{Pruned, Retention};
 pub use run_dir::{Abandoned, EVENTS, Hold, Life, RunDir};
 pub use runs::{NewRun, Store};
+pub use tail::Tail;
 pub use watch::Watch;

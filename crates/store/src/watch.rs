@@ -37,10 +37,21 @@ impl Watch {
 
     /// Watches this directory too.
     pub fn add(&mut self, directory: &Path) {
+        self.watch(directory, false);
+    }
+
+    /// Watches this directory too, and also tells when one of its files is written.
+    pub fn add_with_writes(&mut self, directory: &Path) {
+        self.watch(directory, true);
+    }
+
+    fn watch(&mut self, directory: &Path, with_writes: bool) {
         #[cfg(target_os = "linux")]
         if let Some(inotify) = &self.inotify {
             use rustix::fs::inotify::WatchFlags;
-            let flags = WatchFlags::CREATE
+            let writes = if with_writes { WatchFlags::MODIFY } else { WatchFlags::empty() };
+            let flags = writes
+                | WatchFlags::CREATE
                 | WatchFlags::MOVED_TO
                 | WatchFlags::DELETE
                 | WatchFlags::DELETE_SELF
@@ -52,7 +63,7 @@ impl Watch {
             }
         }
         #[cfg(not(target_os = "linux"))]
-        let _ = directory;
+        let _ = (directory, with_writes);
     }
 
     /// Becomes readable when something has changed.
@@ -110,7 +121,12 @@ mod tests {
         std::fs::write(top.path().join("result.json"), "{}").unwrap();
         assert!(is_told(&watch, 5));
         watch.drain();
-        assert!(!is_told(&watch, 0));
+        std::fs::write(top.path().join("result.json"), "{ }").unwrap();
+        assert!(!is_told(&watch, 0), "only what appears");
+        watch.add_with_writes(top.path());
+        std::fs::write(top.path().join("result.json"), "{  }").unwrap();
+        assert!(is_told(&watch, 5), "what is written, too");
+        watch.drain();
         assert_eq!(watch.interval(), LOOKING_ANYWAY);
         watch.add(&top.path().join("missing"));
         assert_eq!(watch.interval(), LOOKING);
