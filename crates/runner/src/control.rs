@@ -10,7 +10,7 @@ use store::{RunDir, StoreError, Watch};
 
 use crate::STOP_GRACE;
 use crate::recover::{count_leftovers, recover};
-use crate::run::{KILL_ANSWER, STOP_ANSWER, StopForce};
+use crate::run::{EXIT_ANSWER, KILL_ANSWER, STOP_ANSWER, StopForce};
 
 /// Runs whose end is waited for. Any number of programs can wait for the same run.
 #[derive(Debug)]
@@ -152,12 +152,31 @@ fn await_end(dir: &RunDir, patience: Duration) -> Result<Option<RunResult>, Stop
     Ok(None)
 }
 
-/// The result is written when nothing of the tree is left; here that is looked at once more.
+/// The result is written when nothing of the tree is left; here that is looked at once more, and
+/// the supervisor itself must be gone, too.
 fn proven(dir: &RunDir, result: RunResult, had_ended: bool) -> Result<Stopped, StopError> {
     let meta = dir.meta()?;
     // What is left of the run that this one is a copy of is not its own.
-    let left = if dir.is_original(&meta) { count_leftovers(&meta) } else { 0 };
+    let left = if dir.is_original(&meta) {
+        count_leftovers(&meta) + await_exit(&supervisor_marker(&meta))
+    } else {
+        0
+    };
     Ok(Stopped { result, had_ended, left })
+}
+
+/// A supervisor that has written its result exits by itself, after some milliseconds that the
+/// kernel needs for it. Returns how many are left, which is none.
+fn await_exit(supervisor: &Marker) -> usize {
+    let target = KillTarget::Marked(supervisor.clone());
+    let deadline = Instant::now() + EXIT_ANSWER;
+    while target.count() > 0 {
+        if Instant::now() >= deadline {
+            return process::stop_marked(supervisor, Duration::ZERO);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    0
 }
 
 /// By the path that the run was started with: it may have been found through a link.

@@ -44,7 +44,7 @@ pub(crate) const KILL_ANSWER: Duration = Duration::from_secs(3);
 /// A supervisor that was told to stop needs at most its grace and its patience, and some time.
 pub(crate) const STOP_ANSWER: Duration = Duration::from_secs(5 + 10 + 3);
 /// A supervisor that has handed over its result exits within this time.
-const EXIT_ANSWER: Duration = Duration::from_secs(2);
+pub(crate) const EXIT_ANSWER: Duration = Duration::from_secs(2);
 
 /// A run with its supervisor.
 pub(crate) struct Run {
