@@ -12,6 +12,9 @@ pub const CHILD: &str = "PI_SUBAGENTS_CHILD";
 pub const RUN: &str = "PI_SUBAGENTS_RUN";
 /// The run's directory in every process of its tree: a copy of a project has the same run ids.
 pub const RUN_DIR: &str = "PI_SUBAGENTS_RUN_DIR";
+/// The directory of the run that a process supervises: the marker of supervisors. Children do not
+/// have it.
+pub const SUPERVISES: &str = "PI_SUBAGENTS_SUPERVISES";
 /// `agent` in children whose model is one of GitHub Copilot's, absent in others.
 pub const GITHUB_COPILOT_INITIATOR: &str = "PI_SUBAGENTS_GITHUB_COPILOT_INITIATOR";
 /// The key of a profile. No agent gets it from the caller's own environment.

@@ -30,7 +30,7 @@ pub use marker::{Marker, stop_marked};
 pub use shell_output::{OutputError, shell_output};
 pub use signals::{Notice, SignalPipe, settle_signals};
 pub use spawn::{
-    Child, ChildSpec, Detached, SpawnError, name_process, own_executable, spawn_contained,
+    Apart, Child, ChildSpec, Detached, SpawnError, name_process, own_executable, spawn_contained,
     spawn_detached,
 };
 pub use tree::{

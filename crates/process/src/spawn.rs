@@ -85,7 +85,7 @@ pub fn spawn_contained(spec: ChildSpec<'_>, containment: Containment) -> Result<
     Ok(Child { tree, stdin, stdout, stderr })
 }
 
-/// A process of ours that lives in a process group of its own and is expected to outlive us.
+/// A process of ours that is apart from this one and may outlive it.
 #[derive(Debug)]
 pub struct Detached {
     pid: Pid,
@@ -127,21 +127,43 @@ impl Detached {
     }
 }
 
-/// Starts a program of ours in a process group of its own, so that neither the keys of the terminal
-/// nor its end reach it. Its standard input is `stdin`, its other streams lead nowhere.
-///
-/// A group and not a session, because a session could only be made between fork and exec, and a
-/// fork copies the page tables of this process: what a start costs would grow with our memory.
+/// What a detached process is apart from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Apart {
+    /// Our process group: the keys of the terminal do not reach it. This costs nothing, because it
+    /// needs no fork: a fork copies the page tables of this process, so that what a start costs
+    /// would grow with our memory.
+    FromGroup,
+    /// Our session: the terminal itself and its end do not reach it either.
+    FromSession,
+}
+
+/// Starts a program of ours apart from this process. Its standard input is `stdin`, its other
+/// streams lead nowhere.
 pub fn spawn_detached(
     program: &Path,
     args: &[&str],
+    environment: &[(&str, &str)],
     stdin: OwnedFd,
+    apart: Apart,
 ) -> Result<Detached, SpawnError> {
     let mut command = new_command(&program.to_string_lossy());
+    match apart {
+        Apart::FromGroup => {
+            command.process_group(0);
+        }
+        Apart::FromSession => {
+            // SAFETY: between fork and exec only one system call is made.
+            #[expect(unsafe_code, reason = "there is no safe way to act between fork and exec")]
+            unsafe {
+                command.pre_exec(|| Ok(rustix::process::setsid().map(drop)?));
+            }
+        }
+    }
     command
         .arg0("pi-subagents")
         .args(args)
-        .process_group(0)
+        .envs(environment.iter().copied())
         .stdin(Stdio::from(stdin))
         .stdout(Stdio::null())
         .stderr(Stdio::null());

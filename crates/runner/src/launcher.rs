@@ -1,18 +1,20 @@
 //! Who starts a supervisor, and where.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
-use process::{Detached, Exit, Pid};
+use model::{Lifetime, variables};
+use process::{Apart, Detached, Exit, Pid};
 use store::RunDir;
 
 /// Starts supervisors. Foreground, background, a terminal pane and another machine differ only in
 /// this.
 pub trait Launcher: Debug {
     /// Starts `pi-subagents supervise RUN_DIR` with a lifeline.
-    fn launch(&self, dir: &RunDir) -> Result<Launched, io::Error>;
+    fn launch(&self, dir: &RunDir, lifetime: Lifetime) -> Result<Launched, io::Error>;
 }
 
 /// A supervisor that was started.
@@ -22,6 +24,8 @@ pub struct Launched {
     pub lifeline: UnixStream,
     /// The supervisor itself.
     pub supervisor: Box<dyn Supervisor>,
+    /// The environment that the agent should have, if the supervisor has not got it from us.
+    pub environment: Option<BTreeMap<String, String>>,
 }
 
 /// A running supervisor, as seen by who started it.
@@ -55,15 +59,22 @@ impl ProcessLauncher {
 }
 
 impl Launcher for ProcessLauncher {
-    fn launch(&self, dir: &RunDir) -> Result<Launched, io::Error> {
+    fn launch(&self, dir: &RunDir, lifetime: Lifetime) -> Result<Launched, io::Error> {
         let (lifeline, theirs) = UnixStream::pair()?;
         let path = dir.path().to_str().ok_or_else(|| {
             io::Error::other(format!("{} is not valid UTF-8", dir.path().display()))
         })?;
         let args = ["supervise", "--lifeline", path];
-        let supervisor = process::spawn_detached(&self.program, &args, theirs.into())
-            .map_err(io::Error::other)?;
-        Ok(Launched { lifeline, supervisor: Box::new(supervisor) })
+        let environment = [(variables::SUPERVISES, path)];
+        let apart = match lifetime {
+            Lifetime::Foreground => Apart::FromGroup,
+            Lifetime::Background => Apart::FromSession,
+        };
+        let program = &self.program;
+        let supervisor =
+            process::spawn_detached(program, &args, &environment, theirs.into(), apart)
+                .map_err(io::Error::other)?;
+        Ok(Launched { lifeline, supervisor: Box::new(supervisor), environment: None })
     }
 }
 

@@ -6,6 +6,8 @@
 //! writes the run directory, and takes the whole tree down. Whoever finds a run without its
 //! supervisor calls [`recover`].
 
+mod background;
+mod control;
 mod dialect;
 mod dispatcher;
 mod launcher;
@@ -15,6 +17,8 @@ mod result;
 mod run;
 mod supervisor;
 
+pub use background::{Background, BackgroundError, start_background};
+pub use control::{EndedRun, StopError, Stopped, Waiting, stop_run, wait_for_change};
 pub use dispatcher::{Dispatcher, Report, TaskId, Update};
 pub use launcher::{Launched, Launcher, ProcessLauncher, Supervisor};
 pub use recover::{Recovery, recover};

@@ -3,6 +3,7 @@
 //! A private Unix socket that carries lines of JSON both ways. Its end is a message too: when the
 //! parent dies, however it dies, the supervisor sees end-of-file and takes the tree down.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -38,12 +39,21 @@ pub(crate) enum ToParent {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ToSupervisor {
-    /// Start the child, with these variables, which are written nowhere. Always the first word.
-    Start(Secrets),
+    /// Start the child. Always the first word.
+    Start(Start),
     /// SIGTERM, grace, SIGKILL.
     Stop,
     /// SIGKILL.
     Kill,
+}
+
+/// What a supervisor must know and what is written nowhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Start {
+    /// Variables for the child alone.
+    pub(crate) secrets: Secrets,
+    /// The environment of the child, if it is not that of the supervisor.
+    pub(crate) environment: Option<BTreeMap<String, String>>,
 }
 
 /// One end of a lifeline. Never blocks.
@@ -112,14 +122,13 @@ impl Lifeline {
         }
     }
 
-    /// Waits for the parent's first word, and returns the secrets that it brings; nothing if the
-    /// parent is gone.
-    pub(crate) fn await_start(&mut self) -> Option<Secrets> {
+    /// Waits for the parent's first word; nothing if the parent is gone.
+    pub(crate) fn await_start(&mut self) -> Option<Start> {
         loop {
             self.flush();
             // What the parent says after that stays in the buffer for later.
-            if let Some(ToSupervisor::Start(secrets)) = self.next_message() {
-                return Some(secrets);
+            if let Some(ToSupervisor::Start(start)) = self.next_message() {
+                return Some(start);
             }
             if !self.is_open {
                 return None;

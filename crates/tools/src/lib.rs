@@ -2,6 +2,7 @@
 //! the answer. No door decides anything by itself.
 
 mod arguments;
+mod background;
 mod delegate;
 mod fields;
 mod listing;
@@ -14,6 +15,13 @@ mod testing;
 mod workspace;
 
 pub use arguments::{DelegateArguments, TaskArguments};
+pub use background::{
+    ArtifactPaths, BackgroundArguments, BackgroundBook, BackgroundCounts, BackgroundEnding,
+    BackgroundRecord, BackgroundRunError, BackgroundRuns, BackgroundStatus, BackgroundUpdate,
+    COMPLETE_MESSAGE, Notification, RUN_ENTRY, Reloaded, StatusArguments, UPDATE_ENTRY, Whose,
+    background_answer, background_status, find_background, load_background, plan_background,
+    reload, take_notifications,
+};
 pub use delegate::{CallError, CallOptions, PlannedCall, PlannedTask, plan_delegation};
 pub use fields::{ArgumentError, MOST_TASKS};
 pub use listing::{NO_PRESETS, NO_PROFILES, list_presets, list_profiles};

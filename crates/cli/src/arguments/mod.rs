@@ -1,12 +1,14 @@
 //! The command line.
 
 mod agent;
+mod background;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use agent::Agent;
+pub(crate) use background::{Background, BackgroundCommand, List, Logs, Start, Status, Stop, Wait};
 
 /// Hand tasks to sub-agents, each its own supervised tree of processes.
 #[derive(Debug, Parser)]
@@ -21,6 +23,7 @@ impl Arguments {
         match &self.command {
             Command::Run(run) => run.output.plain,
             Command::Delegate(delegate) => delegate.output.plain,
+            Command::Background(background) => background.is_plain(),
             Command::Profile(_)
             | Command::Preset(_)
             | Command::Sessions(_)
@@ -43,6 +46,9 @@ pub(crate) enum Command {
     Run(Run),
     /// Run many tasks, a few at a time
     Delegate(Delegate),
+    /// Run tasks that outlive this command
+    #[command(name = "bg")]
+    Background(Background),
     /// Look at the profiles that agents can be configured by
     Profile(Profile),
     /// Look at the presets that agents can be configured by

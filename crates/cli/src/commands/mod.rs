@@ -1,6 +1,7 @@
 //! One file for each command.
 
 pub(crate) mod agent;
+pub(crate) mod background;
 pub(crate) mod definition;
 pub(crate) mod delegate;
 pub(crate) mod run;

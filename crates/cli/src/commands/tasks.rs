@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 
-use model::{AgentKind, Event, Outcome, Owner, OwnerKind, RunResult, Status, Usage};
+use model::{AgentKind, Event, Lifetime, Outcome, Owner, OwnerKind, RunResult, Status, Usage};
 use plan::{AgentChoice, Surroundings};
 use process::{Notice, SignalPipe};
 use runner::{Dispatcher, ProcessLauncher, Report, StopForce, TaskId, Update};
@@ -29,7 +29,7 @@ pub(super) enum Answers {
 /// The command line as a door to the tools.
 pub(super) struct Door {
     pub(super) workspace: Workspace,
-    options: CallOptions,
+    pub(super) options: CallOptions,
 }
 
 impl Door {
@@ -45,7 +45,13 @@ impl Door {
         let flag = arguments.agent.as_deref();
         let agent = AgentChoice::new(flag, &workspace.surroundings, &workspace.settings)?;
         let owner = Owner { kind: OwnerKind::Shell, id: None };
-        let options = CallOptions { agent, owner, all_tools: None, models: None };
+        let options = CallOptions {
+            agent,
+            owner,
+            lifetime: Lifetime::Foreground,
+            all_tools: None,
+            models: None,
+        };
         Ok(Door { workspace, options })
     }
 
@@ -268,7 +274,7 @@ fn hint(result: &RunResult) -> Option<String> {
     }
 }
 
-fn spawn_hint(error: &str) -> Option<String> {
+pub(super) fn spawn_hint(error: &str) -> Option<String> {
     if error.contains("the program \"pi\" was not found") {
         Some(
             "install pi with `npm install -g @earendil-works/pi-coding-agent`, or name another \

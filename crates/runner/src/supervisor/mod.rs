@@ -7,22 +7,25 @@ mod child_streams;
 mod chronicle;
 mod interpreter;
 mod redactor;
+mod requests;
 mod stopper;
 mod supervision;
 mod watchdog;
 
+use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Instant;
 
-use model::{AgentKind, Event, Lifetime, Outcome, Secrets, StopCause};
+use model::{AgentKind, Event, Lifetime, Outcome, StopCause, variables};
 use process::{ChildSpec, SignalPipe};
 use store::{Journal, RunDir, StoreError};
 
-use crate::lifeline::{Lifeline, ToParent};
+use crate::lifeline::{Lifeline, Start, ToParent};
 use crate::recover::{PARENT_DIED, interrupted};
 use chronicle::Chronicle;
 use interpreter::Interpreter;
+use requests::Requests;
 use supervision::Supervision;
 
 /// Why a run could not be supervised at all.
@@ -39,8 +42,8 @@ pub enum SuperviseError {
 
 /// Carries out the run whose directory is given, and returns when nothing of it is left.
 ///
-/// This process must have one thread and no children. With a lifeline, events and the result go
-/// back over it, and a foreground run ends when it ends.
+/// This process must have one thread and no children. With a lifeline, events and the result of a
+/// foreground run go back over it, and the run ends when it ends.
 pub fn supervise(run_dir: &Path, lifeline: Option<UnixStream>) -> Result<(), SuperviseError> {
     process::name_process();
     let mut lifeline = lifeline.map(Lifeline::new).transpose().map_err(SuperviseError::Lifeline)?;
@@ -49,19 +52,21 @@ pub fn supervise(run_dir: &Path, lifeline: Option<UnixStream>) -> Result<(), Sup
         lifeline.say(&ToParent::Refused(error.to_string()));
         lifeline.flush();
     }
-    let (meta, prompt, journal, signals) = prepared?;
-    let secrets = match &mut lifeline {
+    let (dir, meta, prompt, journal, signals) = prepared?;
+    let start = match &mut lifeline {
         Some(lifeline) => {
             lifeline.say(&ToParent::Ready);
             lifeline.await_start()
         }
-        None => Some(Secrets::default()),
+        None => Some(Start::default()),
     };
+    // A background run is nobody's but its own from here on.
+    let lifeline = lifeline.filter(|_| meta.lifetime == Lifetime::Foreground);
 
     let containment = process::become_subreaper();
     let mut chronicle = Chronicle::new(meta, journal, lifeline);
     let meta = chronicle.meta().clone();
-    let Some(secrets) = secrets else {
+    let Some(Start { secrets, environment }) = start else {
         chronicle.tell(Event::Stopping { cause: StopCause::ParentDied });
         chronicle.end(interrupted(PARENT_DIED));
         return Ok(());
@@ -70,7 +75,9 @@ pub fn supervise(run_dir: &Path, lifeline: Option<UnixStream>) -> Result<(), Sup
         .command
         .split_first()
         .map_or(("", &[][..]), |(program, args)| (program.as_str(), args));
-    let mut environment = meta.environment.clone();
+    let mut environment = environment.map_or_else(BTreeMap::new, instead_of_own);
+    environment.extend(meta.environment.clone());
+    environment.insert(variables::SUPERVISES.to_owned(), None);
     for (name, value) in secrets.reveal() {
         environment.insert(name.to_owned(), Some(value.to_owned()));
     }
@@ -91,8 +98,8 @@ pub fn supervise(run_dir: &Path, lifeline: Option<UnixStream>) -> Result<(), Sup
         Ok(child) => {
             chronicle.started(child.tree.child().as_raw_nonzero().get().unsigned_abs());
             let interpreter = Interpreter::new(chronicle, &secrets, Instant::now());
-            let ends_with_parent = meta.lifetime == Lifetime::Foreground;
-            Supervision::new(child, prompt, interpreter, signals, ends_with_parent).run();
+            let requests = Requests::of(dir, meta.lifetime);
+            Supervision::new(child, prompt, interpreter, signals, requests).run();
         }
         Err(error) => {
             chronicle.end(Event::RunEnded {
@@ -106,11 +113,20 @@ pub fn supervise(run_dir: &Path, lifeline: Option<UnixStream>) -> Result<(), Sup
     Ok(())
 }
 
-fn prepare(run_dir: &Path) -> Result<(model::Meta, String, Journal, SignalPipe), SuperviseError> {
+/// The changes that turn the environment of this process into the one that is wanted.
+fn instead_of_own(wanted: BTreeMap<String, String>) -> BTreeMap<String, Option<String>> {
+    let own = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let removed = own.map(|name| (name, None));
+    removed.chain(wanted.into_iter().map(|(name, value)| (name, Some(value)))).collect()
+}
+
+type Prepared = (RunDir, model::Meta, String, Journal, SignalPipe);
+
+fn prepare(run_dir: &Path) -> Result<Prepared, SuperviseError> {
     let dir = RunDir::open(run_dir)?;
     let meta = dir.meta()?;
     let prompt = dir.prompt()?;
     let journal = Journal::begin(&dir, &meta.limits)?;
     let signals = SignalPipe::for_supervising().map_err(SuperviseError::Signals)?;
-    Ok((meta, prompt, journal, signals))
+    Ok((dir, meta, prompt, journal, signals))
 }
