@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use model::{Lifetime, variables};
-use process::{Apart, Detached, Exit, Pid};
+use process::{Apart, Detached, DetachedSpec, Exit, Pid};
 use store::RunDir;
 
 /// Starts supervisors. Foreground, background, a terminal pane and another machine differ only in
@@ -60,20 +61,38 @@ impl ProcessLauncher {
 
 impl Launcher for ProcessLauncher {
     fn launch(&self, dir: &RunDir, lifetime: Lifetime) -> Result<Launched, io::Error> {
+        self.launch_with(dir, lifetime, None)
+    }
+}
+
+impl ProcessLauncher {
+    /// The same, with a screen for the supervisor.
+    pub(crate) fn launch_with(
+        &self,
+        dir: &RunDir,
+        lifetime: Lifetime,
+        screen: Option<UnixStream>,
+    ) -> io::Result<Launched> {
         let (lifeline, theirs) = UnixStream::pair()?;
         let path = dir.path().to_str().ok_or_else(|| {
             io::Error::other(format!("{} is not valid UTF-8", dir.path().display()))
         })?;
-        let args = ["supervise", "--lifeline", path];
-        let environment = [(variables::SUPERVISES, path)];
-        let apart = match lifetime {
-            Lifetime::Foreground => Apart::FromGroup,
-            Lifetime::Background => Apart::FromSession,
-        };
-        let program = &self.program;
-        let supervisor =
-            process::spawn_detached(program, &args, &environment, theirs.into(), apart)
-                .map_err(io::Error::other)?;
+        let mut args = vec!["supervise", "--lifeline", path];
+        if screen.is_some() {
+            args.push("--screen");
+        }
+        let supervisor = process::spawn_detached(DetachedSpec {
+            program: &self.program,
+            args: &args,
+            environment: &[(variables::SUPERVISES, path)],
+            stdin: theirs.into(),
+            stdout: screen.map(OwnedFd::from),
+            apart: match lifetime {
+                Lifetime::Foreground => Apart::FromGroup,
+                Lifetime::Background => Apart::FromSession,
+            },
+        })
+        .map_err(io::Error::other)?;
         Ok(Launched { lifeline, supervisor: Box::new(supervisor), environment: None })
     }
 }

@@ -4,6 +4,7 @@
 mod arguments;
 mod delegate;
 mod fields;
+mod launcher;
 mod listing;
 mod models;
 mod session_book;
@@ -16,6 +17,7 @@ mod workspace;
 pub use arguments::{DelegateArguments, TaskArguments};
 pub use delegate::{CallError, CallOptions, PlannedCall, PlannedTask, plan_delegation};
 pub use fields::{ArgumentError, MOST_TASKS};
+pub use launcher::{LauncherError, foreground_launcher};
 pub use listing::{NO_PRESETS, NO_PROFILES, list_presets, list_profiles};
 pub use models::{UnknownModel, resolve_model};
 pub use session_book::{Retrieved, SessionBook, StartedRun};

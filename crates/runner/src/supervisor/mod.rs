@@ -8,6 +8,7 @@ mod chronicle;
 mod interpreter;
 mod redactor;
 mod requests;
+mod screen;
 mod stopper;
 mod supervision;
 mod watchdog;
@@ -26,6 +27,7 @@ use crate::recover::{PARENT_DIED, interrupted};
 use chronicle::Chronicle;
 use interpreter::Interpreter;
 use requests::Requests;
+use screen::Screen;
 use supervision::Supervision;
 
 /// Why a run could not be supervised at all.
@@ -43,10 +45,17 @@ pub enum SuperviseError {
 /// Carries out the run whose directory is given, and returns when nothing of it is left.
 ///
 /// This process must have one thread and no children. With a lifeline, events and the result of a
-/// foreground run go back over it, and the run ends when it ends.
-pub fn supervise(run_dir: &Path, lifeline: Option<UnixStream>) -> Result<(), SuperviseError> {
+/// foreground run go back over it, and the run ends when it ends. With a screen, the other end of
+/// which is a viewer, the transcript is shown there as it is written.
+pub fn supervise(
+    run_dir: &Path,
+    lifeline: Option<UnixStream>,
+    screen: Option<UnixStream>,
+) -> Result<(), SuperviseError> {
     process::name_process();
     let mut lifeline = lifeline.map(Lifeline::new).transpose().map_err(SuperviseError::Lifeline)?;
+    // A run without a screen is better than none.
+    let screen = screen.and_then(|socket| Screen::new(socket).ok());
     let prepared = prepare(run_dir);
     if let (Err(error), Some(lifeline)) = (&prepared, &mut lifeline) {
         lifeline.say(&ToParent::Refused(error.to_string()));
@@ -64,7 +73,7 @@ pub fn supervise(run_dir: &Path, lifeline: Option<UnixStream>) -> Result<(), Sup
     let lifeline = lifeline.filter(|_| meta.lifetime == Lifetime::Foreground);
 
     let containment = process::become_subreaper();
-    let mut chronicle = Chronicle::new(meta, journal, lifeline);
+    let mut chronicle = Chronicle::new(meta, journal, lifeline, screen);
     let meta = chronicle.meta().clone();
     let Some(Start { secrets, environment }) = start else {
         chronicle.tell(Event::Stopping { cause: StopCause::ParentDied });
