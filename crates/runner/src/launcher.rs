@@ -1,6 +1,5 @@
 //! Who starts a supervisor, and where.
 
-use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,8 +10,7 @@ use model::{Lifetime, variables};
 use process::{Apart, Detached, DetachedSpec, Exit, Pid};
 use store::RunDir;
 
-/// Starts supervisors. Foreground, background, a terminal pane and another machine differ only in
-/// this.
+/// Starts supervisors. Runs with and without a pane that shows them differ only in this.
 pub trait Launcher: Debug {
     /// Starts `pi-subagents supervise RUN_DIR` with a lifeline.
     fn launch(&self, dir: &RunDir, lifetime: Lifetime) -> Result<Launched, io::Error>;
@@ -25,8 +23,6 @@ pub struct Launched {
     pub lifeline: UnixStream,
     /// The supervisor itself.
     pub supervisor: Box<dyn Supervisor>,
-    /// The environment that the agent should have, if the supervisor has not got it from us.
-    pub environment: Option<BTreeMap<String, String>>,
 }
 
 /// A running supervisor, as seen by who started it.
@@ -93,7 +89,7 @@ impl ProcessLauncher {
             },
         })
         .map_err(io::Error::other)?;
-        Ok(Launched { lifeline, supervisor: Box::new(supervisor), environment: None })
+        Ok(Launched { lifeline, supervisor: Box::new(supervisor) })
     }
 }
 

@@ -13,7 +13,6 @@ mod stopper;
 mod supervision;
 mod watchdog;
 
-use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Instant;
@@ -75,7 +74,7 @@ pub fn supervise(
     let containment = process::become_subreaper();
     let mut chronicle = Chronicle::new(meta, journal, lifeline, screen);
     let meta = chronicle.meta().clone();
-    let Some(Start { secrets, environment }) = start else {
+    let Some(Start { secrets }) = start else {
         chronicle.tell(Event::Stopping { cause: StopCause::ParentDied });
         chronicle.end(interrupted(PARENT_DIED));
         return Ok(());
@@ -84,8 +83,7 @@ pub fn supervise(
         .command
         .split_first()
         .map_or(("", &[][..]), |(program, args)| (program.as_str(), args));
-    let mut environment = environment.map_or_else(BTreeMap::new, instead_of_own);
-    environment.extend(meta.environment.clone());
+    let mut environment = meta.environment.clone();
     environment.insert(variables::SUPERVISES.to_owned(), None);
     for (name, value) in secrets.reveal() {
         environment.insert(name.to_owned(), Some(value.to_owned()));
@@ -115,13 +113,6 @@ pub fn supervise(
         }
     }
     Ok(())
-}
-
-/// The changes that turn the environment of this process into the one that is wanted.
-fn instead_of_own(wanted: BTreeMap<String, String>) -> BTreeMap<String, Option<String>> {
-    let own = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    let removed = own.map(|name| (name, None));
-    removed.chain(wanted.into_iter().map(|(name, value)| (name, Some(value)))).collect()
 }
 
 type Prepared = (RunDir, model::Meta, String, Journal, SignalPipe);
