@@ -53,6 +53,7 @@ fn carry_out(command: Command, printer: &mut Printer) -> Result<ExitCode, Comman
             commands::refuse_in_child()?;
             commands::supervise::supervise(&arguments)
         }
+        Command::View { socket } => commands::view::view(&socket),
     };
     exit.map(ExitCode::from)
 }

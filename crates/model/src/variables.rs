@@ -24,3 +24,7 @@ pub const KEY_PROVIDER: &str = "PI_SUBAGENTS_KEY_PROVIDER";
 /// What the name of a variable starts with that every process of one command of the built-in agent
 /// has. An id follows, so that commands within commands keep the marks of both.
 pub const COMMAND: &str = "PI_SUBAGENTS_COMMAND";
+/// Names the server of tmux, in everything that runs in one of its panes.
+pub const TMUX: &str = "TMUX";
+/// The pane of tmux that a program runs in.
+pub const TMUX_PANE: &str = "TMUX_PANE";

@@ -138,17 +138,28 @@ pub enum Apart {
     FromSession,
 }
 
-/// Starts a program of ours apart from this process. Its standard input is `stdin`, its other
-/// streams lead nowhere.
-pub fn spawn_detached(
-    program: &Path,
-    args: &[&str],
-    environment: &[(&str, &str)],
-    stdin: OwnedFd,
-    apart: Apart,
-) -> Result<Detached, SpawnError> {
-    let mut command = new_command(&program.to_string_lossy());
-    match apart {
+/// What to start as a detached process.
+#[derive(Debug)]
+pub struct DetachedSpec<'a> {
+    /// The program's path.
+    pub program: &'a Path,
+    /// Its arguments.
+    pub args: &'a [&'a str],
+    /// Variables that are set. The rest is inherited.
+    pub environment: &'a [(&'a str, &'a str)],
+    /// Its standard input.
+    pub stdin: OwnedFd,
+    /// Its standard output, if that leads anywhere; its standard error does not.
+    pub stdout: Option<OwnedFd>,
+    /// What it is apart from.
+    pub apart: Apart,
+}
+
+/// Starts a program of ours apart from this process.
+pub fn spawn_detached(spec: DetachedSpec<'_>) -> Result<Detached, SpawnError> {
+    let program = spec.program.to_string_lossy();
+    let mut command = new_command(&program);
+    match spec.apart {
         Apart::FromGroup => {
             command.process_group(0);
         }
@@ -162,12 +173,12 @@ pub fn spawn_detached(
     }
     command
         .arg0("pi-subagents")
-        .args(args)
-        .envs(environment.iter().copied())
-        .stdin(Stdio::from(stdin))
-        .stdout(Stdio::null())
+        .args(spec.args)
+        .envs(spec.environment.iter().copied())
+        .stdin(Stdio::from(spec.stdin))
+        .stdout(spec.stdout.map_or_else(Stdio::null, Stdio::from))
         .stderr(Stdio::null());
-    let child = command.spawn().map_err(|error| explain(&program.to_string_lossy(), error))?;
+    let child = command.spawn().map_err(|error| explain(&program, error))?;
     Ok(Detached { pid: Pid::from_child(&child), exit: None })
 }
 
@@ -175,6 +186,12 @@ pub fn spawn_detached(
 pub fn own_executable() -> io::Result<PathBuf> {
     let link = Path::new("/proc/self/exe");
     if link.exists() { Ok(link.to_owned()) } else { std::env::current_exe() }
+}
+
+/// The same, by a path that other processes can use while this one lives.
+pub fn own_executable_for_others() -> io::Result<PathBuf> {
+    let link = PathBuf::from(format!("/proc/{}/exe", rustix::process::getpid()));
+    if link.exists() { Ok(link) } else { std::env::current_exe() }
 }
 
 /// Gives this process the name that `ps` and `top` show. It would otherwise be that of the link

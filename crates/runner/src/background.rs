@@ -64,7 +64,7 @@ pub fn start_background(
         }
     };
     let mut supervisor = launched.supervisor;
-    let start = Start { secrets: plan.secrets, environment: launched.environment };
+    let start = Start { secrets: plan.secrets };
     match Lifeline::new(launched.lifeline)
         .map_err(BackgroundError::Launch)
         .and_then(|lifeline| hand_over(lifeline, start))

@@ -1,17 +1,16 @@
 //! Who starts a supervisor, and where.
 
-use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use model::{Lifetime, variables};
-use process::{Apart, Detached, Exit, Pid};
+use process::{Apart, Detached, DetachedSpec, Exit, Pid};
 use store::RunDir;
 
-/// Starts supervisors. Foreground, background, a terminal pane and another machine differ only in
-/// this.
+/// Starts supervisors. Runs with and without a pane that shows them differ only in this.
 pub trait Launcher: Debug {
     /// Starts `pi-subagents supervise RUN_DIR` with a lifeline.
     fn launch(&self, dir: &RunDir, lifetime: Lifetime) -> Result<Launched, io::Error>;
@@ -24,8 +23,6 @@ pub struct Launched {
     pub lifeline: UnixStream,
     /// The supervisor itself.
     pub supervisor: Box<dyn Supervisor>,
-    /// The environment that the agent should have, if the supervisor has not got it from us.
-    pub environment: Option<BTreeMap<String, String>>,
 }
 
 /// A running supervisor, as seen by who started it.
@@ -60,21 +57,39 @@ impl ProcessLauncher {
 
 impl Launcher for ProcessLauncher {
     fn launch(&self, dir: &RunDir, lifetime: Lifetime) -> Result<Launched, io::Error> {
+        self.launch_with(dir, lifetime, None)
+    }
+}
+
+impl ProcessLauncher {
+    /// The same, with a screen for the supervisor.
+    pub(crate) fn launch_with(
+        &self,
+        dir: &RunDir,
+        lifetime: Lifetime,
+        screen: Option<UnixStream>,
+    ) -> io::Result<Launched> {
         let (lifeline, theirs) = UnixStream::pair()?;
         let path = dir.path().to_str().ok_or_else(|| {
             io::Error::other(format!("{} is not valid UTF-8", dir.path().display()))
         })?;
-        let args = ["supervise", "--lifeline", path];
-        let environment = [(variables::SUPERVISES, path)];
-        let apart = match lifetime {
-            Lifetime::Foreground => Apart::FromGroup,
-            Lifetime::Background => Apart::FromSession,
-        };
-        let program = &self.program;
-        let supervisor =
-            process::spawn_detached(program, &args, &environment, theirs.into(), apart)
-                .map_err(io::Error::other)?;
-        Ok(Launched { lifeline, supervisor: Box::new(supervisor), environment: None })
+        let mut args = vec!["supervise", "--lifeline", path];
+        if screen.is_some() {
+            args.push("--screen");
+        }
+        let supervisor = process::spawn_detached(DetachedSpec {
+            program: &self.program,
+            args: &args,
+            environment: &[(variables::SUPERVISES, path)],
+            stdin: theirs.into(),
+            stdout: screen.map(OwnedFd::from),
+            apart: match lifetime {
+                Lifetime::Foreground => Apart::FromGroup,
+                Lifetime::Background => Apart::FromSession,
+            },
+        })
+        .map_err(io::Error::other)?;
+        Ok(Launched { lifeline, supervisor: Box::new(supervisor) })
     }
 }
 

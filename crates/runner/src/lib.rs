@@ -16,6 +16,7 @@ mod recover;
 mod result;
 mod run;
 mod supervisor;
+mod tmux;
 
 pub use background::{Background, BackgroundError, start_background};
 pub use control::{EndedRun, StopError, Stopped, Waiting, stop_run, wait_for_change};
@@ -24,6 +25,7 @@ pub use launcher::{Launched, Launcher, ProcessLauncher, Supervisor};
 pub use recover::{Recovery, recover};
 pub use run::StopForce;
 pub use supervisor::{SuperviseError, supervise};
+pub use tmux::{TmuxError, TmuxLauncher, view_run};
 
 /// How long a tree may take between SIGTERM and SIGKILL.
 pub(crate) const STOP_GRACE: std::time::Duration = std::time::Duration::from_secs(5);

@@ -3,7 +3,6 @@
 //! A private Unix socket that carries lines of JSON both ways. Its end is a message too: when the
 //! parent dies, however it dies, the supervisor sees end-of-file and takes the tree down.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -52,8 +51,6 @@ pub(crate) enum ToSupervisor {
 pub(crate) struct Start {
     /// Variables for the child alone.
     pub(crate) secrets: Secrets,
-    /// The environment of the child, if it is not that of the supervisor.
-    pub(crate) environment: Option<BTreeMap<String, String>>,
 }
 
 /// One end of a lifeline. Never blocks.

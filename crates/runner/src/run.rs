@@ -100,8 +100,7 @@ impl Run {
         let lifetime = new_run.meta.lifetime;
         let started = launcher.launch(&new_run.dir, lifetime).and_then(|launched| {
             let mut lifeline = Lifeline::new(launched.lifeline)?;
-            let environment = launched.environment;
-            lifeline.say(&ToSupervisor::Start(Start { secrets, environment }));
+            lifeline.say(&ToSupervisor::Start(Start { secrets }));
             lifeline.flush();
             Ok(Phase::Live { lifeline, supervisor: launched.supervisor })
         });

@@ -5,6 +5,7 @@ mod arguments;
 mod background;
 mod delegate;
 mod fields;
+mod launcher;
 mod listing;
 mod models;
 mod session_book;
@@ -24,6 +25,7 @@ pub use background::{
 };
 pub use delegate::{CallError, CallOptions, PlannedCall, PlannedTask, plan_delegation};
 pub use fields::{ArgumentError, MOST_TASKS};
+pub use launcher::{LauncherError, foreground_launcher};
 pub use listing::{NO_PRESETS, NO_PROFILES, list_presets, list_profiles};
 pub use models::{UnknownModel, resolve_model};
 pub use session_book::{Retrieved, SessionBook, StartedRun};

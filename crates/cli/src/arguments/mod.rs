@@ -28,7 +28,8 @@ impl Arguments {
             | Command::Preset(_)
             | Command::Sessions(_)
             | Command::Agent(_)
-            | Command::Supervise(_) => false,
+            | Command::Supervise(_)
+            | Command::View { .. } => false,
         }
     }
 }
@@ -60,6 +61,12 @@ pub(crate) enum Command {
     /// Carry out the run whose directory is given (started by the other commands)
     #[command(hide = true)]
     Supervise(Supervise),
+    /// Show what a supervisor says (started in a pane by the other commands)
+    #[command(hide = true)]
+    View {
+        /// The socket on which it says it
+        socket: PathBuf,
+    },
 }
 
 /// Runs one task.
@@ -289,4 +296,7 @@ pub(crate) struct Supervise {
     /// Standard input is a socket to the parent
     #[arg(long)]
     pub(crate) lifeline: bool,
+    /// Standard output is a socket to a viewer
+    #[arg(long)]
+    pub(crate) screen: bool,
 }

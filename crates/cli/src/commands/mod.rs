@@ -8,6 +8,7 @@ pub(crate) mod run;
 pub(crate) mod sessions;
 pub(crate) mod supervise;
 mod tasks;
+pub(crate) mod view;
 
 use model::variables;
 

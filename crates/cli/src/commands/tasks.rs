@@ -6,10 +6,10 @@ use std::os::fd::AsFd;
 use model::{AgentKind, Event, Lifetime, Outcome, Owner, OwnerKind, RunResult, Status, Usage};
 use plan::{AgentChoice, Surroundings};
 use process::{Notice, SignalPipe};
-use runner::{Dispatcher, ProcessLauncher, Report, StopForce, TaskId, Update};
+use runner::{Dispatcher, Report, StopForce, TaskId, Update};
 use serde::Serialize;
 use session::Progress;
-use tools::{CallError, CallOptions, DelegateArguments, PlannedTask, Workspace};
+use tools::{CallError, CallOptions, DelegateArguments, LauncherError, PlannedTask, Workspace};
 
 use crate::arguments::AgentArguments;
 use crate::error::{CommandError, Exit};
@@ -67,16 +67,13 @@ impl Door {
         for warning in &call.warnings {
             printer.warning(warning);
         }
-        let launcher = ProcessLauncher::own().map_err(|error| {
-            CommandError::failure(format!("this program cannot find itself: {error}"))
-        })?;
+        let launcher = tools::foreground_launcher(&self.workspace.surroundings)?;
         let mut signals = SignalPipe::for_quitting()
             .map_err(|error| CommandError::failure(format!("signals cannot be caught: {error}")))?;
         printer.listen_to(&signals);
         let printer = &*printer;
         let store = self.workspace.store.clone();
-        let mut dispatcher =
-            Dispatcher::new(store, Box::new(launcher), concurrency).adopting_orphans();
+        let mut dispatcher = Dispatcher::new(store, launcher, concurrency).adopting_orphans();
         let mut view = PlainView::new(printer, answers);
         for task in call.tasks {
             view.expect(&task);
@@ -131,6 +128,16 @@ impl From<CallError> for CommandError {
         };
         let refused = CommandError::usage(error.to_string());
         match hint {
+            Some(hint) => refused.hint(hint),
+            None => refused,
+        }
+    }
+}
+
+impl From<LauncherError> for CommandError {
+    fn from(error: LauncherError) -> CommandError {
+        let refused = CommandError::usage(error.to_string());
+        match error.hint() {
             Some(hint) => refused.hint(hint),
             None => refused,
         }

@@ -8,11 +8,11 @@ mod chronicle;
 mod interpreter;
 mod redactor;
 mod requests;
+mod screen;
 mod stopper;
 mod supervision;
 mod watchdog;
 
-use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Instant;
@@ -26,6 +26,7 @@ use crate::recover::{PARENT_DIED, interrupted};
 use chronicle::Chronicle;
 use interpreter::Interpreter;
 use requests::Requests;
+use screen::Screen;
 use supervision::Supervision;
 
 /// Why a run could not be supervised at all.
@@ -43,10 +44,17 @@ pub enum SuperviseError {
 /// Carries out the run whose directory is given, and returns when nothing of it is left.
 ///
 /// This process must have one thread and no children. With a lifeline, events and the result of a
-/// foreground run go back over it, and the run ends when it ends.
-pub fn supervise(run_dir: &Path, lifeline: Option<UnixStream>) -> Result<(), SuperviseError> {
+/// foreground run go back over it, and the run ends when it ends. With a screen, the other end of
+/// which is a viewer, the transcript is shown there as it is written.
+pub fn supervise(
+    run_dir: &Path,
+    lifeline: Option<UnixStream>,
+    screen: Option<UnixStream>,
+) -> Result<(), SuperviseError> {
     process::name_process();
     let mut lifeline = lifeline.map(Lifeline::new).transpose().map_err(SuperviseError::Lifeline)?;
+    // A run without a screen is better than none.
+    let screen = screen.and_then(|socket| Screen::new(socket).ok());
     let prepared = prepare(run_dir);
     if let (Err(error), Some(lifeline)) = (&prepared, &mut lifeline) {
         lifeline.say(&ToParent::Refused(error.to_string()));
@@ -64,9 +72,9 @@ pub fn supervise(run_dir: &Path, lifeline: Option<UnixStream>) -> Result<(), Sup
     let lifeline = lifeline.filter(|_| meta.lifetime == Lifetime::Foreground);
 
     let containment = process::become_subreaper();
-    let mut chronicle = Chronicle::new(meta, journal, lifeline);
+    let mut chronicle = Chronicle::new(meta, journal, lifeline, screen);
     let meta = chronicle.meta().clone();
-    let Some(Start { secrets, environment }) = start else {
+    let Some(Start { secrets }) = start else {
         chronicle.tell(Event::Stopping { cause: StopCause::ParentDied });
         chronicle.end(interrupted(PARENT_DIED));
         return Ok(());
@@ -75,8 +83,7 @@ pub fn supervise(run_dir: &Path, lifeline: Option<UnixStream>) -> Result<(), Sup
         .command
         .split_first()
         .map_or(("", &[][..]), |(program, args)| (program.as_str(), args));
-    let mut environment = environment.map_or_else(BTreeMap::new, instead_of_own);
-    environment.extend(meta.environment.clone());
+    let mut environment = meta.environment.clone();
     environment.insert(variables::SUPERVISES.to_owned(), None);
     for (name, value) in secrets.reveal() {
         environment.insert(name.to_owned(), Some(value.to_owned()));
@@ -111,13 +118,6 @@ pub fn supervise(run_dir: &Path, lifeline: Option<UnixStream>) -> Result<(), Sup
         }
     }
     Ok(())
-}
-
-/// The changes that turn the environment of this process into the one that is wanted.
-fn instead_of_own(wanted: BTreeMap<String, String>) -> BTreeMap<String, Option<String>> {
-    let own = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-    let removed = own.map(|name| (name, None));
-    removed.chain(wanted.into_iter().map(|(name, value)| (name, Some(value)))).collect()
 }
 
 type Prepared = (RunDir, model::Meta, String, Journal, SignalPipe);

@@ -12,6 +12,7 @@ use store::StopRequest;
 use super::child_streams::{Feed, Source};
 use super::interpreter::Interpreter;
 use super::requests::Requests;
+use super::screen::ScreenWish;
 use super::stopper::{StopStep, Stopper};
 use super::watchdog::Alarm;
 use crate::dialect::pi;
@@ -39,6 +40,8 @@ pub(crate) struct Supervision {
     is_gone: bool,
     /// The signal that has asked this process to end.
     quit: Option<Notice>,
+    /// Whether somebody has pressed Ctrl-C in the pane.
+    is_interrupted: bool,
 }
 
 /// Whom the poll is about.
@@ -46,6 +49,7 @@ pub(crate) struct Supervision {
 enum Waker {
     Signals,
     Lifeline,
+    Screen,
     Requests,
     Stdout,
     Stderr,
@@ -73,6 +77,7 @@ impl Supervision {
             exit_seen_at: None,
             is_gone: false,
             quit: None,
+            is_interrupted: false,
         }
     }
 
@@ -97,6 +102,7 @@ impl Supervision {
         let sources = [
             (Waker::Signals, Some((self.signals.as_fd(), PollFlags::IN))),
             (Waker::Lifeline, chronicle.lifeline()),
+            (Waker::Screen, chronicle.screen()),
             (Waker::Requests, self.requests.waker().map(|fd| (fd, PollFlags::IN))),
             (Waker::Stdout, self.stdout.pipe().filter(|_| reads).map(|fd| (fd, PollFlags::IN))),
             (Waker::Stderr, self.stderr.pipe().filter(|_| reads).map(|fd| (fd, PollFlags::IN))),
@@ -132,6 +138,7 @@ impl Supervision {
             match waker {
                 Waker::Signals => self.handle_signals(),
                 Waker::Lifeline => self.handle_lifeline(),
+                Waker::Screen => self.handle_screen(),
                 Waker::Requests => self.handle_requests(),
                 Waker::Stdout => {
                     let now = Instant::now();
@@ -188,6 +195,20 @@ impl Supervision {
         }
         if parent_is_gone {
             self.stop(StopCause::ParentDied);
+        }
+    }
+
+    /// Whoever closes the pane, or presses Ctrl-C in it, wants the run to end; twice, at once.
+    fn handle_screen(&mut self) {
+        for wish in self.interpreter.chronicle.hear_screen() {
+            match wish {
+                ScreenWish::Interrupt if self.is_interrupted => self.kill(),
+                ScreenWish::Interrupt => {
+                    self.is_interrupted = true;
+                    self.stop(StopCause::Cancelled);
+                }
+                ScreenWish::Closed => self.stop(StopCause::Cancelled),
+            }
         }
     }
 
