@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: figures, always as ratios in one run against a peer or a bare limit.
 
+mod background;
 mod delegate;
 mod measure;
 mod place;
@@ -13,12 +14,13 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     match arguments {
         [] => {
             // One that misses a limit does not keep the other from being measured.
-            let results = [spine::run(), delegate::run()];
+            let results = [spine::run(), delegate::run(), background::run()];
             let missed: Vec<String> = results.into_iter().filter_map(Result::err).collect();
             if missed.is_empty() { Ok(()) } else { Err(missed.join("\n")) }
         }
         [word] if word == "spine" => spine::run(),
         [word] if word == "delegate" => delegate::run(),
-        _ => Err("`bench` takes one of: spine, delegate".to_owned()),
+        [word] if word == "background" => background::run(),
+        _ => Err("`bench` takes one of: spine, delegate, background".to_owned()),
     }
 }
