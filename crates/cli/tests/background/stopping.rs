@@ -80,7 +80,7 @@ fn a_supervisor_that_never_answers_is_killed() {
             wait_until(|| {
                 let _ = kill_process(pid, Signal::STOP);
                 is_over.load(Ordering::Relaxed)
-            })
+            });
         });
         signal(pid, Signal::STOP);
         let ran = world.run(&["bg", "stop", "--now", "--json", &id]);
