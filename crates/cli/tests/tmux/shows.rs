@@ -24,7 +24,7 @@ fn a_pane_shows_the_transcript_and_the_result_is_the_same() {
     let script = json!([
         "start",
         {"tool": {"name": "read", "args": {"path": "src/lib.rs"}, "result": "fn main() {}"}},
-        {"stderr": "a complaint"},
+        {"message": {"text": "a thought", "stop": "toolUse"}},
         {"touch": shown},
         {"await": go},
         {"say": "all done"},
@@ -34,7 +34,7 @@ fn a_pane_shows_the_transcript_and_the_result_is_the_same() {
     let running = tmux.start(&script, &["--name", "looker"]);
     wait_until(|| shown.exists());
     let pane = tmux.only_pane();
-    wait_until(|| tmux.shown(&pane).contains("a complaint"));
+    wait_until(|| tmux.shown(&pane).contains("a thought"));
     let transcript = fs::read_to_string(tmux.world.only_run().join("transcript.log")).unwrap();
     assert!(transcript.contains("looker (run ") && transcript.contains("Reading src/lib.rs"));
     assert_eq!(tmux.shown(&pane).trim_end(), transcript.trim_end());
@@ -50,7 +50,7 @@ fn a_pane_shows_the_transcript_and_the_result_is_the_same() {
             "user \"do it\"",
             "call read {\"path\":\"src/lib.rs\"}",
             "read finished",
-            "stderr \"a complaint\"",
+            "assistant toolUse \"a thought\"",
             "assistant stop \"all done\"",
             "ended completed code 0",
         ],
