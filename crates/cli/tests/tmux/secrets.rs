@@ -8,7 +8,7 @@ use test_support::{Running, wait_until};
 
 use crate::{OF_THE_SERVER, TmuxWorld};
 
-const KEY: &str = "sk-secret-0123456789";
+const KEY: &str = "sk-of-the-pane-0123456789";
 /// A variable that only the caller has.
 const OF_THE_CALLER: &str = "ONLY_THE_CALLER_HAS_IT";
 

@@ -24,7 +24,7 @@ fn a_pane_shows_the_transcript_and_the_result_is_the_same() {
     let script = json!([
         "start",
         {"tool": {"name": "read", "args": {"path": "src/lib.rs"}, "result": "fn main() {}"}},
-        {"stderr": "a complaint"},
+        {"message": {"text": "a thought", "stop": "toolUse"}},
         {"touch": shown},
         {"await": go},
         {"say": "all done"},
@@ -34,7 +34,7 @@ fn a_pane_shows_the_transcript_and_the_result_is_the_same() {
     let running = tmux.start(&script, &["--name", "looker"]);
     wait_until(|| shown.exists());
     let pane = tmux.only_pane();
-    wait_until(|| tmux.shown(&pane).contains("a complaint"));
+    wait_until(|| tmux.shown(&pane).contains("a thought"));
     let transcript = fs::read_to_string(tmux.world.only_run().join("transcript.log")).unwrap();
     assert!(transcript.contains("looker (run ") && transcript.contains("Reading src/lib.rs"));
     assert_eq!(tmux.shown(&pane).trim_end(), transcript.trim_end());
@@ -50,7 +50,7 @@ fn a_pane_shows_the_transcript_and_the_result_is_the_same() {
             "user \"do it\"",
             "call read {\"path\":\"src/lib.rs\"}",
             "read finished",
-            "stderr \"a complaint\"",
+            "assistant toolUse \"a thought\"",
             "assistant stop \"all done\"",
             "ended completed code 0",
         ],
@@ -179,22 +179,71 @@ fn escape_sequences_of_a_child_do_not_reach_the_pane() {
     tmux.assert_nothing_left();
 }
 
+/// What a child prints that the terminal does not take: two million letters.
+fn flood() -> Value {
+    json!({"repeat": {"times": 2_000, "steps": [{"stderr": "x".repeat(1_000)}]}})
+}
+
+const FLOOD_BYTES: usize = 2_000 * 1_001;
+
+/// Stops the terminal of the run, as Ctrl-S does, lets the child print its flood, and returns when
+/// all of it is in the run directory.
+fn flood_a_stopped_terminal(tmux: &TmuxWorld) -> String {
+    wait_until(|| tmux.world.path("ready").exists());
+    let pane = tmux.only_pane();
+    wait_until(|| tmux.shown(&pane).contains("the beginning"));
+    tmux.tmux(&["send-keys", "-t", &pane, "C-s"]);
+    fs::write(tmux.world.path("go"), "").unwrap();
+    let log = tmux.world.only_run().join("stderr.log");
+    wait_until(|| fs::metadata(&log).is_ok_and(|log| log.len() == FLOOD_BYTES as u64));
+    assert!(!tmux.shown(&pane).contains("xxxx"), "the terminal was stopped");
+    pane
+}
+
 #[test]
 fn a_terminal_that_takes_nothing_does_not_hold_up_the_run() {
     let tmux = TmuxWorld::new();
-    let (stuck, go) = (tmux.world.path("stuck"), tmux.world.path("go"));
-    let flood = json!({"repeat": {"times": 2_000, "steps": [{"stderr": "x".repeat(1_000)}]}});
-    let script = json!([{"touch": stuck}, {"await": go}, flood, {"say": "done"}]);
+    let script = json!([
+        {"message": {"text": "the beginning", "stop": "toolUse"}},
+        {"touch": tmux.world.path("ready")},
+        {"await": tmux.world.path("go")},
+        flood(),
+        {"await": tmux.world.path("end")},
+        {"say": "done"},
+    ]);
     let running = tmux.start(&script, &[]);
-    wait_until(|| stuck.exists());
-    let pane = tmux.only_pane();
-    tmux.tmux(&["send-keys", "-t", &pane, "C-s"]);
-    fs::write(go, "").unwrap();
+    flood_a_stopped_terminal(&tmux);
+    fs::write(tmux.world.path("end"), "").unwrap();
     let ran = running.finish();
     tmux.assert_nothing_left();
-    assert_eq!(ran.task()["output"], "done");
-    let complaints = fs::read(ran.run_dir().join("stderr.log")).unwrap();
-    assert_eq!(complaints.len(), 2_000 * 1_001, "the record is whole");
+    assert_eq!((ran.code, &ran.task()["output"]), (Some(0), &json!("done")));
+}
+
+#[test]
+fn a_terminal_that_goes_on_says_what_it_has_left_out() {
+    let tmux = TmuxWorld::new();
+    let script = json!([
+        {"message": {"text": "the beginning", "stop": "toolUse"}},
+        {"touch": tmux.world.path("ready")},
+        {"await": tmux.world.path("go")},
+        flood(),
+        {"await": tmux.world.path("more")},
+        {"message": {"text": "the middle", "stop": "toolUse"}},
+        {"await": tmux.world.path("end")},
+        {"say": "done"},
+    ]);
+    let running = tmux.start(&script, &[]);
+    let pane = flood_a_stopped_terminal(&tmux);
+    tmux.tmux(&["send-keys", "-t", &pane, "C-q"]);
+    wait_until(|| tmux.shown(&pane).contains("lines are not shown here]"));
+    fs::write(tmux.world.path("more"), "").unwrap();
+    wait_until(|| tmux.shown(&pane).contains("the middle"));
+    let shown = tmux.shown(&pane);
+    assert!(shown.contains("lines are not shown here]\nthe middle"), "{shown}");
+    fs::write(tmux.world.path("end"), "").unwrap();
+    let ran = running.finish();
+    tmux.assert_nothing_left();
+    assert_eq!((ran.code, &ran.task()["output"]), (Some(0), &json!("done")));
 }
 
 #[test]

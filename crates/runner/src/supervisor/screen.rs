@@ -39,17 +39,29 @@ impl Screen {
             self.skipped += text.lines().count().max(1);
             return;
         }
-        if self.skipped > 0 {
-            let note = format!("[{} lines are not shown here]\n", self.skipped);
-            self.pending.extend_from_slice(note.as_bytes());
-            self.skipped = 0;
-        }
+        self.note_skipped();
         self.pending.extend_from_slice(text.as_bytes());
         self.pending.push(b'\n');
     }
 
     /// Hands over as much as the pane takes now. Its end is heard in [`Screen::hear`].
     pub(crate) fn flush(&mut self) {
+        self.write();
+        if self.pending.is_empty() && self.skipped > 0 {
+            self.note_skipped();
+            self.write();
+        }
+    }
+
+    fn note_skipped(&mut self) {
+        if self.skipped > 0 {
+            let note = format!("[{} lines are not shown here]\n", self.skipped);
+            self.pending.extend_from_slice(note.as_bytes());
+            self.skipped = 0;
+        }
+    }
+
+    fn write(&mut self) {
         let mut shown = 0;
         while shown < self.pending.len() {
             match rustix::io::write(&self.socket, &self.pending[shown..]) {
@@ -111,13 +123,13 @@ mod tests {
             screen.flush();
         }
         assert!(screen.pending.len() <= Screen::FULL && screen.skipped > 1_000);
+        let skipped = screen.skipped;
         pane.set_nonblocking(true).unwrap();
         let mut shown = Vec::new();
         while !screen.pending.is_empty() {
             let _ = pane.read_to_end(&mut shown);
             screen.flush();
         }
-        let skipped = screen.skipped;
         screen.show("the end");
         screen.flush();
         let _ = pane.read_to_end(&mut shown);
