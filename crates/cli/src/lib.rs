@@ -41,6 +41,10 @@ fn carry_out(command: Command, printer: &mut Printer) -> Result<ExitCode, Comman
             commands::refuse_in_child()?;
             commands::delegate::delegate(&arguments, printer)
         }
+        Command::Background(arguments) => {
+            commands::refuse_in_child()?;
+            commands::background::background(arguments, printer)
+        }
         Command::Profile(arguments) => commands::definition::profile(arguments, printer),
         Command::Preset(arguments) => commands::definition::preset(arguments, printer),
         Command::Sessions(arguments) => commands::sessions::sessions(arguments, printer),
@@ -49,6 +53,7 @@ fn carry_out(command: Command, printer: &mut Printer) -> Result<ExitCode, Comman
             commands::refuse_in_child()?;
             commands::supervise::supervise(&arguments)
         }
+        Command::View { socket } => commands::view::view(&socket),
     };
     exit.map(ExitCode::from)
 }

@@ -65,6 +65,11 @@ impl Printer {
         self.print(&text)
     }
 
+    /// A JSON document in a line, as it is.
+    pub(crate) fn line(&self, json: &str) -> Result<(), CommandError> {
+        self.print(&format!("{json}\n"))
+    }
+
     fn print(&self, text: &str) -> Result<(), CommandError> {
         let mut stdout = io::stdout();
         let wrote = self.write(text, stdout.as_fd(), &mut stdout.lock(), HURRIED_ANSWER);

@@ -2,7 +2,8 @@
 //!
 //! `bench-runs single COUNT` alternates between starting the child bare and running it as a task;
 //! `bench-runs many COUNT CONCURRENCY` runs it as many tasks and watches what grows. Both print a
-//! JSON document, and keep their runs in the current directory.
+//! JSON document, and keep their runs in the current directory. `bench-runs finished COUNT` puts so
+//! many finished background runs there, and `bench-runs read` reads the two small files of each.
 #![expect(clippy::print_stdout, reason = "this program prints its measurements")]
 
 use std::error::Error;
@@ -10,11 +11,11 @@ use std::fs;
 use std::process::Command;
 use std::time::Instant;
 
-use model::{Lifetime, Owner, OwnerKind, Plan};
+use model::{FORMAT, Lifetime, Outcome, Owner, OwnerKind, Plan, RunResult, Status, Usage};
 use plan::{Agent, Request, Settings, Surroundings};
 use runner::{Dispatcher, ProcessLauncher, Update};
 use serde_json::{Value, json};
-use store::Store;
+use store::{Journal, Store};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -22,7 +23,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let measured = match words.as_slice() {
         ["single", count] => single(count.parse()?)?,
         ["many", count, concurrency] => many(count.parse()?, concurrency.parse()?)?,
-        _ => return Err("bench-runs single COUNT | many COUNT CONCURRENCY".into()),
+        ["finished", count] => finished(count.parse()?)?,
+        ["read"] => read()?,
+        _ => {
+            return Err(
+                "bench-runs single COUNT | many COUNT CONCURRENCY | finished COUNT | read".into()
+            );
+        }
     };
     println!("{measured}");
     Ok(())
@@ -68,6 +75,55 @@ fn many(count: usize, concurrency: usize) -> Result<Value, Box<dyn Error>> {
     }
     samples.push(sample(ended)?);
     Ok(json!({"seconds": start.elapsed().as_secs_f64(), "samples": samples}))
+}
+
+/// Finished background runs, as their supervisors leave them.
+fn finished(count: usize) -> Result<Value, Box<dyn Error>> {
+    let store = Store::in_project(&std::env::current_dir()?);
+    for _ in 0..count {
+        let mut plan = trivial_plan()?;
+        plan.meta.lifetime = Lifetime::Background;
+        plan.meta.preset = Some("scout".to_owned());
+        plan.meta.model = Some("anthropic/claude-haiku-4-5".to_owned());
+        plan.meta.task = Some("Where are errors handled, and what is told about them?".to_owned());
+        let new_run = store.create(&plan)?;
+        let journal = Journal::begin(&new_run.dir, &new_run.meta.limits)?;
+        journal.finish(&RunResult {
+            format: FORMAT,
+            run_id: plan.meta.run_id,
+            session_id: plan.meta.session_id,
+            name: plan.meta.name,
+            status: Status::Completed,
+            outcome: Outcome::Completed,
+            error: None,
+            output: "They are handled at the edge, and say what to do next.".to_owned(),
+            exit_code: Some(0),
+            signal: None,
+            model: plan.meta.model,
+            stop_reason: Some("stop".to_owned()),
+            usage: Usage::default(),
+            tool_calls: 3,
+            started_at: Some(1),
+            ended_at: 2,
+            duration_ms: 1,
+            warnings: Vec::new(),
+        })?;
+        new_run.dir.mark_notified()?;
+    }
+    Ok(json!({"finished": count}))
+}
+
+/// Reads the two small files of every run, and nothing else.
+fn read() -> Result<Value, Box<dyn Error>> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(".pi/subagents/runs")? {
+        let path = entry?.path();
+        if path.is_dir() {
+            bytes += fs::read(path.join("meta.json"))?.len();
+            bytes += fs::read(path.join("result.json"))?.len();
+        }
+    }
+    Ok(json!({"bytes": bytes}))
 }
 
 fn sample(ended: usize) -> Result<Value, Box<dyn Error>> {

@@ -54,8 +54,8 @@ pub struct Meta {
     /// The tools that the preset allows, if it allows only some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<String>,
-    /// What the caller asked for, where the prompt holds more than that: files, or what was said
-    /// in earlier runs of the session.
+    /// What the caller asked for, where the prompt holds more than that (files, or what was said
+    /// in earlier runs of the session), and for background runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
     /// When it is stopped.

@@ -12,6 +12,9 @@ pub const CHILD: &str = "PI_SUBAGENTS_CHILD";
 pub const RUN: &str = "PI_SUBAGENTS_RUN";
 /// The run's directory in every process of its tree: a copy of a project has the same run ids.
 pub const RUN_DIR: &str = "PI_SUBAGENTS_RUN_DIR";
+/// The directory of the run that a process supervises: the marker of supervisors. Children do not
+/// have it.
+pub const SUPERVISES: &str = "PI_SUBAGENTS_SUPERVISES";
 /// `agent` in children whose model is one of GitHub Copilot's, absent in others.
 pub const GITHUB_COPILOT_INITIATOR: &str = "PI_SUBAGENTS_GITHUB_COPILOT_INITIATOR";
 /// The key of a profile. No agent gets it from the caller's own environment.
@@ -21,3 +24,7 @@ pub const KEY_PROVIDER: &str = "PI_SUBAGENTS_KEY_PROVIDER";
 /// What the name of a variable starts with that every process of one command of the built-in agent
 /// has. An id follows, so that commands within commands keep the marks of both.
 pub const COMMAND: &str = "PI_SUBAGENTS_COMMAND";
+/// Names the server of tmux, in everything that runs in one of its panes.
+pub const TMUX: &str = "TMUX";
+/// The pane of tmux that a program runs in.
+pub const TMUX_PANE: &str = "TMUX_PANE";

@@ -8,6 +8,7 @@ mod definition;
 mod files;
 mod frontmatter;
 mod request;
+mod runner_choice;
 mod settings;
 mod skills;
 mod surroundings;
@@ -24,6 +25,7 @@ pub use definition::{
 pub use files::{FileSpec, Lines, with_files};
 pub use frontmatter::FileWarning;
 pub use request::{AppliedDefinition, Request, check_cwd, plan};
+pub use runner_choice::{Runner, RunnerChoice, RunnerError, load_runner};
 pub use settings::{Settings, load_settings};
 pub use skills::{
     LoadedSkill, ResolvedSkills, Skill, SkillError, SkillPlaces, Skills, discover_skills,

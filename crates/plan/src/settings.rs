@@ -125,7 +125,7 @@ impl Reader {
 }
 
 /// A project's file can be anything: a pipe that nobody writes to, or a device without an end.
-fn read_plain(path: &Path) -> io::Result<String> {
+pub(crate) fn read_plain(path: &Path) -> io::Result<String> {
     const LARGEST: u64 = 1024 * 1024;
     if !fs::metadata(path)?.is_file() {
         return Err(io::Error::other("it is not a plain file"));

@@ -13,25 +13,29 @@
 //!
 //! This is the only crate that starts a process or sends a signal.
 
+mod command_output;
 mod job;
 mod lines;
 mod marker;
+mod meeting_point;
+mod peer;
 #[cfg(target_os = "linux")]
 mod proc_table;
-mod shell_output;
 mod signals;
 mod spawn;
 mod tree;
 mod writable;
 
+pub use command_output::{CommandOutput, OutputError, command_output, shell_output};
 pub use job::{Job, spawn_job};
 pub use lines::{Keep, Line, LineBuffer, ReadStatus};
 pub use marker::{Marker, stop_marked};
-pub use shell_output::{OutputError, shell_output};
+pub use meeting_point::MeetingPoint;
+pub use peer::Peer;
 pub use signals::{Notice, SignalPipe, settle_signals};
 pub use spawn::{
-    Child, ChildSpec, Detached, SpawnError, name_process, own_executable, spawn_contained,
-    spawn_detached,
+    Apart, Child, ChildSpec, Detached, DetachedSpec, SpawnError, name_process, own_executable,
+    own_executable_for_others, spawn_contained, spawn_detached,
 };
 pub use tree::{
     Containment, Exit, KillTarget, Pid, Reaped, Signal, Tree, become_subreaper, children,

@@ -85,7 +85,7 @@ pub fn spawn_contained(spec: ChildSpec<'_>, containment: Containment) -> Result<
     Ok(Child { tree, stdin, stdout, stderr })
 }
 
-/// A process of ours that lives in a process group of its own and is expected to outlive us.
+/// A process of ours that is apart from this one and may outlive it.
 #[derive(Debug)]
 pub struct Detached {
     pid: Pid,
@@ -127,25 +127,58 @@ impl Detached {
     }
 }
 
-/// Starts a program of ours in a process group of its own, so that neither the keys of the terminal
-/// nor its end reach it. Its standard input is `stdin`, its other streams lead nowhere.
-///
-/// A group and not a session, because a session could only be made between fork and exec, and a
-/// fork copies the page tables of this process: what a start costs would grow with our memory.
-pub fn spawn_detached(
-    program: &Path,
-    args: &[&str],
-    stdin: OwnedFd,
-) -> Result<Detached, SpawnError> {
-    let mut command = new_command(&program.to_string_lossy());
+/// What a detached process is apart from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Apart {
+    /// Our process group: the keys of the terminal do not reach it. This costs nothing, because it
+    /// needs no fork: a fork copies the page tables of this process, so that what a start costs
+    /// would grow with our memory.
+    FromGroup,
+    /// Our session: the terminal itself and its end do not reach it either.
+    FromSession,
+}
+
+/// What to start as a detached process.
+#[derive(Debug)]
+pub struct DetachedSpec<'a> {
+    /// The program's path.
+    pub program: &'a Path,
+    /// Its arguments.
+    pub args: &'a [&'a str],
+    /// Variables that are set. The rest is inherited.
+    pub environment: &'a [(&'a str, &'a str)],
+    /// Its standard input.
+    pub stdin: OwnedFd,
+    /// Its standard output, if that leads anywhere; its standard error does not.
+    pub stdout: Option<OwnedFd>,
+    /// What it is apart from.
+    pub apart: Apart,
+}
+
+/// Starts a program of ours apart from this process.
+pub fn spawn_detached(spec: DetachedSpec<'_>) -> Result<Detached, SpawnError> {
+    let program = spec.program.to_string_lossy();
+    let mut command = new_command(&program);
+    match spec.apart {
+        Apart::FromGroup => {
+            command.process_group(0);
+        }
+        Apart::FromSession => {
+            // SAFETY: between fork and exec only one system call is made.
+            #[expect(unsafe_code, reason = "there is no safe way to act between fork and exec")]
+            unsafe {
+                command.pre_exec(|| Ok(rustix::process::setsid().map(drop)?));
+            }
+        }
+    }
     command
         .arg0("pi-subagents")
-        .args(args)
-        .process_group(0)
-        .stdin(Stdio::from(stdin))
-        .stdout(Stdio::null())
+        .args(spec.args)
+        .envs(spec.environment.iter().copied())
+        .stdin(Stdio::from(spec.stdin))
+        .stdout(spec.stdout.map_or_else(Stdio::null, Stdio::from))
         .stderr(Stdio::null());
-    let child = command.spawn().map_err(|error| explain(&program.to_string_lossy(), error))?;
+    let child = command.spawn().map_err(|error| explain(&program, error))?;
     Ok(Detached { pid: Pid::from_child(&child), exit: None })
 }
 
@@ -153,6 +186,12 @@ pub fn spawn_detached(
 pub fn own_executable() -> io::Result<PathBuf> {
     let link = Path::new("/proc/self/exe");
     if link.exists() { Ok(link.to_owned()) } else { std::env::current_exe() }
+}
+
+/// The same, by a path that other processes can use while this one lives.
+pub fn own_executable_for_others() -> io::Result<PathBuf> {
+    let link = PathBuf::from(format!("/proc/{}/exe", rustix::process::getpid()));
+    if link.exists() { Ok(link) } else { std::env::current_exe() }
 }
 
 /// Gives this process the name that `ps` and `top` show. It would otherwise be that of the link

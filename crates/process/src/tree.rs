@@ -25,6 +25,8 @@ pub enum Signal {
     Terminate,
     /// SIGKILL: end.
     Kill,
+    /// SIGCONT: go on, should somebody have stopped you.
+    Continue,
 }
 
 impl Signal {
@@ -32,6 +34,7 @@ impl Signal {
         match self {
             Signal::Terminate => rustix::process::Signal::TERM,
             Signal::Kill => rustix::process::Signal::KILL,
+            Signal::Continue => rustix::process::Signal::CONT,
         }
     }
 }

@@ -9,8 +9,9 @@ use model::{Activity, Event, Lifetime, Meta, Outcome, Plan, Record, RunId, RunRe
 use process::Pid;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use session::Facts;
-use store::{Journal, NewRun, Retention, Store};
+use store::{Journal, NewRun, Retention, RunDir, Store};
 
+use crate::background::{Background, BackgroundError, start_background};
 use crate::launcher::Launcher;
 use crate::now_ms;
 use crate::result::result_of;
@@ -74,6 +75,9 @@ pub struct Dispatcher {
     next_task: TaskId,
     queue: VecDeque<(TaskId, Plan)>,
     running: BTreeMap<TaskId, Running>,
+    /// The background runs that this process has started and that have not ended. They are no
+    /// tasks: nobody waits for them here, and nothing stops them.
+    background: Vec<Background>,
     /// Made when the store cannot be written, and then used again.
     fallback: Option<Store>,
     stopping: Option<StopForce>,
@@ -102,6 +106,7 @@ impl Dispatcher {
             next_task: 0,
             queue: VecDeque::new(),
             running: BTreeMap::new(),
+            background: Vec::new(),
             fallback: None,
             stopping: None,
             updates: Vec::new(),
@@ -126,6 +131,24 @@ impl Dispatcher {
         task
     }
 
+    /// Starts a run that outlives this process, and returns when its supervisor has taken it over.
+    /// The launcher may be another one than that of the tasks.
+    pub fn start_background(
+        &mut self,
+        launcher: &dyn Launcher,
+        plan: Plan,
+    ) -> Result<(RunDir, Meta), BackgroundError> {
+        // A new supervisor must not be taken for something that a dead one left behind.
+        while self.is_burying() {
+            self.pump(&[], None);
+        }
+        self.forget_ended_background();
+        let background = start_background(&self.store, launcher, plan)?;
+        let started = (background.dir.clone(), background.meta.clone());
+        self.background.push(background);
+        Ok(started)
+    }
+
     /// Whether every task has ended.
     pub fn is_idle(&self) -> bool {
         self.queue.is_empty() && self.running.is_empty() && self.updates.is_empty()
@@ -145,10 +168,16 @@ impl Dispatcher {
     /// Starts what can be started, and waits until something happens, one of `wakers` can be
     /// read, or the time is over.
     pub fn wait(&mut self, wakers: &[BorrowedFd<'_>], limit: Option<Duration>) -> Vec<Update> {
+        self.forget_ended_background();
         self.start_queued();
         if !self.updates.is_empty() || self.running.is_empty() {
             return std::mem::take(&mut self.updates);
         }
+        self.pump(wakers, limit);
+        std::mem::take(&mut self.updates)
+    }
+
+    fn pump(&mut self, wakers: &[BorrowedFd<'_>], limit: Option<Duration>) {
         for task in self.poll(wakers, limit) {
             self.receive(task);
         }
@@ -156,7 +185,15 @@ impl Dispatcher {
         for running in self.running.values_mut() {
             running.run.check_time(now);
         }
-        std::mem::take(&mut self.updates)
+    }
+
+    /// Takes those of our background supervisors that have ended from among the dead.
+    fn forget_ended_background(&mut self) {
+        self.background.retain_mut(|background| background.supervisor.try_wait().is_none());
+    }
+
+    fn is_burying(&self) -> bool {
+        self.running.values().any(|running| running.run.is_burying())
     }
 
     fn poll(&self, wakers: &[BorrowedFd<'_>], limit: Option<Duration>) -> Vec<TaskId> {
@@ -190,10 +227,13 @@ impl Dispatcher {
     }
 
     fn receive(&mut self, task: TaskId) {
+        self.forget_ended_background();
         let siblings = self.inherited.as_ref().map(|inherited| {
+            let background = self.background.iter();
+            let background = background.filter_map(|run| run.supervisor.child_pid());
             let others = self.running.iter().filter(|(other, _)| **other != task);
             let pids = others.filter_map(|(_, running)| running.run.supervisor_pid());
-            pids.chain(inherited.iter().copied()).collect()
+            pids.chain(inherited.iter().copied()).chain(background).collect()
         });
         let Some(running) = self.running.get_mut(&task) else {
             return;
@@ -216,7 +256,7 @@ impl Dispatcher {
     fn start_queued(&mut self) {
         // A new supervisor must not be taken for something that a dead one left behind.
         while self.running.len() < self.concurrency
-            && !self.running.values().any(|running| running.run.is_burying())
+            && !self.is_burying()
             && let Some((task, plan)) = self.queue.pop_front()
         {
             self.start(task, plan);
@@ -318,10 +358,7 @@ impl Dispatcher {
         not_kept: Option<String>,
     ) {
         warnings.extend(not_kept.map(|reason| format!("The result was not kept: {reason}")));
-        if is_time_to_prune(&result.run_id) {
-            // Old runs that cannot be removed are no concern of this one.
-            let _ = self.store.prune(&Retention::default(), SystemTime::now());
-        }
+        prune_now_and_then(&self.store, &result.run_id);
         let report = Box::new(Report { result, run_dir, warnings });
         self.updates.push(Update::Ended { task, report });
     }
@@ -331,13 +368,20 @@ fn spawn_failure(error: &str) -> (Outcome, String) {
     (Outcome::SpawnFailure, format!("Failed to spawn sub-agent process: {error}"))
 }
 
-/// Pruning reads the whole store, so only about one run in 256 does it, drawn by its random id:
-/// no state has to be shared between programs for that.
-fn is_time_to_prune(run_id: &RunId) -> bool {
-    run_id.as_str().ends_with("00")
+/// Removes old runs. That reads the whole store, so only about one run in 256 does it, drawn by its
+/// random id: no state has to be shared between programs for that.
+pub(crate) fn prune_now_and_then(store: &Store, run_id: &RunId) {
+    if run_id.as_str().ends_with("00") {
+        // Old runs that cannot be removed are no concern of this one.
+        let _ = store.prune(&Retention::default(), SystemTime::now());
+    }
 }
 
-fn end_unstarted(meta: &Meta, (outcome, error): (Outcome, String)) -> (Record, RunResult) {
+/// The end of a run that was not started.
+pub(crate) fn end_unstarted(
+    meta: &Meta,
+    (outcome, error): (Outcome, String),
+) -> (Record, RunResult) {
     let event = Event::RunEnded { outcome, error: Some(error), exit_code: None, signal: None };
     let record = Record { seq: 1, at: now_ms(), event };
     let mut facts = Facts::default();

@@ -2,17 +2,18 @@
 
 use std::fmt::Debug;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
-use process::{Detached, Exit, Pid};
+use model::{Lifetime, variables};
+use process::{Apart, Detached, DetachedSpec, Exit, Pid};
 use store::RunDir;
 
-/// Starts supervisors. Foreground, background, a terminal pane and another machine differ only in
-/// this.
+/// Starts supervisors. Runs with and without a pane that shows them differ only in this.
 pub trait Launcher: Debug {
     /// Starts `pi-subagents supervise RUN_DIR` with a lifeline.
-    fn launch(&self, dir: &RunDir) -> Result<Launched, io::Error>;
+    fn launch(&self, dir: &RunDir, lifetime: Lifetime) -> Result<Launched, io::Error>;
 }
 
 /// A supervisor that was started.
@@ -55,14 +56,39 @@ impl ProcessLauncher {
 }
 
 impl Launcher for ProcessLauncher {
-    fn launch(&self, dir: &RunDir) -> Result<Launched, io::Error> {
+    fn launch(&self, dir: &RunDir, lifetime: Lifetime) -> Result<Launched, io::Error> {
+        self.launch_with(dir, lifetime, None)
+    }
+}
+
+impl ProcessLauncher {
+    /// The same, with a screen for the supervisor.
+    pub(crate) fn launch_with(
+        &self,
+        dir: &RunDir,
+        lifetime: Lifetime,
+        screen: Option<UnixStream>,
+    ) -> io::Result<Launched> {
         let (lifeline, theirs) = UnixStream::pair()?;
         let path = dir.path().to_str().ok_or_else(|| {
             io::Error::other(format!("{} is not valid UTF-8", dir.path().display()))
         })?;
-        let args = ["supervise", "--lifeline", path];
-        let supervisor = process::spawn_detached(&self.program, &args, theirs.into())
-            .map_err(io::Error::other)?;
+        let mut args = vec!["supervise", "--lifeline", path];
+        if screen.is_some() {
+            args.push("--screen");
+        }
+        let supervisor = process::spawn_detached(DetachedSpec {
+            program: &self.program,
+            args: &args,
+            environment: &[(variables::SUPERVISES, path)],
+            stdin: theirs.into(),
+            stdout: screen.map(OwnedFd::from),
+            apart: match lifetime {
+                Lifetime::Foreground => Apart::FromGroup,
+                Lifetime::Background => Apart::FromSession,
+            },
+        })
+        .map_err(io::Error::other)?;
         Ok(Launched { lifeline, supervisor: Box::new(supervisor) })
     }
 }

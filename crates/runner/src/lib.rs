@@ -6,6 +6,8 @@
 //! writes the run directory, and takes the whole tree down. Whoever finds a run without its
 //! supervisor calls [`recover`].
 
+mod background;
+mod control;
 mod dialect;
 mod dispatcher;
 mod launcher;
@@ -14,12 +16,16 @@ mod recover;
 mod result;
 mod run;
 mod supervisor;
+mod tmux;
 
+pub use background::{Background, BackgroundError, start_background};
+pub use control::{EndedRun, StopError, Stopped, Waiting, stop_run, wait_for_change};
 pub use dispatcher::{Dispatcher, Report, TaskId, Update};
 pub use launcher::{Launched, Launcher, ProcessLauncher, Supervisor};
 pub use recover::{Recovery, recover};
 pub use run::StopForce;
 pub use supervisor::{SuperviseError, supervise};
+pub use tmux::{TmuxError, TmuxLauncher, view_run};
 
 /// How long a tree may take between SIGTERM and SIGKILL.
 pub(crate) const STOP_GRACE: std::time::Duration = std::time::Duration::from_secs(5);

@@ -38,12 +38,19 @@ pub(crate) enum ToParent {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ToSupervisor {
-    /// Start the child, with these variables, which are written nowhere. Always the first word.
-    Start(Secrets),
+    /// Start the child. Always the first word.
+    Start(Start),
     /// SIGTERM, grace, SIGKILL.
     Stop,
     /// SIGKILL.
     Kill,
+}
+
+/// What a supervisor must know and what is written nowhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Start {
+    /// Variables for the child alone.
+    pub(crate) secrets: Secrets,
 }
 
 /// One end of a lifeline. Never blocks.
@@ -112,14 +119,13 @@ impl Lifeline {
         }
     }
 
-    /// Waits for the parent's first word, and returns the secrets that it brings; nothing if the
-    /// parent is gone.
-    pub(crate) fn await_start(&mut self) -> Option<Secrets> {
+    /// Waits for the parent's first word; nothing if the parent is gone.
+    pub(crate) fn await_start(&mut self) -> Option<Start> {
         loop {
             self.flush();
             // What the parent says after that stays in the buffer for later.
-            if let Some(ToSupervisor::Start(secrets)) = self.next_message() {
-                return Some(secrets);
+            if let Some(ToSupervisor::Start(start)) = self.next_message() {
+                return Some(start);
             }
             if !self.is_open {
                 return None;

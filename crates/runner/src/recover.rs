@@ -1,7 +1,7 @@
 //! The truth about runs that have lost their supervisor.
 
 use model::{Event, Meta, Outcome, Record, RunResult, variables};
-use process::Marker;
+use process::{KillTarget, Marker};
 use session::Facts;
 use store::{Journal, Life, RunDir, StoreError};
 
@@ -65,7 +65,11 @@ pub(crate) fn recover_because(dir: &RunDir, reason: &str) -> Result<Recovery, St
     // It may have died between its last event and its result.
     if facts.outcome.is_none() {
         let warning = (survivors > 0).then(|| survivors_warning(survivors));
-        for event in warning.into_iter().chain([interrupted(reason)]) {
+        let end = match dir.stop_requested() {
+            Some(_) => cancelled(),
+            None => interrupted(reason),
+        };
+        for event in warning.into_iter().chain([end]) {
             for (record, _) in journal.record(now_ms(), event) {
                 facts.apply(&record);
                 last = Some(record);
@@ -84,11 +88,18 @@ pub(crate) const PARENT_DIED: &str = "Interrupted: the program that started this
 
 /// Stops every process that carries the run's marker. Returns how many could not be stopped.
 pub(crate) fn stop_leftovers(meta: &Meta) -> usize {
+    process::stop_marked(&marker(meta), STOP_GRACE)
+}
+
+/// How many processes carry the run's marker.
+pub(crate) fn count_leftovers(meta: &Meta) -> usize {
+    KillTarget::Marked(marker(meta)).count()
+}
+
+fn marker(meta: &Meta) -> Marker {
     let run_dir = meta.environment.get(variables::RUN_DIR).cloned().flatten().unwrap_or_default();
     // The directory too: whoever copies a project copies its runs, and must not end the originals.
-    let marker =
-        Marker::new(&[(variables::RUN, meta.run_id.as_str()), (variables::RUN_DIR, &run_dir)]);
-    process::stop_marked(&marker, STOP_GRACE)
+    Marker::new(&[(variables::RUN, meta.run_id.as_str()), (variables::RUN_DIR, &run_dir)])
 }
 
 /// What to say about processes that do not go away.
@@ -101,6 +112,16 @@ pub(crate) fn interrupted(error: &str) -> Event {
     Event::RunEnded {
         outcome: Outcome::Interrupted,
         error: Some(error.to_owned()),
+        exit_code: None,
+        signal: None,
+    }
+}
+
+/// The terminal event of a run that somebody wanted stopped and whose supervisor did not get to it.
+fn cancelled() -> Event {
+    Event::RunEnded {
+        outcome: Outcome::Cancelled,
+        error: Some("Cancelled before it had finished".to_owned()),
         exit_code: None,
         signal: None,
     }

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use model::{Activity, Meta, Record, RunResult, Secrets};
 use process::Pid;
 use session::Facts;
-use store::{Hold, NewRun, RunDir};
+use store::{Hold, NewRun, RunDir, StopRequest};
 
 use crate::launcher::{Launcher, Supervisor};
-use crate::lifeline::{Lifeline, ToParent, ToSupervisor};
+use crate::lifeline::{Lifeline, Start, ToParent, ToSupervisor};
 use crate::recover::{
     Recovery, SUPERVISOR_DIED, duration, interrupted, recover_because, stop_leftovers,
 };
@@ -29,12 +29,22 @@ pub enum StopForce {
     AtOnce,
 }
 
+impl StopForce {
+    /// The same as a request to somebody else's supervisor.
+    pub(crate) fn request(self) -> StopRequest {
+        match self {
+            StopForce::Gracefully => StopRequest::Gracefully,
+            StopForce::AtOnce => StopRequest::AtOnce,
+        }
+    }
+}
+
 /// A supervisor that was told to kill must have done so after this time.
-const KILL_ANSWER: Duration = Duration::from_secs(3);
+pub(crate) const KILL_ANSWER: Duration = Duration::from_secs(3);
 /// A supervisor that was told to stop needs at most its grace and its patience, and some time.
-const STOP_ANSWER: Duration = Duration::from_secs(5 + 10 + 3);
+pub(crate) const STOP_ANSWER: Duration = Duration::from_secs(5 + 10 + 3);
 /// A supervisor that has handed over its result exits within this time.
-const EXIT_ANSWER: Duration = Duration::from_secs(2);
+pub(crate) const EXIT_ANSWER: Duration = Duration::from_secs(2);
 
 /// A run with its supervisor.
 pub(crate) struct Run {
@@ -87,9 +97,10 @@ impl Run {
         new_run: NewRun,
         secrets: Secrets,
     ) -> Result<Run, Box<(io::Error, NewRun)>> {
-        let started = launcher.launch(&new_run.dir).and_then(|launched| {
+        let lifetime = new_run.meta.lifetime;
+        let started = launcher.launch(&new_run.dir, lifetime).and_then(|launched| {
             let mut lifeline = Lifeline::new(launched.lifeline)?;
-            lifeline.say(&ToSupervisor::Start(secrets));
+            lifeline.say(&ToSupervisor::Start(Start { secrets }));
             lifeline.flush();
             Ok(Phase::Live { lifeline, supervisor: launched.supervisor })
         });

@@ -9,6 +9,8 @@
 //!   stderr.log       what the child wrote to its standard error
 //!   transcript.log   the events in words
 //!   result.json      how it ended; appears once, whole, and is never replaced
+//!   stop-request     somebody wants it to be stopped; `kill-request`, at once
+//!   notified         its owner has been told how it ended
 //! ```
 //!
 //! A run directory is built under a hidden name and then renamed, so that nobody ever sees half of
@@ -20,13 +22,19 @@
 
 mod error;
 mod journal;
+mod requests;
 mod retention;
 mod run_dir;
 mod runs;
+mod tail;
+mod watch;
 mod write_once;
 
 pub use error::StoreError;
 pub use journal::{Journal, Log};
+pub use requests::StopRequest;
 pub use retention::{Pruned, Retention};
 pub use run_dir::{Abandoned, Claim, EVENTS, Hold, Life, RunDir};
 pub use runs::{NewRun, Store};
+pub use tail::Tail;
+pub use watch::Watch;

@@ -1,8 +1,10 @@
 //! What tests play against: a child that can be made to misbehave ([`fake_agent`]), a model
-//! provider without a network ([`fake_llm`]), and a small world to run in ([`World`]).
+//! provider without a network ([`fake_llm`]), and a small world to run in ([`World`]); and how to
+//! compare what they print ([`pi_stream`]).
 
 pub mod fake_agent;
 pub mod fake_llm;
+pub mod pi_stream;
 mod processes;
 mod world;
 

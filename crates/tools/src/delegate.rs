@@ -19,6 +19,8 @@ pub struct CallOptions {
     pub agent: AgentChoice,
     /// Who asks.
     pub owner: Owner,
+    /// Whether the runs end with whoever starts them.
+    pub lifetime: Lifetime,
     /// The names of all tools that a child could have, where the door knows them.
     pub all_tools: Option<Vec<String>>,
     /// The models that there are, as `provider/id`, where the door knows them.
@@ -196,7 +198,9 @@ impl Planner<'_> {
         let prompt = resumed.as_deref().unwrap_or(&task.prompt);
         let files = if refusal.is_some() { &[] } else { task.files.as_slice() };
         let prompt = with_files(files, &cwd, prompt);
-        let original = (prompt != task.prompt).then(|| task.prompt.clone());
+        // Background runs are listed with their tasks, and a list reads no prompts.
+        let is_listed = self.options.lifetime == Lifetime::Background;
+        let original = (is_listed || prompt != task.prompt).then(|| task.prompt.clone());
         let request = Request {
             name: task.name,
             prompt,
@@ -209,7 +213,7 @@ impl Planner<'_> {
             definition: definition.applied,
             session_id: session.map(|session| session.id),
             owner: self.options.owner.clone(),
-            lifetime: Lifetime::Foreground,
+            lifetime: self.options.lifetime,
             refusal,
         };
         let named = request.definition.as_ref().and_then(|applied| applied.definition.agent);

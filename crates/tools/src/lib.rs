@@ -2,8 +2,10 @@
 //! the answer. No door decides anything by itself.
 
 mod arguments;
+mod background;
 mod delegate;
 mod fields;
+mod launcher;
 mod listing;
 mod models;
 mod session_book;
@@ -14,8 +16,16 @@ mod testing;
 mod workspace;
 
 pub use arguments::{DelegateArguments, TaskArguments};
+pub use background::{
+    ArtifactPaths, BackgroundArguments, BackgroundBook, BackgroundCounts, BackgroundEnding,
+    BackgroundRecord, BackgroundRunError, BackgroundRuns, BackgroundStatus, BackgroundUpdate,
+    COMPLETE_MESSAGE, Notification, RUN_ENTRY, Reloaded, StatusArguments, UPDATE_ENTRY, Whose,
+    background_answer, background_status, find_background, load_background, plan_background,
+    reload, take_notifications,
+};
 pub use delegate::{CallError, CallOptions, PlannedCall, PlannedTask, plan_delegation};
 pub use fields::{ArgumentError, MOST_TASKS};
+pub use launcher::{LauncherError, foreground_launcher};
 pub use listing::{NO_PRESETS, NO_PROFILES, list_presets, list_profiles};
 pub use models::{UnknownModel, resolve_model};
 pub use session_book::{Retrieved, SessionBook, StartedRun};

@@ -48,7 +48,7 @@ pub struct StartedRun {
     pub started_at: u64,
 }
 
-/// The answer of a tool that looks up a session.
+/// The answer of a tool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Retrieved {
     /// What the model reads.

@@ -117,15 +117,15 @@ pub fn plan_subagent(
 }
 
 /// How many bytes the answers of one call have together at most: what a model can be given to read.
-const MOST_BYTES: usize = 48 * 1024;
+pub(crate) const MOST_BYTES: usize = 48 * 1024;
 
 /// What the model reads when all tasks of a call have ended: the answer of one, or of several a
 /// summary and all answers. The results are in the order of the tasks.
 pub fn subagent_answer(arguments: &SubagentArguments, results: &[RunResult]) -> String {
     match (arguments, results) {
         (SubagentArguments::Single(_), [result]) => match &result.error {
-            None => answer(result, MOST_BYTES),
-            Some(error) => failure(error, result, MOST_BYTES),
+            None => answer(&result.output, MOST_BYTES),
+            Some(error) => failure(error, &result.output, MOST_BYTES),
         },
         _ => {
             let completed =
@@ -137,11 +137,11 @@ pub fn subagent_answer(arguments: &SubagentArguments, results: &[RunResult]) -> 
                 match &result.error {
                     None => format!(
                         "[{name}] completed (session: {id}):\n{}",
-                        answer(result, most_bytes)
+                        answer(&result.output, most_bytes)
                     ),
                     Some(error) => format!(
                         "[{name}] failed (session: {id}): {}",
-                        failure(error, result, most_bytes)
+                        failure(error, &result.output, most_bytes)
                     ),
                 }
             }));
@@ -150,8 +150,9 @@ pub fn subagent_answer(arguments: &SubagentArguments, results: &[RunResult]) -> 
     }
 }
 
-fn answer(result: &RunResult, most_bytes: usize) -> String {
-    let output = result.output.trim();
+/// What an agent said, as far as it fits.
+pub(crate) fn answer(output: &str, most_bytes: usize) -> String {
+    let output = output.trim();
     let shown = cut_bytes(output, most_bytes);
     if output.is_empty() {
         NO_OUTPUT.to_owned()
@@ -163,11 +164,11 @@ fn answer(result: &RunResult, most_bytes: usize) -> String {
 }
 
 /// What was said before the failure can be worth something.
-fn failure(error: &str, result: &RunResult, most_bytes: usize) -> String {
-    if result.output.trim().is_empty() {
+pub(crate) fn failure(error: &str, output: &str, most_bytes: usize) -> String {
+    if output.trim().is_empty() {
         error.to_owned()
     } else {
-        format!("{error}\nBefore that it said:\n{}", answer(result, most_bytes))
+        format!("{error}\nBefore that it said:\n{}", answer(output, most_bytes))
     }
 }
 

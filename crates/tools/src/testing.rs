@@ -75,6 +75,7 @@ pub(crate) fn options() -> CallOptions {
     CallOptions {
         agent: AgentChoice::by_default(Agent::Pi),
         owner: Owner { kind: OwnerKind::Pi, id: None },
+        lifetime: Lifetime::Foreground,
         all_tools: None,
         models: None,
     }

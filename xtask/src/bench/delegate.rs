@@ -1,15 +1,15 @@
 //! What many tasks cost together.
 
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::fs;
+use std::path::PathBuf;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::measure::{Cost, measure, measure_into, median_of, peak_kib};
 use super::place::Place;
 use super::provider::Provider;
 use super::table::Table;
+use super::tasks::{ANSWER, TASKS, check, check_stream, create, delegate, prompt, write_tasks};
 
 /// Measures everything and prints the table.
 pub(crate) fn run() -> Result<(), String> {
@@ -24,8 +24,6 @@ pub(crate) fn run() -> Result<(), String> {
 /// How often each of two commands is measured, in turns.
 const MANY_ROUNDS: usize = 5;
 const REAL_ROUNDS: usize = 7;
-
-const ANSWER: &str = "All three turns are over.";
 
 /// Four times the tasks must take four times the time, and hardly more memory.
 fn many_tasks(place: &Place, table: &mut Table) -> Result<(), String> {
@@ -105,7 +103,7 @@ fn real_tasks(place: &Place, table: &mut Table) -> Result<(), String> {
     // same work: pi ends with 0 also when the model could not be asked.
     measure(&mut bare(&format!("{}/$0", outputs.display())), &[0])?;
     for task in 0..TASKS {
-        check_bare(&outputs.join(task.to_string()))?;
+        check_stream(&outputs.join(task.to_string()))?;
     }
     let mut bare = bare("/dev/null");
     let answer = place.path("real.json");
@@ -131,79 +129,6 @@ fn real_tasks(place: &Place, table: &mut Table) -> Result<(), String> {
     Ok(())
 }
 
-/// How many tasks the real pi gets.
-const TASKS: usize = 16;
-
-/// What the model will do, told in the prompt: two calls of tools, and an answer.
-fn prompt(task: usize) -> String {
-    let script = json!([
-        {"text": "First a command.", "tools": [
-            {"name": "bash", "args": {"command": format!("echo {task}")}},
-        ]},
-        {"text": "Then a file.", "tools": [{"name": "read", "args": {"path": "notes.txt"}}]},
-        {"text": ANSWER},
-    ]);
-    format!("Task {task} <<SCRIPT>>{script}<<END>>")
-}
-
-fn delegate(
-    place: &Place,
-    project: &Path,
-    tasks: &Path,
-    agent: &str,
-    concurrency: usize,
-) -> Command {
-    let mut command = place.our("pi-subagents");
-    command.current_dir(project).args(["delegate", "--json", "--agent", agent, "--concurrency"]);
-    command.arg(concurrency.to_string()).arg(tasks);
-    command
-}
-
-/// Writes the document with the tasks.
-fn write_tasks(project: &Path, prompts: impl Iterator<Item = String>) -> Result<PathBuf, String> {
-    let tasks: Vec<Value> = prompts
-        .enumerate()
-        .map(|(index, prompt)| json!({"name": format!("task {index}"), "prompt": prompt}))
-        .collect();
-    let path = project.join("tasks.json");
-    fs::write(&path, json!({"tasks": tasks}).to_string()).map_err(|error| error.to_string())?;
-    Ok(path)
-}
-
-/// Every task must have completed with the answer that was meant: a task that fails is fast.
-fn check(path: &Path, count: usize) -> Result<(), String> {
-    let said = |what: String| format!("{}: {what}", path.display());
-    let text = fs::read(path).map_err(|error| said(error.to_string()))?;
-    let document: Value = serde_json::from_slice(&text).map_err(|error| said(error.to_string()))?;
-    let tasks = document["tasks"].as_array().map_or(&[][..], Vec::as_slice);
-    let is_right = |task: &&Value| task["status"] == "completed" && task["output"] == ANSWER;
-    match tasks.iter().find(|task| !is_right(task)) {
-        None if tasks.len() == count => Ok(()),
-        None => Err(said(format!("{} tasks instead of {count}", tasks.len()))),
-        Some(task) => Err(said(format!("not the expected answer: {task}"))),
-    }
-}
-
-/// The same about what pi has printed itself.
-fn check_bare(path: &Path) -> Result<(), String> {
-    let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
-    let messages = text
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .filter(|record| record["type"] == "message_end")
-        .filter(|record| record["message"]["role"] == "assistant");
-    let last_words: Vec<Value> =
-        messages.map(|record| record["message"]["content"][0]["text"].clone()).collect();
-    match last_words.as_slice() {
-        [_, _, answer] if answer == ANSWER => Ok(()),
-        other => Err(format!("{}: pi has said {other:?}", path.display())),
-    }
-}
-
 fn wall(cost: &Cost) -> f64 {
     cost.wall.as_secs_f64()
-}
-
-fn create(path: &Path) -> Result<File, String> {
-    File::create(path).map_err(|error| format!("{}: {error}", path.display()))
 }

@@ -1,5 +1,7 @@
 //! `cargo xtask bench`: figures, always as ratios in one run against a peer or a bare limit.
 
+mod agent;
+mod background;
 mod delegate;
 mod measure;
 mod place;
@@ -7,18 +9,21 @@ mod provider;
 mod spine;
 mod stream;
 mod table;
+mod tasks;
 
 /// Runs the benchmarks that are named, or all.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     match arguments {
         [] => {
-            // One that misses a limit does not keep the other from being measured.
-            let results = [spine::run(), delegate::run()];
+            // One that misses a limit does not keep the others from being measured.
+            let results = [spine::run(), delegate::run(), agent::run(), background::run()];
             let missed: Vec<String> = results.into_iter().filter_map(Result::err).collect();
             if missed.is_empty() { Ok(()) } else { Err(missed.join("\n")) }
         }
         [word] if word == "spine" => spine::run(),
         [word] if word == "delegate" => delegate::run(),
-        _ => Err("`bench` takes one of: spine, delegate".to_owned()),
+        [word] if word == "agent" => agent::run(),
+        [word] if word == "background" => background::run(),
+        _ => Err("`bench` takes one of: spine, delegate, agent, background".to_owned()),
     }
 }

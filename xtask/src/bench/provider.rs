@@ -10,6 +10,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use serde_json::json;
 
 use super::place::Place;
+use super::tasks::TASKS;
 use crate::invocation::repository_root;
 use crate::packages;
 
@@ -53,6 +54,8 @@ impl Provider {
         for (name, document) in [
             ("models.json", json!({"providers": {"fake": fake}})),
             ("settings.json", json!({"defaultProvider": "fake", "defaultModel": "fake-1"})),
+            // Of @tintinweb/pi-subagents.
+            ("subagents.json", json!({"maxConcurrent": TASKS})),
         ] {
             fs::write(provider.agent_dir.join(name), document.to_string()).map_err(failed)?;
         }

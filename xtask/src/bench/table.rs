@@ -36,6 +36,25 @@ impl Table {
         });
     }
 
+    /// Adds a figure of which the reference must have at least so many times as much.
+    pub(crate) fn times_less(
+        &mut self,
+        what: &str,
+        ours: (f64, &str),
+        reference: (f64, &str),
+        limit: f64,
+    ) {
+        let times = reference.0 / ours.0;
+        self.rows.push(Row {
+            what: what.to_owned(),
+            ours: ours.1.to_owned(),
+            reference: reference.1.to_owned(),
+            ratio: format!("{times:.1} x less"),
+            limit: format!(">= {limit} x less"),
+            is_met: Some(times >= limit),
+        });
+    }
+
     /// Adds the memory of a process, which is small whatever it was given to do.
     pub(crate) fn memory(&mut self, what: &str, peak_kib: u64) {
         let megabytes = peak_kib as f64 * 1024.0 / 1e6;

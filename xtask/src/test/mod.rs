@@ -2,6 +2,7 @@
 
 mod confined;
 mod real_pi;
+mod tmux;
 
 use std::time::{Duration, Instant};
 
@@ -36,9 +37,9 @@ struct Step {
     run: fn() -> StepResult,
 }
 
-/// Cheap checks come first. The tests with the real pi and the confined tests come last because
-/// they are the only steps that may be impossible on a machine, and the last lines of all are where
-/// nobody overlooks that.
+/// Cheap checks come first. The tests with the real pi, those with tmux and the confined tests come
+/// last because they are the only steps that may be impossible on a machine, and the last lines of
+/// all are where nobody overlooks that.
 const STEPS: &[Step] = &[
     Step { name: "format", run: format },
     Step { name: "lints", run: lints },
@@ -46,6 +47,7 @@ const STEPS: &[Step] = &[
     Step { name: "tidy", run: check_tidiness },
     Step { name: "tests", run: tests },
     Step { name: "real pi", run: real_pi::run },
+    Step { name: "tmux", run: tmux::run },
     Step { name: "confined tests", run: confined::run },
 ];
 
@@ -82,8 +84,8 @@ fn lints() -> StepResult {
     ))?;
     // Despite its name, `--all-targets` passes over test targets that say `test = false`.
     execute(&Invocation::new(
-        "cargo clippy --package pi-subagents --test confined --test real_pi --all-features \
-         -- -D warnings",
+        "cargo clippy --package pi-subagents --test confined --test real_pi --test tmux \
+         --all-features -- -D warnings",
     ))
 }
 

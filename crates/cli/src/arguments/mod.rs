@@ -1,12 +1,14 @@
 //! The command line.
 
 mod agent;
+mod background;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use agent::Agent;
+pub(crate) use background::{Background, BackgroundCommand, List, Logs, Start, Status, Stop, Wait};
 
 /// Hand tasks to sub-agents, each its own supervised tree of processes.
 #[derive(Debug, Parser)]
@@ -21,11 +23,13 @@ impl Arguments {
         match &self.command {
             Command::Run(run) => run.output.plain,
             Command::Delegate(delegate) => delegate.output.plain,
+            Command::Background(background) => background.is_plain(),
             Command::Profile(_)
             | Command::Preset(_)
             | Command::Sessions(_)
             | Command::Agent(_)
-            | Command::Supervise(_) => false,
+            | Command::Supervise(_)
+            | Command::View { .. } => false,
         }
     }
 }
@@ -43,6 +47,9 @@ pub(crate) enum Command {
     Run(Run),
     /// Run many tasks, a few at a time
     Delegate(Delegate),
+    /// Run tasks that outlive this command
+    #[command(name = "bg")]
+    Background(Background),
     /// Look at the profiles that agents can be configured by
     Profile(Profile),
     /// Look at the presets that agents can be configured by
@@ -54,6 +61,12 @@ pub(crate) enum Command {
     /// Carry out the run whose directory is given (started by the other commands)
     #[command(hide = true)]
     Supervise(Supervise),
+    /// Show what a supervisor says (started in a pane by the other commands)
+    #[command(hide = true)]
+    View {
+        /// The socket on which it says it
+        socket: PathBuf,
+    },
 }
 
 /// Runs one task.
@@ -283,4 +296,7 @@ pub(crate) struct Supervise {
     /// Standard input is a socket to the parent
     #[arg(long)]
     pub(crate) lifeline: bool,
+    /// Standard output is a socket to a viewer
+    #[arg(long)]
+    pub(crate) screen: bool,
 }

@@ -1,12 +1,14 @@
 //! One file for each command.
 
 pub(crate) mod agent;
+pub(crate) mod background;
 pub(crate) mod definition;
 pub(crate) mod delegate;
 pub(crate) mod run;
 pub(crate) mod sessions;
 pub(crate) mod supervise;
 mod tasks;
+pub(crate) mod view;
 
 use model::variables;
 

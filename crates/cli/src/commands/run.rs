@@ -41,7 +41,7 @@ fn whole_id(door: &Door, id: String) -> String {
     found.map_or(id, |session| session.id.to_string())
 }
 
-fn read_prompt(argument: String) -> Result<String, CommandError> {
+pub(super) fn read_prompt(argument: String) -> Result<String, CommandError> {
     let prompt = if argument == "-" { read_standard_input("the prompt")? } else { argument };
     if prompt.trim().is_empty() {
         return Err(CommandError::usage("the prompt is empty")

@@ -1,5 +1,6 @@
 //! `supervise`: the process that owns a run.
 
+use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
@@ -7,14 +8,16 @@ use crate::arguments::Supervise;
 use crate::error::{CommandError, Exit};
 
 pub(crate) fn supervise(arguments: &Supervise) -> Result<Exit, CommandError> {
-    let lifeline = arguments.lifeline.then(|| {
-        let socket = std::io::stdin().as_fd().try_clone_to_owned()?;
-        Ok::<_, std::io::Error>(UnixStream::from(socket))
-    });
-    let lifeline = lifeline
-        .transpose()
-        .map_err(|error| CommandError::failure(format!("the lifeline is missing: {error}")))?;
-    runner::supervise(&arguments.run_dir, lifeline)
+    let lifeline = arguments.lifeline.then(|| socket(io::stdin())).transpose();
+    let screen = arguments.screen.then(|| socket(io::stdout())).transpose();
+    let missing = |what: &str, error| CommandError::failure(format!("{what} is missing: {error}"));
+    let lifeline = lifeline.map_err(|error| missing("the lifeline", error))?;
+    let screen = screen.map_err(|error| missing("the screen", error))?;
+    runner::supervise(&arguments.run_dir, lifeline, screen)
         .map_err(|error| CommandError::failure(error.to_string()))?;
     Ok(Exit::Completed)
+}
+
+fn socket(stream: impl AsFd) -> io::Result<UnixStream> {
+    stream.as_fd().try_clone_to_owned().map(UnixStream::from)
 }

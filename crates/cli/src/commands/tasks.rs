@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 
-use model::{AgentKind, Event, Outcome, Owner, OwnerKind, RunResult, Status, Usage};
+use model::{AgentKind, Event, Lifetime, Outcome, Owner, OwnerKind, RunResult, Status, Usage};
 use plan::{AgentChoice, Surroundings};
 use process::{Notice, SignalPipe};
-use runner::{Dispatcher, ProcessLauncher, Report, StopForce, TaskId, Update};
+use runner::{Dispatcher, Report, StopForce, TaskId, Update};
 use serde::Serialize;
 use session::Progress;
-use tools::{CallError, CallOptions, DelegateArguments, PlannedTask, Workspace};
+use tools::{CallError, CallOptions, DelegateArguments, LauncherError, PlannedTask, Workspace};
 
 use crate::arguments::AgentArguments;
 use crate::error::{CommandError, Exit};
@@ -29,7 +29,7 @@ pub(super) enum Answers {
 /// The command line as a door to the tools.
 pub(super) struct Door {
     pub(super) workspace: Workspace,
-    options: CallOptions,
+    pub(super) options: CallOptions,
 }
 
 impl Door {
@@ -45,7 +45,13 @@ impl Door {
         let flag = arguments.agent.as_deref();
         let agent = AgentChoice::new(flag, &workspace.surroundings, &workspace.settings)?;
         let owner = Owner { kind: OwnerKind::Shell, id: None };
-        let options = CallOptions { agent, owner, all_tools: None, models: None };
+        let options = CallOptions {
+            agent,
+            owner,
+            lifetime: Lifetime::Foreground,
+            all_tools: None,
+            models: None,
+        };
         Ok(Door { workspace, options })
     }
 
@@ -61,16 +67,13 @@ impl Door {
         for warning in &call.warnings {
             printer.warning(warning);
         }
-        let launcher = ProcessLauncher::own().map_err(|error| {
-            CommandError::failure(format!("this program cannot find itself: {error}"))
-        })?;
+        let launcher = tools::foreground_launcher(&self.workspace.surroundings)?;
         let mut signals = SignalPipe::for_quitting()
             .map_err(|error| CommandError::failure(format!("signals cannot be caught: {error}")))?;
         printer.listen_to(&signals);
         let printer = &*printer;
         let store = self.workspace.store.clone();
-        let mut dispatcher =
-            Dispatcher::new(store, Box::new(launcher), concurrency).adopting_orphans();
+        let mut dispatcher = Dispatcher::new(store, launcher, concurrency).adopting_orphans();
         let mut view = PlainView::new(printer, answers);
         for task in call.tasks {
             view.expect(&task);
@@ -125,6 +128,16 @@ impl From<CallError> for CommandError {
         };
         let refused = CommandError::usage(error.to_string());
         match hint {
+            Some(hint) => refused.hint(hint),
+            None => refused,
+        }
+    }
+}
+
+impl From<LauncherError> for CommandError {
+    fn from(error: LauncherError) -> CommandError {
+        let refused = CommandError::usage(error.to_string());
+        match error.hint() {
             Some(hint) => refused.hint(hint),
             None => refused,
         }
@@ -268,7 +281,7 @@ fn hint(result: &RunResult) -> Option<String> {
     }
 }
 
-fn spawn_hint(error: &str) -> Option<String> {
+pub(super) fn spawn_hint(error: &str) -> Option<String> {
     if error.contains("the program \"pi\" was not found") {
         Some(
             "install pi with `npm install -g @earendil-works/pi-coding-agent`, or name another \

@@ -11,6 +11,7 @@ mod keys;
 mod malformed;
 mod models;
 mod prompts;
+mod recorded;
 mod sessions;
 mod sizes;
 mod stops;

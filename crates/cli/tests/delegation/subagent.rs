@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use model::{Outcome, Owner, OwnerKind, RunResult};
+use model::{Lifetime, Outcome, Owner, OwnerKind, RunResult};
 use plan::{Agent, AgentChoice, Surroundings};
 use runner::{Dispatcher, ProcessLauncher, Update};
 use serde_json::{Value, json};
@@ -30,6 +30,7 @@ fn call(world: &World, arguments: &Value) -> (Vec<RunResult>, String) {
             env!("CARGO_BIN_EXE_fake-agent").to_owned(),
         ])),
         owner: Owner { kind: OwnerKind::Mcp, id: None },
+        lifetime: Lifetime::Foreground,
         all_tools: None,
         models: Some(models.into()),
     };

@@ -1,10 +1,10 @@
 //! The built-in agent beside the real pi: the same script, and what both make of it.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use test_support::pi_stream;
 
 use crate::{KEY_OF_MODELS, PiWorld, bash};
 
@@ -66,9 +66,8 @@ fn play(agent: &str, script: &Value, speaks: Speaks) -> Told {
     let events = read("events.jsonl");
     let is_stopped = events.iter().any(|event| event["type"] == "stopping");
     let code = events.last().filter(|_| !is_stopped).map(|event| event["exitCode"].clone());
-    let events = in_one_order(events.into_iter().filter_map(settled));
-    let records = read("stdout.log").into_iter();
-    let records = records.filter(|record| record["type"] != "entry_appended").map(at_start);
+    let events = pi_stream::in_one_order(events.into_iter().filter_map(settled));
+    let records = pi_stream::comparable(read("stdout.log"));
     let mut requests = parse(&lines(&pi.asked()));
     for request in &mut requests {
         match speaks {
@@ -76,7 +75,7 @@ fn play(agent: &str, script: &Value, speaks: Speaks) -> Told {
             Speaks::Anthropic => request["system"][0]["text"] = Value::Null,
         }
     }
-    Told { events, records: in_one_order(records), task, requests, code }
+    Told { events, records, task, requests, code }
 }
 
 /// An event without what is different in every run.
@@ -90,85 +89,6 @@ fn settled(mut event: Value) -> Option<Value> {
         fields.remove(name);
     }
     Some(event)
-}
-
-/// A record without what pi may have received already when it says that an answer starts, or not.
-fn at_start(mut record: Value) -> Value {
-    if record["type"] == "message_start" && record["message"]["role"] == "assistant" {
-        let message = record["message"].as_object_mut().unwrap();
-        message.retain(|key, _| key != "content" && key != "responseId");
-    }
-    record
-}
-
-/// Calls that run side by side end in any order; put it into that of their ids.
-fn in_one_order(records: impl IntoIterator<Item = Value>) -> Vec<Value> {
-    let mut records: Vec<Value> = records.into_iter().collect();
-    let is_end =
-        |record: &Value| record["type"] == "tool_result" || record["type"] == "tool_execution_end";
-    let id =
-        |record: &Value| record["id"].as_str().or(record["toolCallId"].as_str()).map(str::to_owned);
-    for group in records.chunk_by_mut(|one, other| is_end(one) && is_end(other)) {
-        group.sort_by_key(id);
-    }
-    records
-}
-
-/// What pi's records have and ours do not, with the reason.
-const LACKING: &[(&str, &str)] = &[
-    ("toolsAdded[].constrainedSampling", "it only matters to those of pi's providers that know it"),
-    ("usage.cacheWrite1h", "always 0: nothing is put into the cache for an hour"),
-];
-
-/// Keys below which everything belongs to a tool, a model or a prompt.
-const FREE: &[&str] = &["args", "arguments", "sections", "parameters"];
-
-/// Compares the shapes of two values: the same keys, with values of the same types.
-fn compare(place: &str, pis: &Value, ours: &Value, differences: &mut BTreeSet<String>) {
-    let kind = |value: &Value| match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    };
-    match (pis, ours) {
-        (Value::Object(pis), Value::Object(ours)) => {
-            for (key, value) in pis {
-                let place = format!("{place}.{key}");
-                match ours.get(key) {
-                    Some(_) if FREE.contains(&key.as_str()) => {}
-                    Some(our_value) => compare(&place, value, our_value, differences),
-                    None => drop(differences.insert(format!("lacks {place}"))),
-                }
-            }
-            let added = ours.keys().filter(|key| !pis.contains_key(*key));
-            differences.extend(added.map(|key| format!("adds {place}.{key}")));
-        }
-        (Value::Array(pis), Value::Array(ours)) => {
-            if pis.len() != ours.len() {
-                differences.insert(format!("{place}: {} items, not {}", ours.len(), pis.len()));
-            }
-            for (pis, ours) in pis.iter().zip(ours) {
-                compare(&format!("{place}[]"), pis, ours, differences);
-            }
-        }
-        _ if kind(pis) != kind(ours) => {
-            differences.insert(format!("{place}: {}, not {}", kind(ours), kind(pis)));
-        }
-        _ => {}
-    }
-}
-
-/// Checks that nothing differs but what is lacking for a reason.
-#[track_caller]
-fn assert_known(mut differences: BTreeSet<String>) {
-    differences.retain(|difference| {
-        let is_this = |(place, _): &(&str, &str)| difference.ends_with(place);
-        !(difference.starts_with("lacks ") && LACKING.iter().any(is_this))
-    });
-    assert!(differences.is_empty(), "{differences:#?}");
 }
 
 /// Plays a script to both, and checks that they make the same of it. Returns what ours made.
@@ -194,16 +114,7 @@ fn same(script: &Value, speaks: Speaks) -> Told {
         assert_eq!(pis, ours);
     }
 
-    let kinds = |told: &Told| {
-        let kind = |record: &Value| format!("{} {}", record["type"], record["message"]["role"]);
-        told.records.iter().map(kind).collect::<Vec<_>>()
-    };
-    assert_eq!(kinds(&pis), kinds(&ours));
-    let mut differences = BTreeSet::new();
-    for (pis, ours) in pis.records.iter().zip(&ours.records) {
-        compare(pis["type"].as_str().unwrap(), pis, ours, &mut differences);
-    }
-    assert_known(differences);
+    pi_stream::assert_same_shapes(&pis.records, &ours.records);
     ours
 }
 
@@ -357,13 +268,12 @@ fn same_deltas(script: &Value, speaks: Speaks) {
     };
     let (pi_events, our_events) = (events(&pis), events(&ours));
     assert!(pi_events == our_events, "pi tells\n{pi_events}\nand ours tells\n{our_events}");
-    let mut differences = BTreeSet::new();
     for (pis, ours) in pis.iter().zip(&ours) {
-        compare("", pis, ours, &mut differences);
+        // pi tells what it knows when it writes the record, which may be after the piece itself.
+        let mut differences = pi_stream::differences(pis, ours);
+        differences.remove("lacks message_update.usage.reasoning");
+        assert!(differences.is_empty(), "{differences:#?}");
     }
-    // pi tells what it knows when it writes the record, which may be after the piece itself.
-    differences.remove("lacks .usage.reasoning");
-    assert_known(differences);
 }
 
 #[test]

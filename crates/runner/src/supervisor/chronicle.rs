@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use session::{Facts, Progress};
 use store::{Journal, Log};
 
+use super::screen::{Screen, ScreenWish};
 use crate::lifeline::{Lifeline, ToParent, ToSupervisor};
 use crate::{now_ms, result::result_of};
 
@@ -16,6 +17,7 @@ pub(crate) struct Chronicle {
     meta: Meta,
     journal: Journal,
     lifeline: Option<Lifeline>,
+    screen: Option<Screen>,
     facts: Facts,
     progress: Progress,
     activity: Activity,
@@ -23,7 +25,12 @@ pub(crate) struct Chronicle {
 }
 
 impl Chronicle {
-    pub(crate) fn new(meta: Meta, mut journal: Journal, lifeline: Option<Lifeline>) -> Chronicle {
+    pub(crate) fn new(
+        meta: Meta,
+        journal: Journal,
+        lifeline: Option<Lifeline>,
+        screen: Option<Screen>,
+    ) -> Chronicle {
         let header = format!(
             "{} (run {}, session {})\n{}\n",
             meta.name,
@@ -31,16 +38,18 @@ impl Chronicle {
             meta.session_id,
             meta.cwd.display()
         );
-        journal.log(Log::Transcript, session::clean(&header).as_bytes());
-        Chronicle {
+        let mut chronicle = Chronicle {
             meta,
             journal,
             lifeline,
+            screen,
             facts: Facts::default(),
             progress: Progress::default(),
             activity: Activity::Starting,
             started: Instant::now(),
-        }
+        };
+        chronicle.transcribe(&header);
+        chronicle
     }
 
     pub(crate) fn meta(&self) -> &Meta {
@@ -56,11 +65,20 @@ impl Chronicle {
         for (record, line) in self.journal.record(now_ms(), event) {
             self.facts.apply(&record);
             if let Some(words) = self.progress.words(&record.event) {
-                self.journal.log(Log::Transcript, session::clean(&words).as_bytes());
+                self.transcribe(&words);
             }
             if let Some(lifeline) = &mut self.lifeline {
                 lifeline.say_event(&line);
             }
+        }
+    }
+
+    /// Adds words to the transcript, and shows the same words.
+    fn transcribe(&mut self, words: &str) {
+        let words = session::clean(words);
+        self.journal.log(Log::Transcript, words.as_bytes());
+        if let Some(screen) = &mut self.screen {
+            screen.show(&words);
         }
     }
 
@@ -85,6 +103,23 @@ impl Chronicle {
         if let Some(lifeline) = &mut self.lifeline {
             lifeline.flush();
         }
+        if let Some(screen) = &mut self.screen {
+            screen.flush();
+        }
+    }
+
+    /// The pane, if there is one, and what to wait for on it.
+    pub(crate) fn screen(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
+        self.screen.as_ref().map(|screen| (screen.as_fd(), screen.flags()))
+    }
+
+    /// What somebody wants who sits before the pane.
+    pub(crate) fn hear_screen(&mut self) -> Vec<ScreenWish> {
+        let wishes = self.screen.as_mut().map(Screen::hear).unwrap_or_default();
+        if wishes.contains(&ScreenWish::Closed) {
+            self.screen = None;
+        }
+        wishes
     }
 
     /// The lifeline, if there is one, and what to wait for on it. One on which writing has failed

@@ -7,6 +7,8 @@ mod child_streams;
 mod chronicle;
 mod interpreter;
 mod redactor;
+mod requests;
+mod screen;
 mod stopper;
 mod supervision;
 mod watchdog;
@@ -15,14 +17,16 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Instant;
 
-use model::{AgentKind, Event, Lifetime, Outcome, Secrets, StopCause};
+use model::{AgentKind, Event, Lifetime, Outcome, StopCause, variables};
 use process::{ChildSpec, SignalPipe};
 use store::{Journal, RunDir, StoreError};
 
-use crate::lifeline::{Lifeline, ToParent};
+use crate::lifeline::{Lifeline, Start, ToParent};
 use crate::recover::{PARENT_DIED, interrupted};
 use chronicle::Chronicle;
 use interpreter::Interpreter;
+use requests::Requests;
+use screen::Screen;
 use supervision::Supervision;
 
 /// Why a run could not be supervised at all.
@@ -39,29 +43,38 @@ pub enum SuperviseError {
 
 /// Carries out the run whose directory is given, and returns when nothing of it is left.
 ///
-/// This process must have one thread and no children. With a lifeline, events and the result go
-/// back over it, and a foreground run ends when it ends.
-pub fn supervise(run_dir: &Path, lifeline: Option<UnixStream>) -> Result<(), SuperviseError> {
+/// This process must have one thread and no children. With a lifeline, events and the result of a
+/// foreground run go back over it, and the run ends when it ends. With a screen, the other end of
+/// which is a viewer, the transcript is shown there as it is written.
+pub fn supervise(
+    run_dir: &Path,
+    lifeline: Option<UnixStream>,
+    screen: Option<UnixStream>,
+) -> Result<(), SuperviseError> {
     process::name_process();
     let mut lifeline = lifeline.map(Lifeline::new).transpose().map_err(SuperviseError::Lifeline)?;
+    // A run without a screen is better than none.
+    let screen = screen.and_then(|socket| Screen::new(socket).ok());
     let prepared = prepare(run_dir);
     if let (Err(error), Some(lifeline)) = (&prepared, &mut lifeline) {
         lifeline.say(&ToParent::Refused(error.to_string()));
         lifeline.flush();
     }
-    let (meta, prompt, journal, signals) = prepared?;
-    let secrets = match &mut lifeline {
+    let (dir, meta, prompt, journal, signals) = prepared?;
+    let start = match &mut lifeline {
         Some(lifeline) => {
             lifeline.say(&ToParent::Ready);
             lifeline.await_start()
         }
-        None => Some(Secrets::default()),
+        None => Some(Start::default()),
     };
+    // A background run is nobody's but its own from here on.
+    let lifeline = lifeline.filter(|_| meta.lifetime == Lifetime::Foreground);
 
     let containment = process::become_subreaper();
-    let mut chronicle = Chronicle::new(meta, journal, lifeline);
+    let mut chronicle = Chronicle::new(meta, journal, lifeline, screen);
     let meta = chronicle.meta().clone();
-    let Some(secrets) = secrets else {
+    let Some(Start { secrets }) = start else {
         chronicle.tell(Event::Stopping { cause: StopCause::ParentDied });
         chronicle.end(interrupted(PARENT_DIED));
         return Ok(());
@@ -71,6 +84,7 @@ pub fn supervise(run_dir: &Path, lifeline: Option<UnixStream>) -> Result<(), Sup
         .split_first()
         .map_or(("", &[][..]), |(program, args)| (program.as_str(), args));
     let mut environment = meta.environment.clone();
+    environment.insert(variables::SUPERVISES.to_owned(), None);
     for (name, value) in secrets.reveal() {
         environment.insert(name.to_owned(), Some(value.to_owned()));
     }
@@ -91,8 +105,8 @@ pub fn supervise(run_dir: &Path, lifeline: Option<UnixStream>) -> Result<(), Sup
         Ok(child) => {
             chronicle.started(child.tree.child().as_raw_nonzero().get().unsigned_abs());
             let interpreter = Interpreter::new(chronicle, &secrets, Instant::now());
-            let ends_with_parent = meta.lifetime == Lifetime::Foreground;
-            Supervision::new(child, prompt, interpreter, signals, ends_with_parent).run();
+            let requests = Requests::of(dir, meta.lifetime);
+            Supervision::new(child, prompt, interpreter, signals, requests).run();
         }
         Err(error) => {
             chronicle.end(Event::RunEnded {
@@ -106,11 +120,13 @@ pub fn supervise(run_dir: &Path, lifeline: Option<UnixStream>) -> Result<(), Sup
     Ok(())
 }
 
-fn prepare(run_dir: &Path) -> Result<(model::Meta, String, Journal, SignalPipe), SuperviseError> {
+type Prepared = (RunDir, model::Meta, String, Journal, SignalPipe);
+
+fn prepare(run_dir: &Path) -> Result<Prepared, SuperviseError> {
     let dir = RunDir::open(run_dir)?;
     let meta = dir.meta()?;
     let prompt = dir.prompt()?;
     let journal = Journal::begin(&dir, &meta.limits)?;
     let signals = SignalPipe::for_supervising().map_err(SuperviseError::Signals)?;
-    Ok((meta, prompt, journal, signals))
+    Ok((dir, meta, prompt, journal, signals))
 }

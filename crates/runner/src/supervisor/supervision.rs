@@ -7,9 +7,12 @@ use model::{Event, StopCause};
 use process::{Child, Exit, Keep, Notice, Signal, SignalPipe, Tree};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use session::{Ending, decide};
+use store::StopRequest;
 
 use super::child_streams::{Feed, Source};
 use super::interpreter::Interpreter;
+use super::requests::Requests;
+use super::screen::ScreenWish;
 use super::stopper::{StopStep, Stopper};
 use super::watchdog::Alarm;
 use crate::dialect::pi;
@@ -30,13 +33,15 @@ pub(crate) struct Supervision {
     stderr: Source,
     interpreter: Interpreter,
     signals: SignalPipe,
-    ends_with_parent: bool,
+    requests: Requests,
     stopper: Stopper,
     exit: Option<Exit>,
     exit_seen_at: Option<Instant>,
     is_gone: bool,
     /// The signal that has asked this process to end.
     quit: Option<Notice>,
+    /// Whether somebody has pressed Ctrl-C in the pane.
+    is_interrupted: bool,
 }
 
 /// Whom the poll is about.
@@ -44,6 +49,8 @@ pub(crate) struct Supervision {
 enum Waker {
     Signals,
     Lifeline,
+    Screen,
+    Requests,
     Stdout,
     Stderr,
     Feed,
@@ -55,7 +62,7 @@ impl Supervision {
         prompt: String,
         interpreter: Interpreter,
         signals: SignalPipe,
-        ends_with_parent: bool,
+        requests: Requests,
     ) -> Supervision {
         Supervision {
             tree: child.tree,
@@ -64,12 +71,13 @@ impl Supervision {
             stderr: Source::new(child.stderr, |_| Keep::Ends),
             interpreter,
             signals,
-            ends_with_parent,
+            requests,
             stopper: Stopper::default(),
             exit: None,
             exit_seen_at: None,
             is_gone: false,
             quit: None,
+            is_interrupted: false,
         }
     }
 
@@ -94,6 +102,8 @@ impl Supervision {
         let sources = [
             (Waker::Signals, Some((self.signals.as_fd(), PollFlags::IN))),
             (Waker::Lifeline, chronicle.lifeline()),
+            (Waker::Screen, chronicle.screen()),
+            (Waker::Requests, self.requests.waker().map(|fd| (fd, PollFlags::IN))),
             (Waker::Stdout, self.stdout.pipe().filter(|_| reads).map(|fd| (fd, PollFlags::IN))),
             (Waker::Stderr, self.stderr.pipe().filter(|_| reads).map(|fd| (fd, PollFlags::IN))),
             (Waker::Feed, self.feed.pipe().map(|fd| (fd, PollFlags::OUT))),
@@ -128,6 +138,8 @@ impl Supervision {
             match waker {
                 Waker::Signals => self.handle_signals(),
                 Waker::Lifeline => self.handle_lifeline(),
+                Waker::Screen => self.handle_screen(),
+                Waker::Requests => self.handle_requests(),
                 Waker::Stdout => {
                     let now = Instant::now();
                     // A child in full flow is read a few times in a row, so that what it said is
@@ -178,15 +190,39 @@ impl Supervision {
             match wish {
                 ToSupervisor::Start(_) => {}
                 ToSupervisor::Stop => self.stop(StopCause::Cancelled),
-                ToSupervisor::Kill => {
-                    self.stop(StopCause::Cancelled);
-                    self.stopper.hasten(Instant::now());
-                }
+                ToSupervisor::Kill => self.kill(),
             }
         }
-        if parent_is_gone && self.ends_with_parent {
+        if parent_is_gone {
             self.stop(StopCause::ParentDied);
         }
+    }
+
+    /// Whoever closes the pane, or presses Ctrl-C in it, wants the run to end; twice, at once.
+    fn handle_screen(&mut self) {
+        for wish in self.interpreter.chronicle.hear_screen() {
+            match wish {
+                ScreenWish::Interrupt if self.is_interrupted => self.kill(),
+                ScreenWish::Interrupt => {
+                    self.is_interrupted = true;
+                    self.stop(StopCause::Cancelled);
+                }
+                ScreenWish::Closed => self.stop(StopCause::Cancelled),
+            }
+        }
+    }
+
+    fn handle_requests(&mut self) {
+        match self.requests.look(Instant::now()) {
+            Some(StopRequest::Gracefully) => self.stop(StopCause::Cancelled),
+            Some(StopRequest::AtOnce) => self.kill(),
+            None => {}
+        }
+    }
+
+    fn kill(&mut self) {
+        self.stop(StopCause::Cancelled);
+        self.stopper.hasten(Instant::now());
     }
 
     fn check_time(&mut self) {
@@ -199,6 +235,9 @@ impl Supervision {
         }
         if self.is_gone {
             return;
+        }
+        if self.requests.is_due(now) {
+            self.handle_requests();
         }
         if self.stopper.is_idle() {
             if self.leftovers_due().is_some_and(|due| now >= due) {
@@ -226,13 +265,14 @@ impl Supervision {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        if !self.stopper.is_idle() {
+        let own = if !self.stopper.is_idle() {
             self.stopper.next()
         } else if self.exit.is_some() {
             self.leftovers_due()
         } else {
             self.interpreter.watchdog.next()
-        }
+        };
+        own.into_iter().chain(self.requests.next()).min()
     }
 
     fn leftovers_due(&self) -> Option<Instant> {

@@ -1,14 +1,16 @@
-//! What a shell command prints.
+//! What a command prints, within a time and a size.
 
-use std::io::Read;
+use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
 
-use crate::spawn::{SpawnError, new_command};
+use crate::spawn::{SpawnError, explain, new_command};
+use crate::tree::Exit;
 
 /// Why there is no output. Nothing of it is in the message: it may be a secret.
 #[derive(Debug, thiserror::Error)]
@@ -34,23 +36,62 @@ pub enum OutputError {
 /// A command that takes or prints too much is killed with its group. What a command that ends in
 /// time leaves running is left alone: it may be an agent that keeps the user's passwords.
 pub fn shell_output(
-    command: &str,
+    command_line: &str,
     directory: &Path,
     time_limit: Duration,
     largest: usize,
 ) -> Result<Vec<u8>, OutputError> {
+    let mut command = new_command("sh");
+    command.args(["-c", command_line]).current_dir(directory).stderr(Stdio::null());
+    let ran = run(command, "sh", time_limit, largest)?;
+    match ran.exit {
+        Exit::Code(0) => Ok(ran.stdout),
+        Exit::Code(code) => Err(OutputError::Exited(code)),
+        Exit::Signal(signal) => Err(OutputError::Killed(signal)),
+    }
+}
+
+/// A command that has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandOutput {
+    /// How.
+    pub exit: Exit,
+    /// What it answered.
+    pub stdout: Vec<u8>,
+    /// What it complained about.
+    pub stderr: Vec<u8>,
+}
+
+/// Runs a program, looked up on `PATH`, to its end. It reads nothing. One that takes or prints too
+/// much is killed with its process group.
+pub fn command_output(
+    program: &str,
+    args: &[&str],
+    time_limit: Duration,
+    largest: usize,
+) -> Result<CommandOutput, OutputError> {
+    let mut command = new_command(program);
+    command.args(args).stderr(Stdio::piped());
+    run(command, program, time_limit, largest)
+}
+
+fn run(
+    mut command: Command,
+    program: &str,
+    time_limit: Duration,
+    largest: usize,
+) -> Result<CommandOutput, OutputError> {
     let deadline = Instant::now() + time_limit;
-    let mut child = new_command("sh")
-        .args(["-c", command])
-        .current_dir(directory)
+    let mut child = command
         .process_group(0)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
         .spawn()
-        .map_err(|source| SpawnError::Other { program: "sh".to_owned(), source })?;
-    let output = read_output(&mut child, deadline, largest)
-        .and_then(|output| wait_until(&mut child, deadline).map(|()| output));
+        .map_err(|source| explain(program, source))?;
+    let streams = [child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from)];
+    let output = read_streams(streams, deadline, largest).and_then(|[stdout, stderr]| {
+        wait_until(&mut child, deadline).map(|exit| CommandOutput { exit, stdout, stderr })
+    });
     if output.is_err() {
         // Somebody who has not been waited for yet cannot have lost his number to another.
         if let Ok(None) = child.try_wait() {
@@ -65,50 +106,58 @@ pub fn shell_output(
     })
 }
 
-fn read_output(
-    child: &mut Child,
+/// Reads both streams side by side, until both have ended.
+fn read_streams(
+    mut streams: [Option<OwnedFd>; 2],
     deadline: Instant,
     largest: usize,
-) -> Result<Vec<u8>, OutputError> {
-    let mut output = Vec::new();
-    let Some(mut stdout) = child.stdout.take() else { return Ok(output) };
+) -> Result<[Vec<u8>; 2], OutputError> {
+    let mut outputs = [Vec::new(), Vec::new()];
     let mut chunk = [0; 4096];
-    loop {
+    while streams.iter().any(Option::is_some) {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(OutputError::TooLong(Duration::ZERO));
         }
         let timeout = Timespec::try_from(left).ok();
-        let mut fds = [PollFd::new(&stdout, PollFlags::IN)];
+        let (open, mut fds): (Vec<usize>, Vec<PollFd<'_>>) = streams
+            .iter()
+            .enumerate()
+            .filter_map(|(index, stream)| {
+                Some((index, PollFd::new(stream.as_ref()?, PollFlags::IN)))
+            })
+            .unzip();
         match rustix::event::poll(&mut fds, timeout.as_ref()) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => continue,
-            Ok(_) => {}
+            Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(OutputError::Unreadable(error.into())),
         }
-        match stdout.read(&mut chunk) {
-            Ok(0) => return Ok(output),
-            Ok(count) => output.extend_from_slice(&chunk[..count]),
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(OutputError::Unreadable(error)),
+        let ready = open.into_iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty());
+        let ready: Vec<usize> = ready.map(|(index, _)| index).collect();
+        for index in ready {
+            let Some(stream) = &streams[index] else { continue };
+            match rustix::io::read(stream, &mut chunk) {
+                Ok(0) => streams[index] = None,
+                Ok(count) => outputs[index].extend_from_slice(&chunk[..count]),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(OutputError::Unreadable(error.into())),
+            }
         }
-        if output.len() > largest {
+        if outputs.iter().any(|output| output.len() > largest) {
             return Err(OutputError::TooMuch(largest));
         }
     }
+    Ok(outputs)
 }
 
 /// A command usually ends when its output does; one that only closes it is looked at again and
 /// again, because no portable call waits for a process and a time at once.
-fn wait_until(child: &mut Child, deadline: Instant) -> Result<(), OutputError> {
+fn wait_until(child: &mut Child, deadline: Instant) -> Result<Exit, OutputError> {
     let mut pause = Duration::from_micros(200);
     loop {
         match child.try_wait().map_err(OutputError::Unreadable)? {
-            Some(status) if status.success() => return Ok(()),
             Some(status) => {
-                return Err(match status.code() {
-                    Some(code) => OutputError::Exited(code),
-                    None => OutputError::Killed(status.signal().unwrap_or_default()),
-                });
+                let signal = status.signal().unwrap_or_default();
+                return Ok(status.code().map_or(Exit::Signal(signal), Exit::Code));
             }
             None if Instant::now() >= deadline => {
                 return Err(OutputError::TooLong(Duration::ZERO));
@@ -124,23 +173,34 @@ fn wait_until(child: &mut Child, deadline: Instant) -> Result<(), OutputError> {
 mod tests {
     use super::*;
 
-    fn run(command: &str) -> Result<String, String> {
+    fn shell(command: &str) -> Result<String, String> {
         let output = shell_output(command, Path::new("/"), Duration::from_secs(20), 100);
         output.map(|output| String::from_utf8(output).unwrap()).map_err(|error| error.to_string())
     }
 
     #[test]
     fn the_output_or_a_reason_without_it() {
-        assert_eq!(run("echo a; echo b >&2; cat"), Ok("a\n".to_owned()));
-        assert_eq!(run("exec >&-; exit 0"), Ok(String::new()));
-        assert_eq!(run("pwd"), Ok("/\n".to_owned()));
+        assert_eq!(shell("echo a; echo b >&2; cat"), Ok("a\n".to_owned()));
+        assert_eq!(shell("exec >&-; exit 0"), Ok(String::new()));
+        assert_eq!(shell("pwd"), Ok("/\n".to_owned()));
         for (command, problem) in [
             ("echo secret; exit 7", "it exited with code 7"),
             ("echo secret; kill -9 $$", "it was killed by signal 9"),
             ("yes secret", "it printed more than 100 bytes"),
         ] {
-            assert_eq!(run(command), Err(problem.to_owned()), "{command}");
+            assert_eq!(shell(command), Err(problem.to_owned()), "{command}");
         }
+    }
+
+    #[test]
+    fn the_complaint_of_a_command_is_told_beside_its_answer() {
+        let long = format!("echo a; echo b >&2; head -c {} /dev/zero >&2; exit 3", 1024 * 1024);
+        let limit = Duration::from_secs(20);
+        let output = command_output("sh", &["-c", &long], limit, 2 * 1024 * 1024).unwrap();
+        assert_eq!((output.exit, output.stdout.as_slice()), (Exit::Code(3), b"a\n".as_slice()));
+        assert!(output.stderr.starts_with(b"b\n\0") && output.stderr.len() > 1024 * 1024);
+        let error = command_output("no-such-program", &[], limit, 100).unwrap_err();
+        assert_eq!(error.to_string(), "the program \"no-such-program\" was not found on PATH");
     }
 
     #[test]

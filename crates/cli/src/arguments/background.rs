@@ -1,0 +1,143 @@
+//! `bg`: runs that go on by themselves.
+
+use clap::{Args, Subcommand};
+
+use super::{AgentArguments, OutputArguments, seconds};
+
+/// Runs that outlive this command, and the terminal.
+///
+/// Ids are those of runs, or beginnings of them that no other run has. `list` and `status` also say,
+/// once and to standard error, which runs of the command line have ended.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  id=$(pi-subagents bg start --preset scout \"Where are errors handled?\")
+  pi-subagents bg logs -f $id
+  pi-subagents bg wait $id --timeout 600 && pi-subagents bg status $id
+  pi-subagents bg stop $id")]
+pub(crate) struct Background {
+    #[command(subcommand)]
+    pub(crate) command: BackgroundCommand,
+}
+
+impl Background {
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(&self.command, BackgroundCommand::Start(start) if start.output.plain)
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BackgroundCommand {
+    /// Start a run and print its id
+    Start(Box<Start>),
+    /// List the runs that have not ended
+    #[command(alias = "ls")]
+    List(List),
+    /// Tell how a run stands, or how many there are
+    Status(Status),
+    /// Wait until runs have ended
+    Wait(Wait),
+    /// Print what a run did and said
+    Logs(Logs),
+    /// Stop runs with everything that they started
+    Stop(Stop),
+}
+
+/// Starts a run and prints its id.
+///
+/// The run goes on when this command, its terminal or its whole session is gone.
+#[derive(Debug, Args)]
+pub(crate) struct Start {
+    /// What the agent is told; `-` reads it from standard input
+    #[arg(value_name = "TASK")]
+    pub(crate) task: String,
+
+    /// The preset that configures the agent; it must name a model, unless --model does
+    #[arg(long)]
+    pub(crate) preset: String,
+
+    /// The model, in the agent's own words, such as `provider/id`
+    #[arg(long)]
+    pub(crate) model: Option<String>,
+
+    /// Where the agent works: an absolute path without `..` [default: the current directory]
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) cwd: Option<String>,
+
+    /// What the run is called [default: the name of the preset]
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) agent: AgentArguments,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// Also those that have ended
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Also those that pi sessions and other programs have started
+    #[arg(long)]
+    pub(crate) everyone: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    /// The run; all of the command line if absent
+    pub(crate) id: Option<String>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Waits until runs have ended.
+///
+/// The exit code is 0 if all of them completed, and 1 if one did not, or if the time was over
+/// before. Ctrl-C ends the waiting, not the runs.
+#[derive(Debug, Args)]
+pub(crate) struct Wait {
+    /// The runs
+    #[arg(required = true, value_name = "ID")]
+    pub(crate) ids: Vec<String>,
+    /// Wait no longer than this
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) timeout: Option<f64>,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Logs {
+    /// The run
+    pub(crate) id: String,
+    /// Go on until the run has ended
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    /// Print the events instead, a JSON document in each line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Stops runs with everything that they started.
+///
+/// Returns when nothing of them is left: SIGTERM, five seconds, SIGKILL.
+#[derive(Debug, Args)]
+pub(crate) struct Stop {
+    /// The runs
+    #[arg(required = true, value_name = "ID")]
+    pub(crate) ids: Vec<String>,
+    /// SIGKILL at once
+    #[arg(long)]
+    pub(crate) now: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}

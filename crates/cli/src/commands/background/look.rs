@@ -1,0 +1,142 @@
+//! `bg list` and `bg status`.
+
+use model::OwnerKind;
+use serde::Serialize;
+use session::cut_chars;
+use store::Store;
+use tools::{BackgroundCounts, BackgroundRecord, BackgroundRuns, KnownRun, Notification, Whose};
+
+use super::super::sessions::age;
+use super::{SHELL, find};
+use crate::arguments::{List, Status};
+use crate::error::{CommandError, Exit};
+use crate::printer::Printer;
+
+pub(super) fn list(
+    arguments: &List,
+    store: &Store,
+    printer: &Printer,
+) -> Result<Exit, CommandError> {
+    let whose = if arguments.everyone { Whose::Everyone } else { Whose::Of(&SHELL) };
+    let mut loaded = tools::load_background(store, whose)?;
+    let notifications = notify(&mut loaded, printer);
+    let shown = loaded.runs.iter().filter(|run| arguments.all || run.result.is_none());
+    let counts = loaded.counts();
+    if arguments.json {
+        let runs = shown.map(BackgroundRecord::of).collect();
+        printer.json(&Document { runs, counts, notifications })?;
+        return Ok(Exit::Completed);
+    }
+    let lines: Vec<String> = shown.map(|run| line(run, arguments.everyone)).collect();
+    if !lines.is_empty() {
+        printer.answer(&lines.join("\n"))?;
+    }
+    printer.note(&words(counts));
+    Ok(Exit::Completed)
+}
+
+pub(super) fn status(
+    arguments: &Status,
+    store: &Store,
+    printer: &Printer,
+) -> Result<Exit, CommandError> {
+    let asked = arguments.id.as_deref().map(|id| find(store, id)).transpose()?;
+    let mut loaded = tools::load_background(store, Whose::Of(&SHELL))?;
+    let notifications = notify(&mut loaded, printer);
+    let counts = loaded.counts();
+    let running = loaded.runs.into_iter().filter(|run| run.result.is_none());
+    let is_one = asked.is_some();
+    let shown: Vec<KnownRun> = asked.map_or_else(|| running.collect(), |run| vec![run]);
+    if arguments.json {
+        let runs = shown.iter().map(BackgroundRecord::of).collect();
+        printer.json(&Document { runs, counts, notifications })?;
+    } else if is_one {
+        for run in &shown {
+            printer.answer(&sheet(&BackgroundRecord::of(run)))?;
+        }
+    } else {
+        let lines = shown.iter().map(|run| line(run, false));
+        let text: Vec<String> = [words(counts)].into_iter().chain(lines).collect();
+        printer.answer(&text.join("\n"))?;
+    }
+    Ok(Exit::Completed)
+}
+
+/// Says which runs of the command line have ended, those that nobody was told of.
+fn notify(loaded: &mut BackgroundRuns, printer: &Printer) -> Vec<Notification> {
+    let notifications = loaded.take_notifications(&SHELL);
+    for warning in &loaded.warnings {
+        printer.warning(warning);
+    }
+    for notification in &notifications {
+        printer.note(&format!("{} ({})", notification.text, notification.run_id));
+    }
+    notifications
+}
+
+fn words(counts: BackgroundCounts) -> String {
+    format!("Active runs: {}. Counts: {}", counts.running, counts.words())
+}
+
+fn line(run: &KnownRun, with_owner: bool) -> String {
+    let meta = &run.meta;
+    let what = match &run.result {
+        Some(result) => result.error.as_deref().unwrap_or(&result.output),
+        None => meta.task.as_deref().unwrap_or_default(),
+    };
+    let what = what.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let owner = match meta.owner.kind {
+        _ if !with_owner => "",
+        OwnerKind::Shell => "shell  ",
+        OwnerKind::Pi => "pi     ",
+        OwnerKind::Mcp => "mcp    ",
+    };
+    format!(
+        "{}  {:<9}  {:>8}  {owner}{}  {}",
+        meta.run_id,
+        run.background_status().word(),
+        age(meta.created_at),
+        meta.name.lines().next().unwrap_or_default(),
+        cut_chars(what, 80)
+    )
+}
+
+/// Everything about one run.
+fn sheet(run: &BackgroundRecord) -> String {
+    let ending = &run.ending;
+    let path = |path: &std::path::Path| Some(path.display().to_string());
+    let exit_code = ending.exit_code.map(|code| code.to_string());
+    let model = ending.model.as_ref().or(run.resolved_model.as_ref());
+    let rows = [
+        ("status", Some(run.status.word().to_owned())),
+        ("outcome", ending.outcome.clone()),
+        ("error", ending.error.clone()),
+        ("exit code", exit_code),
+        ("name", Some(run.title().to_owned())),
+        ("preset", Some(run.preset.clone())),
+        ("model", model.cloned()),
+        ("cwd", run.cwd.as_deref().and_then(path)),
+        ("session", run.session_id.as_ref().map(ToString::to_string)),
+        ("started", Some(age(run.start_time))),
+        ("ended", ending.end_time.map(age)),
+        ("directory", path(&run.paths.run_dir)),
+        ("task", Some(run.task.trim().to_owned())),
+        ("answer", ending.final_text.as_ref().map(|text| text.trim().to_owned())),
+    ];
+    let mut text = format!("Run {}", run.run_id);
+    for (name, value) in rows {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            // Longer texts keep their shape.
+            let value = value.replace('\n', &format!("\n{:13}", ""));
+            text.push_str(&format!("\n  {name:<9}  {value}"));
+        }
+    }
+    text
+}
+
+#[derive(Serialize)]
+struct Document {
+    runs: Vec<BackgroundRecord>,
+    counts: BackgroundCounts,
+    notifications: Vec<Notification>,
+}

@@ -1,0 +1,62 @@
+//! `bg`: runs that go on by themselves.
+
+mod logs;
+mod look;
+mod start;
+mod stop;
+mod wait;
+
+use model::{Owner, OwnerKind};
+use plan::Surroundings;
+use store::Store;
+use tools::{BackgroundRunError, KnownRun};
+
+use crate::arguments::{Background, BackgroundCommand};
+use crate::error::{CommandError, Exit};
+use crate::printer::Printer;
+
+pub(crate) fn background(
+    arguments: Background,
+    printer: &mut Printer,
+) -> Result<Exit, CommandError> {
+    match arguments.command {
+        BackgroundCommand::Start(arguments) => start::start(*arguments, printer),
+        BackgroundCommand::List(arguments) => look::list(&arguments, &store()?, printer),
+        BackgroundCommand::Status(arguments) => look::status(&arguments, &store()?, printer),
+        BackgroundCommand::Wait(arguments) => wait::wait(&arguments, &store()?, printer),
+        BackgroundCommand::Logs(arguments) => logs::logs(&arguments, &store()?, printer),
+        BackgroundCommand::Stop(arguments) => stop::stop(&arguments, &store()?, printer),
+    }
+}
+
+/// Who asks on the command line.
+pub(super) const SHELL: Owner = Owner { kind: OwnerKind::Shell, id: None };
+
+fn store() -> Result<Store, CommandError> {
+    Ok(Store::in_project(Surroundings::of_this_process()?.project_root()))
+}
+
+fn find(store: &Store, id: &str) -> Result<KnownRun, CommandError> {
+    tools::find_background(store, id).map_err(|error| {
+        let refused = CommandError::usage(error.to_string());
+        match error {
+            BackgroundRunError::NotFound(_) => refused.hint(
+                "`pi-subagents bg list --all --everyone` lists the background runs of this project",
+            ),
+            BackgroundRunError::Ambiguous { .. } => refused.hint("give more of the id"),
+            BackgroundRunError::Store(_) => refused,
+        }
+    })
+}
+
+/// The runs with these ids, each once, in the order in which they are named.
+fn find_all(store: &Store, ids: &[String]) -> Result<Vec<KnownRun>, CommandError> {
+    let mut runs: Vec<KnownRun> = Vec::new();
+    for id in ids {
+        let run = find(store, id)?;
+        if runs.iter().all(|known| known.meta.run_id != run.meta.run_id) {
+            runs.push(run);
+        }
+    }
+    Ok(runs)
+}

@@ -1,0 +1,84 @@
+//! `bg start`.
+
+use std::path::Path;
+
+use runner::{BackgroundError, ProcessLauncher};
+use serde::Serialize;
+use tools::{BackgroundArguments, BackgroundCounts, BackgroundRecord, KnownRun, Whose};
+
+use super::super::run::read_prompt;
+use super::super::tasks::{Door, spawn_hint};
+use super::SHELL;
+use crate::arguments::Start;
+use crate::error::{CommandError, Exit};
+use crate::printer::Printer;
+
+pub(super) fn start(arguments: Start, printer: &Printer) -> Result<Exit, CommandError> {
+    let task = read_prompt(arguments.task)?;
+    if arguments.name.as_ref().is_some_and(|name| name.trim().is_empty()) {
+        return Err(CommandError::usage("the name is empty"));
+    }
+    let Door { workspace, options } = Door::open(&arguments.agent, printer)?;
+    let call = BackgroundArguments {
+        preset: arguments.preset,
+        task,
+        model: arguments.model,
+        cwd: arguments.cwd,
+        name: arguments.name,
+    };
+    let call = tools::plan_background(&workspace, call, &options)?;
+    for warning in &call.warnings {
+        printer.warning(warning);
+    }
+    let launcher = ProcessLauncher::own().map_err(|error| {
+        CommandError::failure(format!("this program cannot find itself: {error}"))
+    })?;
+    for task in call.tasks {
+        let started = runner::start_background(&workspace.store, &launcher, task.plan)?;
+        let run = KnownRun { dir: started.dir, meta: started.meta, result: None };
+        let record = BackgroundRecord::of(&run);
+        if arguments.output.json {
+            let loaded = tools::load_background(&workspace.store, Whose::Of(&SHELL))?;
+            let run_dir = run.dir.path();
+            printer.json(&Document { record: &record, run_dir, counts: loaded.counts() })?;
+        } else {
+            // Alone on standard output, so that a shell can take it into a variable.
+            printer.answer(record.run_id.as_str())?;
+            printer.note(&format!(
+                "Started {} in the background: {}",
+                record.title(),
+                run.dir.path().display()
+            ));
+        }
+    }
+    Ok(Exit::Completed)
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Document<'a> {
+    #[serde(flatten)]
+    record: &'a BackgroundRecord,
+    run_dir: &'a Path,
+    counts: BackgroundCounts,
+}
+
+impl From<BackgroundError> for CommandError {
+    fn from(error: BackgroundError) -> CommandError {
+        match error {
+            BackgroundError::Refused(refusal) => {
+                let hint = spawn_hint(&refusal);
+                let refused = CommandError::usage(refusal);
+                match hint {
+                    Some(hint) => refused.hint(hint),
+                    None => refused,
+                }
+            }
+            BackgroundError::Store(error) => CommandError::failure(format!(
+                "a background run must be recorded: {error}"
+            ))
+            .hint("make the directory writable, or use `pi-subagents run`, which can do without"),
+            error => CommandError::failure(error.to_string()),
+        }
+    }
+}

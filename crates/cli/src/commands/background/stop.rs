@@ -1,0 +1,84 @@
+//! `bg stop`.
+
+use runner::{StopForce, stop_run};
+use serde::Serialize;
+use store::{StopRequest, Store};
+use tools::{BackgroundRecord, KnownRun};
+
+use super::find_all;
+use crate::arguments::Stop;
+use crate::error::{CommandError, Exit};
+use crate::printer::Printer;
+
+pub(super) fn stop(
+    arguments: &Stop,
+    store: &Store,
+    printer: &Printer,
+) -> Result<Exit, CommandError> {
+    let runs = find_all(store, &arguments.ids)?;
+    let (force, request) = if arguments.now {
+        (StopForce::AtOnce, StopRequest::AtOnce)
+    } else {
+        (StopForce::Gracefully, StopRequest::Gracefully)
+    };
+    // First all are asked and then all are waited for, so that many need no longer than one.
+    for run in runs.iter().filter(|run| run.result.is_none()) {
+        // What stands in the way is told below.
+        let _ = run.dir.request_stop(request);
+    }
+    let mut stopped_runs = Vec::new();
+    let mut is_failed = false;
+    for run in runs {
+        match stop_run(&run.dir, force) {
+            Ok(stopped) => {
+                let had_ended = run.result.is_some();
+                is_failed |= stopped.left > 0;
+                let run = KnownRun { result: Some(stopped.result), ..run };
+                let report = StopReport {
+                    record: BackgroundRecord::of(&run),
+                    had_ended,
+                    left: stopped.left,
+                };
+                if !arguments.json {
+                    printer.answer(&report.words())?;
+                }
+                stopped_runs.push(report);
+            }
+            Err(error) => {
+                is_failed = true;
+                printer.warning(&format!("{} was not stopped: {error}", run.meta.run_id));
+            }
+        }
+    }
+    if arguments.json {
+        printer.json(&Document { runs: stopped_runs })?;
+    }
+    Ok(if is_failed { Exit::TaskFailed } else { Exit::Completed })
+}
+
+#[derive(Serialize)]
+struct Document {
+    runs: Vec<StopReport>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StopReport {
+    #[serde(flatten)]
+    record: BackgroundRecord,
+    had_ended: bool,
+    left: usize,
+}
+
+impl StopReport {
+    fn words(&self) -> String {
+        let had = if self.had_ended { " (it had ended before)" } else { "" };
+        format!(
+            "{}  {:<9}  {}{had}: {} processes left",
+            self.record.run_id,
+            self.record.status.word(),
+            self.record.title(),
+            self.left
+        )
+    }
+}

@@ -1,0 +1,91 @@
+//! A program that stays, as pi with its extension does: it starts background runs through a
+//! dispatcher that may have foreground tasks, too.
+//!
+//! `fake-door OWNER AGENT`, in a project with a preset `scout`. It does what its standard input
+//! says, a line at a time, and answers each with a line:
+//!
+//! - `background TASK` starts a background run and answers with its id.
+//! - `foreground AGENT` starts a task with this agent and answers with its run directory.
+//! - `finish` waits for all foreground tasks and answers with their outcomes.
+#![expect(clippy::print_stdout, reason = "this program answers")]
+
+use std::error::Error;
+use std::io::{BufRead, stdin};
+
+use model::{Lifetime, Owner, OwnerKind, Plan};
+use plan::{AgentChoice, Surroundings};
+use runner::{Dispatcher, ProcessLauncher, Update};
+use tools::{
+    BackgroundArguments, CallOptions, DelegateArguments, PlannedCall, TaskArguments, Workspace,
+};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [owner, agent] = arguments.as_slice() else {
+        return Err("fake-door OWNER AGENT".into());
+    };
+    let workspace = Workspace::load(Surroundings::of_this_process()?, None);
+    let options = |agent: &str| -> Result<CallOptions, Box<dyn Error>> {
+        let agent = AgentChoice::new(Some(agent), &workspace.surroundings, &workspace.settings)?;
+        Ok(CallOptions {
+            agent,
+            owner: Owner { kind: OwnerKind::Pi, id: Some(owner.clone()) },
+            lifetime: Lifetime::Foreground,
+            all_tools: None,
+            models: None,
+        })
+    };
+    let beside = std::env::current_exe()?.with_file_name("pi-subagents");
+    let launcher = ProcessLauncher::new(beside);
+    let mut dispatcher =
+        Dispatcher::new(workspace.store.clone(), Box::new(launcher.clone()), 4).adopting_orphans();
+    for line in stdin().lock().lines() {
+        let line = line?;
+        let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));
+        match word {
+            "background" => {
+                let arguments = BackgroundArguments {
+                    preset: "scout".to_owned(),
+                    task: rest.to_owned(),
+                    ..BackgroundArguments::default()
+                };
+                let call = tools::plan_background(&workspace, arguments, &options(agent)?)?;
+                let (dir, _) = dispatcher.start_background(&launcher, only(call)?)?;
+                println!("{}", dir.run_id());
+            }
+            "foreground" => {
+                let task = TaskArguments {
+                    name: "task".to_owned(),
+                    prompt: "do it".to_owned(),
+                    ..TaskArguments::default()
+                };
+                let call = DelegateArguments { tasks: vec![task], profile: None };
+                let call = tools::plan_delegation(&workspace, call, &options(rest)?)?;
+                dispatcher.submit(only(call)?);
+                for update in dispatcher.wait(&[], None) {
+                    if let Update::Started { run_dir, .. } = update {
+                        println!("{}", run_dir.display());
+                    }
+                }
+            }
+            "finish" => {
+                let mut outcomes = Vec::new();
+                while !dispatcher.is_idle() {
+                    for update in dispatcher.wait(&[], None) {
+                        if let Update::Ended { report, .. } = update {
+                            outcomes.push(report.result.outcome.word());
+                        }
+                    }
+                }
+                println!("{}", outcomes.join(" "));
+            }
+            _ => return Err(format!("{word:?} is unknown").into()),
+        }
+    }
+    Ok(())
+}
+
+fn only(call: PlannedCall) -> Result<Plan, Box<dyn Error>> {
+    let task = call.tasks.into_iter().next();
+    Ok(task.ok_or("nothing was planned")?.plan)
+}

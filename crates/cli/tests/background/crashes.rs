@@ -1,0 +1,152 @@
+//! Supervisors that are killed, and directories that are copied or vanish.
+
+use std::fs;
+use std::path::Path;
+
+use rustix::process::Signal;
+use serde_json::json;
+use test_support::{Ran, Running, wait_until};
+
+use crate::{
+    Door, has_said, let_go, names, run_dir, signal, start, start_working, status, supervisor,
+    wait_for_result, working, world,
+};
+
+#[test]
+fn a_killed_supervisor_is_found_out_and_nothing_is_left() {
+    let world = world();
+    let hidden = json!(["setsid", "ignore_sigterm", {"touch": world.path("hidden")}, "hang"]);
+    let script = json!([
+        {"message": {"text": "working on it", "stop": "toolUse"}},
+        {"spawn": {"steps": hidden}},
+        {"await": world.path("hidden")},
+        {"touch": world.path("working")},
+        "hang",
+    ]);
+    let id = start(&world, &script);
+    wait_until(|| world.path("working").exists() && has_said(&world, &id, "working on it"));
+    signal(supervisor(&world), Signal::KILL);
+    wait_until(|| world.processes().len() == 1);
+    let found = world.run(&["bg", "list", "--all", "--json"]).json();
+    world.assert_nothing_left();
+    let run = &found["runs"][0];
+    assert_eq!((&run["status"], &run["outcome"]), (&json!("failed"), &json!("interrupted")));
+    assert_eq!(run["error"], "Interrupted: the supervisor of this run died");
+    assert_eq!(run["finalText"], "working on it");
+    let told = &found["notifications"];
+    assert_eq!(told.as_array().map(Vec::len), Some(1), "{told}");
+    assert_eq!(
+        told[0]["text"],
+        "Background agent scout failed: Interrupted: the supervisor of this run died"
+    );
+    assert_eq!(world.run(&["bg", "wait", &id]).code, Some(1));
+}
+
+#[test]
+fn whoever_waits_notices_that_the_supervisor_was_killed() {
+    let world = world();
+    let id = start_working(&world);
+    let waiting = Running::start(world.command(["bg", "wait", &id, "--json"]));
+    signal(supervisor(&world), Signal::KILL);
+    let waited = waiting.finish();
+    assert_eq!((waited.code, &waited.json()["runs"][0]["status"]), (Some(1), &json!("failed")));
+    world.assert_nothing_left();
+}
+
+#[test]
+fn a_killed_foreground_supervisor_does_not_take_background_runs_with_it() {
+    let world = world();
+    let mut door = Door::open(&world, "session-1", &working(&world));
+    let before = door.ask("background look around");
+    wait_until(|| world.path("working").exists());
+    let hidden = json!(["setsid", {"touch": world.path("hidden")}, "hang"]);
+    let foreground = world.agent(&json!([
+        {"spawn": {"steps": hidden, "empty_environment": true}},
+        {"await": world.path("hidden")},
+        "hang",
+    ]));
+    let dir = door.ask(&format!("foreground {foreground}"));
+    wait_until(|| world.path("hidden").exists());
+    let processes = world.processes();
+    let of_foreground = |words: &String| words.contains(" supervise ") && words.contains(&dir);
+    let (pid, _) = processes.iter().find(|(_, words)| of_foreground(words)).unwrap();
+    let pid = rustix::process::Pid::from_raw(i32::try_from(*pid).unwrap()).unwrap();
+    signal(pid, Signal::KILL);
+    assert_eq!(door.ask("finish"), "interrupted");
+    let after = door.ask("background look around");
+    let has_hidden = |words: &String| words.contains("hidden");
+    let left = world.processes();
+    assert!(!left.iter().any(|(_, words)| has_hidden(words)), "{left:#?}");
+    assert_eq!(
+        [status(&world, &before), status(&world, &after)].map(|run| run["status"].clone()),
+        ["running", "running"]
+    );
+    let_go(&world);
+    wait_for_result(&world, &before);
+    wait_for_result(&world, &after);
+    door.close();
+    world.wait_until_nothing_is_left();
+    assert_eq!(status(&world, &before)["status"], "completed");
+    assert_eq!(status(&world, &after)["status"], "completed");
+}
+
+#[test]
+fn a_copy_of_the_project_is_neither_stopped_nor_written() {
+    let world = world();
+    let id = start_working(&world);
+    let copy = world.path("copy");
+    copy_directory(&world.project(), &copy);
+    let copied = copy.join(".pi/subagents/runs").join(&id);
+    let before = names(&copied);
+    let in_copy = |arguments: &[&str]| {
+        Ran::from(world.command(arguments).current_dir(&copy).output().unwrap())
+    };
+    let listed = in_copy(&["bg", "list", "--all", "--json"]).json();
+    assert_eq!(listed["runs"][0]["status"], "failed", "the copy itself was never run");
+    assert_eq!(listed["notifications"], json!([]));
+    let stopped = in_copy(&["bg", "stop", &id, "--json"]).json();
+    assert_eq!(
+        (&stopped["runs"][0]["hadEnded"], &stopped["runs"][0]["left"]),
+        (&json!(true), &json!(0))
+    );
+    assert_eq!(names(&copied), before);
+    assert_eq!(status(&world, &id)["status"], "running");
+    let_go(&world);
+    wait_for_result(&world, &id);
+    world.wait_until_nothing_is_left();
+    assert_eq!(status(&world, &id)["status"], "completed");
+}
+
+fn copy_directory(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_directory(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_run_whose_directory_is_deleted_goes_on_and_nobody_waits_for_ever() {
+    let world = world();
+    let id = start_working(&world);
+    let waiting = Running::start(world.command(["bg", "wait", &id]));
+    let following = Running::start(world.command(["bg", "logs", "-f", &id]));
+    fs::remove_dir_all(run_dir(&world, &id)).unwrap();
+    let waited = waiting.finish();
+    // Either of them may have begun after the directory was gone.
+    assert!(matches!(waited.code, Some(1 | 2)), "{waited:?}");
+    let followed = following.finish();
+    assert!(matches!(followed.code, Some(1 | 2)), "{followed:?}");
+    let listed = world.run(&["bg", "list", "--all", "--json"]).json();
+    assert_eq!(listed["counts"]["total"], 0);
+    assert_eq!(world.run(&["bg", "status", &id]).code, Some(2));
+    assert_eq!(world.processes().len(), 2, "the supervisor and the agent");
+    let_go(&world);
+    world.wait_until_nothing_is_left();
+    assert!(!run_dir(&world, &id).exists(), "it does not come back");
+}

@@ -1,0 +1,163 @@
+//! Runs that outlive whoever started them, on real processes: what can happen to the starter, to
+//! the supervisor, to the terminal and to the directory, and what every other program sees of it.
+
+#![expect(clippy::unwrap_used, reason = "this is how a test fails")]
+
+mod crashes;
+mod logs;
+mod looking;
+mod many;
+mod outliving;
+mod stopping;
+mod waiting;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+use test_support::{Program, Ran, World, wait_until};
+
+/// A world with the programs that were just built and a preset `scout`.
+fn world() -> World {
+    let world = World::new(Program {
+        pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
+        fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
+    });
+    let directory = world.agent_dir().join("subagents");
+    fs::create_dir_all(&directory).unwrap();
+    let preset = "---\nname: scout\ndescription: Looks around.\nmodel: a/one\n---\n";
+    fs::write(directory.join("scout.md"), preset).unwrap();
+    world
+}
+
+/// An agent that answers at once.
+fn quick() -> Value {
+    json!(["start", {"say": "found it"}, {"end": false}, "settle"])
+}
+
+/// An agent that says something, works until the file `go` is there, and then answers.
+fn working(world: &World) -> Value {
+    json!([
+        "start",
+        {"message": {"text": "working on it", "stop": "toolUse"}},
+        {"touch": world.path("working")},
+        {"await": world.path("go")},
+        {"say": "found it"},
+        {"end": false},
+        "settle",
+    ])
+}
+
+fn let_go(world: &World) {
+    fs::write(world.path("go"), "").unwrap();
+}
+
+/// `bg start` with a fake agent that plays the script.
+fn start_command(world: &World, script: &Value, arguments: &[&str]) -> Command {
+    let agent = world.agent(script);
+    let mut all = vec!["bg", "start", "--preset", "scout", "--agent", &agent, "look around"];
+    all.extend(arguments);
+    world.command(all)
+}
+
+/// Starts a run and returns its id.
+fn start(world: &World, script: &Value) -> String {
+    let ran = Ran::from(start_command(world, script, &[]).output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    ran.stdout.trim().to_owned()
+}
+
+/// The same with an agent that works; returns when it does.
+fn start_working(world: &World) -> String {
+    let id = start(world, &working(world));
+    wait_until(|| world.path("working").exists() && has_said(world, &id, "working on it"));
+    id
+}
+
+fn run_dir(world: &World, id: &str) -> PathBuf {
+    world.project().join(".pi/subagents/runs").join(id)
+}
+
+fn has_said(world: &World, id: &str, text: &str) -> bool {
+    let events = fs::read_to_string(run_dir(world, id).join("events.jsonl"));
+    events.unwrap_or_default().contains(text)
+}
+
+/// `bg status ID --json`: the only row.
+fn status(world: &World, id: &str) -> Value {
+    world.run(&["bg", "status", id, "--json"]).json()["runs"][0].clone()
+}
+
+/// Waits for the end of a run without taking anything of it.
+fn wait_for_result(world: &World, id: &str) {
+    wait_until(|| run_dir(world, id).join("result.json").exists());
+}
+
+/// The supervisor of the only run that is alive.
+fn supervisor(world: &World) -> Pid {
+    let processes = world.processes();
+    let mut found = processes.iter().filter(|(_, words)| words.contains(" supervise "));
+    let (pid, _) = found.next().unwrap();
+    assert!(found.next().is_none(), "{processes:?}");
+    Pid::from_raw(i32::try_from(*pid).unwrap()).unwrap()
+}
+
+fn signal(pid: Pid, signal: Signal) {
+    kill_process(pid, signal).unwrap();
+}
+
+/// The names of the files in a directory.
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// A program that stays and starts runs through a dispatcher: `fake-door`.
+struct Door {
+    child: Child,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Door {
+    fn open(world: &World, owner: &str, script: &Value) -> Door {
+        let command = world.command([owner, &world.agent(script)]);
+        let mut command = renamed(env!("CARGO_BIN_EXE_fake-door"), &command);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let answers = BufReader::new(child.stdout.take().unwrap());
+        Door { child, answers }
+    }
+
+    /// Says a line and returns the answer.
+    fn ask(&mut self, line: &str) -> String {
+        writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer).unwrap();
+        answer.trim().to_owned()
+    }
+
+    fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Lets it end by itself.
+    fn close(mut self) {
+        drop(self.child.stdin.take());
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+/// The same command with another program.
+#[expect(clippy::disallowed_methods, reason = "tests start the programs under test")]
+fn renamed(program: &str, command: &Command) -> Command {
+    let mut other = Command::new(program);
+    other.args(command.get_args()).env_clear().current_dir(command.get_current_dir().unwrap());
+    other.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    other
+}

@@ -1,0 +1,142 @@
+//! `subagents.json`: how foreground runs are started.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::Surroundings;
+use crate::settings::read_plain;
+
+/// How foreground runs are started. Background runs are always processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Runner {
+    /// As processes that nobody sees.
+    #[default]
+    Process,
+    /// Each with a pane of tmux that shows it.
+    Tmux,
+}
+
+/// A runner, and who has chosen it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunnerChoice {
+    /// The runner.
+    pub runner: Runner,
+    /// The file that says so, if one does.
+    pub file: Option<PathBuf>,
+}
+
+/// The runner cannot be told. A wrong setting is not passed over here, as it is elsewhere: people
+/// who want to see their agents must not wonder where they are.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum RunnerError {
+    #[error("{}: it cannot be read: {source}", .path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error("{}: it is not JSON: {source}", .path.display())]
+    NotJson { path: PathBuf, source: serde_json::Error },
+    #[error("{}: it must be a JSON object", .path.display())]
+    NotAnObject { path: PathBuf },
+    #[error("{}: \"runner\" must be \"process\" or \"tmux\", not {value}", .path.display())]
+    Unknown { path: PathBuf, value: Value },
+}
+
+/// Reads `subagents.json` of the agent directory and of the project, which wins. What is wrong in
+/// either is an error.
+pub fn load_runner(surroundings: &Surroundings) -> Result<RunnerChoice, RunnerError> {
+    let user = read(&surroundings.agent_dir.join("subagents.json"))?;
+    let project = read(&surroundings.project_root().join(".pi").join("subagents.json"))?;
+    Ok(project.or(user).unwrap_or_default())
+}
+
+fn read(path: &Path) -> Result<Option<RunnerChoice>, RunnerError> {
+    let path = path.to_owned();
+    let text = match read_plain(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(source) => return Err(RunnerError::Unreadable { path, source }),
+    };
+    let file: Value = match serde_json::from_str(&text) {
+        Ok(file) => file,
+        Err(source) => return Err(RunnerError::NotJson { path, source }),
+    };
+    let Value::Object(mut file) = file else {
+        return Err(RunnerError::NotAnObject { path });
+    };
+    let Some(value) = file.remove("runner") else {
+        return Ok(None);
+    };
+    let runner = match value.as_str() {
+        Some("process") => Runner::Process,
+        Some("tmux") => Runner::Tmux,
+        _ => return Err(RunnerError::Unknown { path, value }),
+    };
+    Ok(Some(RunnerChoice { runner, file: Some(path) }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// The choice with the name of the directory of the file, or the error without the path of
+    /// the test.
+    fn load(user: &str, project: &str) -> Result<(Runner, Option<String>), String> {
+        let top = tempfile::tempdir().unwrap();
+        let (cwd, agent_dir) = (top.path().join("project"), top.path().join("agent"));
+        fs::create_dir_all(cwd.join(".pi")).unwrap();
+        fs::create_dir_all(&agent_dir).unwrap();
+        for (directory, text) in [(&agent_dir, user), (&cwd.join(".pi"), project)] {
+            if !text.is_empty() {
+                fs::write(directory.join("subagents.json"), text).unwrap();
+            }
+        }
+        let search_path = Vec::new();
+        let surroundings = Surroundings { cwd, home: None, agent_dir, agent: None, search_path };
+        let relative = |text: &str| text.replace(&format!("{}/", top.path().display()), "");
+        load_runner(&surroundings)
+            .map(|choice| {
+                (choice.runner, choice.file.map(|file| relative(&file.display().to_string())))
+            })
+            .map_err(|error| relative(&error.to_string()))
+    }
+
+    #[test]
+    fn the_project_wins_over_the_user() {
+        let (process, tmux) = (r#"{"runner": "process"}"#, r#"{"runner": "tmux", "other": 1}"#);
+        let users = Some("agent/subagents.json".to_owned());
+        let projects = Some("project/.pi/subagents.json".to_owned());
+        for (user, project, expected) in [
+            ("", "", (Runner::Process, None)),
+            ("{}", "{}", (Runner::Process, None)),
+            (tmux, "", (Runner::Tmux, users.clone())),
+            (tmux, "{}", (Runner::Tmux, users)),
+            ("", tmux, (Runner::Tmux, projects.clone())),
+            (tmux, process, (Runner::Process, projects.clone())),
+            (process, tmux, (Runner::Tmux, projects)),
+        ] {
+            assert_eq!(load(user, project), Ok(expected), "{user} {project}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_an_error_that_names_file_and_value() {
+        let fine = r#"{"runner": "process"}"#;
+        for (text, expected) in [
+            (r#"{"runner": "screen"}"#, r#""runner" must be "process" or "tmux", not "screen""#),
+            (r#"{"runner": "Tmux"}"#, r#""runner" must be "process" or "tmux", not "Tmux""#),
+            (r#"{"runner": null}"#, r#""runner" must be "process" or "tmux", not null"#),
+            (r#"{"runner": ["tmux"]}"#, r#""runner" must be "process" or "tmux", not ["tmux"]"#),
+            (r#""tmux""#, "it must be a JSON object"),
+            ("{", "it is not JSON: EOF while parsing an object at line 1 column 1"),
+            (" ", "it is not JSON: EOF while parsing a value at line 1 column 1"),
+        ] {
+            let users = format!("agent/subagents.json: {expected}");
+            assert_eq!(load(text, fine), Err(users), "also where the project says otherwise");
+            let projects = format!("project/.pi/subagents.json: {expected}");
+            assert_eq!(load(fine, text), Err(projects));
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Runs that outlive the program that started them.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use model::{Event, Lifetime, Meta, Outcome, Plan};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use store::{Journal, NewRun, RunDir, Store, StoreError};
+
+use crate::dispatcher::{end_unstarted, prune_now_and_then};
+use crate::launcher::{Launcher, Supervisor};
+use crate::lifeline::{Lifeline, Start, ToParent, ToSupervisor};
+use crate::recover::stop_leftovers;
+
+/// A background run that was started.
+#[derive(Debug)]
+pub struct Background {
+    /// Where it is recorded.
+    pub dir: RunDir,
+    /// What it is.
+    pub meta: Meta,
+    /// Keep it as long as this program lives, and ask it from time to time whether it has ended:
+    /// nobody else can take its place among the dead.
+    pub supervisor: Box<dyn Supervisor>,
+}
+
+/// A background run was not started, and nothing of it is left but perhaps its record.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum BackgroundError {
+    #[error("{0}")]
+    Refused(String),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("Failed to spawn sub-agent process: {0}")]
+    Launch(io::Error),
+    #[error("Failed to spawn sub-agent process: the supervisor refused: {0}")]
+    Supervisor(String),
+    #[error("Failed to spawn sub-agent process: the supervisor did not answer")]
+    NoAnswer,
+}
+
+/// A supervisor that is not ready after this time never will be.
+const READY_PATIENCE: Duration = Duration::from_secs(20);
+
+/// Starts a run of its own, and returns when its supervisor has taken it over.
+pub fn start_background(
+    store: &Store,
+    launcher: &dyn Launcher,
+    plan: Plan,
+) -> Result<Background, BackgroundError> {
+    debug_assert_eq!(plan.meta.lifetime, Lifetime::Background);
+    if let Some(refusal) = plan.refusal {
+        return Err(BackgroundError::Refused(refusal));
+    }
+    // Not in a temporary directory, where nobody would find it.
+    let new_run = store.create(&plan)?;
+    let launched = match launcher.launch(&new_run.dir, Lifetime::Background) {
+        Ok(launched) => launched,
+        Err(error) => {
+            let error = BackgroundError::Launch(error);
+            end(&new_run, &error);
+            return Err(error);
+        }
+    };
+    let mut supervisor = launched.supervisor;
+    let start = Start { secrets: plan.secrets };
+    match Lifeline::new(launched.lifeline)
+        .map_err(BackgroundError::Launch)
+        .and_then(|lifeline| hand_over(lifeline, start))
+    {
+        Ok(()) => {
+            // Nobody of ours will be there when it ends.
+            prune_now_and_then(store, &new_run.meta.run_id);
+            Ok(Background { dir: new_run.dir, meta: new_run.meta, supervisor })
+        }
+        Err(error) => {
+            supervisor.kill();
+            stop_leftovers(&new_run.meta);
+            let _ = supervisor.try_wait();
+            end(&new_run, &error);
+            Err(error)
+        }
+    }
+}
+
+/// Waits until the supervisor has the run's lock, and gives it the word to start.
+fn hand_over(mut lifeline: Lifeline, start: Start) -> Result<(), BackgroundError> {
+    let deadline = Instant::now() + READY_PATIENCE;
+    let mut is_ready = false;
+    lifeline.say(&ToSupervisor::Start(start));
+    while !is_ready || lifeline.wants_to_write() {
+        lifeline.flush();
+        for message in lifeline.receive() {
+            match message {
+                ToParent::Ready => is_ready = true,
+                ToParent::Refused(reason) => return Err(BackgroundError::Supervisor(reason)),
+                _ => {}
+            }
+        }
+        if is_ready && !lifeline.wants_to_write() {
+            break;
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if !lifeline.is_open() || left.is_zero() {
+            return Err(BackgroundError::NoAnswer);
+        }
+        let mut flags = PollFlags::IN;
+        flags.set(PollFlags::OUT, lifeline.wants_to_write());
+        let timeout = Timespec::try_from(left).ok();
+        let _ = poll(&mut [PollFd::new(&lifeline, flags)], timeout.as_ref());
+    }
+    Ok(())
+}
+
+/// Ends the record of a run that was not started, as far as it can still be written.
+fn end(new_run: &NewRun, error: &BackgroundError) {
+    let (record, result) = end_unstarted(&new_run.meta, (Outcome::SpawnFailure, error.to_string()));
+    let event: Event = record.event;
+    let _ = Journal::begin(&new_run.dir, &new_run.meta.limits).and_then(|mut journal| {
+        journal.record(record.at, event);
+        journal.finish(&result)
+    });
+}

@@ -1,0 +1,186 @@
+//! Waiting for runs and stopping them, whichever program started them.
+
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use model::{Meta, RunResult, variables};
+use process::{KillTarget, Marker, Signal};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use store::{RunDir, StoreError, Watch};
+
+use crate::STOP_GRACE;
+use crate::recover::{count_leftovers, recover};
+use crate::run::{EXIT_ANSWER, KILL_ANSWER, STOP_ANSWER, StopForce};
+
+/// Runs whose end is waited for. Any number of programs can wait for the same run.
+#[derive(Debug)]
+pub struct Waiting {
+    runs: Vec<RunDir>,
+    watch: Watch,
+}
+
+/// A run that has ended, or about which nothing can be known.
+#[derive(Debug)]
+pub struct EndedRun {
+    /// Which.
+    pub dir: RunDir,
+    /// How.
+    pub result: Result<RunResult, StoreError>,
+}
+
+impl Waiting {
+    /// Waits for these.
+    pub fn new(runs: Vec<RunDir>) -> Waiting {
+        let mut watch = Watch::new();
+        for dir in &runs {
+            watch.add(dir.path());
+        }
+        Waiting { runs, watch }
+    }
+
+    /// Those that have not ended.
+    pub fn pending(&self) -> &[RunDir] {
+        &self.runs
+    }
+
+    /// The runs that have ended since the last call. A run that has lost its supervisor is ended
+    /// here and now.
+    pub fn ended(&mut self) -> Vec<EndedRun> {
+        // First, so that whatever happens after this look wakes us again.
+        self.watch.drain();
+        let mut ended = Vec::new();
+        self.runs.retain(|dir| {
+            let result = match recover(dir).map(crate::Recovery::result) {
+                Ok(None) => return true,
+                Ok(Some(result)) => Ok(result),
+                Err(error) => Err(error),
+            };
+            ended.push(EndedRun { dir: dir.clone(), result });
+            false
+        });
+        ended
+    }
+
+    /// Waits until a run has ended, one of the wakers can be read, or the deadline is there.
+    /// Returns what has ended, perhaps nothing.
+    pub fn wait(&mut self, wakers: &[BorrowedFd<'_>], deadline: Option<Instant>) -> Vec<EndedRun> {
+        let ended = self.ended();
+        if !ended.is_empty() || self.runs.is_empty() {
+            return ended;
+        }
+        let limit = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let limit = limit.unwrap_or(Duration::MAX).min(self.watch.interval());
+        await_change(&self.watch, wakers, limit);
+        self.ended()
+    }
+}
+
+/// Waits until the watch tells of a change, one of the wakers can be read, or it is time to look
+/// anyway.
+pub fn wait_for_change(watch: &Watch, wakers: &[BorrowedFd<'_>]) {
+    await_change(watch, wakers, watch.interval());
+}
+
+fn await_change(watch: &Watch, wakers: &[BorrowedFd<'_>], limit: Duration) {
+    let fds = wakers.iter().copied().chain(watch.waker());
+    let mut fds: Vec<PollFd<'_>> =
+        fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+    let timeout = Timespec::try_from(limit).ok();
+    let _ = poll(&mut fds, timeout.as_ref());
+}
+
+/// A run that was asked to stop.
+#[derive(Debug)]
+pub struct Stopped {
+    /// How it ended.
+    pub result: RunResult,
+    /// Whether it had ended before.
+    pub had_ended: bool,
+    /// How many processes of it are still there, which is none unless the kernel holds one.
+    pub left: usize,
+}
+
+/// A run could not be stopped.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum StopError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("its supervisor does not answer and cannot be found; is it on another machine?")]
+    NoAnswer,
+}
+
+/// Stops a run, whichever program started it, and returns when nothing of it is left.
+pub fn stop_run(dir: &RunDir, force: StopForce) -> Result<Stopped, StopError> {
+    if let Some(result) = recover(dir)?.result() {
+        return proven(dir, result, true);
+    }
+    let supervisor = supervisor_marker(&dir.meta()?);
+    let mut forces = vec![StopForce::AtOnce];
+    if force == StopForce::Gracefully {
+        forces.insert(0, StopForce::Gracefully);
+    }
+    for force in forces {
+        dir.request_stop(force.request())?;
+        // It cannot read the request while somebody has stopped it.
+        KillTarget::Marked(supervisor.clone()).signal(Signal::Continue);
+        let patience = match force {
+            StopForce::Gracefully => STOP_ANSWER,
+            StopForce::AtOnce => KILL_ANSWER,
+        };
+        if let Some(result) = await_end(dir, patience)? {
+            return proven(dir, result, false);
+        }
+    }
+    // It hangs, or somebody stops it again and again. Without it, the run is one that has lost its
+    // supervisor.
+    process::stop_marked(&supervisor, Duration::ZERO);
+    match await_end(dir, STOP_GRACE + STOP_ANSWER)? {
+        Some(result) => proven(dir, result, false),
+        None => Err(StopError::NoAnswer),
+    }
+}
+
+fn await_end(dir: &RunDir, patience: Duration) -> Result<Option<RunResult>, StopError> {
+    let deadline = Instant::now() + patience;
+    let mut waiting = Waiting::new(vec![dir.clone()]);
+    while Instant::now() < deadline {
+        if let Some(ended) = waiting.wait(&[], Some(deadline)).pop() {
+            return Ok(Some(ended.result?));
+        }
+    }
+    Ok(None)
+}
+
+/// The result is written when nothing of the tree is left; here that is looked at once more, and
+/// the supervisor itself must be gone, too.
+fn proven(dir: &RunDir, result: RunResult, had_ended: bool) -> Result<Stopped, StopError> {
+    let meta = dir.meta()?;
+    // What is left of the run that this one is a copy of is not its own.
+    let left = if dir.is_original(&meta) {
+        count_leftovers(&meta) + await_exit(&supervisor_marker(&meta))
+    } else {
+        0
+    };
+    Ok(Stopped { result, had_ended, left })
+}
+
+/// A supervisor that has written its result exits by itself, after some milliseconds that the
+/// kernel needs for it. Returns how many are left, which is none.
+fn await_exit(supervisor: &Marker) -> usize {
+    let target = KillTarget::Marked(supervisor.clone());
+    let deadline = Instant::now() + EXIT_ANSWER;
+    while target.count() > 0 {
+        if Instant::now() >= deadline {
+            return process::stop_marked(supervisor, Duration::ZERO);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    0
+}
+
+/// By the path that the run was started with: it may have been found through a link.
+fn supervisor_marker(meta: &Meta) -> Marker {
+    let run_dir = meta.environment.get(variables::RUN_DIR).and_then(Option::as_deref);
+    Marker::new(&[(variables::SUPERVISES, run_dir.unwrap_or_default())])
+}

@@ -1,0 +1,59 @@
+//! What other programs ask of this run.
+
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use model::Lifetime;
+use store::{RunDir, StopRequest, Watch};
+
+/// How long after it was made a request is noticed where the system does not tell of it.
+const LOOKING: Duration = Duration::from_secs(1);
+
+/// Notices the requests in the run's directory.
+pub(crate) struct Requests {
+    dir: RunDir,
+    /// Only for background runs: a parent has its lifeline, and the kernel needs 10 ms to take
+    /// down a watch, for which whoever waits for a foreground run would have to wait.
+    watch: Option<Watch>,
+    /// When to look although nobody has told.
+    look_at: Option<Instant>,
+    heard: Option<StopRequest>,
+}
+
+impl Requests {
+    pub(crate) fn of(dir: RunDir, lifetime: Lifetime) -> Requests {
+        let watch = (lifetime == Lifetime::Background).then(|| {
+            let mut watch = Watch::new();
+            watch.add(dir.path());
+            watch
+        });
+        // One may have come before the watch was there.
+        Requests { dir, watch, look_at: Some(Instant::now()), heard: None }
+    }
+
+    /// Becomes readable when there may be a request.
+    pub(crate) fn waker(&self) -> Option<BorrowedFd<'_>> {
+        self.watch.as_ref()?.waker()
+    }
+
+    /// When to look although nobody has told.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.look_at
+    }
+
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.look_at.is_some_and(|at| now >= at)
+    }
+
+    /// A request that is new, or stronger than the one before.
+    pub(crate) fn look(&mut self, now: Instant) -> Option<StopRequest> {
+        let is_told = self.watch.as_ref().is_some_and(|watch| {
+            watch.drain();
+            watch.is_complete()
+        });
+        self.look_at = (!is_told).then_some(now + LOOKING);
+        let request = self.dir.stop_requested().filter(|request| Some(*request) > self.heard)?;
+        self.heard = Some(request);
+        Some(request)
+    }
+}

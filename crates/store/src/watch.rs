@@ -1,0 +1,134 @@
+//! Being told by the system that something has appeared in a directory.
+
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::time::Duration;
+
+/// Watches directories for files that appear in them or vanish from them.
+///
+/// The system gives every user only so many watches. Where it gives none, there is nothing to wait
+/// for, and whoever watches has to look again from time to time; see [`Watch::interval`].
+#[derive(Debug)]
+pub struct Watch {
+    #[cfg(target_os = "linux")]
+    inotify: Option<std::os::fd::OwnedFd>,
+    is_complete: bool,
+}
+
+/// How long after a change it is noticed where the system does not tell of it.
+const LOOKING: Duration = Duration::from_millis(250);
+/// How often to look although the system would tell: a lock that is given back, or a file that is
+/// changed from another machine, is no change that it tells of.
+const LOOKING_ANYWAY: Duration = Duration::from_secs(2);
+
+impl Watch {
+    /// Watches nothing yet.
+    pub fn new() -> Watch {
+        #[cfg(target_os = "linux")]
+        {
+            use rustix::fs::inotify;
+            let flags = inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK;
+            let inotify = inotify::init(flags).ok();
+            Watch { is_complete: inotify.is_some(), inotify }
+        }
+        #[cfg(not(target_os = "linux"))]
+        Watch { is_complete: false }
+    }
+
+    /// Watches this directory too.
+    pub fn add(&mut self, directory: &Path) {
+        self.watch(directory, false);
+    }
+
+    /// Watches this directory too, and also tells when one of its files is written.
+    pub fn add_with_writes(&mut self, directory: &Path) {
+        self.watch(directory, true);
+    }
+
+    fn watch(&mut self, directory: &Path, with_writes: bool) {
+        #[cfg(target_os = "linux")]
+        if let Some(inotify) = &self.inotify {
+            use rustix::fs::inotify::WatchFlags;
+            let writes = if with_writes { WatchFlags::MODIFY } else { WatchFlags::empty() };
+            let flags = writes
+                | WatchFlags::CREATE
+                | WatchFlags::MOVED_TO
+                | WatchFlags::DELETE
+                | WatchFlags::DELETE_SELF
+                | WatchFlags::MOVE_SELF
+                | WatchFlags::ONLYDIR
+                | WatchFlags::DONT_FOLLOW;
+            if rustix::fs::inotify::add_watch(inotify, directory, flags).is_err() {
+                self.is_complete = false;
+            }
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = (directory, with_writes);
+    }
+
+    /// Becomes readable when something has changed.
+    pub fn waker(&self) -> Option<BorrowedFd<'_>> {
+        #[cfg(target_os = "linux")]
+        return self.inotify.as_ref().map(std::os::fd::AsFd::as_fd);
+        #[cfg(not(target_os = "linux"))]
+        None
+    }
+
+    /// Forgets what has changed. Call it before looking, so that no later change is missed.
+    pub fn drain(&self) {
+        #[cfg(target_os = "linux")]
+        if let Some(inotify) = &self.inotify {
+            let mut buffer = [0; 4096];
+            while rustix::io::read(inotify, &mut buffer).is_ok_and(|length| length > 0) {}
+        }
+    }
+
+    /// Whether the system tells of every change in every directory.
+    pub fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
+    /// After which time to look again even though nothing was told.
+    pub fn interval(&self) -> Duration {
+        if self.is_complete { LOOKING_ANYWAY } else { LOOKING }
+    }
+}
+
+impl Default for Watch {
+    fn default() -> Watch {
+        Watch::new()
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    use super::*;
+
+    fn is_told(watch: &Watch, seconds: i64) -> bool {
+        let waker = watch.waker().into_iter();
+        let mut fds: Vec<_> = waker.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+        poll(&mut fds, Some(&Timespec { tv_sec: seconds, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
+    }
+
+    #[test]
+    fn what_appears_is_told_and_forgotten() {
+        let top = tempfile::tempdir().unwrap();
+        let mut watch = Watch::new();
+        watch.add(top.path());
+        assert!(!is_told(&watch, 0));
+        std::fs::write(top.path().join("result.json"), "{}").unwrap();
+        assert!(is_told(&watch, 5));
+        watch.drain();
+        std::fs::write(top.path().join("result.json"), "{ }").unwrap();
+        assert!(!is_told(&watch, 0), "only what appears");
+        watch.add_with_writes(top.path());
+        std::fs::write(top.path().join("result.json"), "{  }").unwrap();
+        assert!(is_told(&watch, 5), "what is written, too");
+        watch.drain();
+        assert_eq!(watch.interval(), LOOKING_ANYWAY);
+        watch.add(&top.path().join("missing"));
+        assert_eq!(watch.interval(), LOOKING);
+    }
+}

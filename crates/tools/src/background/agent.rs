@@ -1,0 +1,77 @@
+//! `background_agent`: one task that goes on by itself.
+
+use model::Lifetime;
+use serde_json::{Value, json};
+
+use super::{BackgroundCounts, BackgroundRecord};
+use crate::fields::Fields;
+use crate::{
+    ArgumentError, CallError, CallOptions, DelegateArguments, PlannedCall, Retrieved,
+    TaskArguments, Workspace, plan_delegation,
+};
+
+/// What is asked for in one call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BackgroundArguments {
+    /// The preset that configures the agent.
+    pub preset: String,
+    /// What the agent is told.
+    pub task: String,
+    /// The model, which wins over the preset's.
+    pub model: Option<String>,
+    /// Where it works.
+    pub cwd: Option<String>,
+    /// What it is called, if not by its preset. Not part of this tool: the command line has it.
+    pub name: Option<String>,
+}
+
+impl BackgroundArguments {
+    /// Reads the arguments.
+    pub fn parse(value: &Value) -> Result<BackgroundArguments, ArgumentError> {
+        let call = Fields::of(value, "arguments")?;
+        call.refuse_unknown(&["preset", "task", "model", "cwd"])?;
+        Ok(BackgroundArguments {
+            preset: call.text("preset")?,
+            task: call.text("task")?,
+            model: call.optional_text("model")?,
+            cwd: call.optional_text("cwd")?,
+            name: None,
+        })
+    }
+}
+
+/// Plans the one task of a call. What is wrong with it becomes its refusal.
+pub fn plan_background(
+    workspace: &Workspace,
+    arguments: BackgroundArguments,
+    options: &CallOptions,
+) -> Result<PlannedCall, CallError> {
+    let task = TaskArguments {
+        name: arguments.name.unwrap_or_else(|| arguments.preset.clone()),
+        prompt: arguments.task,
+        cwd: arguments.cwd,
+        model: arguments.model,
+        preset: Some(arguments.preset),
+        ..TaskArguments::default()
+    };
+    let call = DelegateArguments { tasks: vec![task], profile: None };
+    let options = CallOptions { lifetime: Lifetime::Background, ..options.clone() };
+    plan_delegation(workspace, call, &options)
+}
+
+/// What is answered at once when a run has been started.
+pub fn background_answer(run: &BackgroundRecord, counts: BackgroundCounts) -> Retrieved {
+    let model = run.resolved_model.as_deref().unwrap_or("the agent's own");
+    let text = format!(
+        "Started background agent {} (runId: {}, model: {model}).\nArtifacts: {}\nCounts: {}\n\
+         It goes on by itself; background_agent_status tells how it stands.",
+        run.title(),
+        run.run_id,
+        run.paths.run_dir.display(),
+        counts.words()
+    );
+    // Plain data with string keys always serialises.
+    let mut details = serde_json::to_value(run).unwrap_or_default();
+    details["counts"] = json!(counts);
+    Retrieved { text, details }
+}

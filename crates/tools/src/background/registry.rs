@@ -1,0 +1,194 @@
+//! The background runs of a project, as their directories tell.
+
+use model::{Lifetime, Outcome, Owner, RunId, RunResult};
+use serde::{Deserialize, Serialize};
+use store::{RunDir, Store, StoreError};
+
+use crate::KnownRun;
+
+/// Where a background run stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BackgroundStatus {
+    /// It has not ended.
+    #[default]
+    Running,
+    /// It ended well.
+    Completed,
+    /// It ended in any other way.
+    Failed,
+    /// Somebody asked for its end.
+    Aborted,
+}
+
+impl BackgroundStatus {
+    /// By the result, if there is one.
+    pub fn of(result: Option<&RunResult>) -> BackgroundStatus {
+        match result.map(|result| result.outcome) {
+            None => BackgroundStatus::Running,
+            Some(Outcome::Completed) => BackgroundStatus::Completed,
+            Some(Outcome::Cancelled) => BackgroundStatus::Aborted,
+            Some(_) => BackgroundStatus::Failed,
+        }
+    }
+
+    /// The word for it, the same in JSON and on the screen.
+    pub fn word(self) -> &'static str {
+        match self {
+            BackgroundStatus::Running => "running",
+            BackgroundStatus::Completed => "completed",
+            BackgroundStatus::Failed => "failed",
+            BackgroundStatus::Aborted => "aborted",
+        }
+    }
+}
+
+/// How many runs there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct BackgroundCounts {
+    pub running: usize,
+    pub completed: usize,
+    pub failed: usize,
+    pub aborted: usize,
+    pub total: usize,
+}
+
+impl BackgroundCounts {
+    /// Counts runs by where they stand.
+    pub fn of(statuses: impl IntoIterator<Item = BackgroundStatus>) -> BackgroundCounts {
+        let mut counts = BackgroundCounts::default();
+        for status in statuses {
+            counts.total += 1;
+            *match status {
+                BackgroundStatus::Running => &mut counts.running,
+                BackgroundStatus::Completed => &mut counts.completed,
+                BackgroundStatus::Failed => &mut counts.failed,
+                BackgroundStatus::Aborted => &mut counts.aborted,
+            } += 1;
+        }
+        counts
+    }
+
+    /// All of them in words.
+    pub fn words(&self) -> String {
+        format!(
+            "running={} completed={} failed={} aborted={} total={}",
+            self.running, self.completed, self.failed, self.aborted, self.total
+        )
+    }
+
+    /// What a door shows of them at the edge of the screen; nothing if there are none.
+    pub fn footer(&self) -> Option<String> {
+        (self.total > 0).then(|| format!("bg: {} running / {} total", self.running, self.total))
+    }
+}
+
+/// Whose runs are asked for.
+#[derive(Clone, Copy, Debug)]
+pub enum Whose<'a> {
+    /// Those of one owner.
+    Of(&'a Owner),
+    /// All.
+    Everyone,
+}
+
+impl Whose<'_> {
+    fn includes(self, owner: &Owner) -> bool {
+        match self {
+            Whose::Of(asking) => asking == owner,
+            Whose::Everyone => true,
+        }
+    }
+}
+
+/// Background runs, oldest first.
+#[derive(Debug, Default)]
+pub struct BackgroundRuns {
+    /// The runs.
+    pub runs: Vec<KnownRun>,
+    /// What could not be read.
+    pub warnings: Vec<String>,
+}
+
+impl BackgroundRuns {
+    /// How many there are.
+    pub fn counts(&self) -> BackgroundCounts {
+        BackgroundCounts::of(self.runs.iter().map(KnownRun::background_status))
+    }
+}
+
+/// There is no such background run.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum BackgroundRunError {
+    #[error("No run found for runId: {0}")]
+    NotFound(String),
+    #[error("\"{id}\" is the beginning of {count} run ids, such as {}", matches.join(", "))]
+    Ambiguous { id: String, count: usize, matches: Vec<String> },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The background runs of a project. Those that have lost their supervisor are ended on the way.
+pub fn load_background(store: &Store, whose: Whose<'_>) -> Result<BackgroundRuns, StoreError> {
+    let mut loaded = BackgroundRuns::default();
+    for dir in store.runs()? {
+        match load(&dir, whose) {
+            Ok(run) => loaded.runs.extend(run),
+            // Somebody may have pruned it in the meantime.
+            Err(_) if !dir.path().exists() => {}
+            Err(error) => loaded.warnings.push(error.to_string()),
+        }
+    }
+    Ok(loaded)
+}
+
+/// The background run with this id, or the only one whose id begins so, whoever owns it.
+pub fn find_background(store: &Store, id: &str) -> Result<KnownRun, BackgroundRunError> {
+    let not_found = || BackgroundRunError::NotFound(id.to_owned());
+    if id.is_empty() {
+        return Err(not_found());
+    }
+    // By name: of what does not match, nothing has to be read.
+    let named = store.runs()?.into_iter().filter(|dir| dir.run_id().as_str().starts_with(id));
+    let mut named: Vec<RunDir> = named.collect();
+    if let Some(exact) = named.iter().position(|dir| dir.run_id().as_str() == id) {
+        named = vec![named.swap_remove(exact)];
+    }
+    let mut matches = Vec::new();
+    for dir in named {
+        matches.extend(load(&dir, Whose::Everyone)?);
+    }
+    match matches.len() {
+        0 | 1 => matches.pop().ok_or_else(not_found),
+        count => {
+            let ids = matches.iter().take(5).map(|run| run.meta.run_id.to_string());
+            let matches = ids.collect();
+            Err(BackgroundRunError::Ambiguous { id: id.to_owned(), count, matches })
+        }
+    }
+}
+
+/// The background run with exactly this id.
+pub(super) fn get_background(store: &Store, id: &RunId) -> Result<Option<KnownRun>, StoreError> {
+    let dir = RunDir::open(&store.path().join(id.as_str()))?;
+    if dir.path().is_dir() { load(&dir, Whose::Everyone) } else { Ok(None) }
+}
+
+/// Nothing if it is no background run, or not theirs.
+fn load(dir: &RunDir, whose: Whose<'_>) -> Result<Option<KnownRun>, StoreError> {
+    let meta = dir.meta()?;
+    if meta.lifetime != Lifetime::Background || !whose.includes(&meta.owner) {
+        return Ok(None);
+    }
+    let result = runner::recover(dir)?.result();
+    Ok(Some(KnownRun { dir: dir.clone(), meta, result }))
+}
+
+impl KnownRun {
+    /// Where it stands, in the words of background runs.
+    pub fn background_status(&self) -> BackgroundStatus {
+        BackgroundStatus::of(self.result.as_ref())
+    }
+}

@@ -1,0 +1,115 @@
+//! `background_agent_status`: how one run stands, or all of them.
+
+use model::Owner;
+use serde_json::{Value, json};
+use session::{cut_bytes, cut_chars};
+use store::{Store, StoreError};
+
+use super::{
+    BackgroundCounts, BackgroundRecord, BackgroundRunError, BackgroundStatus, Whose,
+    find_background, load_background,
+};
+use crate::fields::Fields;
+use crate::{ArgumentError, KnownRun, Retrieved};
+
+/// What is asked for in one call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatusArguments {
+    /// Only this run, whoever owns it.
+    pub run_id: Option<String>,
+    /// Also the runs that have ended.
+    pub include_completed: bool,
+}
+
+/// How many runs the text of a list names.
+const MOST_NAMED: usize = 50;
+/// How many bytes of a task and of an answer a list tells.
+const MOST_BYTES_IN_LIST: usize = 2 * 1024;
+/// How long a task is at most in a line, in characters.
+const LINE: usize = 200;
+
+impl StatusArguments {
+    /// Reads the arguments.
+    pub fn parse(value: &Value) -> Result<StatusArguments, ArgumentError> {
+        let call = Fields::of(value, "arguments")?;
+        call.refuse_unknown(&["runId", "includeCompleted"])?;
+        let include_completed = match call.map.get("includeCompleted") {
+            None | Some(Value::Null) => false,
+            Some(Value::Bool(flag)) => *flag,
+            Some(_) => return Err(call.wrong("includeCompleted", "must be true or false")),
+        };
+        Ok(StatusArguments { run_id: call.optional_text("runId")?, include_completed })
+    }
+}
+
+/// Answers the call: the counts are those of the owner who asks.
+pub fn background_status(
+    store: &Store,
+    owner: &Owner,
+    arguments: &StatusArguments,
+) -> Result<Retrieved, StoreError> {
+    let loaded = load_background(store, Whose::Of(owner))?;
+    let counts = loaded.counts();
+    let Some(id) = &arguments.run_id else {
+        let is_shown = |run: &&KnownRun| arguments.include_completed || run.result.is_none();
+        let shown = loaded.runs.iter().filter(is_shown).map(BackgroundRecord::of);
+        return Ok(list(shown.collect(), counts));
+    };
+    // Only the whole id: the beginning of one could be that of another run.
+    match find_background(store, id) {
+        Ok(run) if run.meta.run_id.as_str() == id => Ok(one(&BackgroundRecord::of(&run), counts)),
+        Err(BackgroundRunError::Store(error)) => Err(error),
+        _ => {
+            let text = format!("No run found for runId: {id}");
+            Ok(Retrieved { text, details: json!({"runs": [], "counts": counts}) })
+        }
+    }
+}
+
+fn one(run: &BackgroundRecord, counts: BackgroundCounts) -> Retrieved {
+    let said = run.ending.final_text.as_deref().filter(|text| !text.trim().is_empty());
+    let mut text = format!(
+        "Run {}: status={}, task={}, final=\"{}\"",
+        run.run_id,
+        run.status.word(),
+        first_line(&run.task),
+        said.unwrap_or("(no output)")
+    );
+    if let Some(error) = &run.ending.error {
+        text.push_str(&format!(", error=\"{error}\""));
+    }
+    Retrieved { text, details: json!({"runs": [run], "counts": counts}) }
+}
+
+fn list(mut runs: Vec<BackgroundRecord>, counts: BackgroundCounts) -> Retrieved {
+    let mut text = format!("Active runs: {}. Counts: {}", counts.running, counts.words());
+    // The latest are what is asked about.
+    let passed_over = runs.len().saturating_sub(MOST_NAMED);
+    if passed_over > 0 {
+        text.push_str(&format!("\n({passed_over} earlier runs are not named)"));
+    }
+    for run in &runs[passed_over..] {
+        let what = match (run.status, &run.ending.error) {
+            (BackgroundStatus::Failed, Some(error)) => first_line(error),
+            _ => first_line(&run.task),
+        };
+        text.push_str(&format!("\n{} {} [{}]: {what}", run.run_id, run.status.word(), run.title()));
+    }
+    for run in &mut runs {
+        cut(&mut run.task);
+        if let Some(said) = &mut run.ending.final_text {
+            cut(said);
+        }
+    }
+    Retrieved { text, details: json!({"runs": runs, "counts": counts}) }
+}
+
+fn first_line(text: &str) -> &str {
+    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    cut_chars(line, LINE)
+}
+
+fn cut(text: &mut String) {
+    let length = cut_bytes(text, MOST_BYTES_IN_LIST).len();
+    text.truncate(length);
+}

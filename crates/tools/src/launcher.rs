@@ -1,0 +1,52 @@
+//! The launcher of foreground runs, for every door.
+
+use std::io;
+use std::path::PathBuf;
+
+use plan::{Runner, RunnerError, Surroundings};
+use runner::{Launcher, ProcessLauncher, TmuxError, TmuxLauncher};
+
+/// Runs cannot be started in the way that the user wants.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum LauncherError {
+    #[error(transparent)]
+    Choice(#[from] RunnerError),
+    #[error("this program cannot find itself: {0}")]
+    NotFound(io::Error),
+    #[error("runs cannot be shown in tmux: {source}")]
+    Tmux { source: TmuxError, file: PathBuf },
+}
+
+impl LauncherError {
+    /// What to do about it, where there is something to do.
+    pub fn hint(&self) -> Option<String> {
+        let LauncherError::Tmux { source, file } = self else {
+            return None;
+        };
+        let remedy = match source {
+            TmuxError::Outside | TmuxError::Refused(_) => "start tmux and repeat this in it",
+            TmuxError::Missing(_) => "install tmux",
+        };
+        Some(format!("{remedy}, or say \"runner\": \"process\" in {}", file.display()))
+    }
+}
+
+/// What starts foreground runs where the caller stands, by his settings. Whatever is in its way is
+/// found out here, before anything is started.
+pub fn foreground_launcher(
+    surroundings: &Surroundings,
+) -> Result<Box<dyn Launcher>, LauncherError> {
+    let choice = plan::load_runner(surroundings)?;
+    let processes = ProcessLauncher::own().map_err(LauncherError::NotFound)?;
+    match choice.runner {
+        Runner::Process => Ok(Box::new(processes)),
+        Runner::Tmux => match TmuxLauncher::beside_this_pane(processes) {
+            Ok(launcher) => Ok(Box::new(launcher)),
+            Err(source) => {
+                let file = choice.file.unwrap_or_default();
+                Err(LauncherError::Tmux { source, file })
+            }
+        },
+    }
+}

@@ -1,0 +1,47 @@
+//! What it costs to look at many background runs.
+
+use super::measure::{measure, measure_in_turns, median_of, peak_kib};
+use super::place::Place;
+use super::table::Table;
+
+/// How many runs there are.
+const RUNS: &str = "10000";
+
+/// Measures everything and prints the table.
+pub(crate) fn run() -> Result<(), String> {
+    let mut table = Table::default();
+    let place = Place::new()?;
+    let project = place.subdirectory("finished")?;
+    let in_project = |program: &str, arguments: &[&str]| {
+        let mut command = place.our(program);
+        command.current_dir(&project).args(arguments);
+        command
+    };
+    measure(&mut in_project("bench-runs", &["finished", RUNS]), &[0])?;
+    let rows: [(&str, &[&str]); 4] = [
+        ("`bg list --all`", &["bg", "list", "--all"]),
+        ("`bg list --all --json`", &["bg", "list", "--all", "--json"]),
+        ("`bg list`, of which none is running", &["bg", "list"]),
+        ("`bg list --all --everyone`", &["bg", "list", "--all", "--everyone"]),
+    ];
+    let mut commands = rows.map(|(_, arguments)| in_project("pi-subagents", arguments));
+    let mut bare = in_project("bench-runs", &["read"]);
+    // Once without a clock, so that everything is in memory.
+    measure(&mut bare, &[0])?;
+    let mut turns: Vec<_> = commands.iter_mut().map(|command| (command, &[0][..])).collect();
+    turns.push((&mut bare, &[0]));
+    let costs = measure_in_turns(15, &mut turns)?;
+    let wall = |index: usize| median_of(&costs[index], |cost| cost.wall.as_secs_f64() * 1e3);
+    let bare = wall(rows.len());
+    for (index, (what, _)) in rows.iter().enumerate() {
+        let ours = wall(index);
+        table.at_most(
+            &format!("{what}, 10,000 finished runs, warm"),
+            (ours, &format!("{ours:.0} ms")),
+            (bare, &format!("{bare:.0} ms reading their two small files")),
+            3.0,
+        );
+    }
+    table.note("its memory", &format!("{} KiB", peak_kib(&costs[0])), "");
+    table.print()
+}
