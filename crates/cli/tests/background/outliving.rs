@@ -118,7 +118,7 @@ fn a_closed_terminal_does_not_end_a_run() {
     wait_until(|| world.path("working").exists());
     let has_sleep = || world.processes().iter().any(|(_, words)| words.starts_with("sleep"));
     wait_until(has_sleep);
-    assert_eq!(terminal_of(Pid::from_child(&shell)).1, true, "the shell has the terminal");
+    assert!(terminal_of(Pid::from_child(&shell)).1, "the shell has the terminal");
     let supervisor = supervisor(&world);
     let raw = supervisor.as_raw_nonzero().get();
     assert_eq!(terminal_of(supervisor), (raw, false), "a session of its own, without a terminal");
