@@ -1,5 +1,6 @@
-//! Disks that are full or cannot be written. These tests mount file systems, so they run in a
-//! namespace of their own, into which `cargo xtask test` puts them.
+//! Disks that are full or cannot be written, and a system that gives no watches. These tests mount
+//! file systems and set limits, so they run in a namespace of their own, into which
+//! `cargo xtask test` puts them.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "this is how a test fails")]
 
@@ -199,4 +200,43 @@ fn kept_elsewhere(world: &World, ran: &test_support::Ran) {
     assert!(warning.contains("cannot be written, so this run is kept in"), "{warning}");
     assert!(warning.contains(run_dir.to_str().unwrap()), "{warning}");
     assert!(world.runs().is_empty());
+}
+
+/// Background runs are noticed by looking where the system does not tell of changes.
+#[test]
+fn without_watches_background_runs_are_waited_for_and_stopped_by_looking() {
+    let world = world();
+    let presets = world.agent_dir().join("subagents");
+    fs::create_dir_all(&presets).unwrap();
+    fs::write(presets.join("scout.md"), "---\nname: scout\ndescription: D.\nmodel: a/b\n---\n")
+        .unwrap();
+    let go = world.path("go");
+    let working = json!([
+        {"message": {"text": "working on it", "stop": "toolUse"}}, {"await": go}, {"say": "done"},
+    ]);
+    // All in one more namespace of its own, in which there are no watches at all.
+    let line = "
+        echo 0 > /proc/sys/user/max_inotify_instances || exit 90
+        one=$(\"$0\" bg start --preset scout --agent \"$WORKING\" look) || exit 91
+        two=$(\"$0\" bg start --preset scout --agent \"$HANGING\" look) || exit 92
+        \"$0\" bg logs -f \"$one\" > \"$LOG\" & logs=$!
+        until grep -q working \"$LOG\"; do :; done
+        \"$0\" bg wait \"$one\" > \"$WAITED\" & wait=$!
+        touch \"$GO\"
+        wait $wait || exit 93
+        wait $logs || exit 94
+        \"$0\" bg stop \"$two\"";
+    let command = world.command([""; 0]);
+    let wrapper = ["unshare", "--user", "--map-root-user", "sh", "-c", line];
+    let mut script = World::behind(&wrapper, &command);
+    script.env("WORKING", world.agent(&working)).env("HANGING", world.agent(&json!(["hang"])));
+    script.env("GO", &go).env("LOG", world.path("log")).env("WAITED", world.path("waited"));
+    let ran = test_support::Ran::from(script.output().unwrap());
+    world.wait_until_nothing_is_left();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.ends_with("aborted    scout: 0 processes left\n"), "{ran:?}");
+    let waited = fs::read_to_string(world.path("waited")).unwrap();
+    assert!(waited.ends_with("completed  scout\n"), "{waited}");
+    let log = fs::read_to_string(world.path("log")).unwrap();
+    assert!(log.ends_with("done\n"), "{log}");
 }

@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use model::{FORMAT, Meta, Record, RunId, RunResult, variables};
+use serde::de::DeserializeOwned;
 
 use crate::StoreError;
 
@@ -89,6 +90,11 @@ impl RunDir {
 
     /// What was asked for.
     pub fn meta(&self) -> Result<Meta, StoreError> {
+        self.meta_as()
+    }
+
+    /// Some of what was asked for: a list needs few fields of many runs.
+    pub fn meta_as<T: DeserializeOwned>(&self) -> Result<T, StoreError> {
         let path = self.file(META);
         let json = read_regular(&path).map_err(StoreError::io("read", &path))?;
         serde_json::from_slice(&json).map_err(|source| StoreError::Damaged { path, source })
@@ -112,6 +118,11 @@ impl RunDir {
 
     /// How it ended, if it has.
     pub fn result(&self) -> Result<Option<RunResult>, StoreError> {
+        self.result_as()
+    }
+
+    /// Some of how it ended, if it has.
+    pub fn result_as<T: DeserializeOwned>(&self) -> Result<Option<T>, StoreError> {
         let path = self.file(RESULT);
         match read_regular(&path) {
             Ok(json) => serde_json::from_slice(&json)
@@ -188,9 +199,15 @@ const LONGEST_FILE: u64 = 256 * 1024 * 1024;
 /// Opens a file that must be a plain one of the run directory itself: a pipe in its place would
 /// never let us go again, and a link could lead anywhere.
 pub(crate) fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    open_measured(options, path).map(|(file, _)| file)
+}
+
+/// The same with its length.
+fn open_measured(options: &mut OpenOptions, path: &Path) -> io::Result<(File, u64)> {
     let file = options.custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(path)?;
-    if file.metadata()?.is_file() {
-        Ok(file)
+    let metadata = file.metadata()?;
+    if metadata.is_file() {
+        Ok((file, metadata.len()))
     } else {
         Err(io::Error::other("it is not a plain file"))
     }
@@ -201,8 +218,12 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
 }
 
 fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let length = open_regular(path)?.take(LONGEST_FILE + 1).read_to_end(&mut bytes)?;
+    let (file, length) = open_measured(OpenOptions::new().read(true), path)?;
+    // With room for all of it and for seeing the end, so that two reads are enough: lists read many
+    // small files.
+    let room = usize::try_from(length.min(LONGEST_FILE)).unwrap_or(0) + 64;
+    let mut bytes = Vec::with_capacity(room);
+    let length = file.take(LONGEST_FILE + 1).read_to_end(&mut bytes)?;
     if length as u64 > LONGEST_FILE {
         return Err(io::Error::other("it is too large"));
     }

@@ -20,7 +20,7 @@ pub use book::{BackgroundBook, COMPLETE_MESSAGE, RUN_ENTRY, Reloaded, UPDATE_ENT
 pub use notification::{Notification, take_notifications};
 pub use record::{ArtifactPaths, BackgroundEnding, BackgroundRecord, BackgroundUpdate};
 pub use registry::{
-    BackgroundCounts, BackgroundRunError, BackgroundRuns, BackgroundStatus, Whose, find_background,
-    load_background,
+    BackgroundCounts, BackgroundRun, BackgroundRunError, BackgroundRuns, BackgroundStatus, Whose,
+    find_background, load_background,
 };
 pub use status::{StatusArguments, background_status};

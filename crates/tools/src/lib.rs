@@ -18,10 +18,10 @@ mod workspace;
 pub use arguments::{DelegateArguments, TaskArguments};
 pub use background::{
     ArtifactPaths, BackgroundArguments, BackgroundBook, BackgroundCounts, BackgroundEnding,
-    BackgroundRecord, BackgroundRunError, BackgroundRuns, BackgroundStatus, BackgroundUpdate,
-    COMPLETE_MESSAGE, Notification, RUN_ENTRY, Reloaded, StatusArguments, UPDATE_ENTRY, Whose,
-    background_answer, background_status, find_background, load_background, plan_background,
-    reload, take_notifications,
+    BackgroundRecord, BackgroundRun, BackgroundRunError, BackgroundRuns, BackgroundStatus,
+    BackgroundUpdate, COMPLETE_MESSAGE, Notification, RUN_ENTRY, Reloaded, StatusArguments,
+    UPDATE_ENTRY, Whose, background_answer, background_status, find_background, load_background,
+    plan_background, reload, take_notifications,
 };
 pub use delegate::{CallError, CallOptions, PlannedCall, PlannedTask, plan_delegation};
 pub use fields::{ArgumentError, MOST_TASKS};

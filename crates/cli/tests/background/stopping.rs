@@ -67,6 +67,7 @@ fn a_stopped_supervisor_is_woken() {
     world.assert_nothing_left();
     assert_eq!((&run["status"], &run["left"]), (&json!("aborted"), &json!(0)));
     assert_eq!((&run["finalText"], &run["hadEnded"]), (&json!("working on it"), &json!(false)));
+    assert!(has_said(&world, &id, "\"type\":\"stopping\""), "it has stopped the run itself");
 }
 
 #[test]
@@ -136,19 +137,4 @@ fn several_are_stopped_and_what_had_ended_stays_what_it_was() {
         )
     );
     let_go(&world);
-}
-
-/// The project may be reached by another way than the one by which the run was started.
-#[test]
-fn a_run_is_stopped_through_a_link_to_its_project() {
-    let world = world();
-    let id = start_working(&world);
-    let link = world.path("link");
-    std::os::unix::fs::symlink(world.project(), &link).unwrap();
-    signal(supervisor(&world), Signal::STOP);
-    let mut command = world.command(["bg", "stop", "--json", &id]);
-    let ran =
-        test_support::Ran::from(command.current_dir(&link).env("PWD", &link).output().unwrap());
-    world.assert_nothing_left();
-    assert_eq!(stopped(&ran.json())["left"], 0);
 }

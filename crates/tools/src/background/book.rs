@@ -80,7 +80,7 @@ impl BackgroundBook {
 
     /// Those that had not ended as far as is known here: what has to be watched.
     pub fn pending(&self) -> impl Iterator<Item = &BackgroundRecord> {
-        self.runs.iter().filter(|run| run.status == BackgroundStatus::Running)
+        self.runs.iter().filter(|run| run.is_running())
     }
 
     /// How many there are.
@@ -122,18 +122,16 @@ pub fn reload(book: &mut BackgroundBook, store: &Store) -> Reloaded {
     let pending: Vec<BackgroundRecord> = book.pending().cloned().collect();
     for known in pending {
         let now = match get_background(store, &known.run_id) {
-            Ok(Some(run)) if run.result.is_none() => {
+            Ok(Some(run)) if run.record.is_running() => {
                 reloaded.watch.push(run.dir);
                 continue;
             }
             Ok(Some(run)) => {
-                let now = BackgroundRecord::of(&run);
                 // Where it cannot be noted, the entry alone keeps it from being told again.
-                let is_ours = run.dir.is_original(&run.meta);
-                if is_ours && run.dir.mark_notified().unwrap_or(true) {
-                    reloaded.notifications.extend(Notification::of(&now));
+                if run.take_notification().unwrap_or(true) {
+                    reloaded.notifications.extend(Notification::of(&run.record));
                 }
-                now
+                run.record
             }
             gone => {
                 let reason = gone.err().map_or_else(

@@ -89,8 +89,8 @@ fn a_record_comes_back_as_it_was_written() {
     let (_top, store) = store();
     end(&store, &background(1, &OWNER), Outcome::Timeout, |_| {});
     let (_live, _journal) = running(&store, &background(2, &OWNER), &[said("so far")]);
-    let [ended, live] = ["run-000001", "run-000002"]
-        .map(|id| BackgroundRecord::of(&find_background(&store, id).unwrap()));
+    let [ended, live] =
+        ["run-000001", "run-000002"].map(|id| find_background(&store, id).unwrap().record);
     let entry = serde_json::to_value(&live).unwrap();
     assert_eq!((&entry["status"], &entry["startTime"]), (&json!("running"), &json!(2)));
     assert!(entry.get("finalText").is_none() && entry.get("endTime").is_none(), "{entry}");

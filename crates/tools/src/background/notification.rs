@@ -4,7 +4,9 @@ use model::{Owner, RunId};
 use serde::Serialize;
 use store::{Store, StoreError};
 
-use super::{BackgroundRecord, BackgroundRuns, BackgroundStatus, Whose, load_background};
+use super::{
+    BackgroundRecord, BackgroundRun, BackgroundRuns, BackgroundStatus, Whose, load_background,
+};
 use crate::subagent::{MOST_BYTES, answer, failure};
 
 /// What the owner of a run is told when it has ended.
@@ -74,21 +76,23 @@ impl BackgroundRuns {
     /// first. What stands in the way becomes a warning.
     pub fn take_notifications(&mut self, owner: &Owner) -> Vec<Notification> {
         let mut taken = Vec::new();
-        for run in &self.runs {
-            let Some(result) = run.result.as_ref().filter(|_| run.meta.owner == *owner) else {
-                continue;
-            };
-            // A copy of a run is not written, and its original has its own owner to tell.
-            if run.dir.is_notified() || !run.dir.is_original(&run.meta) {
-                continue;
-            }
-            match run.dir.mark_notified() {
-                Ok(true) => taken.push((result.ended_at, BackgroundRecord::of(run))),
+        let of_owner = self.runs.iter().filter(|run| run.owner == *owner);
+        for run in of_owner.filter(|run| !run.record.is_running() && !run.dir.is_notified()) {
+            match run.take_notification() {
+                Ok(true) => taken.push(&run.record),
                 Ok(false) => {}
                 Err(error) => self.warnings.push(error.to_string()),
             }
         }
-        taken.sort_by_key(|(ended_at, _)| *ended_at);
-        taken.iter().filter_map(|(_, record)| Notification::of(record)).collect()
+        taken.sort_by_key(|record| record.ending.end_time);
+        taken.into_iter().filter_map(Notification::of).collect()
+    }
+}
+
+impl BackgroundRun {
+    /// Whether it is on the caller to tell the owner how it ended. A copy of a run is not written,
+    /// and its original has its own owner to tell.
+    pub(super) fn take_notification(&self) -> Result<bool, StoreError> {
+        Ok(self.dir.is_original(&self.dir.meta()?) && self.dir.mark_notified()?)
     }
 }

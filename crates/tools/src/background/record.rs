@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use model::{RunId, RunResult, SessionId};
-use serde::{Deserialize, Serialize};
-use store::{EVENTS, Log};
+use model::{Lifetime, Meta, Outcome, Owner, RunId, RunResult, SessionId};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use store::{EVENTS, Log, RunDir};
 
 use super::BackgroundStatus;
-use crate::KnownRun;
 
 /// Everything about a run: a row of `background_agent_status`, and the entry that a door writes
 /// when it has started one.
@@ -89,46 +89,64 @@ pub struct BackgroundUpdate {
     pub ending: BackgroundEnding,
 }
 
-/// The files of a run directory.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-#[expect(missing_docs, reason = "the names say it")]
+/// The files of a run directory, which have their names and nothing else in common.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ArtifactPaths {
+    /// The directory.
     pub run_dir: PathBuf,
-    pub meta_path: PathBuf,
-    pub events_path: PathBuf,
-    pub result_path: PathBuf,
-    pub stdout_path: PathBuf,
-    pub stderr_path: PathBuf,
-    pub transcript_path: PathBuf,
-    pub session_path: PathBuf,
 }
 
 impl BackgroundRecord {
-    /// A run as it stands.
-    pub fn of(run: &KnownRun) -> BackgroundRecord {
-        let meta = &run.meta;
-        let preset = meta.preset.clone().unwrap_or_else(|| meta.name.clone());
+    /// A run that was just started.
+    pub fn started(dir: &RunDir, meta: &Meta) -> BackgroundRecord {
+        BackgroundRecord::new(dir, SomeMeta::from(meta.clone()))
+    }
+
+    pub(super) fn new(dir: &RunDir, meta: SomeMeta) -> BackgroundRecord {
+        let preset = meta.preset.unwrap_or_else(|| meta.name.clone());
         BackgroundRecord {
-            run_id: meta.run_id.clone(),
-            session_id: Some(meta.session_id.clone()),
-            name: (meta.name != preset).then(|| meta.name.clone()),
+            run_id: dir.run_id().clone(),
+            session_id: Some(meta.session_id),
+            name: (meta.name != preset).then_some(meta.name),
             preset,
             // That it cannot be read says nothing about how the run stands.
-            task: run.asked().unwrap_or_default(),
-            cwd: Some(meta.cwd.clone()),
-            requested_model: meta.requested_model.clone().or_else(|| meta.model.clone()),
-            resolved_model: meta.model.clone(),
-            status: BackgroundStatus::of(run.result.as_ref()),
+            task: meta.task.unwrap_or_else(|| dir.prompt().unwrap_or_default()),
+            cwd: Some(meta.cwd),
+            requested_model: meta.requested_model.or_else(|| meta.model.clone()),
+            resolved_model: meta.model,
+            status: BackgroundStatus::Running,
             start_time: meta.created_at,
-            ending: run.result.as_ref().map(BackgroundEnding::of).unwrap_or_default(),
-            paths: ArtifactPaths::of(run.dir.path()),
+            ending: BackgroundEnding::default(),
+            paths: ArtifactPaths { run_dir: dir.path().to_owned() },
         }
+    }
+
+    /// It has ended like this.
+    pub fn end(&mut self, result: RunResult) {
+        self.end_with(SomeResult::from(result));
+    }
+
+    pub(super) fn end_with(&mut self, result: SomeResult) {
+        self.status = BackgroundStatus::of(result.outcome);
+        self.ending = BackgroundEnding {
+            end_time: Some(result.ended_at),
+            outcome: Some(result.outcome.word().to_owned()),
+            final_text: Some(result.output),
+            error: result.error,
+            exit_code: result.exit_code,
+            stop_reason: result.stop_reason,
+            model: result.model,
+        };
     }
 
     /// What people call it.
     pub fn title(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.preset)
+    }
+
+    /// Whether it has not ended.
+    pub fn is_running(&self) -> bool {
+        self.status == BackgroundStatus::Running
     }
 
     /// What is written down when it has ended.
@@ -141,33 +159,97 @@ impl BackgroundRecord {
     }
 }
 
-impl BackgroundEnding {
-    fn of(result: &RunResult) -> BackgroundEnding {
-        BackgroundEnding {
-            end_time: Some(result.ended_at),
-            outcome: Some(result.outcome.word().to_owned()),
-            final_text: Some(result.output.clone()),
-            error: result.error.clone(),
-            exit_code: result.exit_code,
-            stop_reason: result.stop_reason.clone(),
-            model: result.model.clone(),
+/// What is needed of `meta.json`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SomeMeta {
+    session_id: SessionId,
+    name: String,
+    pub(super) owner: Owner,
+    pub(super) lifetime: Lifetime,
+    cwd: PathBuf,
+    model: Option<String>,
+    requested_model: Option<String>,
+    preset: Option<String>,
+    task: Option<String>,
+    created_at: u64,
+}
+
+impl From<Meta> for SomeMeta {
+    fn from(meta: Meta) -> SomeMeta {
+        SomeMeta {
+            session_id: meta.session_id,
+            name: meta.name,
+            owner: meta.owner,
+            lifetime: meta.lifetime,
+            cwd: meta.cwd,
+            model: meta.model,
+            requested_model: meta.requested_model,
+            preset: meta.preset,
+            task: meta.task,
+            created_at: meta.created_at,
         }
     }
 }
 
-impl ArtifactPaths {
-    /// The files of the run directory at `run_dir`.
-    pub fn of(run_dir: &Path) -> ArtifactPaths {
-        let path = |name: &str| run_dir.join(name);
-        ArtifactPaths {
-            run_dir: run_dir.to_owned(),
-            meta_path: path("meta.json"),
-            events_path: path(EVENTS),
-            result_path: path("result.json"),
-            stdout_path: path(Log::Stdout.file_name()),
-            stderr_path: path(Log::Stderr.file_name()),
-            transcript_path: path(Log::Transcript.file_name()),
-            session_path: path("child-session.jsonl"),
+/// What is needed of `result.json`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SomeResult {
+    outcome: Outcome,
+    error: Option<String>,
+    output: String,
+    exit_code: Option<i32>,
+    model: Option<String>,
+    stop_reason: Option<String>,
+    ended_at: u64,
+}
+
+impl From<RunResult> for SomeResult {
+    fn from(result: RunResult) -> SomeResult {
+        SomeResult {
+            outcome: result.outcome,
+            error: result.error,
+            output: result.output,
+            exit_code: result.exit_code,
+            model: result.model,
+            stop_reason: result.stop_reason,
+            ended_at: result.ended_at,
         }
+    }
+}
+
+impl Serialize for ArtifactPaths {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let files = [
+            ("metaPath", "meta.json"),
+            ("eventsPath", EVENTS),
+            ("resultPath", "result.json"),
+            ("stdoutPath", Log::Stdout.file_name()),
+            ("stderrPath", Log::Stderr.file_name()),
+            ("transcriptPath", Log::Transcript.file_name()),
+            ("sessionPath", "child-session.jsonl"),
+        ];
+        let mut map = serializer.serialize_map(Some(files.len() + 1))?;
+        let run_dir = self.run_dir.to_string_lossy();
+        map.serialize_entry("runDir", &run_dir)?;
+        for (key, name) in files {
+            map.serialize_entry(key, &format_args!("{run_dir}/{name}"))?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for ArtifactPaths {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ArtifactPaths, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Stored {
+            run_dir: Option<PathBuf>,
+            result_path: Option<PathBuf>,
+        }
+        let stored = Stored::deserialize(deserializer)?;
+        let run_dir = stored.run_dir.or_else(|| stored.result_path?.parent().map(Path::to_owned));
+        Ok(ArtifactPaths { run_dir: run_dir.unwrap_or_default() })
     }
 }

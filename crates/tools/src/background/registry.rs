@@ -1,10 +1,11 @@
 //! The background runs of a project, as their directories tell.
 
-use model::{Lifetime, Outcome, Owner, RunId, RunResult};
+use model::{Lifetime, Outcome, Owner, RunId};
 use serde::{Deserialize, Serialize};
 use store::{RunDir, Store, StoreError};
 
-use crate::KnownRun;
+use super::BackgroundRecord;
+use super::record::{SomeMeta, SomeResult};
 
 /// Where a background run stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,13 +23,12 @@ pub enum BackgroundStatus {
 }
 
 impl BackgroundStatus {
-    /// By the result, if there is one.
-    pub fn of(result: Option<&RunResult>) -> BackgroundStatus {
-        match result.map(|result| result.outcome) {
-            None => BackgroundStatus::Running,
-            Some(Outcome::Completed) => BackgroundStatus::Completed,
-            Some(Outcome::Cancelled) => BackgroundStatus::Aborted,
-            Some(_) => BackgroundStatus::Failed,
+    /// Of a run that has ended like this.
+    pub fn of(outcome: Outcome) -> BackgroundStatus {
+        match outcome {
+            Outcome::Completed => BackgroundStatus::Completed,
+            Outcome::Cancelled => BackgroundStatus::Aborted,
+            _ => BackgroundStatus::Failed,
         }
     }
 
@@ -102,11 +102,22 @@ impl Whose<'_> {
     }
 }
 
+/// One background run, as it stands.
+#[derive(Debug)]
+pub struct BackgroundRun {
+    /// Where it is recorded.
+    pub dir: RunDir,
+    /// Who asked for it.
+    pub owner: Owner,
+    /// Everything else about it.
+    pub record: BackgroundRecord,
+}
+
 /// Background runs, oldest first.
 #[derive(Debug, Default)]
 pub struct BackgroundRuns {
     /// The runs.
-    pub runs: Vec<KnownRun>,
+    pub runs: Vec<BackgroundRun>,
     /// What could not be read.
     pub warnings: Vec<String>,
 }
@@ -114,7 +125,7 @@ pub struct BackgroundRuns {
 impl BackgroundRuns {
     /// How many there are.
     pub fn counts(&self) -> BackgroundCounts {
-        BackgroundCounts::of(self.runs.iter().map(KnownRun::background_status))
+        BackgroundCounts::of(self.runs.iter().map(|run| run.record.status))
     }
 }
 
@@ -145,7 +156,7 @@ pub fn load_background(store: &Store, whose: Whose<'_>) -> Result<BackgroundRuns
 }
 
 /// The background run with this id, or the only one whose id begins so, whoever owns it.
-pub fn find_background(store: &Store, id: &str) -> Result<KnownRun, BackgroundRunError> {
+pub fn find_background(store: &Store, id: &str) -> Result<BackgroundRun, BackgroundRunError> {
     let not_found = || BackgroundRunError::NotFound(id.to_owned());
     if id.is_empty() {
         return Err(not_found());
@@ -163,7 +174,7 @@ pub fn find_background(store: &Store, id: &str) -> Result<KnownRun, BackgroundRu
     match matches.len() {
         0 | 1 => matches.pop().ok_or_else(not_found),
         count => {
-            let ids = matches.iter().take(5).map(|run| run.meta.run_id.to_string());
+            let ids = matches.iter().take(5).map(|run| run.dir.run_id().to_string());
             let matches = ids.collect();
             Err(BackgroundRunError::Ambiguous { id: id.to_owned(), count, matches })
         }
@@ -171,24 +182,28 @@ pub fn find_background(store: &Store, id: &str) -> Result<KnownRun, BackgroundRu
 }
 
 /// The background run with exactly this id.
-pub(super) fn get_background(store: &Store, id: &RunId) -> Result<Option<KnownRun>, StoreError> {
+pub(super) fn get_background(
+    store: &Store,
+    id: &RunId,
+) -> Result<Option<BackgroundRun>, StoreError> {
     let dir = RunDir::open(&store.path().join(id.as_str()))?;
     if dir.path().is_dir() { load(&dir, Whose::Everyone) } else { Ok(None) }
 }
 
 /// Nothing if it is no background run, or not theirs.
-fn load(dir: &RunDir, whose: Whose<'_>) -> Result<Option<KnownRun>, StoreError> {
-    let meta = dir.meta()?;
+fn load(dir: &RunDir, whose: Whose<'_>) -> Result<Option<BackgroundRun>, StoreError> {
+    let meta: SomeMeta = dir.meta_as()?;
     if meta.lifetime != Lifetime::Background || !whose.includes(&meta.owner) {
         return Ok(None);
     }
-    let result = runner::recover(dir)?.result();
-    Ok(Some(KnownRun { dir: dir.clone(), meta, result }))
-}
-
-impl KnownRun {
-    /// Where it stands, in the words of background runs.
-    pub fn background_status(&self) -> BackgroundStatus {
-        BackgroundStatus::of(self.result.as_ref())
+    let result = match dir.result_as::<SomeResult>()? {
+        Some(result) => Some(result),
+        None => runner::recover(dir)?.result().map(SomeResult::from),
+    };
+    let owner = meta.owner.clone();
+    let mut record = BackgroundRecord::new(dir, meta);
+    if let Some(result) = result {
+        record.end_with(result);
     }
+    Ok(Some(BackgroundRun { dir: dir.clone(), owner, record }))
 }

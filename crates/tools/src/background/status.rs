@@ -10,7 +10,7 @@ use super::{
     find_background, load_background,
 };
 use crate::fields::Fields;
-use crate::{ArgumentError, KnownRun, Retrieved};
+use crate::{ArgumentError, Retrieved};
 
 /// What is asked for in one call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,13 +51,13 @@ pub fn background_status(
     let loaded = load_background(store, Whose::Of(owner))?;
     let counts = loaded.counts();
     let Some(id) = &arguments.run_id else {
-        let is_shown = |run: &&KnownRun| arguments.include_completed || run.result.is_none();
-        let shown = loaded.runs.iter().filter(is_shown).map(BackgroundRecord::of);
+        let records = loaded.runs.into_iter().map(|run| run.record);
+        let shown = records.filter(|run| arguments.include_completed || run.is_running());
         return Ok(list(shown.collect(), counts));
     };
     // Only the whole id: the beginning of one could be that of another run.
     match find_background(store, id) {
-        Ok(run) if run.meta.run_id.as_str() == id => Ok(one(&BackgroundRecord::of(&run), counts)),
+        Ok(run) if run.dir.run_id().as_str() == id => Ok(one(&run.record, counts)),
         Err(BackgroundRunError::Store(error)) => Err(error),
         _ => {
             let text = format!("No run found for runId: {id}");

@@ -116,7 +116,7 @@ fn the_answer_of_a_start_is_a_handle_with_counts() {
     let (new_run, _journal) = running(&store, &plan, &[]);
     let run = find_background(&store, "run-000001").unwrap();
     let counts = load_background(&store, Whose::Of(&pi("a"))).unwrap().counts();
-    let answer = background_answer(&BackgroundRecord::of(&run), counts);
+    let answer = background_answer(&run.record, counts);
     let dir = new_run.dir.path().display().to_string();
     assert!(answer.text.starts_with(
         "Started background agent scout (runId: run-000001, model: asked/for).\nArtifacts: "
@@ -146,7 +146,7 @@ fn every_outcome_has_one_of_four_words() {
         let plan = background(number, &pi("a"));
         end(&store, &plan, outcome, |_| {});
         let run = find_background(&store, plan.meta.run_id.as_str()).unwrap();
-        assert_eq!(run.background_status().word(), word, "{outcome:?}");
+        assert_eq!(run.record.status.word(), word, "{outcome:?}");
     }
     let counts = load_background(&store, Whose::Everyone).unwrap().counts();
     assert_eq!(counts.words(), "running=0 completed=1 failed=8 aborted=1 total=10");
@@ -215,7 +215,7 @@ fn a_run_is_found_by_the_only_beginning() {
         end(&store, &background(number, &pi("a")), Outcome::Completed, |_| {});
     }
     let find = |id: &str| match find_background(&store, id) {
-        Ok(run) => run.meta.run_id.to_string(),
+        Ok(run) => run.dir.run_id().to_string(),
         Err(error) => error.to_string(),
     };
     assert_eq!(find("run-00003"), "run-000030");

@@ -4,7 +4,9 @@ use model::OwnerKind;
 use serde::Serialize;
 use session::cut_chars;
 use store::Store;
-use tools::{BackgroundCounts, BackgroundRecord, BackgroundRuns, KnownRun, Notification, Whose};
+use tools::{
+    BackgroundCounts, BackgroundRecord, BackgroundRun, BackgroundRuns, Notification, Whose,
+};
 
 use super::super::sessions::age;
 use super::{SHELL, find};
@@ -20,10 +22,10 @@ pub(super) fn list(
     let whose = if arguments.everyone { Whose::Everyone } else { Whose::Of(&SHELL) };
     let mut loaded = tools::load_background(store, whose)?;
     let notifications = notify(&mut loaded, printer);
-    let shown = loaded.runs.iter().filter(|run| arguments.all || run.result.is_none());
+    let shown = loaded.runs.iter().filter(|run| arguments.all || run.record.is_running());
     let counts = loaded.counts();
     if arguments.json {
-        let runs = shown.map(BackgroundRecord::of).collect();
+        let runs = shown.map(|run| &run.record).collect();
         printer.json(&Document { runs, counts, notifications })?;
         return Ok(Exit::Completed);
     }
@@ -44,15 +46,15 @@ pub(super) fn status(
     let mut loaded = tools::load_background(store, Whose::Of(&SHELL))?;
     let notifications = notify(&mut loaded, printer);
     let counts = loaded.counts();
-    let running = loaded.runs.into_iter().filter(|run| run.result.is_none());
+    let running = loaded.runs.into_iter().filter(|run| run.record.is_running());
     let is_one = asked.is_some();
-    let shown: Vec<KnownRun> = asked.map_or_else(|| running.collect(), |run| vec![run]);
+    let shown: Vec<BackgroundRun> = asked.map_or_else(|| running.collect(), |run| vec![run]);
     if arguments.json {
-        let runs = shown.iter().map(BackgroundRecord::of).collect();
+        let runs = shown.iter().map(|run| &run.record).collect();
         printer.json(&Document { runs, counts, notifications })?;
     } else if is_one {
         for run in &shown {
-            printer.answer(&sheet(&BackgroundRecord::of(run)))?;
+            printer.answer(&sheet(&run.record))?;
         }
     } else {
         let lines = shown.iter().map(|run| line(run, false));
@@ -78,14 +80,11 @@ fn words(counts: BackgroundCounts) -> String {
     format!("Active runs: {}. Counts: {}", counts.running, counts.words())
 }
 
-fn line(run: &KnownRun, with_owner: bool) -> String {
-    let meta = &run.meta;
-    let what = match &run.result {
-        Some(result) => result.error.as_deref().unwrap_or(&result.output),
-        None => meta.task.as_deref().unwrap_or_default(),
-    };
+fn line(BackgroundRun { owner, record, .. }: &BackgroundRun, with_owner: bool) -> String {
+    let ending = &record.ending;
+    let what = ending.error.as_ref().or(ending.final_text.as_ref()).unwrap_or(&record.task);
     let what = what.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    let owner = match meta.owner.kind {
+    let owner = match owner.kind {
         _ if !with_owner => "",
         OwnerKind::Shell => "shell  ",
         OwnerKind::Pi => "pi     ",
@@ -93,10 +92,10 @@ fn line(run: &KnownRun, with_owner: bool) -> String {
     };
     format!(
         "{}  {:<9}  {:>8}  {owner}{}  {}",
-        meta.run_id,
-        run.background_status().word(),
-        age(meta.created_at),
-        meta.name.lines().next().unwrap_or_default(),
+        record.run_id,
+        record.status.word(),
+        age(record.start_time),
+        record.title().lines().next().unwrap_or_default(),
         cut_chars(what, 80)
     )
 }
@@ -135,8 +134,8 @@ fn sheet(run: &BackgroundRecord) -> String {
 }
 
 #[derive(Serialize)]
-struct Document {
-    runs: Vec<BackgroundRecord>,
+struct Document<'a> {
+    runs: Vec<&'a BackgroundRecord>,
     counts: BackgroundCounts,
     notifications: Vec<Notification>,
 }

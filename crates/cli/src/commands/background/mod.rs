@@ -9,7 +9,7 @@ mod wait;
 use model::{Owner, OwnerKind};
 use plan::Surroundings;
 use store::Store;
-use tools::{BackgroundRunError, KnownRun};
+use tools::{BackgroundRun, BackgroundRunError};
 
 use crate::arguments::{Background, BackgroundCommand};
 use crate::error::{CommandError, Exit};
@@ -36,7 +36,7 @@ fn store() -> Result<Store, CommandError> {
     Ok(Store::in_project(Surroundings::of_this_process()?.project_root()))
 }
 
-fn find(store: &Store, id: &str) -> Result<KnownRun, CommandError> {
+fn find(store: &Store, id: &str) -> Result<BackgroundRun, CommandError> {
     tools::find_background(store, id).map_err(|error| {
         let refused = CommandError::usage(error.to_string());
         match error {
@@ -50,11 +50,11 @@ fn find(store: &Store, id: &str) -> Result<KnownRun, CommandError> {
 }
 
 /// The runs with these ids, each once, in the order in which they are named.
-fn find_all(store: &Store, ids: &[String]) -> Result<Vec<KnownRun>, CommandError> {
-    let mut runs: Vec<KnownRun> = Vec::new();
+fn find_all(store: &Store, ids: &[String]) -> Result<Vec<BackgroundRun>, CommandError> {
+    let mut runs: Vec<BackgroundRun> = Vec::new();
     for id in ids {
         let run = find(store, id)?;
-        if runs.iter().all(|known| known.meta.run_id != run.meta.run_id) {
+        if runs.iter().all(|known| known.dir != run.dir) {
             runs.push(run);
         }
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use runner::{BackgroundError, ProcessLauncher};
 use serde::Serialize;
-use tools::{BackgroundArguments, BackgroundCounts, BackgroundRecord, KnownRun, Whose};
+use tools::{BackgroundArguments, BackgroundCounts, BackgroundRecord, Whose};
 
 use super::super::run::read_prompt;
 use super::super::tasks::{Door, spawn_hint};
@@ -35,11 +35,10 @@ pub(super) fn start(arguments: Start, printer: &Printer) -> Result<Exit, Command
     })?;
     for task in call.tasks {
         let started = runner::start_background(&workspace.store, &launcher, task.plan)?;
-        let run = KnownRun { dir: started.dir, meta: started.meta, result: None };
-        let record = BackgroundRecord::of(&run);
+        let record = BackgroundRecord::started(&started.dir, &started.meta);
+        let run_dir = started.dir.path();
         if arguments.output.json {
             let loaded = tools::load_background(&workspace.store, Whose::Of(&SHELL))?;
-            let run_dir = run.dir.path();
             printer.json(&Document { record: &record, run_dir, counts: loaded.counts() })?;
         } else {
             // Alone on standard output, so that a shell can take it into a variable.
@@ -47,7 +46,7 @@ pub(super) fn start(arguments: Start, printer: &Printer) -> Result<Exit, Command
             printer.note(&format!(
                 "Started {} in the background: {}",
                 record.title(),
-                run.dir.path().display()
+                run_dir.display()
             ));
         }
     }

@@ -3,7 +3,7 @@
 use runner::{StopForce, stop_run};
 use serde::Serialize;
 use store::{StopRequest, Store};
-use tools::{BackgroundRecord, KnownRun};
+use tools::BackgroundRecord;
 
 use super::find_all;
 use crate::arguments::Stop;
@@ -22,7 +22,7 @@ pub(super) fn stop(
         (StopForce::Gracefully, StopRequest::Gracefully)
     };
     // First all are asked and then all are waited for, so that many need no longer than one.
-    for run in runs.iter().filter(|run| run.result.is_none()) {
+    for run in runs.iter().filter(|run| run.record.is_running()) {
         // What stands in the way is told below.
         let _ = run.dir.request_stop(request);
     }
@@ -31,14 +31,11 @@ pub(super) fn stop(
     for run in runs {
         match stop_run(&run.dir, force) {
             Ok(stopped) => {
-                let had_ended = run.result.is_some();
                 is_failed |= stopped.left > 0;
-                let run = KnownRun { result: Some(stopped.result), ..run };
-                let report = StopReport {
-                    record: BackgroundRecord::of(&run),
-                    had_ended,
-                    left: stopped.left,
-                };
+                let mut record = run.record;
+                let had_ended = !record.is_running();
+                record.end(stopped.result);
+                let report = StopReport { record, had_ended, left: stopped.left };
                 if !arguments.json {
                     printer.answer(&report.words())?;
                 }
@@ -46,7 +43,7 @@ pub(super) fn stop(
             }
             Err(error) => {
                 is_failed = true;
-                printer.warning(&format!("{} was not stopped: {error}", run.meta.run_id));
+                printer.warning(&format!("{} was not stopped: {error}", run.dir.run_id()));
             }
         }
     }

@@ -7,7 +7,7 @@ use process::SignalPipe;
 use runner::{EndedRun, Waiting};
 use serde::Serialize;
 use store::{RunDir, Store};
-use tools::{BackgroundRecord, BackgroundStatus, KnownRun};
+use tools::{BackgroundRecord, BackgroundStatus};
 
 use super::find_all;
 use crate::arguments::Wait;
@@ -25,12 +25,12 @@ pub(super) fn wait(
     printer.listen_to(&signals);
     let limit = arguments.timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
-    let show = |run: &KnownRun| if arguments.json { Ok(()) } else { summary(run, printer) };
-    for run in runs.iter().filter(|run| run.result.is_some()) {
-        show(run)?;
+    let show = |run: &BackgroundRecord| if arguments.json { Ok(()) } else { summary(run, printer) };
+    for run in runs.iter().filter(|run| !run.record.is_running()) {
+        show(&run.record)?;
     }
-    let pending: Vec<RunDir> =
-        runs.iter().filter(|run| run.result.is_none()).map(|run| run.dir.clone()).collect();
+    let pending = runs.iter().filter(|run| run.record.is_running());
+    let pending: Vec<RunDir> = pending.map(|run| run.dir.clone()).collect();
     let mut waiting = Waiting::new(pending);
     let (mut is_lost, mut is_interrupted) = (false, false);
     while !waiting.pending().is_empty() {
@@ -40,8 +40,8 @@ pub(super) fn wait(
             };
             match result {
                 Ok(result) => {
-                    run.result = Some(result);
-                    show(run)?;
+                    run.record.end(result);
+                    show(&run.record)?;
                 }
                 Err(error) => {
                     is_lost = true;
@@ -62,7 +62,7 @@ pub(super) fn wait(
     let pending: Vec<String> = pending.collect();
     let is_timed_out = !pending.is_empty() && !is_interrupted;
     if arguments.json {
-        let runs = runs.iter().map(BackgroundRecord::of).collect();
+        let runs = runs.iter().map(|run| &run.record).collect();
         printer.json(&Document { runs, timed_out: is_timed_out })?;
     }
     if is_interrupted {
@@ -77,20 +77,20 @@ pub(super) fn wait(
         ))
         .hint("the runs go on; wait again, or stop them with `pi-subagents bg stop ID`"));
     }
-    let is_completed = |run: &KnownRun| run.background_status() == BackgroundStatus::Completed;
-    let all_completed = !is_lost && runs.iter().all(is_completed);
+    let mut statuses = runs.iter().map(|run| run.record.status);
+    let all_completed = !is_lost && statuses.all(|status| status == BackgroundStatus::Completed);
     Ok(if all_completed { Exit::Completed } else { Exit::TaskFailed })
 }
 
-fn summary(run: &KnownRun, printer: &Printer) -> Result<(), CommandError> {
-    let (meta, status) = (&run.meta, run.background_status().word());
-    let error = run.error().map(|error| format!(" — {error}")).unwrap_or_default();
-    printer.answer(&format!("{}  {status:<9}  {}{error}", meta.run_id, meta.name))
+fn summary(run: &BackgroundRecord, printer: &Printer) -> Result<(), CommandError> {
+    let error = run.ending.error.as_ref().map(|error| format!(" — {error}")).unwrap_or_default();
+    let status = run.status.word();
+    printer.answer(&format!("{}  {status:<9}  {}{error}", run.run_id, run.title()))
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Document {
-    runs: Vec<BackgroundRecord>,
+struct Document<'a> {
+    runs: Vec<&'a BackgroundRecord>,
     timed_out: bool,
 }
