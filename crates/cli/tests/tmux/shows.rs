@@ -1,6 +1,7 @@
 //! Panes appear, show what happens, and vanish; and nothing else is different.
 
 use std::fs;
+use std::process::Command;
 
 use serde_json::{Value, json};
 use test_support::{Running, wait_until};
@@ -244,6 +245,35 @@ fn a_terminal_that_goes_on_says_what_it_has_left_out() {
     let ran = running.finish();
     tmux.assert_nothing_left();
     assert_eq!((ran.code, &ran.task()["output"]), (Some(0), &json!("done")));
+}
+
+#[test]
+fn a_program_that_is_replaced_while_it_runs_still_opens_panes() {
+    let tmux = TmuxWorld::new();
+    let program = tmux.world.path("pi-subagents-copy");
+    let go = tmux.world.path("go");
+    let script =
+        json!([{"message": {"text": "hello", "stop": "toolUse"}}, {"await": go}, {"say": "bye"}]);
+    let agent = tmux.world.agent(&script);
+    let tasks = json!({"tasks": [{"name": "one", "prompt": "a"}, {"name": "two", "prompt": "b"}]});
+    fs::write(tmux.world.path("tasks.json"), tasks.to_string()).unwrap();
+    let file = tmux.world.path("tasks.json").display().to_string();
+    let arguments = ["delegate", "--json", "--concurrency", "1", "--agent", &agent, &file];
+    let command = tmux.inside(tmux.world.command(arguments));
+    fs::copy(command.get_program(), &program).unwrap();
+    #[expect(clippy::disallowed_methods, reason = "tests start the program under test")]
+    let mut copied = Command::new(&program);
+    copied.args(command.get_args()).current_dir(tmux.world.project()).env_clear();
+    copied.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let running = Running::start(copied);
+    wait_until(|| tmux.new_panes().iter().any(|pane| tmux.shown(pane).contains("hello")));
+    let named = tmux.tmux(&["list-panes", "-s", "-F", "#{pane_current_command}"]);
+    assert!(named.contains("pi-subagents-copy"), "people know it by its name: {named}");
+    fs::remove_file(&program).unwrap();
+    fs::write(go, "").unwrap();
+    let ran = running.finish();
+    tmux.assert_nothing_left();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
 }
 
 #[test]
