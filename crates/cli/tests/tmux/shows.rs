@@ -143,6 +143,23 @@ fn a_terminal_without_room_for_another_pane_gets_a_window() {
 }
 
 #[test]
+fn panes_that_come_and_go_do_not_get_in_each_others_way() {
+    let tmux = TmuxWorld::new();
+    let agent = tmux.world.agent(&json!([{"say": "hello"}]));
+    let tasks: Vec<Value> = (0..60).map(|_| json!({"name": "quick", "prompt": "do it"})).collect();
+    let file = tmux.world.path("tasks.json");
+    fs::write(&file, json!({"tasks": tasks}).to_string()).unwrap();
+    let file = file.display().to_string();
+    let command = tmux.world.command(["delegate", "--json", "--agent", &agent, &file]);
+    let ran = Running::start(tmux.inside(command)).finish();
+    tmux.assert_nothing_left();
+    let document = ran.json();
+    let tasks = document["tasks"].as_array().unwrap();
+    let failed: Vec<&Value> = tasks.iter().filter(|task| task["output"] != "hello").collect();
+    assert!(tasks.len() == 60 && failed.is_empty(), "{failed:#?}");
+}
+
+#[test]
 fn panes_close_also_where_the_user_keeps_those_of_dead_programs() {
     let tmux = TmuxWorld::new();
     tmux.tmux(&["set-option", "-g", "remain-on-exit", "on"]);

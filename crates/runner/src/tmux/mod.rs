@@ -110,21 +110,33 @@ impl TmuxLauncher {
     /// Makes a pane with this command in it, where there is room, and returns its name.
     fn split(&self, command: [&str; 3]) -> Result<String, TmuxError> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        let panes = if opened.is_empty() { Vec::new() } else { self.panes()? };
-        opened.retain(|name| panes.iter().any(|pane| pane.name == *name));
-        let ours: Vec<&Pane> = panes.iter().filter(|pane| opened.contains(&pane.name)).collect();
-        let pane = match place(&ours) {
-            Place::Beside => {
-                self.make(&["split-window", "-h", "-l", "40%", "-t", &self.caller], command)
-            }
-            Place::Below(pane) => self.make(&["split-window", "-v", "-t", pane], command),
-            Place::NewWindow => self.make_window(command),
-        };
-        let pane = match pane {
-            Err(TmuxError::Refused(reason)) if reason.contains("no space for new pane") => {
-                self.make_window(command)?
-            }
-            pane => pane?,
+        let pane = loop {
+            let panes = if opened.is_empty() { Vec::new() } else { self.panes()? };
+            opened.retain(|name| panes.iter().any(|pane| pane.name == *name));
+            let ours: Vec<&Pane> =
+                panes.iter().filter(|pane| opened.contains(&pane.name)).collect();
+            let made = match place(&ours) {
+                Place::Beside => {
+                    self.make(&["split-window", "-h", "-l", "40%", "-t", &self.caller], command)
+                }
+                Place::Below(pane) => {
+                    let made = self.make(&["split-window", "-v", "-t", pane], command);
+                    if made.is_err() {
+                        // Most likely its run has just ended. The next place is looked for without
+                        // it, down to the one beside the caller.
+                        opened.retain(|name| name != pane);
+                        continue;
+                    }
+                    made
+                }
+                Place::NewWindow => self.make_window(command),
+            };
+            break match made {
+                Err(TmuxError::Refused(reason)) if reason.contains("no space for new pane") => {
+                    self.make_window(command)?
+                }
+                made => made?,
+            };
         };
         opened.push(pane.clone());
         Ok(pane)
