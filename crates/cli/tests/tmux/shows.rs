@@ -1,6 +1,7 @@
 //! Panes appear, show what happens, and vanish; and nothing else is different.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -267,7 +268,10 @@ fn a_terminal_that_goes_on_says_what_it_has_left_out() {
 #[test]
 fn a_program_that_is_replaced_while_it_runs_still_opens_panes() {
     let tmux = TmuxWorld::new();
-    let program = tmux.world.path("pi-subagents-copy");
+    // A link beside it: a copy could still be open in a process that another test is starting, and
+    // would then be refused as busy.
+    let name = format!("replaced-{}", std::process::id());
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(&name);
     let go = tmux.world.path("go");
     let script =
         json!([{"message": {"text": "hello", "stop": "toolUse"}}, {"await": go}, {"say": "bye"}]);
@@ -277,15 +281,15 @@ fn a_program_that_is_replaced_while_it_runs_still_opens_panes() {
     let file = tmux.world.path("tasks.json").display().to_string();
     let arguments = ["delegate", "--json", "--concurrency", "1", "--agent", &agent, &file];
     let command = tmux.inside(tmux.world.command(arguments));
-    fs::copy(command.get_program(), &program).unwrap();
+    fs::hard_link(command.get_program(), &program).unwrap();
     #[expect(clippy::disallowed_methods, reason = "tests start the program under test")]
-    let mut copied = Command::new(&program);
-    copied.args(command.get_args()).current_dir(tmux.world.project()).env_clear();
-    copied.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let running = Running::start(copied);
+    let mut linked = Command::new(&program);
+    linked.args(command.get_args()).current_dir(tmux.world.project()).env_clear();
+    linked.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let running = Running::start(linked);
     wait_until(|| tmux.new_panes().iter().any(|pane| tmux.shown(pane).contains("hello")));
     let named = tmux.tmux(&["list-panes", "-s", "-F", "#{pane_current_command}"]);
-    assert!(named.contains("pi-subagents-copy"), "people know it by its name: {named}");
+    assert!(named.contains(&name), "people know it by its name: {named}");
     fs::remove_file(&program).unwrap();
     fs::write(go, "").unwrap();
     let ran = running.finish();
