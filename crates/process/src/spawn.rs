@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -188,10 +189,17 @@ pub fn own_executable() -> io::Result<PathBuf> {
     if link.exists() { Ok(link.to_owned()) } else { std::env::current_exe() }
 }
 
-/// The same, by a path that other processes can use while this one lives.
+/// The same, by a path that other processes can use now: that of its file, by which people know it,
+/// or, when that is gone or another one, a link that lasts as long as this process.
 pub fn own_executable_for_others() -> io::Result<PathBuf> {
     let link = PathBuf::from(format!("/proc/{}/exe", rustix::process::getpid()));
-    if link.exists() { Ok(link) } else { std::env::current_exe() }
+    let file = std::env::current_exe()?;
+    let identity = |path: &Path| {
+        let metadata = std::fs::metadata(path).ok()?;
+        Some((metadata.dev(), metadata.ino()))
+    };
+    let running = identity(&link);
+    Ok(if running.is_some() && identity(&file) != running { link } else { file })
 }
 
 /// Gives this process the name that `ps` and `top` show. It would otherwise be that of the link

@@ -128,7 +128,7 @@ impl TmuxWorld {
     /// The processes in the panes.
     fn viewers(&self) -> Vec<(u32, String)> {
         let mut processes = marked_processes(&self.world.path("").to_string_lossy());
-        processes.retain(|(_, line)| line.contains("/exe view "));
+        processes.retain(|(_, line)| line.contains(" view /"));
         processes
     }
 

@@ -1,6 +1,8 @@
 //! Panes appear, show what happens, and vanish; and nothing else is different.
 
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 use serde_json::{Value, json};
 use test_support::{Running, wait_until};
@@ -142,6 +144,23 @@ fn a_terminal_without_room_for_another_pane_gets_a_window() {
 }
 
 #[test]
+fn panes_that_come_and_go_do_not_get_in_each_others_way() {
+    let tmux = TmuxWorld::new();
+    let agent = tmux.world.agent(&json!([{"say": "hello"}]));
+    let tasks: Vec<Value> = (0..60).map(|_| json!({"name": "quick", "prompt": "do it"})).collect();
+    let file = tmux.world.path("tasks.json");
+    fs::write(&file, json!({"tasks": tasks}).to_string()).unwrap();
+    let file = file.display().to_string();
+    let command = tmux.world.command(["delegate", "--json", "--agent", &agent, &file]);
+    let ran = Running::start(tmux.inside(command)).finish();
+    tmux.assert_nothing_left();
+    let document = ran.json();
+    let tasks = document["tasks"].as_array().unwrap();
+    let failed: Vec<&Value> = tasks.iter().filter(|task| task["output"] != "hello").collect();
+    assert!(tasks.len() == 60 && failed.is_empty(), "{failed:#?}");
+}
+
+#[test]
 fn panes_close_also_where_the_user_keeps_those_of_dead_programs() {
     let tmux = TmuxWorld::new();
     tmux.tmux(&["set-option", "-g", "remain-on-exit", "on"]);
@@ -244,6 +263,38 @@ fn a_terminal_that_goes_on_says_what_it_has_left_out() {
     let ran = running.finish();
     tmux.assert_nothing_left();
     assert_eq!((ran.code, &ran.task()["output"]), (Some(0), &json!("done")));
+}
+
+#[test]
+fn a_program_that_is_replaced_while_it_runs_still_opens_panes() {
+    let tmux = TmuxWorld::new();
+    // A link beside it: a copy could still be open in a process that another test is starting, and
+    // would then be refused as busy.
+    let name = format!("replaced-{}", std::process::id());
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(&name);
+    let go = tmux.world.path("go");
+    let script =
+        json!([{"message": {"text": "hello", "stop": "toolUse"}}, {"await": go}, {"say": "bye"}]);
+    let agent = tmux.world.agent(&script);
+    let tasks = json!({"tasks": [{"name": "one", "prompt": "a"}, {"name": "two", "prompt": "b"}]});
+    fs::write(tmux.world.path("tasks.json"), tasks.to_string()).unwrap();
+    let file = tmux.world.path("tasks.json").display().to_string();
+    let arguments = ["delegate", "--json", "--concurrency", "1", "--agent", &agent, &file];
+    let command = tmux.inside(tmux.world.command(arguments));
+    fs::hard_link(command.get_program(), &program).unwrap();
+    #[expect(clippy::disallowed_methods, reason = "tests start the program under test")]
+    let mut linked = Command::new(&program);
+    linked.args(command.get_args()).current_dir(tmux.world.project()).env_clear();
+    linked.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let running = Running::start(linked);
+    wait_until(|| tmux.new_panes().iter().any(|pane| tmux.shown(pane).contains("hello")));
+    let named = tmux.tmux(&["list-panes", "-s", "-F", "#{pane_current_command}"]);
+    assert!(named.contains(&name), "people know it by its name: {named}");
+    fs::remove_file(&program).unwrap();
+    fs::write(go, "").unwrap();
+    let ran = running.finish();
+    tmux.assert_nothing_left();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
 }
 
 #[test]

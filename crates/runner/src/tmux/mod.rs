@@ -14,6 +14,7 @@ mod viewer;
 use std::fmt;
 use std::io;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -49,8 +50,6 @@ pub enum TmuxError {
 /// tmux that this program runs in.
 pub struct TmuxLauncher {
     supervisors: ProcessLauncher,
-    /// This program, by a name that the server of tmux can use.
-    program: String,
     /// The pane that this program runs in.
     caller: String,
     session: String,
@@ -73,10 +72,6 @@ impl TmuxLauncher {
         else {
             return Err(TmuxError::Outside);
         };
-        let program = process::own_executable_for_others()
-            .ok()
-            .and_then(|path| path.into_os_string().into_string().ok())
-            .ok_or_else(|| TmuxError::Refused("this program cannot find itself".to_owned()))?;
         let session = tmux(&["display-message", "-p", "-t", &caller, "#{session_id}"])?;
         if session.is_empty() {
             return Err(TmuxError::Refused(format!(
@@ -85,17 +80,15 @@ impl TmuxLauncher {
             )));
         }
         let opened = Mutex::default();
-        Ok(TmuxLauncher { supervisors, program, caller, session, opened })
+        Ok(TmuxLauncher { supervisors, caller, session, opened })
     }
 
     /// Opens a pane, and returns the way to its viewer.
     fn open_pane(&self) -> Result<(UnixStream, Peer), TmuxError> {
         let refused = |error: io::Error| TmuxError::Refused(error.to_string());
         let point = MeetingPoint::open().map_err(refused)?;
-        let path = point.path().to_str().ok_or_else(|| {
-            TmuxError::Refused(format!("{} is not valid UTF-8", point.path().display()))
-        })?;
-        let pane = self.split([self.program.as_str(), "view", path])?;
+        let program = process::own_executable_for_others().map_err(refused)?;
+        let pane = self.split([text(&program)?, "view", text(point.path())?])?;
         // Whatever the user has set for panes, one of ours closes at the end.
         let visitor =
             tmux(&["set-option", "-p", "-t", &pane, "remain-on-exit", "off"]).and_then(|_| {
@@ -117,21 +110,33 @@ impl TmuxLauncher {
     /// Makes a pane with this command in it, where there is room, and returns its name.
     fn split(&self, command: [&str; 3]) -> Result<String, TmuxError> {
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
-        let panes = if opened.is_empty() { Vec::new() } else { self.panes()? };
-        opened.retain(|name| panes.iter().any(|pane| pane.name == *name));
-        let ours: Vec<&Pane> = panes.iter().filter(|pane| opened.contains(&pane.name)).collect();
-        let pane = match place(&ours) {
-            Place::Beside => {
-                self.make(&["split-window", "-h", "-l", "40%", "-t", &self.caller], command)
-            }
-            Place::Below(pane) => self.make(&["split-window", "-v", "-t", pane], command),
-            Place::NewWindow => self.make_window(command),
-        };
-        let pane = match pane {
-            Err(TmuxError::Refused(reason)) if reason.contains("no space for new pane") => {
-                self.make_window(command)?
-            }
-            pane => pane?,
+        let pane = loop {
+            let panes = if opened.is_empty() { Vec::new() } else { self.panes()? };
+            opened.retain(|name| panes.iter().any(|pane| pane.name == *name));
+            let ours: Vec<&Pane> =
+                panes.iter().filter(|pane| opened.contains(&pane.name)).collect();
+            let made = match place(&ours) {
+                Place::Beside => {
+                    self.make(&["split-window", "-h", "-l", "40%", "-t", &self.caller], command)
+                }
+                Place::Below(pane) => {
+                    let made = self.make(&["split-window", "-v", "-t", pane], command);
+                    if made.is_err() {
+                        // Most likely its run has just ended. The next place is looked for without
+                        // it, down to the one beside the caller.
+                        opened.retain(|name| name != pane);
+                        continue;
+                    }
+                    made
+                }
+                Place::NewWindow => self.make_window(command),
+            };
+            break match made {
+                Err(TmuxError::Refused(reason)) if reason.contains("no space for new pane") => {
+                    self.make_window(command)?
+                }
+                made => made?,
+            };
         };
         opened.push(pane.clone());
         Ok(pane)
@@ -154,6 +159,11 @@ impl TmuxLauncher {
         let listed = tmux(&["list-panes", "-s", "-t", &self.caller, "-F", format])?;
         Ok(listed.lines().filter_map(Pane::parse).collect())
     }
+}
+
+fn text(path: &Path) -> Result<&str, TmuxError> {
+    path.to_str()
+        .ok_or_else(|| TmuxError::Refused(format!("{} is not valid UTF-8", path.display())))
 }
 
 impl Launcher for TmuxLauncher {
