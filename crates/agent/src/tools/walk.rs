@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use ignore::{DirEntry, WalkBuilder};
 
-use super::files::{self, Unreadable};
 use super::ToolError;
+use super::files::{self, Unreadable};
 
 /// What the rules of a directory stand in.
 const RULES: [&str; 3] = [".gitignore", ".ignore", ".git/info/exclude"];
