@@ -280,7 +280,10 @@ impl<W: Write> Agent<W> {
         request: Request,
         is_shown: bool,
     ) -> Option<ProviderError> {
-        let number = self.inbox.ask(&self.setup.provider, request);
+        let number = match self.inbox.ask(&self.setup.provider, request) {
+            Ok(number) => number,
+            Err(error) => return Some(error),
+        };
         loop {
             match self.next(None) {
                 Some(Input::Piece(of, piece)) if of == number => {

@@ -19,6 +19,10 @@ use crate::tools::{Call, Tool, ToolError, ToolOutput};
 /// takes milliseconds.
 const STOP_PATIENCE: Duration = Duration::from_millis(700);
 
+/// How many calls of one message run at the same time. A model can ask for thousands, and each
+/// takes a thread.
+const MOST_SIDE_BY_SIDE: usize = 16;
+
 /// A call, and what has become of it.
 struct Pending<'a> {
     id: &'a str,
@@ -112,7 +116,13 @@ impl<W: Write> Agent<W> {
                 continue;
             }
             match call.tool {
-                Some(tool) if !self.is_stopping => self.start_call(index, tool, call.arguments),
+                Some(tool) if !self.is_stopping => {
+                    if let Err(error) = self.start_call(index, tool, call.arguments) {
+                        let words = format!("The tool {} could not start: {error}", tool.name);
+                        call.result = Some(Err(ToolError(words)));
+                        self.show_end(call);
+                    }
+                }
                 _ => {
                     call.result = Some(Err(ToolError("Operation aborted".to_owned())));
                     self.show_end(call);
@@ -155,11 +165,16 @@ impl<W: Write> Agent<W> {
         }
     }
 
-    fn start_call(&self, index: usize, tool: Tool, arguments: &Map<String, Value>) {
+    fn start_call(
+        &self,
+        index: usize,
+        tool: Tool,
+        arguments: &Map<String, Value>,
+    ) -> std::io::Result<()> {
         let arguments = arguments.clone();
         let (cwd, shell) = (self.setup.cwd.clone(), self.setup.shell.clone());
         let (cancel, sender) = (self.setup.cancel.clone(), self.inbox.sender());
-        thread::spawn(move || {
+        let run = move || {
             let mut report = |output| drop(sender.send(Input::Report(index, output)));
             let (cwd, shell, cancel) = (&cwd, &shell, &cancel);
             let call = Call { cwd, shell, cancel, report: &mut report };
@@ -168,7 +183,8 @@ impl<W: Write> Agent<W> {
                 Err(ToolError(format!("The tool {} failed for a reason of its own", tool.name)))
             });
             let _ = sender.send(Input::ToolEnded(index, result));
-        });
+        };
+        thread::Builder::new().spawn(run).map(drop)
     }
 
     fn show_end(&mut self, call: &Pending<'_>) {
@@ -183,10 +199,10 @@ impl<W: Write> Agent<W> {
 }
 
 /// How many of the calls, from the first, may run at the same time: what only looks disturbs
-/// nobody, what changes something is left alone with it.
+/// nobody, but a system has only so many threads; what changes something is left alone with it.
 fn side_by_side(calls: &[Pending<'_>]) -> usize {
     let looking = calls.iter().take_while(|call| call.tool.is_none_or(|tool| tool.only_looks()));
-    looking.count().max(1)
+    looking.count().clamp(1, MOST_SIDE_BY_SIDE)
 }
 
 fn outcome(result: Option<Result<ToolOutput, ToolError>>) -> (ToolOutput, bool) {
@@ -197,5 +213,29 @@ fn outcome(result: Option<Result<ToolOutput, ToolError>>) -> (ToolOutput, bool) 
             (ToolOutput { content: vec![Content::text(error.0)], details }, true)
         }
         None => (ToolOutput::default(), true),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::ALL;
+
+    #[test]
+    fn what_only_looks_runs_side_by_side_but_not_all_of_thousands() {
+        let arguments = Map::new();
+        let pending = |name: &'static str| {
+            let tool = ALL.iter().find(|tool| tool.name == name).copied();
+            Pending { id: "", name, arguments: &arguments, tool, result: None }
+        };
+        for (names, expected) in [
+            (vec!["read"; 5000], MOST_SIDE_BY_SIDE),
+            (vec!["read", "grep", "unknown", "ls", "bash", "read"], 4),
+            (vec!["bash", "read", "read"], 1),
+            (vec!["edit"; 20], 1),
+        ] {
+            let calls: Vec<Pending<'_>> = names.iter().map(|name| pending(name)).collect();
+            assert_eq!(side_by_side(&calls), expected, "{names:?}");
+        }
     }
 }

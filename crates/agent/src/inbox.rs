@@ -48,11 +48,15 @@ impl Inbox {
 
     /// Asks the provider on a thread of its own, which is left behind if nobody wants its answer
     /// any more. Returns the number of the request.
-    pub(crate) fn ask(&mut self, provider: &Arc<dyn Provider>, request: Request) -> u64 {
+    pub(crate) fn ask(
+        &mut self,
+        provider: &Arc<dyn Provider>,
+        request: Request,
+    ) -> Result<u64, ProviderError> {
         self.requests += 1;
         let number = self.requests;
         let (provider, sender) = (Arc::clone(provider), self.sender.clone());
-        thread::spawn(move || {
+        let ask = move || {
             let mut sink = |piece| drop(sender.send(Input::Piece(number, piece)));
             let answered = catch_unwind(AssertUnwindSafe(|| provider.stream(&request, &mut sink)));
             let answered = answered.unwrap_or_else(|_| {
@@ -60,8 +64,11 @@ impl Inbox {
                 Err(ProviderError { message, remedy: Remedy::None })
             });
             let _ = sender.send(Input::Answered(number, answered));
-        });
-        number
+        };
+        thread::Builder::new().spawn(ask).map(|_| number).map_err(|error| {
+            let message = format!("the provider could not be asked: {error}");
+            ProviderError { message, remedy: Remedy::Retry { after: None } }
+        })
     }
 
     /// What has happened, if anything has.

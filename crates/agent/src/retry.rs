@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use crate::config::Retry;
 
+/// Longer than any agent lives.
+const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+
 /// How long to wait before this attempt, counted from one, or nothing if there should be none.
 /// `chance` is between zero and one: agents that failed together shall not come back together.
 pub(crate) fn delay(
@@ -25,8 +28,8 @@ pub(crate) fn delay(
             policy.base_delay.saturating_mul(doubled).min(policy.max_delay)
         }
     };
-    // Never earlier than the provider wants it.
-    Some(delay.mul_f64(1.0 + chance.clamp(0.0, 1.0) / 4.0))
+    // Never earlier than the provider wants it, unless it wants more than a clock can count.
+    Some(delay.min(LONGEST).mul_f64(1.0 + chance.clamp(0.0, 1.0) / 4.0))
 }
 
 #[cfg(test)]
@@ -52,5 +55,8 @@ mod tests {
         assert_eq!(asked(0), Some(Duration::ZERO));
         assert_eq!(asked(17), Some(Duration::from_secs(17)));
         assert_eq!(asked(61), None);
+        let patient = Retry { max_provider_delay: None, ..policy };
+        let longest = delay(&patient, 1, Some(Duration::MAX), 0.0);
+        assert_eq!(longest, Some(LONGEST));
     }
 }

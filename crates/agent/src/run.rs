@@ -262,7 +262,7 @@ fn listen(
     let (sender, cancel) = (inbox.sender(), cancel.clone());
     let heard = Arc::new(OnceLock::new());
     let listener = Listener(Arc::clone(&heard));
-    thread::spawn(move || {
+    let listen = move || {
         let notice = loop {
             let mut fds = [PollFd::new(&signals, PollFlags::IN)];
             let _ = rustix::event::poll(&mut fds, None);
@@ -273,9 +273,11 @@ fn listen(
         let _ = heard.set(notice);
         cancel.cancel();
         // The agent may not listen either, if it waits for its reader.
-        thread::spawn(move || sender.send(Input::Stop));
+        let tell = move || drop(sender.send(Input::Stop));
+        let _ = thread::Builder::new().spawn(tell);
         thread::sleep(LAST_WORDS);
         give_up(notice);
-    });
+    };
+    thread::Builder::new().spawn(listen)?;
     Ok(listener)
 }

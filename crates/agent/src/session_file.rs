@@ -1,5 +1,6 @@
 //! The file in which a conversation outlives its process, in pi's format.
 
+use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
@@ -98,10 +99,11 @@ impl SessionFile {
         if metadata.len() > MAX_BYTES {
             return Err(failed(format!("it has more than {MAX_BYTES} bytes")));
         }
-        let mut text = String::new();
-        file.read_to_string(&mut text).map_err(|error| failed(error.to_string()))?;
-        let conversation = read(&text).map_err(failed)?;
-        let is_torn = !text.is_empty() && !text.ends_with('\n');
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(|error| failed(error.to_string()))?;
+        // A writer can be killed in the middle of a character.
+        let conversation = read(&String::from_utf8_lossy(&bytes)).map_err(failed)?;
+        let is_torn = bytes.last().is_some_and(|last| *last != b'\n');
         let mut session = SessionFile {
             path: path.to_owned(),
             file,
@@ -198,23 +200,60 @@ struct Conversation {
     latest: u64,
 }
 
-/// Reads what pi or we have written. The branch that was written last is the conversation.
+/// Reads what pi or we have written. pi's sessions are trees, and two writers make one of any
+/// session: an entry can continue one that is not the last. The branch that was written last is the
+/// conversation.
 fn read(text: &str) -> Result<Conversation, String> {
+    let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     let mut conversation = Conversation::default();
-    for (number, line) in text.lines().enumerate() {
-        if line.trim().is_empty() {
-            continue;
+    let Some((number, header)) = lines.next() else { return Ok(conversation) };
+    let is_no_header =
+        |reason: &str| format!("line {} is not the header of a session: {reason}", number + 1);
+    match serde_json::from_str(header) {
+        Ok(line @ Line::Session { .. }) => conversation.add(line)?,
+        Ok(_) => return Err(is_no_header("it is of another type")),
+        Err(error) => return Err(is_no_header(&error.to_string())),
+    }
+    let mut nodes: Vec<Node> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for (_, text) in lines {
+        // A line that was cut off by the death of its writer, and one of a kind that only pi knows,
+        // tell nothing; what follows them still belongs to the conversation.
+        let line = serde_json::from_str(text).unwrap_or(Line::Other);
+        let links: Links = serde_json::from_str(text).unwrap_or_default();
+        let before = nodes.len().checked_sub(1);
+        let parent = links.parent_id.and_then(|parent| places.get(&parent).copied()).or(before);
+        if let Some(id) = links.id {
+            places.insert(id, nodes.len());
         }
-        let line = match serde_json::from_str::<Line>(line) {
-            Ok(line) => line,
-            // A line that was cut off by the death of its writer, or a message of a kind that
-            // only pi knows. The others still are a conversation.
-            Err(_) if number > 0 => continue,
-            Err(error) => return Err(format!("line 1 is not the header of a session: {error}")),
-        };
+        nodes.push(Node { line, parent });
+    }
+    let mut branch = Vec::new();
+    let mut next = nodes.len().checked_sub(1);
+    while let Some(place) = next {
+        let node = &mut nodes[place];
+        branch.push(std::mem::replace(&mut node.line, Line::Other));
+        // Nothing continues what comes after it, so this comes to an end.
+        next = node.parent.filter(|parent| *parent < place);
+    }
+    for line in branch.into_iter().rev() {
         conversation.add(line)?;
     }
     Ok(conversation)
+}
+
+/// A line, and the place of the one that it continues.
+struct Node {
+    line: Line,
+    parent: Option<usize>,
+}
+
+/// What every line says about its place in the tree.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Links {
+    id: Option<String>,
+    parent_id: Option<String>,
 }
 
 impl Conversation {
@@ -228,10 +267,9 @@ impl Conversation {
                 }
                 self.session_id = Some(id);
             }
-            Line::Message { id, parent_id, message, .. } => {
-                self.go_back_to(parent_id.as_deref());
+            Line::Message { id, message, .. } => {
                 self.last_id = Some(id.clone());
-                self.latest = self.latest.max(message.timestamp() + 1);
+                self.latest = self.latest.max(message.timestamp().saturating_add(1));
                 self.entries.push(Entry::new(id, *message));
             }
             Line::Compaction { id, first_kept_entry_id, summary, tokens_before, .. } => {
@@ -254,17 +292,6 @@ impl Conversation {
             Line::Other => {}
         }
         Ok(())
-    }
-
-    /// pi's sessions are trees: an entry can continue one that is not the last.
-    fn go_back_to(&mut self, parent_id: Option<&str>) {
-        let place =
-            parent_id.and_then(|parent| self.entries.iter().position(|entry| entry.id == parent));
-        if let Some(place) = place
-            && self.last_id.as_deref() != parent_id
-        {
-            self.entries.truncate(place + 1);
-        }
     }
 }
 

@@ -89,10 +89,26 @@ fn a_torn_line_is_left_behind_and_does_not_swallow_the_next() {
     history.push(message(&user("", "one")));
     drop(history);
     let mut text = fs::read_to_string(place.path()).unwrap();
-    text.push_str("{\"type\":\"message\",\"id\":\"x");
-    fs::write(place.path(), text).unwrap();
+    text.push_str("{\"type\":\"message\",\"id\":\"x\u{e9}");
+    // It ends in the middle of a character.
+    fs::write(place.path(), &text.as_bytes()[..text.len() - 1]).unwrap();
     place.history().push(message(&user("", "two")));
     assert_eq!(place.words(), ["one", "two"]);
+}
+
+#[test]
+fn two_who_write_at_once_do_not_mix_their_conversations() {
+    let place = Place::new();
+    place.history().push(message(&user("", "one")));
+    let (mut left, mut right) = (place.history(), place.history());
+    left.push(message(&user("", "left")));
+    right.push(message(&user("", "right")));
+    left.push(message(&assistant("", "to the left", 5)));
+    right.push(message(&assistant("", "to the right", 5)));
+    left.push(message(&user("", "more")));
+    assert_eq!(place.words(), ["one", "left", "to the left", "more"]);
+    right.push(message(&user("", "more")));
+    assert_eq!(place.words(), ["one", "right", "to the right", "more"]);
 }
 
 #[test]
@@ -120,6 +136,8 @@ fn what_is_no_session_is_not_touched() {
     let place = Place::new();
     for (text, reason) in [
         ("hello\n", "line 1 is not the header of a session"),
+        ("\nhello\n", "line 2 is not the header of a session"),
+        ("{\"type\":\"module\"}\n", "it is of another type"),
         (
             "{\"type\":\"session\",\"version\":4,\"id\":\"s\",\"timestamp\":\"t\",\"cwd\":\"/\"}\n",
             "its format is 4",

@@ -23,8 +23,6 @@
 //! number of its lines, `{{first:N}}` and `{{last:N}}` for the first and the last of them. Empty
 //! lines do not count, nor do notices in brackets at the end.
 
-use std::fs::File;
-use std::io::Read;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Mutex;
@@ -37,9 +35,10 @@ use serde_json::{Map, Value};
 use super::{Piece, Provider, ProviderError, Remedy, Request};
 use crate::cancel::Cancel;
 use crate::message::{Message, StopReason, Usage, text_of};
+use crate::text_file::read_text;
 
 /// The largest script that is read.
-const MAX_BYTES: u64 = 16 * 1024 * 1024;
+const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 /// Twenty, said in a way that has nothing to unwrap.
 const DEFAULT_CHUNK: NonZeroUsize = NonZeroUsize::MIN.saturating_add(19);
@@ -135,14 +134,13 @@ impl Script {
     /// Reads the script; its path is meant from `cwd`.
     pub fn load(path: &str, cwd: &Path, cancel: Cancel) -> Result<Script, ScriptError> {
         let failed = |reason: String| ScriptError { path: path.to_owned(), reason };
-        let file = File::open(cwd.join(path)).map_err(|error| failed(error.to_string()))?;
-        let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
-        if !is_file {
-            return Err(failed("it is not a plain file".to_owned()));
-        }
-        let mut text = String::new();
-        let read = file.take(MAX_BYTES).read_to_string(&mut text);
-        read.map_err(|error| failed(error.to_string()))?;
+        let file = read_text(&cwd.join(path), MAX_BYTES);
+        let file = file.map_err(|error| failed(error.to_string()))?;
+        let text = match file {
+            Some(file) if !file.is_cut => file.text,
+            Some(_) => return Err(failed(format!("it has more than {MAX_BYTES} bytes"))),
+            None => return Err(failed("there is no such file".to_owned())),
+        };
         let turns = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
         Ok(Script { turns, place: Mutex::default(), cancel })
     }

@@ -84,10 +84,13 @@ fn it_fails_as_often_as_it_should() {
 fn a_script_that_cannot_be_played_is_refused_with_the_reason() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("bad.json"), r#"[{"txt": "x"}]"#).unwrap();
+    let pipe = directory.path().join("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
     for (path, reason) in [
         ("bad.json", "unknown field `txt`"),
-        ("missing.json", "No such file"),
-        (".", "not a plain file"),
+        ("missing.json", "no such file"),
+        (".", "not a regular file"),
+        ("pipe", "not a regular file"),
     ] {
         let cancel = Cancel::new().unwrap();
         let error = Script::load(path, directory.path(), cancel).unwrap_err().to_string();

@@ -22,6 +22,9 @@ use super::system_error;
 #[derive(Debug)]
 pub(super) struct Turn(PathBuf);
 
+/// No system knows longer paths.
+const LONGEST_PATH: usize = 4096;
+
 static TAKEN: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
 static GIVEN_BACK: Condvar = Condvar::new();
 
@@ -126,6 +129,10 @@ pub(super) fn not_regular(path: &Path) -> ToolError {
 
 /// Where the file is or will be, whatever its path leads through.
 fn real_path(path: &Path) -> PathBuf {
+    // No file has such a path, and to look at each of its parts would take for ever.
+    if path.as_os_str().len() > LONGEST_PATH {
+        return path.to_owned();
+    }
     for ancestor in path.ancestors() {
         if let Ok(real) = fs::canonicalize(ancestor) {
             let rest = path.strip_prefix(ancestor).unwrap_or(Path::new(""));

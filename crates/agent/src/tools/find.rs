@@ -65,7 +65,7 @@ fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput
     let mut listing = Head::default();
     let mut listed = 0;
     // What cannot be read cannot be listed; the rest is still of use.
-    for entry in walk::walk(&directory).build().flatten() {
+    for entry in walk::walk(&directory)?.build().flatten() {
         call.check()?;
         if entry.depth() == 0 || !pattern.matches(entry.path(), entry.file_name()) {
             continue;
@@ -106,6 +106,7 @@ struct Pattern {
 
 impl Pattern {
     fn parse(pattern: &str) -> Result<Pattern, ToolError> {
+        walk::check_pattern(pattern)?;
         let is_about_path = pattern.contains('/');
         let is_anchored = pattern.starts_with('/') || pattern.starts_with("**/");
         let prefix = if is_about_path && !is_anchored { "**/" } else { "" };

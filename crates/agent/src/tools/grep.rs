@@ -99,8 +99,9 @@ fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput
     let mut found = Found::new(limit, context, call.cancel);
     let mut searcher = searcher(context);
     if metadata.is_dir() {
-        let mut walk = walk::walk(&target);
+        let mut walk = walk::walk(&target)?;
         if let Some(glob) = &glob {
+            walk::check_pattern(glob)?;
             let root = if target.starts_with(call.cwd) { call.cwd } else { &target };
             let overrides = OverrideBuilder::new(root)
                 .add(glob)

@@ -1,18 +1,130 @@
 //! The files that `grep` and `find` look at.
 
-use std::path::Path;
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
 
 use ignore::{DirEntry, WalkBuilder};
+
+use super::ToolError;
+use super::files::{self, Unreadable};
+
+/// What the rules of a directory stand in.
+const RULES: [&str; 3] = [".gitignore", ".ignore", ".git/info/exclude"];
+/// No rules are meant to be longer.
+const LARGEST_RULES: u64 = 16 * 1024 * 1024;
+/// How many braces a pattern may open. Those within one another are understood by a function that
+/// calls itself for each, and whoever writes thousands of them wants our stack to overflow, which
+/// would end the agent.
+const MOST_BRACES: usize = 250;
+
 /// Everything below the directory that git does not ignore, in the order of the paths. Hidden files
 /// are there; what git keeps for itself in `.git` is not.
-pub(super) fn walk(directory: &Path) -> WalkBuilder {
+///
+/// A directory with rules that nobody can mean is left out, or an error if it is the one to look at
+/// or one around that.
+pub(super) fn walk(directory: &Path) -> Result<WalkBuilder, ToolError> {
+    if let Some((path, reason)) = directory.ancestors().find_map(unusable_rules) {
+        return Err(ToolError(format!("{} cannot be used: {reason}", path.display())));
+    }
     let mut walk = WalkBuilder::new(directory);
     // Within a repository, the rules of an outer one end at its border. Where there is none,
     // `.gitignore` still says what is of no interest.
     let is_in_repository = directory.ancestors().any(|ancestor| ancestor.join(".git").exists());
+    let is_meant = |entry: &DirEntry| {
+        let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+        entry.file_name() != ".git" && !(is_directory && unusable_rules(entry.path()).is_some())
+    };
     walk.hidden(false)
         .require_git(is_in_repository)
         .sort_by_file_path(Path::cmp)
-        .filter_entry(|entry: &DirEntry| entry.depth() == 0 || entry.file_name() != ".git");
-    walk
+        .filter_entry(move |entry| entry.depth() == 0 || is_meant(entry));
+    Ok(walk)
+}
+
+/// Refuses a pattern that would take more stack than there is.
+pub(super) fn check_pattern(pattern: &str) -> Result<(), ToolError> {
+    if has_too_many_braces(pattern.as_bytes()) {
+        return Err(ToolError(format!("the pattern opens more than {MOST_BRACES} braces")));
+    }
+    Ok(())
+}
+
+/// Rules of this directory that must not be read, and why: one would wait for ever for a pipe, and
+/// read a device without end.
+fn unusable_rules(directory: &Path) -> Option<(PathBuf, String)> {
+    RULES.iter().map(|name| directory.join(name)).find_map(|path| {
+        let reason = match files::open(&path) {
+            Ok(file) => problem(file).unwrap_or_else(|error| Some(error.to_string())),
+            Err(Unreadable::NotRegular) => Some("it is not a regular file".to_owned()),
+            // What is not there or may not be read says nothing.
+            Err(Unreadable::Directory | Unreadable::Refused(_)) => None,
+        };
+        reason.map(|reason| (path, reason))
+    })
+}
+
+fn problem(file: std::fs::File) -> io::Result<Option<String>> {
+    if file.metadata()?.len() > LARGEST_RULES {
+        return Ok(Some(format!("it has more than {LARGEST_RULES} bytes")));
+    }
+    for line in BufReader::new(file.take(LARGEST_RULES)).split(b'\n') {
+        if has_too_many_braces(&line?) {
+            return Ok(Some(format!("a line opens more than {MOST_BRACES} braces")));
+        }
+    }
+    Ok(None)
+}
+
+/// Those that are closed again count as well: which ones are is for the parser to say.
+fn has_too_many_braces(pattern: &[u8]) -> bool {
+    memchr::memchr_iter(b'{', pattern).count() > MOST_BRACES
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::tools::testing::Place;
+
+    fn nested(depth: usize) -> String {
+        format!("{}a{}", "{".repeat(depth), "}".repeat(depth))
+    }
+
+    #[test]
+    fn braces_within_one_another_do_not_overflow_the_stack() {
+        let place = Place::new();
+        place.file("a", "a");
+        let words = "the pattern opens more than 250 braces";
+        for depth in [251, 100_000] {
+            let pattern = nested(depth);
+            assert_eq!(place.error("find", &json!({"pattern": pattern})), words);
+            assert_eq!(place.error("grep", &json!({"pattern": "a", "glob": pattern})), words);
+        }
+        assert_eq!(place.text("find", &json!({"pattern": nested(50)})), "a");
+    }
+
+    #[test]
+    fn rules_that_nobody_can_mean_are_not_read() {
+        let place = Place::new();
+        place.file("a", "word");
+        place.file("deep/b", "word");
+        place.file("deep/.gitignore", nested(100_000));
+        place.file("pipe/c", "word");
+        let pipe = place.path("pipe/.ignore");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+        place.file("usual/d", "word");
+        place.file("usual/.gitignore", "{e,f}\n");
+        place.file("usual/e", "word");
+        assert_eq!(place.text("grep", &json!({"pattern": "word"})), "a:1: word\nusual/d:1: word");
+        for (directory, name, reason) in [
+            ("deep", ".gitignore", "a line opens more than 250 braces"),
+            ("pipe", ".ignore", "it is not a regular file"),
+        ] {
+            let path = place.path(directory).join(name);
+            assert_eq!(
+                place.error("find", &json!({"pattern": "*", "path": directory})),
+                format!("{} cannot be used: {reason}", path.display())
+            );
+        }
+    }
 }

@@ -78,5 +78,9 @@ mod tests {
         let error = place.error("write", &json!({"path": ".", "content": ""}));
         let path = place.cwd().display().to_string();
         assert_eq!(error, format!("EISDIR: illegal operation on a directory, open '{path}'"));
+        // Each of its half a million parts is not looked for.
+        let path = format!("{}x", "a/".repeat(500_000));
+        let error = place.error("write", &json!({"path": path, "content": ""}));
+        assert!(error.starts_with("ENAMETOOLONG: name too long, mkdir "), "{}", &error[..80]);
     }
 }

@@ -196,6 +196,20 @@ fn a_provider_that_quotes_the_key_is_not_repeated() {
 }
 
 #[test]
+fn not_even_half_of_a_key_is_quoted() {
+    // Wherever an excerpt of this ends, the keys before it are taken out.
+    let keys = format!("{KEY} ").repeat(400);
+    for api in Api::BOTH {
+        let turn = json!({"garbage": format!("data: {{{keys}\n\n")});
+        let builtin = Builtin::new(api, &json!(vec![turn; 4]));
+        builtin.models(&json!({"apiKey": KEY}), &json!({}));
+        let heard = builtin.ask(&["do it"]);
+        let said = heard.answer()["errorMessage"].as_str().unwrap().to_owned();
+        assert!(said.contains("[redacted]") && !said.contains("sk-"), "{said}");
+    }
+}
+
+#[test]
 fn a_key_that_cannot_be_sent_is_refused_without_being_shown() {
     for api in Api::BOTH {
         let builtin = Builtin::new(api, &json!([{"text": "?"}]));

@@ -19,7 +19,7 @@ pub(super) fn body(model: &Model, request: &Request) -> Value {
     let mut set = |field: &str, value: Value| body.insert(field.to_owned(), value);
     set("model", json!(model.id));
     set("messages", Value::Array(messages(model, request)));
-    let wanted = request.max_tokens.unwrap_or(model.max_tokens);
+    let wanted = request.max_tokens.map_or(model.max_tokens, |most| most.min(model.max_tokens));
     let mut limit = limits::answer_tokens(model, request, wanted);
     let level = model.clamp_thinking(request.thinking);
     let mut thinking = None;

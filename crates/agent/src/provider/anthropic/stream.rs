@@ -212,10 +212,10 @@ impl Decoder for Events {
             Ok(value) => self.take(&value, sink),
             Err(_) if event.data.trim().is_empty() => Ok(()),
             Err(error) => {
-                let start: String = event.data.chars().take(200).collect();
+                // Not cut before the client has taken the keys out: half of one is not recognised.
                 Err(failure::passing(&format!(
-                    "Could not parse Anthropic SSE event {}: {error}; data={start}",
-                    event.name
+                    "Could not parse Anthropic SSE event {}: {error}; data={}",
+                    event.name, event.data
                 )))
             }
         }

@@ -46,7 +46,7 @@ pub(super) fn body(
     if traits.store {
         set("store", json!(false));
     }
-    let wanted = request.max_tokens.unwrap_or(model.max_tokens);
+    let wanted = request.max_tokens.map_or(model.max_tokens, |most| most.min(model.max_tokens));
     let limit = limits::answer_tokens(model, request, wanted);
     set(&traits.max_tokens_field, json!(limit));
     if !request.tools.is_empty() {

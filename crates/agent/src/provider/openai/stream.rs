@@ -219,8 +219,8 @@ impl Decoder for Chunks {
             Ok(chunk) => chunk,
             Err(_) if event.name == "error" => return Err(failure::in_stream(data)),
             Err(error) => {
-                let start: String = data.chars().take(200).collect();
-                return Err(malformed(&format!("{error} in {start}")));
+                // Not cut before the client has taken the keys out: half of one is not recognised.
+                return Err(malformed(&format!("{error} in {data}")));
             }
         };
         if event.name == "error" && chunk["error"].is_null() {

@@ -43,6 +43,10 @@ pub(super) const TOOL: Tool = Tool {
 /// The largest file that is edited. Several copies of it are in memory at once.
 const MAX_FILE_BYTES: usize = 64 * 1024 * 1024;
 
+/// The longest difference that is shown. It stands in five records of the stream, and one letter in
+/// a file that is all one line makes it twice as long as the file.
+const MAX_DIFF_BYTES: usize = 256 * 1024;
+
 fn parameters() -> Value {
     json!({
         "type": "object",
@@ -104,9 +108,11 @@ fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput
     files::write(&target, &source.with(&replacements))?;
     let (old, new) = (source::shown(source.text()), source::shown(&new_text));
     let diff = diff::Diff::of(&old, &new);
+    let (numbered, patch) = (diff.numbered(), diff.patch(&path));
+    let is_short = patch.len() <= MAX_DIFF_BYTES && numbered.len() <= MAX_DIFF_BYTES;
     let details = json!({
-        "diff": diff.numbered(),
-        "patch": diff.patch(&path),
+        "diff": if is_short { numbered } else { "(too long to be shown)".to_owned() },
+        "patch": if is_short { patch } else { String::new() },
         "firstChangedLine": diff.first_changed_line(),
     });
     let text = format!("Successfully replaced {} block(s) in {path}.", edits.len());

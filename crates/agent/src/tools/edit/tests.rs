@@ -301,3 +301,15 @@ proptest! {
         let _ = edit(&content, &[(&old, &new)]);
     }
 }
+
+#[test]
+fn a_difference_that_is_too_long_is_not_shown() {
+    let place = Place::new();
+    let long = "x".repeat(300_000);
+    place.file("f", format!("first\n{long}old{long}"));
+    let edits = json!({"path": "f", "edits": [{"oldText": "old", "newText": "new"}]});
+    let details = place.run("edit", &edits).unwrap().details;
+    let expected = json!({"diff": "(too long to be shown)", "patch": "", "firstChangedLine": 2});
+    assert_eq!(details, Some(expected));
+    assert_eq!(place.content("f"), format!("first\n{long}new{long}").as_bytes());
+}

@@ -191,3 +191,9 @@ fn thinking_is_a_budget_or_an_effort() {
     model.thinking_levels.insert("max".into(), Some("max".into()));
     assert_eq!(with(&model, Thinking::Max, None), (json!(64_000), adaptive, effort("max")));
 }
+
+#[test]
+fn nobody_may_ask_for_more_than_the_model_can_say() {
+    let asked = Request { max_tokens: Some(13_107), ..request(vec![user("x")]) };
+    assert_eq!(request::body(&claude(), &asked)["max_tokens"], 4096);
+}

@@ -413,3 +413,9 @@ fn sampling_comes_last_and_wins() {
     assert_eq!((&seen["temperature"], &seen["store"]), (&json!(0.1), &json!(true)));
     assert_eq!(seen["max_completion_tokens"], 7);
 }
+
+#[test]
+fn nobody_may_ask_for_more_than_the_model_can_say() {
+    let asked = Request { max_tokens: Some(13_107), ..request(vec![user("x")]) };
+    assert_eq!(body(&model(), &asked)["max_completion_tokens"], 4096);
+}
