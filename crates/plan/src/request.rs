@@ -214,8 +214,8 @@ fn check_extensions(applied: Option<&AppliedDefinition>, agent: &Agent) -> Resul
     match applied {
         Some(applied) if *agent == Agent::Builtin && !applied.definition.extensions.is_empty() => {
             Err(format!(
-                "{} asks for extensions, which only pi can load; use `agent: pi` in it or leave \
-                 them out",
+                "{} asks for extensions, which only pi can load, and not the built-in agent; use pi \
+                 for it (`--agent pi`, `agent: pi`), or leave the extensions out",
                 applied.definition.label()
             ))
         }

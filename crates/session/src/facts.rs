@@ -80,7 +80,7 @@ impl Facts {
                 if self.last_stderr.len() == Facts::STDERR_LINES {
                     self.last_stderr.remove(0);
                 }
-                self.last_stderr.push(cut_chars(text.trim(), 200).to_owned());
+                self.last_stderr.push(cut_chars(text.trim(), 500).to_owned());
             }
             Event::Stopping { cause } => {
                 // The first cause decides, but a loop is a fact of the stream: what was only

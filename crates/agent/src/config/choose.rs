@@ -61,7 +61,13 @@ pub fn process_variable(name: &str) -> Option<String> {
 /// Chooses as pi does: what the caller asks for, else what the settings say, else the first
 /// provider that there is a key for.
 pub fn choose_model(wish: &Wish<'_>, sources: &Sources<'_>) -> Result<Choice, ConfigError> {
-    if let Some(script) = script(wish)? {
+    let by_default = Wish {
+        provider: sources.settings.default_provider.as_deref(),
+        model: sources.settings.default_model.as_deref(),
+        thinking: wish.thinking,
+    };
+    let is_asked = wish.provider.is_some() || wish.model.is_some();
+    if let Some(script) = script(if is_asked { wish } else { &by_default })? {
         let thinking = wish.thinking.unwrap_or_default();
         return Ok(Choice { model: script, key: None, thinking, warnings: Vec::new() });
     }

@@ -38,7 +38,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0    every task completed
   1    a task failed, the time of `bg wait` was over, or the answer could not be printed
-  2    nothing was started: the command line, an id or the configuration is wrong
+  2    there was no task: the command line, an id or a setting is wrong
   130  interrupted by a signal";
 
 #[derive(Debug, Subcommand)]

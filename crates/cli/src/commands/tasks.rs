@@ -274,6 +274,8 @@ fn hint(result: &RunResult) -> Option<String> {
     match result.outcome {
         Outcome::SpawnFailure => spawn_hint(result.error.as_deref().unwrap_or_default()),
         Outcome::Completed | Outcome::Cancelled => None,
+        // It did nothing before that.
+        _ if result.output.is_empty() && result.usage == Usage::default() => None,
         _ => Some(format!(
             "`pi-subagents sessions show {}` tells what it did before that",
             result.session_id
@@ -284,8 +286,8 @@ fn hint(result: &RunResult) -> Option<String> {
 pub(super) fn spawn_hint(error: &str) -> Option<String> {
     if error.contains("the program \"pi\" was not found") {
         Some(
-            "install pi with `npm install -g @earendil-works/pi-coding-agent`, or name another \
-             agent with --agent, PI_SUBAGENTS_AGENT or `subagents.agent` in the settings"
+            "use `--agent builtin`, which is always there, or install pi with \
+             `npm install -g @earendil-works/pi-coding-agent`"
                 .to_owned(),
         )
     } else if error.contains("the program ") {

@@ -179,7 +179,7 @@ pub(super) fn from_document(
     if kind == DefinitionKind::Preset && definition.description.is_none() {
         reasons.push((description_line, "it has no \"description\""));
     }
-    if !is_restricted_as_written {
+    if !is_restricted_as_written || fields.has_almost(&RESTRICTIONS) {
         reasons.push((name_line, "what should restrict the agent cannot be understood"));
     }
     let is_loaded = reasons.is_empty();
@@ -188,6 +188,10 @@ pub(super) fn from_document(
     }
     (is_loaded.then_some(definition), fields.finish())
 }
+
+/// The fields without which an agent gets more than its user wanted.
+const RESTRICTIONS: [&str; 7] =
+    ["noTools", "tools", "excludeTools", "noExtensions", "noSkills", "noContextFiles", "timeout"];
 
 /// The key, where there may be one.
 fn take_key(

@@ -269,6 +269,18 @@ fn a_restriction_that_cannot_be_understood_keeps_the_definition_from_being_loade
 }
 
 #[test]
+fn a_restriction_that_is_misspelt_keeps_the_definition_from_being_loaded() {
+    for field in ["toolz: read", "exclude-tools: bash", "NoTools: true", "noExtentions: true"] {
+        let (definitions, warnings) =
+            load(&[("global/p.md", &format!("---\nname: p\n{field}\n---\n"))]);
+        assert_eq!(definitions.iter().len(), 0, "{field}");
+        let warnings = warnings.join("\n");
+        assert!(warnings.contains("did you mean \""), "{warnings}");
+        assert!(warnings.contains("it is not loaded: what should"), "{warnings}");
+    }
+}
+
+#[test]
 fn a_plain_value_with_a_colon_is_accepted_with_a_warning() {
     let (definition, warnings) =
         load_one("---\nname: p\nappendSystemPrompt: Use it: when needed\n---\n");

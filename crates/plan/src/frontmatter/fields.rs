@@ -110,6 +110,12 @@ impl<'a> Fields<'a> {
         self.fields.iter().find(|field| field.name == name).map(|field| field.line)
     }
 
+    /// Whether there is a field that nobody knows and that is written almost like one of these.
+    pub(crate) fn has_almost(&self, names: &[&str]) -> bool {
+        let is_almost = |field: &Field| names.iter().any(|name| is_alike(name, &field.name));
+        self.fields.iter().any(is_almost)
+    }
+
     /// How many things are wrong so far.
     pub(crate) fn problems(&self) -> usize {
         self.warnings.len()
@@ -162,7 +168,9 @@ fn is_alike(one: &str, other: &str) -> bool {
     let letters = |name: &str| -> String {
         name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
     };
-    letters(one) == letters(other)
+    // One slip of the pen in five letters, and none in shorter names.
+    let (one, other) = (letters(one), letters(other));
+    one == other || one.len().min(other.len()) >= 5 && strsim::osa_distance(&one, &other) == 1
 }
 
 #[cfg(test)]
@@ -265,6 +273,10 @@ mod tests {
             (
                 "apikey",
                 "/profiles/a.md:2: \"apikey\" is unknown and ignored, did you mean \"apiKey\"?",
+            ),
+            (
+                "apiKye",
+                "/profiles/a.md:2: \"apiKye\" is unknown and ignored, did you mean \"apiKey\"?",
             ),
             ("sk-proj-123", "/profiles/a.md:2: a field is unknown and ignored"),
         ] {
