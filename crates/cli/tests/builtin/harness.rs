@@ -114,6 +114,18 @@ impl Builtin {
         self.world.project().join(name)
     }
 
+    /// Makes a directory of the project such that a walk through it waits for whoever writes to the
+    /// pipe that is returned: it is a worktree, and the pipe is where its repository is noted.
+    pub(crate) fn hold_walk(&self, name: &str) -> PathBuf {
+        let repository = self.world.path(&format!("repository-of-{name}"));
+        fs::create_dir_all(&repository).unwrap();
+        self.project_file(&format!("{name}/.git"), &format!("gitdir: {}\n", repository.display()));
+        let pipe = repository.join("commondir");
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, mode).unwrap();
+        pipe
+    }
+
     pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.project(name)).unwrap_or_default()
     }

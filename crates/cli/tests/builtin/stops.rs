@@ -6,7 +6,6 @@ use std::path::Path;
 use std::process::Stdio;
 
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::fs::Mode;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use test_support::{Running, wait_until};
@@ -132,9 +131,7 @@ fn a_tool_that_cannot_be_stopped_does_not_keep_the_agent() {
     let turns = json!([call("find", &json!({"pattern": "*", "path": "one"})), {"text": "?"}]);
     for api in Api::BOTH {
         let builtin = Builtin::new(api, &turns);
-        let pipe = builtin.project("one/.gitignore");
-        fs::create_dir(pipe.parent().unwrap()).unwrap();
-        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, Mode::from_raw_mode(0o600)).unwrap();
+        builtin.hold_walk("one");
         let live = builtin.start(&["--tools", "find", "look"]);
         live.wait_for("tool_execution_start");
         live.signal(Signal::TERM);

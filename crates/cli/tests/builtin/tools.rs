@@ -3,7 +3,7 @@
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::OFlags;
 use serde_json::{Value, json};
 use test_support::wait_until;
 
@@ -77,14 +77,8 @@ fn calls_that_only_look_run_side_by_side_and_answer_in_their_order() {
     ]);
     let turns = json!([{"tools": tools}, {"text": "done"}]);
     for builtin in Builtin::everywhere(&turns) {
-        // A walk through a directory reads this file first, and waits for whoever writes to it.
-        let pipes = ["one", "two"].map(|name| builtin.project(name).join(".gitignore"));
-        for pipe in &pipes {
-            builtin.project_file("three/c", "");
-            std::fs::create_dir(pipe.parent().unwrap()).unwrap();
-            let mode = Mode::from_raw_mode(0o600);
-            rustix::fs::mkfifoat(rustix::fs::CWD, pipe, mode).unwrap();
-        }
+        let pipes = ["one", "two"].map(|name| builtin.hold_walk(name));
+        builtin.project_file("three/c", "");
         builtin.project_file("one/a", "");
         builtin.project_file("two/b", "x");
         let live = builtin.start(&[ALL_TOOLS, &["look"]].concat());
@@ -98,7 +92,7 @@ fn calls_that_only_look_run_side_by_side_and_answer_in_their_order() {
             });
         }
         let heard = live.finish();
-        assert_eq!(heard.results(), [".gitignore\na", "b:1: x", "c"]);
+        assert_eq!(heard.results(), ["a", "b:1: x", "c"]);
         let running =
             ["find runs", "grep runs", "ls runs", "ls finished", "find finished", "grep finished"];
         let turn =

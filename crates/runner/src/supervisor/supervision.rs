@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use model::{Event, StopCause};
+use model::{Event, Outcome, StopCause};
 use process::{Child, Exit, Keep, Notice, Signal, SignalPipe, Tree};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use session::{Ending, decide};
@@ -24,6 +24,9 @@ const LEFTOVER_PATIENCE: Duration = Duration::from_millis(100);
 
 /// How often a stream is read before the others have their turn.
 const READS_IN_A_ROW: usize = 8;
+
+/// What is said of an answer that did not come to its end.
+const CUT_OFF: &str = "The answer was cut off at the model's limit of length";
 
 /// A child and everything that watches over it.
 pub(crate) struct Supervision {
@@ -313,7 +316,7 @@ impl Supervision {
             Some(Exit::Signal(signal)) => (None, Some(signal)),
             None => (None, None),
         };
-        let chronicle = self.interpreter.chronicle;
+        let mut chronicle = self.interpreter.chronicle;
         let verdict = decide(Ending {
             facts: chronicle.facts(),
             limits: &chronicle.meta().limits,
@@ -321,6 +324,11 @@ impl Supervision {
             exit_code,
             signal,
         });
+        // It said all that it could, which may not be all that it wanted to say.
+        let is_cut_off = chronicle.facts().stop_reason.as_deref() == Some("length");
+        if verdict.outcome == Outcome::Completed && is_cut_off {
+            chronicle.tell(Event::Warning { message: CUT_OFF.to_owned() });
+        }
         chronicle.end(Event::RunEnded {
             outcome: verdict.outcome,
             error: verdict.error,
