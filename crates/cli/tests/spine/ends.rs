@@ -218,3 +218,15 @@ fn a_relative_working_directory_is_refused() {
         assert_eq!(ran.task()["error"], error);
     }
 }
+
+#[test]
+fn an_answer_that_was_cut_off_is_a_success_with_a_warning() {
+    let world = world();
+    let script = json!(["start", {"message": {"text": "First,", "stop": "length"}},
+        {"end": false}, "settle"]);
+    let ran = world.play(&script, &[]);
+    let warning = "The answer was cut off at the model's limit of length";
+    assert_eq!(ran.task()["status"], "completed");
+    assert_eq!(ran.task()["warnings"], json!([warning]));
+    world.assert_nothing_left();
+}
