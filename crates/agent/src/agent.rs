@@ -14,7 +14,7 @@ use crate::history::History;
 use crate::inbox::{Inbox, Input};
 use crate::message::{AssistantMessage, Content, Message, StopReason, SystemMessage, UserMessage};
 use crate::prompt::SystemPrompt;
-use crate::provider::{Provider, ProviderError, Remedy, Request, Thinking};
+use crate::provider::{Provider, ProviderError, Remedy, Request, ThinkingLevel};
 use crate::retry::delay;
 use crate::tools::{Shell, Tool};
 
@@ -22,7 +22,7 @@ use crate::tools::{Shell, Tool};
 pub(crate) struct Setup {
     pub(crate) model: Model,
     pub(crate) provider: Arc<dyn Provider>,
-    pub(crate) thinking: Thinking,
+    pub(crate) thinking: ThinkingLevel,
     pub(crate) tools: Vec<Tool>,
     pub(crate) system_prompt: SystemPrompt,
     pub(crate) cwd: PathBuf,

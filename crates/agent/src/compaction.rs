@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::config::Compaction;
 use crate::history::Entry;
 use crate::message::{Content, Message, text_of};
-use crate::provider::{Request, Thinking};
+use crate::provider::{Request, ThinkingLevel};
 use crate::tokens;
 
 /// A tool result in what the model is asked to summarise is cut after this many characters.
@@ -72,7 +72,7 @@ pub(crate) fn summary_request(
         system: SYSTEM_PROMPT.to_owned(),
         tools: Vec::new(),
         messages: vec![Arc::new(message)],
-        thinking: Thinking::Off,
+        thinking: ThinkingLevel::Off,
         max_tokens: Some(policy.reserve_tokens.max(1000) * 4 / 5),
     }
 }

@@ -24,7 +24,7 @@ use crate::invocation::{Invocation, Mode};
 use crate::message::Content;
 use crate::prompt::{PromptInputs, system_prompt};
 use crate::provider::{
-    Anthropic, OpenAi, Options, Provider, ProviderError, Script, ScriptError, Thinking,
+    Anthropic, OpenAi, Options, Provider, ProviderError, Script, ScriptError, ThinkingLevel,
 };
 use crate::session_file::{self, SessionFile, SessionFileError};
 use crate::text_file::read_text;
@@ -155,10 +155,9 @@ fn choose_model(
     surroundings: &Surroundings,
     handed_key: Option<&HandedKey>,
 ) -> Result<Choice, AgentError> {
-    let thinking = invocation
-        .thinking
-        .as_deref()
-        .map(|level| Thinking::parse(level).ok_or_else(|| AgentError::Thinking(level.to_owned())));
+    let thinking = invocation.thinking.as_deref().map(|level| {
+        ThinkingLevel::parse(level).ok_or_else(|| AgentError::Thinking(level.to_owned()))
+    });
     let wish = Wish {
         provider: invocation.provider.as_deref(),
         model: invocation.model.as_deref(),

@@ -12,7 +12,7 @@ use super::error::{ConfigError, similar};
 use super::pattern::{self, Match};
 use super::registry::{Entry, Provider, Registry};
 use super::{AgentSettings, Api, Compat, HandedKey, Model, Rates, Secret};
-use crate::provider::Thinking;
+use plan::ThinkingLevel;
 
 /// What the caller asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct Wish<'a> {
     /// `--model`.
     pub model: Option<&'a str>,
     /// `--thinking`.
-    pub thinking: Option<Thinking>,
+    pub thinking: Option<ThinkingLevel>,
 }
 
 /// Where everything else is to be found.
@@ -48,7 +48,7 @@ pub struct Choice {
     /// The key; some providers need none, or have it in their headers.
     pub key: Option<Secret>,
     /// How much it thinks, as far as it can.
-    pub thinking: Thinking,
+    pub thinking: ThinkingLevel,
     /// What the user should know.
     pub warnings: Vec<String>,
 }
@@ -96,8 +96,8 @@ pub fn choose_model(wish: &Wish<'_>, sources: &Sources<'_>) -> Result<Choice, Co
         found.warnings.push(format!(
             "the model {} cannot think at the level \"{}\"; \"{}\" is used",
             found.entry.full_name(),
-            level.name(),
-            thinking.name()
+            level.word(),
+            thinking.word()
         ));
     }
     Ok(Choice { model, key: access.key, thinking, warnings: found.warnings })
@@ -113,8 +113,8 @@ fn script(wish: &Wish<'_>) -> Result<Option<Model>, ConfigError> {
         _ => return Ok(None),
     };
     let path = path.filter(|path| !path.is_empty()).ok_or(ConfigError::NoScript)?;
-    let all_levels =
-        Thinking::ALL.map(|level| (level.name().to_owned(), Some(level.name().to_owned())));
+    let all_levels = ThinkingLevel::all().map(|level| level.word().to_owned());
+    let all_levels = all_levels.map(|word| (word.clone(), Some(word)));
     Ok(Some(Model {
         provider: SCRIPT.to_owned(),
         id: path.to_owned(),
@@ -122,7 +122,7 @@ fn script(wish: &Wish<'_>) -> Result<Option<Model>, ConfigError> {
         base_url: String::new(),
         headers: BTreeMap::new(),
         reasoning: true,
-        thinking_levels: BTreeMap::from(all_levels),
+        thinking_levels: all_levels.collect(),
         images: true,
         context_window: 200_000,
         max_tokens: 32_000,
@@ -135,7 +135,7 @@ fn script(wish: &Wish<'_>) -> Result<Option<Model>, ConfigError> {
 /// A model, before its provider has been looked at.
 struct Found {
     entry: Entry,
-    thinking: Option<Thinking>,
+    thinking: Option<ThinkingLevel>,
     warnings: Vec<String>,
 }
 
@@ -156,7 +156,7 @@ impl<'a> Chooser<'a> {
         &self,
         provider: Option<&str>,
         text: &str,
-        thinking: Option<Thinking>,
+        thinking: Option<ThinkingLevel>,
     ) -> Result<Found, ConfigError> {
         let text = text.trim();
         if let Some(name) = provider {
@@ -293,7 +293,7 @@ impl<'a> Chooser<'a> {
         &self,
         provider: &Provider,
         text: &str,
-        thinking: Option<Thinking>,
+        thinking: Option<ThinkingLevel>,
     ) -> Result<Found, ConfigError> {
         let base = provider.default_model().filter(|_| provider.is_known && !text.is_empty());
         let Some(base) = base else { return Err(self.unknown_model(Some(provider), text)) };
@@ -303,7 +303,7 @@ impl<'a> Chooser<'a> {
         };
         let mut entry = Entry { id: id.to_owned(), name: id.to_owned(), ..base.clone() };
         entry.cost = [0.0; 4];
-        entry.reasoning |= thinking.or(level).is_some_and(|level| level != Thinking::Off);
+        entry.reasoning |= thinking.or(level).is_some_and(|level| level != ThinkingLevel::Off);
         let warning = format!(
             "the model \"{id}\" of the provider \"{}\" is not known here; it is asked for as it \
              is, with the limits of \"{}\" and without costs",

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 
 use super::*;
-use crate::provider::Thinking;
+use plan::ThinkingLevel;
 
 /// Every key in these tests has this in it, and nothing that people get to see may have.
 const MARK: &str = "sk-never";
@@ -350,18 +350,18 @@ fn thinking_is_what_was_asked_for_as_far_as_the_model_can() {
         (choice.thinking, choice.warnings)
     };
     let opus = "anthropic/claude-opus-4-8";
-    assert_eq!(thinking(&world, opus, None), (Thinking::Medium, vec![]));
-    assert_eq!(thinking(&world, "anthropic/claude-opus-4-8:low", None).0, Thinking::Low);
-    let asked = Some(Thinking::High);
-    assert_eq!(thinking(&world, "anthropic/claude-opus-4-8:low", asked).0, Thinking::High);
+    assert_eq!(thinking(&world, opus, None), (ThinkingLevel::Medium, vec![]));
+    assert_eq!(thinking(&world, "anthropic/claude-opus-4-8:low", None).0, ThinkingLevel::Low);
+    let asked = Some(ThinkingLevel::High);
+    assert_eq!(thinking(&world, "anthropic/claude-opus-4-8:low", asked).0, ThinkingLevel::High);
     let (level, warnings) = thinking(&world, "openai/gpt-5.5", asked);
-    assert_eq!(level, Thinking::Off);
+    assert_eq!(level, ThinkingLevel::Off);
     assert!(warnings[0].contains("cannot think at the level \"high\""), "{warnings:?}");
-    assert_eq!(thinking(&world, "openai/gpt-5.5", None), (Thinking::Off, vec![]));
-    world.settings.default_thinking = Thinking::Minimal;
-    assert_eq!(thinking(&world, opus, None).0, Thinking::Minimal);
-    world.settings.model_thinking.insert(opus.to_owned(), Thinking::Max);
-    assert_eq!(thinking(&world, opus, None).0, Thinking::Max);
+    assert_eq!(thinking(&world, "openai/gpt-5.5", None), (ThinkingLevel::Off, vec![]));
+    world.settings.default_thinking = ThinkingLevel::Minimal;
+    assert_eq!(thinking(&world, opus, None).0, ThinkingLevel::Minimal);
+    world.settings.model_thinking.insert(opus.to_owned(), ThinkingLevel::Max);
+    assert_eq!(thinking(&world, opus, None).0, ThinkingLevel::Max);
 }
 
 #[test]
@@ -372,9 +372,10 @@ fn scripts_need_nothing_but_a_path() {
         ("script", "/abs/turns.jsonl", "/abs/turns.jsonl"),
         ("script", "script/turns.jsonl", "turns.jsonl"),
     ] {
-        let choice = world.choose(&Wish { thinking: Some(Thinking::Max), ..wish(provider, model) });
+        let choice =
+            world.choose(&Wish { thinking: Some(ThinkingLevel::Max), ..wish(provider, model) });
         assert_eq!((choice.model.api, choice.model.id.as_str()), (Api::Script, path));
-        assert_eq!((choice.key, choice.thinking), (None, Thinking::Max));
+        assert_eq!((choice.key, choice.thinking), (None, ThinkingLevel::Max));
     }
 }
 

@@ -1,14 +1,14 @@
 //! What people write for a model: an id, a part of one, and perhaps a level of thinking.
 
 use super::registry::Entry;
-use crate::provider::Thinking;
+use plan::ThinkingLevel;
 
 /// A model that was found.
 #[derive(Clone, Copy)]
 pub(super) struct Match<'a> {
     pub(super) entry: &'a Entry,
     /// The level behind the last colon.
-    pub(super) thinking: Option<Thinking>,
+    pub(super) thinking: Option<ThinkingLevel>,
     /// Whether the text was only a part of the model's id or name.
     pub(super) is_guess: bool,
 }
@@ -33,9 +33,9 @@ pub(super) fn find<'a>(text: &str, candidates: &[&'a Entry]) -> Option<Match<'a>
 }
 
 /// The text before a level of thinking, and the level.
-pub(super) fn split_thinking(text: &str) -> Option<(&str, Thinking)> {
+pub(super) fn split_thinking(text: &str) -> Option<(&str, ThinkingLevel)> {
     let (rest, level) = text.rsplit_once(':')?;
-    Some((rest, Thinking::parse(level)?)).filter(|(rest, _)| !rest.is_empty())
+    Some((rest, ThinkingLevel::parse(level)?)).filter(|(rest, _)| !rest.is_empty())
 }
 
 /// The one model that has exactly this id, with or without its provider, in whatever case.
@@ -150,16 +150,16 @@ mod tests {
                 false,
             ),
             ("qwen2.5-coder:7b", "ollama/qwen2.5-coder:7b", None, false),
-            ("qwen2.5-coder:7b:low", "ollama/qwen2.5-coder:7b", Some(Thinking::Low), false),
+            ("qwen2.5-coder:7b:low", "ollama/qwen2.5-coder:7b", Some(ThinkingLevel::Low), false),
             ("qwen3:high", "ollama/qwen3:high", None, false),
-            ("qwen3:high:high", "ollama/qwen3:high", Some(Thinking::High), false),
-            ("qwen3:low", "ollama/qwen3", Some(Thinking::Low), false),
+            ("qwen3:high:high", "ollama/qwen3:high", Some(ThinkingLevel::High), false),
+            ("qwen3:low", "ollama/qwen3", Some(ThinkingLevel::Low), false),
             ("openai/gpt-4o:extended", "openrouter/openai/gpt-4o:extended", None, false),
-            ("openai/gpt-4o:off", "openai/gpt-4o", Some(Thinking::Off), false),
+            ("openai/gpt-4o:off", "openai/gpt-4o", Some(ThinkingLevel::Off), false),
             ("opus", "anthropic/claude-opus-5", None, true),
             ("sonnet", "anthropic/claude-sonnet-4-5", None, true),
             ("the claude-opus-4", "anthropic/claude-opus-4-8", None, true),
-            ("sonnet:xhigh", "anthropic/claude-sonnet-4-5", Some(Thinking::Xhigh), true),
+            ("sonnet:xhigh", "anthropic/claude-sonnet-4-5", Some(ThinkingLevel::Xhigh), true),
             ("model", "dated/model-20250101", None, true),
         ] {
             let found = find(text, &candidates).unwrap_or_else(|| panic!("{text}"));
@@ -183,7 +183,7 @@ mod tests {
             if let Some(found) = find(&text, &candidates) {
                 let id = found.entry.full_name().to_lowercase();
                 let base = match found.thinking {
-                    Some(level) => text.strip_suffix(&format!(":{}", level.name())).unwrap(),
+                    Some(level) => text.strip_suffix(&format!(":{}", level.word())).unwrap(),
                     None => &text,
                 };
                 let base = base.trim().to_lowercase();
@@ -194,14 +194,14 @@ mod tests {
         #[test]
         fn an_id_means_itself_whatever_other_models_there_are(
             ids in prop::collection::btree_set("[a-z]{1,3}(/[a-z]{1,3})?(:[a-z0-9]{1,4}|:high)?", 1..8),
-            level in prop::sample::select(&Thinking::ALL[..]),
+            level in prop::sample::select(ThinkingLevel::all().collect::<Vec<_>>()),
         ) {
             let entries: Vec<Entry> = ids.iter().map(|id| entry(&format!("0/{id}"))).collect();
             let candidates: Vec<&Entry> = entries.iter().collect();
             for id in &ids {
                 let found = find(id, &candidates).unwrap();
                 prop_assert_eq!((&found.entry.id, found.thinking, found.is_guess), (id, None, false));
-                let with_level = format!("{id}:{}", level.name());
+                let with_level = format!("{id}:{}", level.word());
                 let found = find(&with_level, &candidates).unwrap();
                 if ids.contains(&with_level) {
                     prop_assert_eq!((&found.entry.id, found.thinking), (&with_level, None));

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::Model;
 use super::fields::{Fields, WrongField};
-use crate::provider::Thinking;
 use crate::text_file::read_text;
+use plan::ThinkingLevel;
 
 /// The settings, with pi's defaults for what is absent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,9 +20,9 @@ pub struct AgentSettings {
     /// Its model.
     pub default_model: Option<String>,
     /// How much a model thinks unless somebody says otherwise.
-    pub default_thinking: Thinking,
+    pub default_thinking: ThinkingLevel,
     /// The same for single models, by `provider/id`.
-    pub model_thinking: BTreeMap<String, Thinking>,
+    pub model_thinking: BTreeMap<String, ThinkingLevel>,
     /// The tools for those who name none.
     pub default_tools: Option<Vec<String>>,
     /// Asking again.
@@ -70,7 +70,7 @@ impl Default for AgentSettings {
         AgentSettings {
             default_provider: None,
             default_model: None,
-            default_thinking: Thinking::Medium,
+            default_thinking: ThinkingLevel::Medium,
             model_thinking: BTreeMap::new(),
             default_tools: None,
             retry: Retry {
@@ -258,11 +258,11 @@ fn limit(milliseconds: u64) -> Option<Duration> {
     Some(Duration::from_millis(milliseconds)).filter(|limit| !limit.is_zero())
 }
 
-fn thinking(fields: &Fields<'_>, name: &str) -> Result<Option<Thinking>, WrongField> {
+fn thinking(fields: &Fields<'_>, name: &str) -> Result<Option<ThinkingLevel>, WrongField> {
     match fields.text(name)? {
         None => Ok(None),
-        Some(level) => Thinking::parse(&level).map(Some).ok_or_else(|| {
-            let names = Thinking::ALL.map(Thinking::name).join(", ");
+        Some(level) => ThinkingLevel::parse(&level).map(Some).ok_or_else(|| {
+            let names = ThinkingLevel::WORDS.map(|(word, _)| word).join(", ");
             fields.wrong(name, &format!("must be one of {names}"))
         }),
     }
@@ -333,8 +333,8 @@ mod tests {
         let expected = AgentSettings {
             default_provider: Some("groq".to_owned()),
             default_model: Some("m".to_owned()),
-            default_thinking: Thinking::Max,
-            model_thinking: BTreeMap::from([("groq/m".to_owned(), Thinking::Low)]),
+            default_thinking: ThinkingLevel::Max,
+            model_thinking: BTreeMap::from([("groq/m".to_owned(), ThinkingLevel::Low)]),
             default_tools: Some(vec!["read".to_owned()]),
             retry: Retry {
                 enabled: false,

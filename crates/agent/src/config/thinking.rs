@@ -1,57 +1,26 @@
-//! The levels of thinking, and which of them a model has.
+//! Which levels of thinking a model has.
 
 use super::Model;
-use crate::provider::Thinking;
-
-impl Thinking {
-    /// All levels, from none to the most.
-    pub const ALL: [Thinking; 7] = [
-        Thinking::Off,
-        Thinking::Minimal,
-        Thinking::Low,
-        Thinking::Medium,
-        Thinking::High,
-        Thinking::Xhigh,
-        Thinking::Max,
-    ];
-
-    /// The level with this name.
-    pub fn parse(name: &str) -> Option<Thinking> {
-        Thinking::ALL.into_iter().find(|level| level.name() == name)
-    }
-
-    /// Its name in pi's arguments, settings and files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Thinking::Off => "off",
-            Thinking::Minimal => "minimal",
-            Thinking::Low => "low",
-            Thinking::Medium => "medium",
-            Thinking::High => "high",
-            Thinking::Xhigh => "xhigh",
-            Thinking::Max => "max",
-        }
-    }
-}
+use plan::ThinkingLevel;
 
 impl Model {
     /// Whether the model has this level. The two highest ones must be declared, all others are
     /// there unless they are declared to be missing.
-    pub fn has_thinking(&self, level: Thinking) -> bool {
+    pub fn has_thinking(&self, level: ThinkingLevel) -> bool {
         if !self.reasoning {
-            return level == Thinking::Off;
+            return level == ThinkingLevel::Off;
         }
-        match self.thinking_levels.get(level.name()) {
+        match self.thinking_levels.get(level.word()) {
             Some(word) => word.is_some(),
-            None => level < Thinking::Xhigh,
+            None => level < ThinkingLevel::Xhigh,
         }
     }
 
     /// The level itself if the model has it, else the next higher one that it has, else the next
     /// lower one.
-    pub fn clamp_thinking(&self, level: Thinking) -> Thinking {
-        let higher = Thinking::ALL.into_iter().filter(|other| *other >= level);
-        let lower = Thinking::ALL.into_iter().rev().filter(|other| *other < level);
+    pub fn clamp_thinking(&self, level: ThinkingLevel) -> ThinkingLevel {
+        let higher = ThinkingLevel::all().filter(|other| *other >= level);
+        let lower = ThinkingLevel::all().rev().filter(|other| *other < level);
         higher.chain(lower).find(|level| self.has_thinking(*level)).unwrap_or_default()
     }
 }
@@ -62,20 +31,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_levels_are_the_same_thing() {
-        for level in Thinking::ALL {
-            assert_eq!(Thinking::parse(level.name()), Some(level));
-        }
-        for wrong in ["", "High", "none", "off "] {
-            assert_eq!(Thinking::parse(wrong), None, "{wrong:?}");
-        }
-    }
-
-    #[test]
     fn a_level_that_a_model_lacks_becomes_the_next_that_it_has() {
-        use Thinking::{High, Low, Max, Medium, Minimal, Off, Xhigh};
+        use ThinkingLevel::{High, Low, Max, Medium, Minimal, Off, Xhigh};
         type Levels = &'static [(&'static str, Option<&'static str>)];
-        let table: &[(bool, Levels, Thinking, Thinking)] = &[
+        let table: &[(bool, Levels, ThinkingLevel, ThinkingLevel)] = &[
             (false, &[], High, Off),
             (false, &[("off", None)], High, Off),
             (true, &[], High, High),

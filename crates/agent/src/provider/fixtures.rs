@@ -7,7 +7,7 @@ use std::io::{self, Read};
 
 use serde_json::{Map, Value, json};
 
-use super::{Options, Request, Thinking};
+use super::{Options, Request, ThinkingLevel};
 use crate::config::{Api, Compat, Model, Rates};
 use crate::message::{
     AssistantMessage, Content, Message, StopReason, ToolDeclaration, ToolResultMessage, Usage,
@@ -46,7 +46,7 @@ pub(super) fn request(messages: Vec<Message>) -> Request {
         system: String::new(),
         tools: Vec::new(),
         messages: messages.into_iter().map(Arc::new).collect(),
-        thinking: Thinking::Off,
+        thinking: ThinkingLevel::Off,
         max_tokens: None,
     }
 }

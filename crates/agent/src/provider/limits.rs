@@ -1,7 +1,7 @@
 //! How much a model may think and say.
 
 use crate::config::Model;
-use crate::provider::{Request, Thinking};
+use crate::provider::{Request, ThinkingLevel};
 use crate::tokens;
 
 /// What is kept free between the estimate of a conversation and the end of the window.
@@ -10,16 +10,14 @@ const SAFETY_TOKENS: u64 = 4096;
 /// What is left for the answer where thinking shares its limit.
 const ANSWER_TOKENS: u64 = 1024;
 
-impl Thinking {
-    /// How many tokens this much thinking is, where a provider wants a number.
-    pub(super) fn budget(self) -> u64 {
-        match self {
-            Thinking::Off => 0,
-            Thinking::Minimal => 1024,
-            Thinking::Low => 2048,
-            Thinking::Medium => 8192,
-            Thinking::High | Thinking::Xhigh | Thinking::Max => 16384,
-        }
+/// How many tokens this much thinking is, where a provider wants a number.
+pub(super) fn thinking_budget(level: ThinkingLevel) -> u64 {
+    match level {
+        ThinkingLevel::Off => 0,
+        ThinkingLevel::Minimal => 1024,
+        ThinkingLevel::Low => 2048,
+        ThinkingLevel::Medium => 8192,
+        ThinkingLevel::High | ThinkingLevel::Xhigh | ThinkingLevel::Max => 16384,
     }
 }
 

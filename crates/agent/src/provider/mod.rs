@@ -24,6 +24,7 @@ pub use self::anthropic::Anthropic;
 pub use self::http::Options;
 pub use self::openai::OpenAi;
 pub use self::script::{Script, ScriptError};
+pub use plan::ThinkingLevel;
 
 use crate::message::{Message, StopReason, ToolDeclaration, Usage};
 
@@ -48,23 +49,9 @@ pub struct Request {
     /// The conversation, without system messages.
     pub messages: Vec<Arc<Message>>,
     /// How much the model should think.
-    pub thinking: Thinking,
+    pub thinking: ThinkingLevel,
     /// The largest answer that is wanted, where it should be smaller than the model's own limit.
     pub max_tokens: Option<u64>,
-}
-
-/// How much a model should think, in pi's words.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Thinking {
-    #[default]
-    Off,
-    Minimal,
-    Low,
-    Medium,
-    High,
-    Xhigh,
-    Max,
 }
 
 /// A piece of an answer, in the order of the stream.

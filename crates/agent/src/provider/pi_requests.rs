@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use test_support::fake_llm::FakeLlm;
 
 use super::fixtures::{model, options};
-use super::{Anthropic, OpenAi, Provider, Request, Thinking};
+use super::{Anthropic, OpenAi, Provider, Request, ThinkingLevel};
 use crate::config::{Api, Model};
 use crate::message::{Message, ToolDeclaration};
 
@@ -44,7 +44,11 @@ fn the_same_is_sent_as_by_pi() {
                 }),
             }],
             messages: messages.into_iter().map(Arc::new).collect(),
-            thinking: if record["thinking"] == "off" { Thinking::Off } else { Thinking::High },
+            thinking: if record["thinking"] == "off" {
+                ThinkingLevel::Off
+            } else {
+                ThinkingLevel::High
+            },
             max_tokens: None,
         };
         let options = options();

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
-use crate::provider::Thinking;
 use crate::testing::{result, user};
+use plan::ThinkingLevel;
 
 fn script(turns: &Value) -> Script {
     let directory = tempfile::tempdir().unwrap();
@@ -18,7 +18,7 @@ fn request(results: &[&str]) -> Request {
     entries.extend(results.iter().map(|text| result("2", text)));
     let messages = entries.into_iter().map(|entry| Arc::clone(&entry.message)).collect();
     let (system, tools) = (String::new(), Vec::new());
-    Request { system, tools, messages, thinking: Thinking::Off, max_tokens: None }
+    Request { system, tools, messages, thinking: ThinkingLevel::Off, max_tokens: None }
 }
 
 fn play(script: &Script, request: &Request) -> Result<Vec<Piece>, ProviderError> {

@@ -171,9 +171,10 @@ impl Scope {
 }
 
 /// How much a model thinks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "the names are pi's own words")]
 pub enum ThinkingLevel {
+    #[default]
     Off,
     Minimal,
     Low,
@@ -194,6 +195,16 @@ impl ThinkingLevel {
         ("xhigh", ThinkingLevel::Xhigh),
         ("max", ThinkingLevel::Max),
     ];
+
+    /// All of them, from the least to the most.
+    pub fn all() -> impl DoubleEndedIterator<Item = ThinkingLevel> {
+        ThinkingLevel::WORDS.into_iter().map(|(_, level)| level)
+    }
+
+    /// The level that this is the word for.
+    pub fn parse(word: &str) -> Option<ThinkingLevel> {
+        ThinkingLevel::all().find(|level| level.word() == word)
+    }
 
     /// The word for the level, the same in files, in arguments and on the screen.
     pub fn word(self) -> &'static str {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::config::Model;
 use crate::message::ToolDeclaration;
 use crate::provider::history::{self, Block, Entry, Outcome, Part};
-use crate::provider::{Request, Thinking, limits};
+use crate::provider::{Request, ThinkingLevel, limits};
 
 /// How long the name of a call may be.
 const MAXIMAL_CALL_ID: usize = 64;
@@ -25,13 +25,13 @@ pub(super) fn body(model: &Model, request: &Request) -> Value {
     let mut thinking = None;
     if has_budget(model, request) {
         // What is thought counts as said, so the limit grows by it, as far as the model goes.
-        let sum = limit.saturating_add(level.budget()).min(model.max_tokens);
+        let sum = limit.saturating_add(limits::thinking_budget(level)).min(model.max_tokens);
         limit = limits::answer_tokens(model, request, sum);
-        let budget = limits::budget_within(level.budget(), limit);
+        let budget = limits::budget_within(limits::thinking_budget(level), limit);
         let budget = if budget == 0 { LEAST_BUDGET } else { budget };
         thinking =
             Some(json!({"type": "enabled", "budget_tokens": budget, "display": "summarized"}));
-    } else if model.reasoning && level != Thinking::Off {
+    } else if model.reasoning && level != ThinkingLevel::Off {
         thinking = Some(json!({"type": "adaptive", "display": "summarized"}));
     } else if model.reasoning && model.thinking_levels.get("off") != Some(&None) {
         thinking = Some(json!({"type": "disabled"}));
@@ -59,7 +59,7 @@ pub(super) fn body(model: &Model, request: &Request) -> Value {
 /// themselves.
 pub(super) fn has_budget(model: &Model, request: &Request) -> bool {
     model.reasoning
-        && model.clamp_thinking(request.thinking) != Thinking::Off
+        && model.clamp_thinking(request.thinking) != ThinkingLevel::Off
         && model.compat.force_adaptive_thinking != Some(true)
 }
 
@@ -72,11 +72,11 @@ fn cache_mark() -> Value {
     json!({"type": "ephemeral"})
 }
 
-fn effort(model: &Model, level: Thinking) -> &str {
-    let word = model.thinking_levels.get(level.name()).and_then(Option::as_deref);
+fn effort(model: &Model, level: ThinkingLevel) -> &str {
+    let word = model.thinking_levels.get(level.word()).and_then(Option::as_deref);
     word.unwrap_or(match level {
-        Thinking::Minimal | Thinking::Low => "low",
-        Thinking::Medium => "medium",
+        ThinkingLevel::Minimal | ThinkingLevel::Low => "low",
+        ThinkingLevel::Medium => "medium",
         _ => "high",
     })
 }

@@ -4,26 +4,27 @@ use serde_json::{Map, Value, json};
 
 use super::compat::{ThinkingFormat, Traits};
 use crate::config::Model;
-use crate::provider::{Thinking, limits};
+use crate::provider::{ThinkingLevel, limits};
 
 /// Adds what tells the model to think as much as it should, in the provider's way.
 pub(super) fn add(
     body: &mut Map<String, Value>,
     model: &Model,
     traits: &Traits,
-    level: Thinking,
+    level: ThinkingLevel,
     limit: u64,
 ) {
     if !model.reasoning {
         return;
     }
     let level = model.clamp_thinking(level);
-    let thinks = level != Thinking::Off;
-    let word = model.thinking_levels.get(level.name());
+    let thinks = level != ThinkingLevel::Off;
+    let word = model.thinking_levels.get(level.word());
     // A level without a word of its own is called as we call it, but being off has no usual name.
-    let effort = word.cloned().flatten().or_else(|| thinks.then(|| level.name().to_owned()));
+    let effort = word.cloned().flatten().or_else(|| thinks.then(|| level.word().to_owned()));
     let can_be_off = model.thinking_levels.get("off") != Some(&None);
-    let budget = Some(limits::budget_within(level.budget(), limit)).filter(|budget| *budget > 0);
+    let budget = Some(limits::budget_within(limits::thinking_budget(level), limit))
+        .filter(|budget| *budget > 0);
     let effort_if_thinking = effort.clone().filter(|_| thinks && traits.reasoning_effort);
 
     match traits.thinking_format {

@@ -8,7 +8,7 @@ use crate::message::{AssistantMessage, CompactionSummary, Content, Message, User
 use crate::provider::fixtures::{
     assistant, call, compat, model, picture, request, result, thinking, tool, user,
 };
-use crate::provider::{Request, Thinking};
+use crate::provider::{Request, ThinkingLevel};
 
 fn claude() -> Model {
     Model { api: Api::AnthropicMessages, ..model() }
@@ -173,23 +173,26 @@ fn thinking_is_a_budget_or_an_effort() {
     let budget =
         |tokens| json!({"type": "enabled", "budget_tokens": tokens, "display": "summarized"});
     let none = Value::Null;
-    assert_eq!(with(&model, Thinking::High, None), (json!(4096), none.clone(), none.clone()));
+    assert_eq!(with(&model, ThinkingLevel::High, None), (json!(4096), none.clone(), none.clone()));
     model.reasoning = true;
     let off = json!({"type": "disabled"});
-    assert_eq!(with(&model, Thinking::Off, None), (json!(4096), off, none.clone()));
-    assert_eq!(with(&model, Thinking::High, None), (json!(4096), budget(3072), none.clone()));
+    assert_eq!(with(&model, ThinkingLevel::Off, None), (json!(4096), off, none.clone()));
+    assert_eq!(with(&model, ThinkingLevel::High, None), (json!(4096), budget(3072), none.clone()));
     model.max_tokens = 64_000;
-    assert_eq!(with(&model, Thinking::High, None), (json!(64_000), budget(16_384), none.clone()));
-    let small = with(&model, Thinking::Low, Some(500));
+    assert_eq!(
+        with(&model, ThinkingLevel::High, None),
+        (json!(64_000), budget(16_384), none.clone())
+    );
+    let small = with(&model, ThinkingLevel::Low, Some(500));
     assert_eq!(small, (json!(2548), budget(1524), none.clone()));
     model.thinking_levels.insert("off".into(), None);
     model.compat = compat(json!({"forceAdaptiveThinking": true}));
     let adaptive = json!({"type": "adaptive", "display": "summarized"});
     let effort = |effort| json!({"effort": effort});
-    let seen = with(&model, Thinking::Minimal, None);
+    let seen = with(&model, ThinkingLevel::Minimal, None);
     assert_eq!(seen, (json!(64_000), adaptive.clone(), effort("low")));
     model.thinking_levels.insert("max".into(), Some("max".into()));
-    assert_eq!(with(&model, Thinking::Max, None), (json!(64_000), adaptive, effort("max")));
+    assert_eq!(with(&model, ThinkingLevel::Max, None), (json!(64_000), adaptive, effort("max")));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::super::Anthropic;
 use crate::config::{Api, Model, Secret};
 use crate::message::StopReason;
 use crate::provider::fixtures::{compat, model, options, request, tool, user};
-use crate::provider::{Options, Piece, Provider, ProviderError, Remedy, Request, Thinking};
+use crate::provider::{Options, Piece, Provider, ProviderError, Remedy, Request, ThinkingLevel};
 
 fn claude(server: &FakeLlm) -> Model {
     Model { api: Api::AnthropicMessages, base_url: server.root_url(), ..model() }
@@ -81,7 +81,7 @@ fn headers_say_what_the_protocol_does_not_have_yet() {
         "supportsEagerToolInputStreaming": false, "sendSessionAffinityHeaders": true,
     }));
     let request = Request {
-        thinking: Thinking::Low,
+        thinking: ThinkingLevel::Low,
         tools: vec![tool()],
         ..scripted(&json!([{"text": "x"}]))
     };

@@ -9,7 +9,7 @@ use crate::message::{Content, Message, StopReason, UserMessage};
 use crate::provider::fixtures::{
     assistant, call, compat, model, picture, request, result, thinking, tool, user,
 };
-use crate::provider::{Request, Thinking};
+use crate::provider::{Request, ThinkingLevel};
 
 fn body(model: &Model, request: &Request) -> Value {
     request::body(model, &Traits::of(model), Some("session-1"), request)
@@ -20,7 +20,7 @@ fn messages(model: &Model, messages: Vec<Message>) -> Value {
 }
 
 /// The fields of a request that have to do with thinking.
-fn thinking_fields(model: &Model, level: Thinking) -> Value {
+fn thinking_fields(model: &Model, level: ThinkingLevel) -> Value {
     let mut body = body(model, &Request { thinking: level, ..request(vec![user("x")]) });
     let known = ["model", "messages", "stream", "stream_options", "store", "max_tokens"];
     for field in known.into_iter().chain(["max_completion_tokens"]) {
@@ -270,8 +270,8 @@ fn some_want_names_and_an_assistant_after_results() {
 
 #[test]
 fn thinking_is_asked_for_in_the_providers_way() {
-    let off = Thinking::Off;
-    let high = Thinking::High;
+    let off = ThinkingLevel::Off;
+    let high = ThinkingLevel::High;
     let cases = [
         (json!({}), off, json!({})),
         (json!({}), high, json!({"reasoning_effort": "high"})),
@@ -325,7 +325,7 @@ fn thinking_is_asked_for_in_the_providers_way() {
         (json!({"thinkingFormat": "string-thinking"}), off, json!({"thinking": "none"})),
         (
             json!({"supportsThinkingTokenBudget": true}),
-            Thinking::Low,
+            ThinkingLevel::Low,
             json!({"reasoning_effort": "low", "thinking_token_budget": 2048}),
         ),
     ];
@@ -344,15 +344,18 @@ fn the_words_for_levels_are_the_models() {
     model.reasoning = true;
     model.thinking_levels.insert("high".into(), Some("huge".into()));
     model.thinking_levels.insert("off".into(), Some("nothing".into()));
-    assert_eq!(thinking_fields(&model, Thinking::High), json!({"reasoning_effort": "huge"}));
-    assert_eq!(thinking_fields(&model, Thinking::Off), json!({"reasoning_effort": "nothing"}));
-    assert_eq!(thinking_fields(&model, Thinking::Max), json!({"reasoning_effort": "huge"}));
+    assert_eq!(thinking_fields(&model, ThinkingLevel::High), json!({"reasoning_effort": "huge"}));
+    assert_eq!(thinking_fields(&model, ThinkingLevel::Off), json!({"reasoning_effort": "nothing"}));
+    assert_eq!(thinking_fields(&model, ThinkingLevel::Max), json!({"reasoning_effort": "huge"}));
     model.compat = compat(json!({"thinkingFormat": "ant-ling"}));
-    assert_eq!(thinking_fields(&model, Thinking::High), json!({"reasoning": {"effort": "huge"}}));
+    assert_eq!(
+        thinking_fields(&model, ThinkingLevel::High),
+        json!({"reasoning": {"effort": "huge"}})
+    );
     model.thinking_levels.insert("off".into(), None);
     model.compat = compat(json!({"thinkingFormat": "openrouter"}));
     let least = json!({"reasoning": {"effort": "minimal"}});
-    assert_eq!(thinking_fields(&model, Thinking::Off), least);
+    assert_eq!(thinking_fields(&model, ThinkingLevel::Off), least);
 }
 
 #[test]
@@ -361,7 +364,7 @@ fn providers_are_known_by_their_addresses() {
         let mut model = model();
         (model.base_url, model.id, model.reasoning) = (url.into(), id.into(), true);
         let mut request = request(vec![user("x")]);
-        (request.system, request.thinking) = ("s".into(), Thinking::High);
+        (request.system, request.thinking) = ("s".into(), ThinkingLevel::High);
         body(&model, &request)
     };
     let openai = at("https://api.openai.com/v1", "gpt");
