@@ -54,8 +54,10 @@ pub(crate) fn recover_because(dir: &RunDir, reason: &str) -> Result<Recovery, St
     if !dir.is_original(&meta) {
         // A copy was never run, so there is nothing of it to be stopped, and nothing is written
         // into a directory that somebody else has made.
-        let record = Record { seq: 0, at: now_ms(), event: interrupted(reason) };
-        facts.apply(&record);
+        if facts.outcome.is_none() {
+            let record = Record { seq: 0, at: now_ms(), event: interrupted(reason) };
+            facts.apply(&record);
+        }
         let result = Box::new(result_of(&meta, &facts, duration(&facts)));
         return Ok(Recovery::HadEnded(result));
     }
