@@ -125,7 +125,13 @@ pub fn stop_run(dir: &RunDir, force: StopForce) -> Result<Stopped, StopError> {
         forces.insert(0, StopForce::Gracefully);
     }
     for force in forces {
-        dir.request_stop(force.request())?;
+        let request = dir.request_stop(force.request());
+        if let (Err(StoreError::Io { .. }), Some(supervisor)) = (&request, &supervisor) {
+            // The disk cannot be written. A signal says the same, and a second one: at once.
+            KillTarget::Marked(supervisor.clone()).signal(Signal::Terminate);
+        } else {
+            request?;
+        }
         // It cannot read the request while somebody has stopped it.
         if let Some(supervisor) = &supervisor {
             KillTarget::Marked(supervisor.clone()).signal(Signal::Continue);
