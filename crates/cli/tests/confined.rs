@@ -13,6 +13,7 @@ use rustix::mount::{
     MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change,
     mount_remount, unmount,
 };
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use test_support::{Program, World, wait_until};
 
@@ -202,14 +203,69 @@ fn kept_elsewhere(world: &World, ran: &test_support::Ran) {
     assert!(world.runs().is_empty());
 }
 
+fn write_preset(world: &World) {
+    let presets = world.agent_dir().join("subagents");
+    fs::create_dir_all(&presets).unwrap();
+    let preset = "---\nname: scout\ndescription: D.\nmodel: a/b\n---\n";
+    fs::write(presets.join("scout.md"), preset).unwrap();
+}
+
+/// Starts a background run that never ends by itself, and returns its id and its supervisor.
+fn start_background(world: &World) -> (String, Pid) {
+    write_preset(world);
+    let agent = world.agent(&json!([
+        {"message": {"text": "before", "stop": "toolUse"}},
+        {"touch": world.path("working")},
+        "hang",
+    ]));
+    let started = world.run(&["bg", "start", "--preset", "scout", "--agent", &agent, "look"]);
+    let id = started.stdout.trim().to_owned();
+    let events = world.only_run().join("events.jsonl");
+    wait_until(|| fs::read_to_string(&events).unwrap().contains("before"));
+    wait_until(|| world.path("working").exists());
+    let processes = world.processes();
+    let supervisor = processes.iter().find(|(_, words)| words.contains(" supervise ")).unwrap();
+    (id, Pid::from_raw(i32::try_from(supervisor.0).unwrap()).unwrap())
+}
+
+#[test]
+fn a_background_run_is_stopped_although_the_project_has_become_read_only() {
+    let world = world();
+    let (id, _) = start_background(&world);
+    let _mounted = make_read_only(&world.project());
+    let ran = world.run(&["bg", "stop", &id]);
+    world.assert_nothing_left();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(ran.stdout, format!("{id}  aborted    scout: 0 processes left\n"));
+}
+
+#[test]
+fn a_background_run_that_cannot_be_ended_in_its_record_has_failed_all_the_same() {
+    let world = world();
+    let disk = mount_small_disk(&world, "1m");
+    let (id, supervisor) = start_background(&world);
+    fill(&disk);
+    kill_process(supervisor, Signal::KILL).unwrap();
+    world.wait_until_nothing_is_left();
+    for command in
+        [["bg", "list", "--all"].as_slice(), &["bg", "status", &id], &["bg", "wait", &id]]
+    {
+        let ran = world.run(&[command, &["--json"]].concat());
+        let run = &ran.json()["runs"][0];
+        assert_eq!((&run["runId"], &run["status"]), (&json!(id), &json!("failed")), "{ran:?}");
+        assert_eq!(run["finalText"], "before");
+    }
+    assert!(!world.only_run().join("result.json").exists());
+    empty(&disk);
+    assert_eq!(world.run(&["bg", "wait", &id]).code, Some(1));
+    assert!(world.only_run().join("result.json").exists());
+}
+
 /// Background runs are noticed by looking where the system does not tell of changes.
 #[test]
 fn without_watches_background_runs_are_waited_for_and_stopped_by_looking() {
     let world = world();
-    let presets = world.agent_dir().join("subagents");
-    fs::create_dir_all(&presets).unwrap();
-    fs::write(presets.join("scout.md"), "---\nname: scout\ndescription: D.\nmodel: a/b\n---\n")
-        .unwrap();
+    write_preset(&world);
     let go = world.path("go");
     let working = json!([
         {"message": {"text": "working on it", "stop": "toolUse"}}, {"await": go}, {"say": "done"},

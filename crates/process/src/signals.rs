@@ -10,16 +10,19 @@ use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::SignalOnly;
 
 /// Makes signals mean to this process what they should, whatever it has inherited: none is blocked,
-/// and a file that has reached the limit of its size is an error of the write, not our death.
+/// children that end are told of and wait for us, and a file that has reached the limit of its size
+/// is an error of the write, not our death.
 pub fn settle_signals() {
     // A handler, because children would inherit it if the signal were ignored.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
-    // SAFETY: an empty set is made and given to the kernel; nothing else is touched.
-    #[expect(unsafe_code, reason = "there is no safe way to change the mask of blocked signals")]
+    // SAFETY: an empty set is made and given to the kernel, and no handler is replaced by a
+    // function of ours; nothing else is touched.
+    #[expect(unsafe_code, reason = "there is no safe way to change what a signal means")]
     unsafe {
         let mut none = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
         libc::sigemptyset(none.as_mut_ptr());
         libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
+        libc::signal(libc::SIGCHLD, libc::SIG_DFL);
     }
 }
 

@@ -165,10 +165,14 @@ pub fn spawn_detached(spec: DetachedSpec<'_>) -> Result<Detached, SpawnError> {
             command.process_group(0);
         }
         Apart::FromSession => {
-            // SAFETY: between fork and exec only one system call is made.
+            // SAFETY: between fork and exec only system calls are made.
             #[expect(unsafe_code, reason = "there is no safe way to act between fork and exec")]
             unsafe {
-                command.pre_exec(|| Ok(rustix::process::setsid().map(drop)?));
+                command.pre_exec(|| {
+                    rustix::process::setsid()?;
+                    keep_only_standard_streams();
+                    Ok(())
+                });
             }
         }
     }
@@ -181,6 +185,19 @@ pub fn spawn_detached(spec: DetachedSpec<'_>) -> Result<Detached, SpawnError> {
         .stderr(Stdio::null());
     let child = command.spawn().map_err(|error| explain(&program, error))?;
     Ok(Detached { pid: Pid::from_child(&child), exit: None })
+}
+
+/// Lets go of what this process has inherited: a lock or a pipe that somebody waits for must not
+/// last as long as a process that outlives us. A kernel that cannot do it at once is older than
+/// Linux 5.11, and passes it on.
+fn keep_only_standard_streams() {
+    #[cfg(target_os = "linux")]
+    // SAFETY: this changes flags of descriptors; none is closed before the new program begins.
+    #[expect(unsafe_code, reason = "there is no safe way to mark all descriptors")]
+    unsafe {
+        let flags = libc::CLOSE_RANGE_CLOEXEC;
+        libc::syscall(libc::SYS_close_range, 3 as libc::c_uint, libc::c_uint::MAX, flags);
+    }
 }
 
 /// This very program, also after its file has been replaced by another version.

@@ -108,6 +108,8 @@ pub enum StopError {
     Store(#[from] StoreError),
     #[error("its supervisor does not answer and cannot be found; is it on another machine?")]
     NoAnswer,
+    #[error("its supervisor does not answer here; it was started in {0}")]
+    Elsewhere(String),
 }
 
 /// Stops a run, whichever program started it, and returns when nothing of it is left.
@@ -115,15 +117,25 @@ pub fn stop_run(dir: &RunDir, force: StopForce) -> Result<Stopped, StopError> {
     if let Some(result) = recover(dir)?.result() {
         return proven(dir, result, true);
     }
-    let supervisor = supervisor_marker(&dir.meta()?);
+    let meta = dir.meta()?;
+    // A copy made of hard links shares the lock of its original, and must not end it.
+    let supervisor = dir.is_original(&meta).then(|| supervisor_marker(&meta));
     let mut forces = vec![StopForce::AtOnce];
     if force == StopForce::Gracefully {
         forces.insert(0, StopForce::Gracefully);
     }
     for force in forces {
-        dir.request_stop(force.request())?;
+        let request = dir.request_stop(force.request());
+        if let (Err(StoreError::Io { .. }), Some(supervisor)) = (&request, &supervisor) {
+            // The disk cannot be written. A signal says the same, and a second one: at once.
+            KillTarget::Marked(supervisor.clone()).signal(Signal::Terminate);
+        } else {
+            request?;
+        }
         // It cannot read the request while somebody has stopped it.
-        KillTarget::Marked(supervisor.clone()).signal(Signal::Continue);
+        if let Some(supervisor) = &supervisor {
+            KillTarget::Marked(supervisor.clone()).signal(Signal::Continue);
+        }
         let patience = match force {
             StopForce::Gracefully => STOP_ANSWER,
             StopForce::AtOnce => KILL_ANSWER,
@@ -132,6 +144,9 @@ pub fn stop_run(dir: &RunDir, force: StopForce) -> Result<Stopped, StopError> {
             return proven(dir, result, false);
         }
     }
+    let Some(supervisor) = supervisor else {
+        return Err(StopError::Elsewhere(recorded_path(&meta).to_owned()));
+    };
     // It hangs, or somebody stops it again and again. Without it, the run is one that has lost its
     // supervisor.
     process::stop_marked(&supervisor, Duration::ZERO);
@@ -181,6 +196,10 @@ fn await_exit(supervisor: &Marker) -> usize {
 
 /// By the path that the run was started with: it may have been found through a link.
 fn supervisor_marker(meta: &Meta) -> Marker {
-    let run_dir = meta.environment.get(variables::RUN_DIR).and_then(Option::as_deref);
-    Marker::new(&[(variables::SUPERVISES, run_dir.unwrap_or_default())])
+    Marker::new(&[(variables::SUPERVISES, recorded_path(meta))])
+}
+
+/// Where the run was started, which is elsewhere if its directory was moved or copied.
+fn recorded_path(meta: &Meta) -> &str {
+    meta.environment.get(variables::RUN_DIR).and_then(Option::as_deref).unwrap_or_default()
 }

@@ -22,6 +22,13 @@ pub enum Recovery {
         /// Its result.
         result: Box<RunResult>,
     },
+    /// It was ended just now, but the disk is full or cannot be written.
+    NotKept {
+        /// Its result as far as its record tells.
+        result: Box<RunResult>,
+        /// What stands in the way.
+        error: StoreError,
+    },
 }
 
 impl Recovery {
@@ -29,7 +36,9 @@ impl Recovery {
     pub fn result(self) -> Option<RunResult> {
         match self {
             Recovery::Alive => None,
-            Recovery::HadEnded(result) | Recovery::Ended { result, .. } => Some(*result),
+            Recovery::HadEnded(result)
+            | Recovery::Ended { result, .. }
+            | Recovery::NotKept { result, .. } => Some(*result),
         }
     }
 }
@@ -54,31 +63,47 @@ pub(crate) fn recover_because(dir: &RunDir, reason: &str) -> Result<Recovery, St
     if !dir.is_original(&meta) {
         // A copy was never run, so there is nothing of it to be stopped, and nothing is written
         // into a directory that somebody else has made.
-        let record = Record { seq: 0, at: now_ms(), event: interrupted(reason) };
-        facts.apply(&record);
+        if facts.outcome.is_none() {
+            let record = Record { seq: 0, at: now_ms(), event: interrupted(reason) };
+            facts.apply(&record);
+        }
         let result = Box::new(result_of(&meta, &facts, duration(&facts)));
         return Ok(Recovery::HadEnded(result));
     }
     let survivors = stop_leftovers(&meta);
-    let mut journal = Journal::resume(abandoned, &meta.limits)?;
-    let mut last = None;
+    let mut ends = Vec::new();
     // It may have died between its last event and its result.
     if facts.outcome.is_none() {
-        let warning = (survivors > 0).then(|| survivors_warning(survivors));
-        let end = match dir.stop_requested() {
+        ends.extend((survivors > 0).then(|| survivors_warning(survivors)));
+        ends.push(match dir.stop_requested() {
             Some(_) => cancelled(),
             None => interrupted(reason),
-        };
-        for event in warning.into_iter().chain([end]) {
-            for (record, _) in journal.record(now_ms(), event) {
-                facts.apply(&record);
-                last = Some(record);
+        });
+    }
+    let mut journal = match Journal::resume(abandoned, &meta.limits) {
+        Ok(journal) => journal,
+        Err(error @ StoreError::Io { .. }) => {
+            for event in ends {
+                facts.apply(&Record { seq: 0, at: now_ms(), event });
             }
+            let result = Box::new(result_of(&meta, &facts, duration(&facts)));
+            return Ok(Recovery::NotKept { result, error });
+        }
+        Err(error) => return Err(error),
+    };
+    let mut last = None;
+    for event in ends {
+        for (record, _) in journal.record(now_ms(), event) {
+            facts.apply(&record);
+            last = Some(record);
         }
     }
-    let result = result_of(&meta, &facts, duration(&facts));
-    journal.finish(&result)?;
-    Ok(Recovery::Ended { record: last, result: Box::new(result) })
+    let result = Box::new(result_of(&meta, &facts, duration(&facts)));
+    match journal.finish(&result) {
+        Ok(()) => Ok(Recovery::Ended { record: last, result }),
+        Err(error @ StoreError::Io { .. }) => Ok(Recovery::NotKept { result, error }),
+        Err(error) => Err(error),
+    }
 }
 
 /// Why a run without a supervisor was interrupted.

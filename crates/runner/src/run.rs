@@ -275,7 +275,10 @@ fn end_in_its_place(meta: &Meta, dir: &RunDir, facts: Facts, reason: &str) -> Bu
         Ok(Recovery::Alive) => {
             end_in_memory(meta, facts, reason, "somebody else holds the run's lock")
         }
-        Err(error) => end_in_memory(meta, facts, reason, &error.to_string()),
+        // This process may know more than what could be written.
+        Ok(Recovery::NotKept { error, .. }) | Err(error) => {
+            end_in_memory(meta, facts, reason, &error.to_string())
+        }
     }
 }
 

@@ -80,6 +80,16 @@ impl Journal {
         })
     }
 
+    /// Makes the run's directory the working directory of this process, by which it is found from
+    /// now on also when somebody moves the project. Returns it by that name.
+    pub fn enter(&mut self) -> RunDir {
+        // By its path, if it has vanished already.
+        if std::env::set_current_dir(self.dir.path()).is_ok() {
+            self.dir = self.dir.here();
+        }
+        self.dir.clone()
+    }
+
     /// Goes on with the journal of a run whose supervisor is gone, after repairing a torn line at
     /// the end of its events.
     pub fn resume(abandoned: Abandoned, limits: &Limits) -> Result<Journal, StoreError> {

@@ -73,6 +73,11 @@ impl RunDir {
         }
     }
 
+    /// The same, as the working directory of this process.
+    pub(crate) fn here(&self) -> RunDir {
+        RunDir { path: PathBuf::from("."), run_id: self.run_id.clone() }
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path

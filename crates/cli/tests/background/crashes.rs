@@ -117,6 +117,46 @@ fn a_copy_of_the_project_is_neither_stopped_nor_written() {
     assert_eq!(status(&world, &id)["status"], "completed");
 }
 
+#[test]
+fn a_copy_of_hard_links_does_not_stop_its_original() {
+    let world = world();
+    let id = start_working(&world);
+    let copy = world.path("copy").join(".pi/subagents/runs").join(&id);
+    fs::create_dir_all(&copy).unwrap();
+    for name in names(&run_dir(&world, &id)) {
+        fs::hard_link(run_dir(&world, &id).join(&name), copy.join(&name)).unwrap();
+    }
+    let mut stop = world.command(["bg", "stop", "--now", &id]);
+    let ran = Ran::from(stop.current_dir(world.path("copy")).output().unwrap());
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("it was started in"), "{ran:?}");
+    assert_eq!(status(&world, &id)["status"], "running");
+    let_go(&world);
+    wait_for_result(&world, &id);
+    world.wait_until_nothing_is_left();
+    assert_eq!(status(&world, &id)["status"], "completed");
+}
+
+#[test]
+fn a_run_goes_with_its_project_when_that_is_moved() {
+    let world = world();
+    let (stopped, completed) = (start_working(&world), start_working(&world));
+    fs::rename(world.project(), world.path("moved")).unwrap();
+    let in_moved = |arguments: &[&str]| {
+        let mut command = world.command(arguments);
+        Ran::from(command.current_dir(world.path("moved")).output().unwrap()).json()
+    };
+    let run = in_moved(&["bg", "stop", &stopped, "--json"])["runs"][0].clone();
+    assert_eq!((&run["status"], &run["left"]), (&json!("aborted"), &json!(0)));
+    let_go(&world);
+    let run = in_moved(&["bg", "wait", &completed, "--json"])["runs"][0].clone();
+    assert_eq!((&run["status"], &run["finalText"]), (&json!("completed"), &json!("found it")));
+    world.wait_until_nothing_is_left();
+    let kept = world.path("moved/.pi/subagents/runs").join(&stopped);
+    assert!(names(&kept).contains(&"result.json".to_owned()));
+    assert!(!world.project().exists(), "it does not come back");
+}
+
 fn copy_directory(from: &Path, to: &Path) {
     fs::create_dir(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {

@@ -76,6 +76,44 @@ fn assert_only_its_directory_is_left(world: &World, id: &str) {
     assert_eq!(names(&world.project()), [".git", ".pi"]);
 }
 
+/// A script that starts runs under a lock must not keep the lock until they end.
+#[cfg(target_os = "linux")]
+#[test]
+fn nothing_that_the_starter_has_inherited_is_kept() {
+    let world = world();
+    let lock = fs::canonicalize(world.path("")).unwrap().join("lock");
+    let script = format!("exec 9>'{}'; exec \"$@\"", lock.display());
+    let command = start_command(&world, &working(&world), &[]);
+    let mut command = World::behind(&["sh", "-c", &script, "sh"], &command);
+    let ran = Ran::from(command.output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    wait_until(|| world.path("working").exists());
+    for (pid, words) in world.processes() {
+        let open = fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+        let mut open = open.filter_map(|entry| fs::read_link(entry.unwrap().path()).ok());
+        assert!(open.all(|target| target != lock), "{words}");
+    }
+    let_go(&world);
+    wait_for_result(&world, ran.stdout.trim());
+    world.wait_until_nothing_is_left();
+}
+
+/// Servers that do not care for their children start programs like this.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_end_of_an_agent_is_noticed_although_the_starter_ignores_the_end_of_children() {
+    let world = world();
+    let command = start_command(&world, &json!(["start", {"exit": 3}]), &[]);
+    // Not by a shell: not every one passes this on.
+    let ignoring = ["env", "--ignore-signal=CHLD"];
+    let ran = Ran::from(World::behind(&ignoring, &command).output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let waited = world.run(&["bg", "wait", ran.stdout.trim(), "--timeout", "20", "--json"]).json();
+    let run = &waited["runs"][0];
+    assert_eq!((&run["outcome"], &run["exitCode"]), (&json!("non_zero_exit"), &json!(3)), "{run}");
+    world.wait_until_nothing_is_left();
+}
+
 #[test]
 fn a_program_that_stays_is_killed_and_its_runs_complete() {
     let world = world();

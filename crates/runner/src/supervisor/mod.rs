@@ -126,7 +126,10 @@ fn prepare(run_dir: &Path) -> Result<Prepared, SuperviseError> {
     let dir = RunDir::open(run_dir)?;
     let meta = dir.meta()?;
     let prompt = dir.prompt()?;
-    let journal = Journal::begin(&dir, &meta.limits)?;
+    let mut journal = Journal::begin(&dir, &meta.limits)?;
+    // Nobody else can tell how a background run ended, so it must reach its directory, and be
+    // reached there, also after the project was moved.
+    let dir = if meta.lifetime == Lifetime::Background { journal.enter() } else { dir };
     let signals = SignalPipe::for_supervising().map_err(SuperviseError::Signals)?;
     Ok((dir, meta, prompt, journal, signals))
 }
