@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use super::{AgentArguments, OutputArguments, seconds};
+use super::{AgentArguments, OutputArguments, WorkArguments, seconds};
 
 /// Runs that outlive this command, and the terminal.
 ///
@@ -56,17 +56,12 @@ pub(crate) struct Start {
     #[arg(long)]
     pub(crate) preset: String,
 
-    /// The model, in the agent's own words, such as `provider/id`
-    #[arg(long)]
-    pub(crate) model: Option<String>,
-
-    /// Where the agent works: an absolute path without `..` [default: the current directory]
-    #[arg(long, value_name = "DIRECTORY")]
-    pub(crate) cwd: Option<String>,
-
     /// What the run is called [default: the name of the preset]
     #[arg(long)]
     pub(crate) name: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) work: WorkArguments,
 
     #[command(flatten)]
     pub(crate) agent: AgentArguments,

@@ -101,22 +101,17 @@ pub(crate) struct Run {
     #[arg(long, value_name = "SESSION")]
     pub(crate) resume: Option<String>,
 
-    /// Where the agent works: an absolute path without `..` [default: the current directory]
-    #[arg(long, value_name = "DIRECTORY")]
-    pub(crate) cwd: Option<String>,
-
     /// Stop the agent after this time, unless a tool was active shortly before [default: 600; with
     /// a preset what it says, else never]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<f64>,
 
-    /// The model, in the agent's own words, such as `provider/id`
-    #[arg(long)]
-    pub(crate) model: Option<String>,
-
     /// What the task is called [default: `task`, or the name of the preset]
     #[arg(long)]
     pub(crate) name: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) work: WorkArguments,
 
     #[command(flatten)]
     pub(crate) agent: AgentArguments,
@@ -152,11 +147,23 @@ pub(crate) struct Delegate {
     pub(crate) output: OutputArguments,
 }
 
+/// Where one task is worked on, and with which model.
+#[derive(Debug, Args)]
+pub(crate) struct WorkArguments {
+    /// Where the agent works: an absolute path without `..` [default: the current directory]
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) cwd: Option<String>,
+
+    /// The model, in the agent's own words, such as `provider/id`
+    #[arg(long)]
+    pub(crate) model: Option<String>,
+}
+
 /// Which agent runs.
 #[derive(Debug, Args)]
 pub(crate) struct AgentArguments {
     /// The child agent: `pi`, `builtin`, or a JSON array of a program and its arguments
-    /// [default: what the profile says, else $PI_SUBAGENTS_AGENT, else `subagents.agent` in the
+    /// [default: what the profile or preset says, else $PI_SUBAGENTS_AGENT, else `subagents.agent` in the
     /// settings, else `pi` where it is installed, else `builtin`]
     #[arg(long)]
     pub(crate) agent: Option<String>,

@@ -21,12 +21,12 @@ pub(crate) fn run(arguments: Run, printer: &mut Printer) -> Result<Exit, Command
     let task = TaskArguments {
         name,
         prompt,
-        cwd: arguments.cwd,
+        cwd: arguments.work.cwd,
         profile: arguments.profile,
         timeout: arguments.timeout,
         resume: arguments.resume.map(|id| whole_id(&door, id)),
         files: arguments.files.iter().map(|text| file(text)).collect(),
-        model: arguments.model,
+        model: arguments.work.model,
         preset: arguments.preset,
     };
     let call = DelegateArguments { tasks: vec![task], profile: None };

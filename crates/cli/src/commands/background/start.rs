@@ -22,8 +22,8 @@ pub(super) fn start(arguments: Start, printer: &Printer) -> Result<Exit, Command
     let call = BackgroundArguments {
         preset: arguments.preset,
         task,
-        model: arguments.model,
-        cwd: arguments.cwd,
+        model: arguments.work.model,
+        cwd: arguments.work.cwd,
         name: arguments.name,
     };
     let call = tools::plan_background(&workspace, call, &options)?;
