@@ -1,7 +1,7 @@
 //! From a command line to an ending.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -132,7 +132,7 @@ pub fn run<W: Write>(invocation: &Invocation, world: World<'_, W>) -> Result<Rep
         tools,
         system_prompt,
         cwd: cwd.to_owned(),
-        shell: Shell { program: settings.shell_path, prefix: settings.shell_command_prefix },
+        shell: shell(settings.shell_path, settings.shell_command_prefix),
         cancel,
     };
     let mut agent = Agent::new(setup, stream, history, inbox);
@@ -147,6 +147,13 @@ pub fn run<W: Write>(invocation: &Invocation, world: World<'_, W>) -> Result<Rep
         }
     }
     Ok(Report { ending, stopped_by: listener.notice() })
+}
+
+/// What commands print belongs to the run, if there is one, and is removed with it.
+fn shell(program: Option<PathBuf>, prefix: Option<String>) -> Shell {
+    let run_dir = process_variable(model::variables::RUN_DIR).map(PathBuf::from);
+    let outputs = run_dir.filter(|path| path.is_dir()).unwrap_or_else(std::env::temp_dir);
+    Shell { program, prefix, outputs }
 }
 
 fn choose_model(

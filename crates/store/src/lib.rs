@@ -8,6 +8,7 @@
 //!   stdout.log       the child's records without deltas
 //!   stderr.log       what the child wrote to its standard error
 //!   transcript.log   the events in words
+//!   pi-bash-*.log    the whole output of a command, kept by the built-in agent
 //!   result.json      how it ended; appears once, whole, and is never replaced
 //!   stop-request     somebody wants it to be stopped; `kill-request`, at once
 //!   notified         its owner has been told how it ended

@@ -54,12 +54,14 @@ pub struct Call<'a> {
 }
 
 /// How commands are run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shell {
     /// The shell; bash, or what there is, if absent.
     pub program: Option<PathBuf>,
     /// What stands in front of every command, on lines of its own.
     pub prefix: Option<String>,
+    /// Where the whole output of a command is kept if it is too much for the model.
+    pub outputs: PathBuf,
 }
 
 /// What a tool answers.

@@ -18,11 +18,9 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new() -> Place {
-        Place {
-            directory: tempfile::tempdir().unwrap(),
-            cancel: Cancel::new().unwrap(),
-            shell: Shell::default(),
-        }
+        let directory = tempfile::tempdir().unwrap();
+        let shell = Shell { program: None, prefix: None, outputs: directory.path().to_owned() };
+        Place { directory, cancel: Cancel::new().unwrap(), shell }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

@@ -245,3 +245,22 @@ fn the_agent_is_called_by_its_name_in_lists_of_processes() {
         "pi-subagents\nagent\n--mode\njson\n-p\n--no-session\npi-subagents\n"
     );
 }
+
+/// What a run has written is removed with the run, so it must all be in one place.
+#[test]
+fn what_is_too_long_for_the_model_is_kept_in_the_run_directory() {
+    let turns = json!([bash("seq 5000"), {"text": "{{result:0}}"}]);
+    let builtin = Builtin::new(Api::BOTH[0], &turns);
+    let ran = builtin.run(&["count"]);
+    let kept = |place: &Path| -> Vec<String> {
+        let names = fs::read_dir(place).unwrap().map(|entry| entry.unwrap().file_name());
+        let names = names.map(|name| name.into_string().unwrap());
+        names.filter(|name| name.starts_with("pi-bash-")).collect()
+    };
+    let [name] = &kept(&ran.run_dir())[..] else { panic!("{ran:#?}") };
+    let path = ran.run_dir().join(name);
+    let output = ran.task()["output"].as_str().unwrap().to_owned();
+    assert!(output.contains(&format!("Full output: {}]", path.display())), "{output}");
+    assert!(fs::read_to_string(path).unwrap().starts_with("1\n2\n"));
+    assert!(kept(&builtin.world.path("")).is_empty());
+}

@@ -78,7 +78,7 @@ fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput
     let job = start(&command, call.cwd, call.shell)?;
     let mut watch = Watch {
         job,
-        output: Output::new(std::env::temp_dir()),
+        output: Output::new(call.shell.outputs.clone()),
         is_output_open: true,
         reports: Reports { report: &mut *call.report, due: None, last: None },
     };
