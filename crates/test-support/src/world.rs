@@ -3,8 +3,8 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Write;
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -185,6 +185,10 @@ impl World {
         runs.sort();
         runs
     }
+    /// Copies the project with everything in it.
+    pub fn copy_project(&self, to: &Path) {
+        copy_directory(&self.project(), to).unwrap();
+    }
 
     /// Every process of this world that is alive.
     pub fn processes(&self) -> Vec<(u32, String)> {
@@ -284,4 +288,18 @@ impl From<Output> for Ran {
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         }
     }
+}
+
+fn copy_directory(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_directory(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
 }

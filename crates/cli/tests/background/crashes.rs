@@ -1,7 +1,6 @@
 //! Supervisors that are killed, and directories that are copied or vanish.
 
 use std::fs;
-use std::path::Path;
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -95,7 +94,7 @@ fn a_copy_of_the_project_is_neither_stopped_nor_written() {
     let world = world();
     let id = start_working(&world);
     let copy = world.path("copy");
-    copy_directory(&world.project(), &copy);
+    world.copy_project(&copy);
     let copied = copy.join(".pi/subagents/runs").join(&id);
     let before = names(&copied);
     let in_copy = |arguments: &[&str]| {
@@ -155,19 +154,6 @@ fn a_run_goes_with_its_project_when_that_is_moved() {
     let kept = world.path("moved/.pi/subagents/runs").join(&stopped);
     assert!(names(&kept).contains(&"result.json".to_owned()));
     assert!(!world.project().exists(), "it does not come back");
-}
-
-fn copy_directory(from: &Path, to: &Path) {
-    fs::create_dir(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy_directory(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }
 
 #[test]

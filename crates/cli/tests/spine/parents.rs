@@ -369,7 +369,7 @@ fn a_copy_of_a_project_does_not_end_the_original_runs() {
     let world = world();
     let running = start_working(&world, false);
     let copy = world.path("copy");
-    copy_directory(&world.project(), &copy);
+    world.copy_project(&copy);
     let mut list = world.command(["sessions", "list", "--json"]);
     let listed = test_support::Ran::from(list.current_dir(&copy).output().unwrap());
     assert_eq!(listed.json()["sessions"][0]["runs"][0]["outcome"], "interrupted", "the copy's");
@@ -378,19 +378,6 @@ fn a_copy_of_a_project_does_not_end_the_original_runs() {
     running.signal(Signal::TERM);
     assert_eq!(running.finish().task()["outcome"], "cancelled");
     world.assert_nothing_left();
-}
-
-fn copy_directory(from: &std::path::Path, to: &std::path::Path) {
-    fs::create_dir(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy_directory(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }
 
 #[test]
