@@ -19,7 +19,8 @@
 //! made the directory, then by the supervisor, which takes its own before the maker lets go. A run
 //! without a result whose lock is free has therefore lost its supervisor.
 //!
-//! This is the only crate that writes below `.pi/subagents`.
+//! This is the only crate that writes below `.pi/subagents`. Two files are the child's own: the
+//! session of an agent with a preset, `child-session.jsonl`, and the long output of a command.
 
 mod error;
 mod journal;
