@@ -37,14 +37,14 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// The wall clock of one child, bare and as a task, in microseconds.
 fn single(count: usize) -> Result<Value, Box<dyn Error>> {
-    let mut dispatcher = dispatcher(1)?;
+    let (mut dispatcher, launcher) = dispatcher()?;
     let (mut bare, mut runs) = (Vec::new(), Vec::new());
     for _ in 0..count {
         let start = Instant::now();
         start_bare()?;
         bare.push(start.elapsed().as_micros());
         let start = Instant::now();
-        dispatcher.submit(trivial_plan()?);
+        dispatcher.submit(Box::new(launcher.clone()), 1, vec![trivial_plan()?]);
         while !dispatcher.is_idle() {
             dispatcher.wait(&[], None);
         }
@@ -55,13 +55,13 @@ fn single(count: usize) -> Result<Value, Box<dyn Error>> {
 
 /// Many runs, and what this process needs for them at the beginning and at the end.
 fn many(count: usize, concurrency: usize) -> Result<Value, Box<dyn Error>> {
-    let mut dispatcher = dispatcher(concurrency)?;
+    let (mut dispatcher, launcher) = dispatcher()?;
     let start = Instant::now();
     let (mut submitted, mut ended) = (0, 0);
     let mut samples = Vec::new();
     while ended < count {
-        while submitted < count && submitted < ended + 2 * concurrency {
-            dispatcher.submit(trivial_plan()?);
+        while submitted < count && submitted < ended + concurrency {
+            dispatcher.submit(Box::new(launcher.clone()), 1, vec![trivial_plan()?]);
             submitted += 1;
         }
         for update in dispatcher.wait(&[], None) {
@@ -141,11 +141,11 @@ fn sample(ended: usize) -> Result<Value, Box<dyn Error>> {
     }))
 }
 
-fn dispatcher(concurrency: usize) -> Result<Dispatcher, Box<dyn Error>> {
+fn dispatcher() -> Result<(Dispatcher, ProcessLauncher), Box<dyn Error>> {
     let beside = std::env::current_exe()?.with_file_name("pi-subagents");
     let store = Store::in_project(&std::env::current_dir()?);
     let launcher = ProcessLauncher::new(beside);
-    Ok(Dispatcher::new(store, Box::new(launcher), concurrency).adopting_orphans())
+    Ok((Dispatcher::new(store).adopting_orphans(), launcher))
 }
 
 fn trivial_plan() -> Result<Plan, Box<dyn Error>> {

@@ -37,8 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let beside = std::env::current_exe()?.with_file_name("pi-subagents");
     let launcher = ProcessLauncher::new(beside);
-    let mut dispatcher =
-        Dispatcher::new(workspace.store.clone(), Box::new(launcher.clone()), 4).adopting_orphans();
+    let mut dispatcher = Dispatcher::new(workspace.store.clone()).adopting_orphans();
     for line in stdin().lock().lines() {
         let line = line?;
         let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));
@@ -61,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 };
                 let call = DelegateArguments { tasks: vec![task], profile: None };
                 let call = tools::plan_delegation(&workspace, call, &options(rest)?)?;
-                dispatcher.submit(only(call)?);
+                dispatcher.submit(Box::new(launcher.clone()), 1, vec![only(call)?]);
                 for update in dispatcher.wait(&[], None) {
                     if let Update::Started { run_dir, .. } = update {
                         println!("{}", run_dir.display());

@@ -1,8 +1,10 @@
 //! Many tasks, a few at a time, in one linear order of events.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime};
 
 use model::{Activity, Event, Lifetime, Meta, Outcome, Plan, Record, RunId, RunResult};
@@ -19,6 +21,9 @@ use crate::run::{News, Run, StopForce};
 
 /// Names a task within its dispatcher; counts from zero in the order of submission.
 pub type TaskId = usize;
+
+/// Names a lane within its dispatcher.
+pub type LaneId = usize;
 
 /// Something that the owner of a task should know.
 #[derive(Debug)]
@@ -53,6 +58,15 @@ pub enum Update {
     },
 }
 
+/// Tasks that were queued together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Submitted {
+    /// Their lane.
+    pub lane: LaneId,
+    /// Themselves, in their order.
+    pub tasks: Range<TaskId>,
+}
+
 /// How a task ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
@@ -64,27 +78,47 @@ pub struct Report {
     pub warnings: Vec<String>,
 }
 
-/// Runs planned tasks, at most a given number at a time.
+/// Runs planned tasks in lanes.
+///
+/// A program has one dispatcher, however many calls it answers at a time: only one that knows of
+/// every supervisor can tell what a dead one has left behind.
 #[derive(Debug)]
 pub struct Dispatcher {
     store: Store,
-    launcher: Box<dyn Launcher>,
-    concurrency: usize,
     /// The children that were there before us, if this process adopts orphans.
     inherited: Option<Vec<Pid>>,
     next_task: TaskId,
-    queue: VecDeque<(TaskId, Plan)>,
+    next_lane: LaneId,
+    lanes: BTreeMap<LaneId, Lane>,
     running: BTreeMap<TaskId, Running>,
     /// The background runs that this process has started and that have not ended. They are no
     /// tasks: nobody waits for them here, and nothing stops them.
     background: Vec<Background>,
     /// Made when the store cannot be written, and then used again.
     fallback: Option<Store>,
-    stopping: Option<StopForce>,
     updates: Vec<Update>,
 }
 
+/// The tasks of one call: they are started in the same way, at most so many of them run at a time,
+/// and they are stopped together.
+#[derive(Debug)]
+struct Lane {
+    launcher: Rc<dyn Launcher>,
+    concurrency: usize,
+    queue: VecDeque<(TaskId, Plan)>,
+    stopping: Option<StopForce>,
+}
+
+/// A task that leaves the queue.
+struct Queued {
+    task: TaskId,
+    plan: Plan,
+    launcher: Rc<dyn Launcher>,
+    stopping: Option<StopForce>,
+}
+
 struct Running {
+    lane: LaneId,
     run: Run,
     warnings: Vec<String>,
 }
@@ -96,19 +130,17 @@ impl std::fmt::Debug for Running {
 }
 
 impl Dispatcher {
-    /// Runs are recorded in `store` and started by `launcher`.
-    pub fn new(store: Store, launcher: Box<dyn Launcher>, concurrency: usize) -> Dispatcher {
+    /// Runs are recorded in `store`.
+    pub fn new(store: Store) -> Dispatcher {
         Dispatcher {
             store,
-            launcher,
-            concurrency: concurrency.max(1),
             inherited: None,
             next_task: 0,
-            queue: VecDeque::new(),
+            next_lane: 0,
+            lanes: BTreeMap::new(),
             running: BTreeMap::new(),
             background: Vec::new(),
             fallback: None,
-            stopping: None,
             updates: Vec::new(),
         }
     }
@@ -123,12 +155,21 @@ impl Dispatcher {
         self
     }
 
-    /// Queues a task.
-    pub fn submit(&mut self, plan: Plan) -> TaskId {
-        let task = self.next_task;
-        self.next_task += 1;
-        self.queue.push_back((task, plan));
-        task
+    /// Queues the tasks of one call, which are started by `launcher`, so many at a time.
+    pub fn submit(
+        &mut self,
+        launcher: Box<dyn Launcher>,
+        concurrency: usize,
+        plans: Vec<Plan>,
+    ) -> Submitted {
+        let first = self.next_task;
+        let queue: VecDeque<(TaskId, Plan)> = (first..).zip(plans).collect();
+        self.next_task += queue.len();
+        let lane = self.next_lane;
+        self.next_lane += 1;
+        let (launcher, concurrency) = (Rc::from(launcher), concurrency.max(1));
+        self.lanes.insert(lane, Lane { launcher, concurrency, queue, stopping: None });
+        Submitted { lane, tasks: first..self.next_task }
     }
 
     /// Starts a run that outlives this process, and returns when its supervisor has taken it over.
@@ -151,29 +192,34 @@ impl Dispatcher {
 
     /// Whether every task has ended.
     pub fn is_idle(&self) -> bool {
-        self.queue.is_empty() && self.running.is_empty() && self.updates.is_empty()
+        self.lanes.values().all(|lane| lane.queue.is_empty())
+            && self.running.is_empty()
+            && self.updates.is_empty()
     }
 
-    /// Stops everything, also what is queued.
-    pub fn stop(&mut self, force: StopForce) {
-        if self.stopping.is_some_and(|stopping| stopping >= force) {
+    /// Stops everything in a lane, also what is queued.
+    pub fn stop(&mut self, lane: LaneId, force: StopForce) {
+        let Some(stopped) = self.lanes.get_mut(&lane) else {
+            return;
+        };
+        if stopped.stopping.is_some_and(|stopping| stopping >= force) {
             return;
         }
-        self.stopping = Some(force);
-        for running in self.running.values_mut() {
+        stopped.stopping = Some(force);
+        for running in self.running.values_mut().filter(|running| running.lane == lane) {
             running.run.stop(force);
         }
     }
 
     /// Starts what can be started, and waits until something happens, one of `wakers` can be
-    /// read, or the time is over.
+    /// read, or the time is over. Where nothing of that can come, it does not wait.
     pub fn wait(&mut self, wakers: &[BorrowedFd<'_>], limit: Option<Duration>) -> Vec<Update> {
         self.forget_ended_background();
         self.start_queued();
-        if !self.updates.is_empty() || self.running.is_empty() {
-            return std::mem::take(&mut self.updates);
+        let can_come = !self.running.is_empty() || !wakers.is_empty() || limit.is_some();
+        if self.updates.is_empty() && can_come {
+            self.pump(wakers, limit);
         }
-        self.pump(wakers, limit);
         std::mem::take(&mut self.updates)
     }
 
@@ -254,17 +300,36 @@ impl Dispatcher {
     }
 
     fn start_queued(&mut self) {
-        // A new supervisor must not be taken for something that a dead one left behind.
-        while self.running.len() < self.concurrency
-            && !self.is_burying()
-            && let Some((task, plan)) = self.queue.pop_front()
-        {
-            self.start(task, plan);
+        let lanes: Vec<LaneId> = self.lanes.keys().copied().collect();
+        for lane in lanes {
+            while let Some(queued) = self.next_queued(lane) {
+                self.start(lane, queued);
+            }
         }
+        // Whoever has nothing left to do is gone, so that calls do not pile up.
+        let running = &self.running;
+        self.lanes.retain(|id, lane| {
+            !lane.queue.is_empty() || running.values().any(|running| running.lane == *id)
+        });
     }
 
-    fn start(&mut self, task: TaskId, plan: Plan) {
-        let refusal = match (&plan.refusal, self.stopping) {
+    /// The next task of a lane, if one can be started now.
+    fn next_queued(&mut self, id: LaneId) -> Option<Queued> {
+        // A new supervisor must not be taken for something that a dead one left behind.
+        if self.is_burying() {
+            return None;
+        }
+        let lane = self.lanes.get_mut(&id)?;
+        if self.running.values().filter(|running| running.lane == id).count() >= lane.concurrency {
+            return None;
+        }
+        let (task, plan) = lane.queue.pop_front()?;
+        Some(Queued { task, plan, launcher: lane.launcher.clone(), stopping: lane.stopping })
+    }
+
+    fn start(&mut self, lane: LaneId, queued: Queued) {
+        let Queued { task, plan, launcher, stopping } = queued;
+        let refusal = match (&plan.refusal, stopping) {
             (Some(refusal), _) => Some((Outcome::SpawnFailure, refusal.clone())),
             (None, Some(_)) => {
                 Some((Outcome::Cancelled, "Cancelled before it was started".to_owned()))
@@ -287,9 +352,9 @@ impl Dispatcher {
             self.refuse(task, &new_run, refusal, warnings);
             return;
         }
-        match Run::start(self.launcher.as_ref(), new_run, plan.secrets) {
+        match Run::start(launcher.as_ref(), new_run, plan.secrets) {
             Ok(run) => {
-                self.running.insert(task, Running { run, warnings });
+                self.running.insert(task, Running { lane, run, warnings });
             }
             Err(unstarted) => {
                 let (error, new_run) = *unstarted;

@@ -20,7 +20,7 @@ mod tmux;
 
 pub use background::{Background, BackgroundError, start_background};
 pub use control::{EndedRun, StopError, Stopped, Waiting, stop_run, wait_for_change};
-pub use dispatcher::{Dispatcher, Report, TaskId, Update};
+pub use dispatcher::{Dispatcher, LaneId, Report, Submitted, TaskId, Update};
 pub use launcher::{Launched, Launcher, ProcessLauncher, Supervisor};
 pub use recover::{Recovery, recover};
 pub use run::StopForce;

@@ -73,12 +73,13 @@ impl Door {
         printer.listen_to(&signals);
         let printer = &*printer;
         let store = self.workspace.store.clone();
-        let mut dispatcher = Dispatcher::new(store, launcher, concurrency).adopting_orphans();
+        let mut dispatcher = Dispatcher::new(store).adopting_orphans();
         let mut view = PlainView::new(printer, answers);
-        for task in call.tasks {
-            view.expect(&task);
-            dispatcher.submit(task.plan);
+        for task in &call.tasks {
+            view.expect(task);
         }
+        let plans = call.tasks.into_iter().map(|task| task.plan).collect();
+        let lane = dispatcher.submit(launcher, concurrency, plans).lane;
         let mut quit = None;
         let mut reports = BTreeMap::new();
         while !dispatcher.is_idle() {
@@ -99,10 +100,10 @@ impl Door {
                 let hastens =
                     quit.is_some_and(|quit| quit == notice || notice == Notice::Interrupt);
                 if hastens {
-                    dispatcher.stop(StopForce::AtOnce);
+                    dispatcher.stop(lane, StopForce::AtOnce);
                 } else if quit.is_none() {
                     view.note("Stopping. Interrupt again to stop at once.");
-                    dispatcher.stop(StopForce::Gracefully);
+                    dispatcher.stop(lane, StopForce::Gracefully);
                 }
                 quit.get_or_insert(notice);
             }

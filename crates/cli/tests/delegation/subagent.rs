@@ -38,10 +38,9 @@ fn call(world: &World, arguments: &Value) -> (Vec<RunResult>, String) {
     let planned = plan_subagent(&workspace, &arguments, &options).unwrap();
     let launcher = ProcessLauncher::new(env!("CARGO_BIN_EXE_pi-subagents").into());
     let concurrency = workspace.settings.max_concurrency;
-    let mut dispatcher = Dispatcher::new(workspace.store, Box::new(launcher), concurrency);
-    for task in planned.tasks {
-        dispatcher.submit(task.plan);
-    }
+    let mut dispatcher = Dispatcher::new(workspace.store);
+    let plans = planned.tasks.into_iter().map(|task| task.plan).collect();
+    dispatcher.submit(Box::new(launcher), concurrency, plans);
     let mut results = BTreeMap::new();
     while !dispatcher.is_idle() {
         for update in dispatcher.wait(&[], None) {
