@@ -155,6 +155,7 @@ fn trivial_plan() -> Result<Plan, Box<dyn Error>> {
         cwd,
         home: None,
         agent: None,
+        pi: None,
         search_path: vec!["/usr/bin".into(), "/bin".into()],
     };
     let request = Request {

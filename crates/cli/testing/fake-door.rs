@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("fake-door OWNER AGENT".into());
     };
     let workspace = Workspace::load(Surroundings::of_this_process()?, None);
-    let options = |agent: &str| -> Result<CallOptions, Box<dyn Error>> {
+    let options = |agent: &str| -> Result<CallOptions<'_>, Box<dyn Error>> {
         let agent = AgentChoice::new(Some(agent), &workspace.surroundings, &workspace.settings)?;
         Ok(CallOptions {
             agent,
@@ -33,6 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             lifetime: Lifetime::Foreground,
             all_tools: None,
             models: None,
+            book: None,
         })
     };
     let beside = std::env::current_exe()?.with_file_name("pi-subagents");

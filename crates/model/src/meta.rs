@@ -39,6 +39,12 @@ pub struct Meta {
     pub environment: BTreeMap<String, Option<String>>,
     /// The model that was asked for.
     pub model: Option<String>,
+    /// The provider that was asked for, where it was named apart from the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// How much the model was asked to think.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking_level: Option<String>,
     /// The model as it was written, where the list of models spells it in another way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested_model: Option<String>,

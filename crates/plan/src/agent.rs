@@ -10,7 +10,7 @@ use crate::{AgentName, Settings, Surroundings};
 /// The child agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Agent {
-    /// The real pi, from `PATH`.
+    /// The real pi: the one that calls us, else the one from `PATH`.
     Pi,
     /// Our own agent.
     Builtin,
@@ -77,7 +77,7 @@ impl Agent {
     /// starts itself in the place of our own agent's name.
     pub fn command(&self, surroundings: &Surroundings) -> Vec<String> {
         let mut command = match self {
-            Agent::Pi => vec!["pi".to_owned()],
+            Agent::Pi => surroundings.pi.clone().unwrap_or_else(|| vec!["pi".to_owned()]),
             Agent::Builtin => return vec!["pi-subagents".to_owned(), "agent".to_owned()],
             Agent::Program(command) => command.clone(),
         };
@@ -97,7 +97,8 @@ impl Agent {
     }
 
     fn installed(surroundings: &Surroundings) -> Agent {
-        if locate("pi", surroundings).contains('/') { Agent::Pi } else { Agent::Builtin }
+        let is_there = surroundings.pi.is_some() || locate("pi", surroundings).contains('/');
+        if is_there { Agent::Pi } else { Agent::Builtin }
     }
 
     fn parse(text: &str, origin: &str) -> Result<Agent, AgentError> {
@@ -145,6 +146,7 @@ mod tests {
             home: None,
             agent_dir: "/home/.pi/agent".into(),
             agent: variable.map(str::to_owned),
+            pi: None,
             search_path,
         }
     }
@@ -186,6 +188,18 @@ mod tests {
         let permissions = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(top.path().join("pi"), permissions).unwrap();
         assert_eq!(chosen(), Agent::Pi);
+    }
+
+    #[test]
+    fn whoever_is_called_by_a_pi_means_that_one() {
+        let calling = vec!["/opt/node".to_owned(), "/opt/pi/cli.js".to_owned()];
+        let surroundings =
+            Surroundings { pi: Some(calling.clone()), ..surroundings(None, Vec::new()) };
+        let choice = AgentChoice::new(None, &surroundings, &Settings::default()).unwrap();
+        for named in [None, Some(AgentName::Pi)] {
+            assert_eq!(choice.for_task(named), Agent::Pi);
+        }
+        assert_eq!(Agent::Pi.command(&surroundings), calling);
     }
 
     #[test]

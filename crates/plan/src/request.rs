@@ -96,6 +96,8 @@ pub fn plan(
     }
     let model = definition.and_then(|definition| definition.model.clone()).or(request.model);
     let provider = definition.and_then(|definition| definition.provider.clone());
+    let thinking = definition.and_then(|definition| definition.thinking_level);
+    let thinking_level = thinking.map(|level| level.word().to_owned());
     match &request.definition {
         Some(applied) => {
             let invocation = &applied.invocation;
@@ -153,6 +155,8 @@ pub fn plan(
         cwd,
         environment,
         model,
+        provider,
+        thinking_level,
         requested_model: request.requested_model,
         profile,
         preset,
@@ -270,6 +274,7 @@ mod tests {
             home: None,
             agent_dir: "/home/me/.pi/agent".into(),
             agent: None,
+            pi: None,
             search_path: Vec::new(),
         };
         plan(request, &Agent::Pi, &surroundings, &Settings::default()).unwrap()

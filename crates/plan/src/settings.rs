@@ -165,7 +165,7 @@ mod tests {
             }
         }
         let search_path = Vec::new();
-        load_settings(&Surroundings { cwd, home: None, agent_dir, agent: None, search_path })
+        load_settings(&Surroundings { cwd, home: None, agent_dir, agent: None, pi: None, search_path })
     }
 
     #[test]

@@ -16,6 +16,9 @@ pub struct Surroundings {
     pub agent_dir: PathBuf,
     /// The child agent that the environment asks for.
     pub agent: Option<String>,
+    /// How pi is started, where the caller knows that better than `PATH` does: whoever is called
+    /// by a pi means that very one.
+    pub pi: Option<Vec<String>>,
     /// Where programs are looked for, without anything relative: what is meant from where the
     /// caller stands must not be found where a task works.
     pub search_path: Vec<PathBuf>,
@@ -61,7 +64,7 @@ impl Surroundings {
         };
         let path = env::var_os("PATH").unwrap_or_default();
         let search_path = env::split_paths(&path).map(|entry| cwd.join(entry)).collect();
-        Ok(Surroundings { cwd, home, agent_dir, agent, search_path })
+        Ok(Surroundings { cwd, home, agent_dir, agent, pi: None, search_path })
     }
 
     /// The first directory going up that has a `.pi` or a `.git`, else the caller's own. The home
@@ -105,6 +108,7 @@ mod tests {
                 home: Some(at("home")),
                 agent_dir: at("home/.pi/agent"),
                 agent: None,
+                pi: None,
                 search_path: Vec::new(),
             };
             assert_eq!(surroundings.project_root(), at(root), "{cwd}");

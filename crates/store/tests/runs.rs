@@ -29,6 +29,8 @@ fn meta(number: u32) -> Meta {
         preset: None,
         preset_source: None,
         tools: Vec::new(),
+        provider: None,
+        thinking_level: None,
         requested_model: None,
         task: None,
         limits: Limits::default(),

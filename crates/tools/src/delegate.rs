@@ -10,11 +10,14 @@ use plan::{
 };
 use store::{Claim, StoreError};
 
-use crate::{DelegateArguments, Session, TaskArguments, Workspace, load_sessions, resolve_model};
+use crate::{
+    DelegateArguments, Session, SessionBook, SessionError, TaskArguments, Workspace, load_sessions,
+    resolve_model,
+};
 
 /// What the door adds to the arguments.
 #[derive(Clone, Debug)]
-pub struct CallOptions {
+pub struct CallOptions<'a> {
     /// Which agent tasks get.
     pub agent: AgentChoice,
     /// Who asks.
@@ -25,6 +28,9 @@ pub struct CallOptions {
     pub all_tools: Option<Vec<String>>,
     /// The models that there are, as `provider/id`, where the door knows them.
     pub models: Option<Vec<String>>,
+    /// The sessions that the caller remembers, where the door has such a thing. They can be
+    /// continued even if the store knows nothing of them any more.
+    pub book: Option<&'a SessionBook>,
 }
 
 /// A task that is ready to run.
@@ -67,6 +73,8 @@ pub enum CallError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
+    Session(#[from] SessionError),
+    #[error(transparent)]
     Id(#[from] InvalidId),
 }
 
@@ -78,7 +86,7 @@ const DEFAULT_TIMEOUT: f64 = 600.0;
 pub fn plan_delegation(
     workspace: &Workspace,
     arguments: DelegateArguments,
-    options: &CallOptions,
+    options: &CallOptions<'_>,
 ) -> Result<PlannedCall, CallError> {
     let DelegateArguments { tasks, profile: default_profile } = arguments;
     let named = tasks.iter().map(|task| match &task.preset {
@@ -94,7 +102,7 @@ pub fn plan_delegation(
             plan::check_definition(definition)?;
         }
     }
-    let (resumed, claims) = claim_sessions(workspace, &tasks)?;
+    let (resumed, claims) = claim_sessions(workspace, options.book, &tasks)?;
     let mut planner = Planner { workspace, options, skills: None };
     let tasks = tasks.into_iter().zip(named).zip(resumed);
     let tasks = tasks.map(|((task, named), session)| planner.plan(task, named, session));
@@ -103,35 +111,69 @@ pub fn plan_delegation(
     Ok(PlannedCall { tasks, warnings: warnings.map(ToString::to_string).collect(), claims })
 }
 
+/// A session that a task continues.
+enum Past<'a> {
+    /// As the store has it.
+    Kept(Session),
+    /// As the caller remembers it.
+    Remembered(SessionId, &'a SessionBook),
+}
+
+impl Past<'_> {
+    fn resume_prompt(&self, prompt: &str) -> Result<String, CallError> {
+        match self {
+            Past::Kept(session) => Ok(session.resume_prompt(prompt)?),
+            Past::Remembered(id, book) => Ok(book.resume_prompt(id.as_str(), prompt)?),
+        }
+    }
+
+    fn into_id(self) -> SessionId {
+        match self {
+            Past::Kept(session) => session.id,
+            Past::Remembered(id, _) => id,
+        }
+    }
+}
+
+fn kept<'a>(pasts: &'a [Option<Past<'_>>]) -> impl Iterator<Item = &'a Session> {
+    pasts.iter().flatten().filter_map(|past| match past {
+        Past::Kept(session) => Some(session),
+        Past::Remembered(..) => None,
+    })
+}
+
 /// The session that each task continues, if it does, and the right to do so.
-fn claim_sessions(
+fn claim_sessions<'a>(
     workspace: &Workspace,
+    book: Option<&'a SessionBook>,
     tasks: &[TaskArguments],
-) -> Result<(Vec<Option<Session>>, Vec<Claim>), CallError> {
+) -> Result<(Vec<Option<Past<'a>>>, Vec<Claim>), CallError> {
     loop {
-        let sessions = resumed_sessions(workspace, tasks)?;
+        let sessions = resumed_sessions(workspace, book, tasks)?;
         let mut claims = Vec::new();
-        for session in sessions.iter().flatten() {
+        for session in kept(&sessions) {
             let newest = session.runs.last();
             let claim = newest.map(|run| run.dir.claim()).transpose()?.flatten();
             claims.push(claim.ok_or_else(|| CallError::ResumeRunning(session.id.to_string()))?);
         }
         // Somebody else may have continued one between our look and our claim.
-        let newest = |sessions: &[Option<Session>]| -> Vec<RunId> {
-            let newest = sessions.iter().flatten().filter_map(|session| session.runs.last());
+        let newest = |sessions: &[Option<Past<'_>>]| -> Vec<RunId> {
+            let newest = kept(sessions).filter_map(|session| session.runs.last());
             newest.map(|run| run.meta.run_id.clone()).collect()
         };
-        if claims.is_empty() || newest(&resumed_sessions(workspace, tasks)?) == newest(&sessions) {
+        let again = || resumed_sessions(workspace, book, tasks);
+        if claims.is_empty() || newest(&again()?) == newest(&sessions) {
             return Ok((sessions, claims));
         }
     }
 }
 
 /// The session that each task continues, if it does.
-fn resumed_sessions(
+fn resumed_sessions<'a>(
     workspace: &Workspace,
+    book: Option<&'a SessionBook>,
     tasks: &[TaskArguments],
-) -> Result<Vec<Option<Session>>, CallError> {
+) -> Result<Vec<Option<Past<'a>>>, CallError> {
     if tasks.iter().all(|task| task.resume.is_none()) {
         return Ok(tasks.iter().map(|_| None).collect());
     }
@@ -143,13 +185,17 @@ fn resumed_sessions(
         if taken.contains(&id) {
             return Err(CallError::ResumedTwice(text.clone()));
         }
-        match known.remove(&id) {
-            Some(session) if session.is_running() => Err(CallError::ResumeRunning(text.clone())),
-            Some(session) => {
-                taken.insert(id);
-                Ok(session)
+        taken.insert(id.clone());
+        match (known.remove(&id), book.filter(|book| book.knows(text))) {
+            (Some(session), _) if session.is_running() => {
+                Err(CallError::ResumeRunning(text.clone()))
             }
-            None => Err(CallError::ResumeNotFound(text.clone())),
+            (Some(session), _) => Ok(Past::Kept(session)),
+            (None, Some(book)) if book.is_running(text) => {
+                Err(CallError::ResumeRunning(text.clone()))
+            }
+            (None, Some(book)) => Ok(Past::Remembered(id, book)),
+            (None, None) => Err(CallError::ResumeNotFound(text.clone())),
         }
     };
     tasks.iter().map(|task| task.resume.as_ref().map(&mut find).transpose()).collect()
@@ -157,7 +203,7 @@ fn resumed_sessions(
 
 struct Planner<'a> {
     workspace: &'a Workspace,
-    options: &'a CallOptions,
+    options: &'a CallOptions<'a>,
     /// Looked for once, and only if somebody names any.
     skills: Option<Skills>,
 }
@@ -179,7 +225,7 @@ impl Planner<'_> {
         &mut self,
         task: TaskArguments,
         named: Option<(DefinitionKind, String)>,
-        session: Option<Session>,
+        session: Option<Past<'_>>,
     ) -> Result<PlannedTask, CallError> {
         let surroundings = &self.workspace.surroundings;
         let cwd = task.cwd.as_ref().map_or_else(|| surroundings.cwd.clone(), PathBuf::from);
@@ -211,7 +257,7 @@ impl Planner<'_> {
             requested_model: definition.requested_model,
             named,
             definition: definition.applied,
-            session_id: session.map(|session| session.id),
+            session_id: session.map(Past::into_id),
             owner: self.options.owner.clone(),
             lifetime: self.options.lifetime,
             refusal,

@@ -3,6 +3,7 @@
 //! Nothing here reads a file or a clock. The store knows more and remembers longer; a book knows
 //! what its caller did, and comes back from what the caller wrote down about it.
 
+mod catch_up;
 mod entry;
 #[cfg(test)]
 mod restore_tests;
@@ -16,9 +17,12 @@ use model::{Event, Plan, Record, RunId, RunResult, SessionId, Status};
 use serde_json::{Value, json};
 use session::{Facts, PastRun};
 
-use self::entry::without_absent;
+pub(crate) use self::entry::without_absent;
 use crate::SessionError;
 use crate::sessions::{answer, continued};
+
+/// The kind of the entry that is written when a run begins and when it has ended.
+pub const SESSION_ENTRY: &str = "pi-subagents";
 
 /// The latest sessions, their latest runs, and the latest messages of those.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -116,6 +120,11 @@ impl SessionBook {
         Ok(Retrieved { text: session::transcript(runs.collect()), details })
     }
 
+    /// Whether there is such a session.
+    pub fn knows(&self, session: &str) -> bool {
+        self.find(session).is_ok()
+    }
+
     /// Whether a run of the session has not ended.
     pub fn is_running(&self, session: &str) -> bool {
         self.find(session).is_ok_and(|(session, _)| session.is_running())
@@ -210,7 +219,7 @@ impl SessionBook {
             .ok_or_else(|| SessionError::NotFound(session.to_owned()))
     }
 
-    fn runs(&self) -> impl Iterator<Item = &BookRun> {
+    pub(crate) fn runs(&self) -> impl Iterator<Item = &BookRun> {
         self.sessions.iter().flat_map(|session| &session.runs)
     }
 
@@ -255,13 +264,15 @@ impl BookSession {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct BookRun {
+pub(crate) struct BookRun {
     started: StartedRun,
     /// Not that of the facts: a run that comes from an entry has no terminal event.
     status: Status,
     facts: Facts,
     /// The conversation, abridged, oldest first.
     messages: VecDeque<Event>,
+    /// Its beginning was written down, and its end was not.
+    is_cut_off: bool,
 }
 
 impl BookRun {
@@ -274,7 +285,12 @@ impl BookRun {
             status: Status::Running,
             facts: Facts::default(),
             messages: VecDeque::new(),
+            is_cut_off: false,
         }
+    }
+
+    pub(crate) fn run_id(&self) -> &RunId {
+        &self.started.run_id
     }
 
     fn apply(&mut self, record: &Record) {

@@ -101,7 +101,7 @@ fn read_task(task: &Fields<'_>) -> Result<SubagentTask, ArgumentError> {
 pub fn plan_subagent(
     workspace: &Workspace,
     arguments: &SubagentArguments,
-    options: &CallOptions,
+    options: &CallOptions<'_>,
 ) -> Result<PlannedCall, CallError> {
     let tasks = arguments.names().into_iter().zip(arguments.tasks());
     let tasks = tasks.map(|(name, task)| TaskArguments {

@@ -65,19 +65,21 @@ impl World {
             home: None,
             agent_dir: self.at("agent"),
             agent: None,
+            pi: None,
             search_path: Vec::new(),
         };
         Workspace::load(surroundings, approval)
     }
 }
 
-pub(crate) fn options() -> CallOptions {
+pub(crate) fn options() -> CallOptions<'static> {
     CallOptions {
         agent: AgentChoice::by_default(Agent::Pi),
         owner: Owner { kind: OwnerKind::Pi, id: None },
         lifetime: Lifetime::Foreground,
         all_tools: None,
         models: None,
+        book: None,
     }
 }
 
@@ -107,6 +109,8 @@ pub(crate) fn planned(run: u64, session: u64, prompt: &str, task: Option<&str>) 
         preset: None,
         preset_source: None,
         tools: Vec::new(),
+        provider: None,
+        thinking_level: None,
         requested_model: None,
         task: task.map(str::to_owned),
         limits: Limits::default(),

@@ -295,6 +295,7 @@ mod tests {
             home: Some("/home/user".into()),
             agent_dir: top.path().join("agent"),
             agent: None,
+            pi: None,
             search_path: Vec::new(),
         };
         fs::create_dir_all(surroundings.cwd.join(".pi")).unwrap();

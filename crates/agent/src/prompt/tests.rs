@@ -31,6 +31,7 @@ impl World {
             home: Some(path.join("home")),
             agent_dir: path.join("home/agent"),
             agent: None,
+            pi: None,
             search_path: Vec::new(),
         };
         World { top, surroundings }

@@ -29,7 +29,7 @@ pub(super) enum Answers {
 /// The command line as a door to the tools.
 pub(super) struct Door {
     pub(super) workspace: Workspace,
-    pub(super) options: CallOptions,
+    pub(super) options: CallOptions<'static>,
 }
 
 impl Door {
@@ -51,6 +51,7 @@ impl Door {
             lifetime: Lifetime::Foreground,
             all_tools: None,
             models: None,
+            book: None,
         };
         Ok(Door { workspace, options })
     }

@@ -21,6 +21,7 @@ fn call(world: &World, arguments: &Value) -> (Vec<RunResult>, String) {
         home: Some(world.home()),
         agent_dir: world.agent_dir(),
         agent: None,
+        pi: None,
         search_path: Vec::new(),
     };
     let workspace = Workspace::load(surroundings, None);
@@ -33,6 +34,7 @@ fn call(world: &World, arguments: &Value) -> (Vec<RunResult>, String) {
         lifetime: Lifetime::Foreground,
         all_tools: None,
         models: Some(models.into()),
+        book: None,
     };
     let arguments = SubagentArguments::parse(arguments, Some(MOST_TASKS)).unwrap();
     let planned = plan_subagent(&workspace, &arguments, &options).unwrap();

@@ -34,6 +34,7 @@ impl World {
             home: Some(self.at("home")),
             agent_dir: self.at("home/.pi/agent"),
             agent: None,
+            pi: None,
             search_path: Vec::new(),
         })
     }
@@ -209,6 +210,7 @@ fn profiles_and_presets_have_their_own_directories() {
         home: None,
         agent_dir: "/nowhere/agent".into(),
         agent: None,
+        pi: None,
         search_path: Vec::new(),
     };
     let profiles = DefinitionDirectories::of_profiles(&surroundings);

@@ -44,7 +44,7 @@ impl BackgroundArguments {
 pub fn plan_background(
     workspace: &Workspace,
     arguments: BackgroundArguments,
-    options: &CallOptions,
+    options: &CallOptions<'_>,
 ) -> Result<PlannedCall, CallError> {
     let task = TaskArguments {
         name: arguments.name.unwrap_or_else(|| arguments.preset.clone()),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use model::RunId;
 use serde_json::Value;
-use store::{RunDir, Store};
+use store::{RunDir, Store, StoreError};
 
 use super::registry::get_background;
 use super::{
@@ -132,6 +132,11 @@ pub fn reload(book: &mut BackgroundBook, store: &Store) -> Reloaded {
                     reloaded.notifications.extend(Notification::of(&run.record));
                 }
                 run.record
+            }
+            // What cannot be read now can perhaps be read the next time.
+            Err(StoreError::Io { .. }) if store.path().join(known.run_id.as_str()).exists() => {
+                reloaded.watch.extend(RunDir::open(&store.path().join(known.run_id.as_str())));
+                continue;
             }
             gone => {
                 let reason = gone.err().map_or_else(

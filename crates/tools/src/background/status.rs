@@ -1,13 +1,11 @@
 //! `background_agent_status`: how one run stands, or all of them.
 
-use model::Owner;
 use serde_json::{Value, json};
 use session::{cut_bytes, cut_chars};
 use store::{Store, StoreError};
 
 use super::{
-    BackgroundCounts, BackgroundRecord, BackgroundRunError, BackgroundStatus, Whose,
-    find_background, load_background,
+    BackgroundCounts, BackgroundRecord, BackgroundRunError, BackgroundStatus, find_background,
 };
 use crate::fields::Fields;
 use crate::{ArgumentError, Retrieved};
@@ -42,17 +40,16 @@ impl StatusArguments {
     }
 }
 
-/// Answers the call: the counts are those of the owner who asks.
+/// Answers the call. `known` are the runs of whoever asks, whom the counts are about.
 pub fn background_status(
     store: &Store,
-    owner: &Owner,
+    known: Vec<BackgroundRecord>,
     arguments: &StatusArguments,
 ) -> Result<Retrieved, StoreError> {
-    let loaded = load_background(store, Whose::Of(owner))?;
-    let counts = loaded.counts();
+    let counts = BackgroundCounts::of(known.iter().map(|run| run.status));
     let Some(id) = &arguments.run_id else {
-        let records = loaded.runs.into_iter().map(|run| run.record);
-        let shown = records.filter(|run| arguments.include_completed || run.is_running());
+        let shown = known.into_iter();
+        let shown = shown.filter(|run| arguments.include_completed || run.is_running());
         return Ok(list(shown.collect(), counts));
     };
     // Only the whole id: the beginning of one could be that of another run.
@@ -88,7 +85,8 @@ fn list(mut runs: Vec<BackgroundRecord>, counts: BackgroundCounts) -> Retrieved 
     if passed_over > 0 {
         text.push_str(&format!("\n({passed_over} earlier runs are not named)"));
     }
-    for run in &runs[passed_over..] {
+    runs.drain(..passed_over);
+    for run in &runs {
         let what = match (run.status, &run.ending.error) {
             (BackgroundStatus::Failed, Some(error)) => first_line(error),
             _ => first_line(&run.task),

@@ -41,7 +41,9 @@ pub(super) fn store() -> (tempfile::TempDir, Store) {
 
 fn ask(store: &Store, owner: &Owner, arguments: &Value) -> (String, Value) {
     let arguments = StatusArguments::parse(arguments).unwrap();
-    let answer = background_status(store, owner, &arguments).unwrap();
+    let loaded = load_background(store, Whose::Of(owner)).unwrap();
+    let known = loaded.runs.into_iter().map(|run| run.record).collect();
+    let answer = background_status(store, known, &arguments).unwrap();
     (answer.text, answer.details)
 }
 

@@ -10,12 +10,12 @@ use session::Facts;
 use super::{BookRun, StartedRun};
 
 /// What became of a run about whose end nothing was written down.
-const INTERRUPTED: &str = "Session was interrupted (main agent session ended unexpectedly)";
+pub(super) const INTERRUPTED: &str = "Session was interrupted (main agent session ended unexpectedly)";
 /// An entry with more messages was not written by us.
 const MOST_STORED_MESSAGES: usize = 1_000;
 
 /// The object without the fields that are null.
-pub(super) fn without_absent(mut object: Value) -> Value {
+pub(crate) fn without_absent(mut object: Value) -> Value {
     if let Value::Object(fields) = &mut object {
         fields.retain(|_, value| !value.is_null());
     }
@@ -80,6 +80,7 @@ impl BookRun {
         if status == Status::Running {
             run.status = Status::Error;
             run.facts.error.get_or_insert_with(|| INTERRUPTED.to_owned());
+            run.is_cut_off = true;
         }
         Some(run)
     }

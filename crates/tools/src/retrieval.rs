@@ -1,0 +1,140 @@
+//! `get_subagent_output`, `get_subagent_session` and `list_subagent_profiles`: what was run, and
+//! what can be.
+
+use model::{Event, RunId, SessionId, Status};
+use plan::{Definitions, definition_summary};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use store::{Store, StoreError};
+
+use crate::session_book::without_absent;
+use crate::sessions::{KnownRun, Session, SessionError};
+use crate::{Retrieved, SessionBook, list_profiles};
+
+/// `get_subagent_output`: the answer of the latest run. `max_lines` is what a view may show.
+pub fn session_output(
+    store: &Store,
+    book: Option<&SessionBook>,
+    id: &str,
+    max_lines: usize,
+) -> Result<Retrieved, SessionError> {
+    match find(store, book, id)? {
+        Found::Remembered(book) => book.output(id, max_lines),
+        Found::Kept(session, latest) => {
+            let details = json!({
+                "sessionId": session.id.as_str(),
+                "status": session.status().word(),
+                "taskName": session.runs[latest].meta.name,
+                "runCount": session.runs.len(),
+                "maxLines": max_lines,
+            });
+            Ok(Retrieved { text: session.output()?, details })
+        }
+    }
+}
+
+/// `get_subagent_session`: the conversation of all runs. `max_lines` is what a view may show.
+pub fn session_transcript(
+    store: &Store,
+    book: Option<&SessionBook>,
+    id: &str,
+    max_lines: usize,
+) -> Result<Retrieved, SessionError> {
+    let (session, latest) = match find(store, book, id)? {
+        Found::Remembered(book) => return book.transcript(id, max_lines),
+        Found::Kept(session, latest) => (session, latest),
+    };
+    let mut messages = 0;
+    for run in &session.runs {
+        messages += run.dir.events()?.filter(|record| is_message(&record.event)).count();
+    }
+    let latest = &session.runs[latest];
+    let exit_code = latest.result.as_ref().and_then(|result| result.exit_code);
+    let answered = latest.result.as_ref().and_then(|result| result.model.as_deref());
+    let details = without_absent(json!({
+        "sessionId": session.id.as_str(),
+        "status": latest.status().word(),
+        "taskName": latest.meta.name,
+        "messageCount": messages,
+        // A failed run that was never started, or that a signal ended, has none of its own.
+        "exitCode": exit_code.or((latest.status() == Status::Error).then_some(1)),
+        "model": answered.or(latest.meta.model.as_deref()),
+        "runCount": session.runs.len(),
+        "maxLines": max_lines,
+    }));
+    Ok(Retrieved { text: session.transcript()?, details })
+}
+
+/// `list_subagent_profiles`: a line for each.
+pub fn profiles_answer(profiles: &Definitions) -> Retrieved {
+    let summaries =
+        profiles.iter().map(|profile| (profile.name.clone(), definition_summary(profile).into()));
+    let summaries: serde_json::Map<String, Value> = summaries.collect();
+    let mut details = json!({"count": summaries.len()});
+    if !summaries.is_empty() {
+        details["profiles"] = Value::Object(summaries);
+    }
+    Retrieved { text: list_profiles(profiles), details }
+}
+
+enum Found<'a> {
+    /// The session, and which of its runs is the latest.
+    Kept(Session, usize),
+    Remembered(&'a SessionBook),
+}
+
+/// Whoever knows the latest run answers. Other programs can have continued a session, and what one
+/// remembers can be gone from the store, or have never been in it.
+fn find<'a>(
+    store: &Store,
+    book: Option<&'a SessionBook>,
+    id: &str,
+) -> Result<Found<'a>, SessionError> {
+    let not_found = || SessionError::NotFound(id.to_owned());
+    let book = book.filter(|book| book.knows(id));
+    // Only the whole id: the beginning of one could be that of another session.
+    let parsed = SessionId::parse(id).map_err(|_| not_found())?;
+    let runs = runs_of(store, &parsed)?;
+    match (runs.last(), book) {
+        (None, None) => Err(not_found()),
+        (Some(latest), Some(book)) if book.knows_run(&latest.meta.run_id) => {
+            Ok(Found::Remembered(book))
+        }
+        (None, Some(book)) => Ok(Found::Remembered(book)),
+        (Some(_), _) => {
+            let latest = runs.len() - 1;
+            Ok(Found::Kept(Session { id: parsed, runs }, latest))
+        }
+    }
+}
+
+/// The runs of one session, oldest first. Of the others nothing is read but whose they are.
+fn runs_of(store: &Store, session: &SessionId) -> Result<Vec<KnownRun>, StoreError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Whose {
+        session_id: SessionId,
+    }
+    let mut runs = Vec::new();
+    for dir in store.runs()? {
+        // What cannot be read, or was removed meanwhile, is none of its runs as far as one can tell.
+        if dir.meta_as::<Whose>().is_ok_and(|whose| whose.session_id == *session) {
+            let result = runner::recover(&dir)?.result();
+            runs.push(KnownRun { meta: dir.meta()?, dir, result });
+        }
+    }
+    Ok(runs)
+}
+
+fn is_message(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::UserMessage { .. } | Event::AssistantMessage { .. } | Event::ToolResult { .. }
+    )
+}
+
+impl SessionBook {
+    fn knows_run(&self, run: &RunId) -> bool {
+        self.runs().any(|known| known.run_id() == run)
+    }
+}
