@@ -4,27 +4,58 @@ use serde_json::Value;
 
 use super::{Line, Role};
 
-/// `delegate_to_subagents 3 sub-agents (default profile: x) profiles: [a, b]`, from the arguments
-/// of the call. They may still be incomplete.
-pub fn call_line(args: &Value) -> Line {
-    let tasks = args.get("tasks").and_then(Value::as_array);
-    let count = tasks.map_or(1, Vec::len);
-    let plural = if count == 1 { "" } else { "s" };
-    let mut line = Line::default()
-        .with_bold(Role::Title, "delegate_to_subagents ")
-        .with(Role::Accent, &format!("{count} sub-agent{plural}"));
-    if let Some(profile) = profile_of(args) {
-        line = line.with(Role::Dim, &format!(" (default profile: {profile})"));
+/// The tool and what it is called for, such as `delegate_to_subagents 3 sub-agents (default
+/// profile: x) profiles: [a, b]`, from the arguments of the call. They may still be incomplete.
+pub fn call_line(tool: &str, args: &Value) -> Line {
+    let name = Line::default().with_bold(Role::Title, tool);
+    let of = |field| text(args, field);
+    match tool {
+        "delegate_to_subagents" => delegation(name.with(Role::Plain, " "), args),
+        "subagent" if args.get("tasks").is_some() => {
+            let line = name.with(Role::Plain, " ").with(Role::Accent, &sub_agents(args));
+            named(line, " presets: ", args, "preset")
+        }
+        "subagent" | "background_agent" => {
+            let preset = of("preset").unwrap_or("...");
+            name.with(Role::Plain, " ").with(Role::Accent, preset)
+        }
+        "get_subagent_output" | "get_subagent_session" => {
+            name.with(Role::Plain, " ").with(Role::Accent, of("sessionId").unwrap_or("..."))
+        }
+        "background_agent_status" => match of("runId") {
+            Some(run) => name.with(Role::Plain, " ").with(Role::Accent, run),
+            None => name,
+        },
+        _ => name,
     }
-    let profiles: Vec<&str> = tasks.into_iter().flatten().filter_map(profile_of).collect();
-    if !profiles.is_empty() {
-        line = line.with(Role::Dim, &format!(" profiles: [{}]", profiles.join(", ")));
-    }
-    line
 }
 
-fn profile_of(value: &Value) -> Option<&str> {
-    value.get("profile").and_then(Value::as_str).filter(|profile| !profile.is_empty())
+fn delegation(name: Line, args: &Value) -> Line {
+    let mut line = name.with(Role::Accent, &sub_agents(args));
+    if let Some(profile) = text(args, "profile") {
+        line = line.with(Role::Dim, &format!(" (default profile: {profile})"));
+    }
+    named(line, " profiles: ", args, "profile")
+}
+
+/// `3 sub-agents`
+fn sub_agents(args: &Value) -> String {
+    let count = args.get("tasks").and_then(Value::as_array).map_or(1, Vec::len);
+    format!("{count} sub-agent{}", if count == 1 { "" } else { "s" })
+}
+
+/// The line with what the tasks have in a field, if any has.
+fn named(line: Line, title: &str, args: &Value, field: &str) -> Line {
+    let tasks = args.get("tasks").and_then(Value::as_array).into_iter().flatten();
+    let names: Vec<&str> = tasks.filter_map(|task| text(task, field)).collect();
+    if names.is_empty() {
+        return line;
+    }
+    line.with(Role::Dim, &format!("{title}[{}]", names.join(", ")))
+}
+
+fn text<'a>(value: &'a Value, field: &str) -> Option<&'a str> {
+    value.get(field).and_then(Value::as_str).filter(|text| !text.is_empty())
 }
 
 #[cfg(test)]
@@ -49,10 +80,33 @@ mod tests {
             (json!(null), "delegate_to_subagents 1 sub-agent"),
             (json!({"tasks": []}), "delegate_to_subagents 0 sub-agents"),
         ] {
-            assert_eq!(call_line(&args).text(), expected);
+            assert_eq!(call_line("delegate_to_subagents", &args).text(), expected);
         }
-        let line = call_line(&json!({"profile": "x", "tasks": [{}, {}]}));
+        let line =
+            call_line("delegate_to_subagents", &json!({"profile": "x", "tasks": [{}, {}]}));
         let roles: Vec<_> = line.spans().iter().map(|span| (span.role(), span.is_bold())).collect();
-        assert_eq!(roles, [(Role::Title, true), (Role::Accent, false), (Role::Dim, false)]);
+        let (title, space) = ((Role::Title, true), (Role::Plain, false));
+        assert_eq!(roles, [title, space, (Role::Accent, false), (Role::Dim, false)]);
+    }
+
+    #[test]
+    fn the_other_tools_say_what_they_are_called_for() {
+        for (tool, args, expected) in [
+            ("subagent", json!({"preset": "scout", "task": "x"}), "subagent scout"),
+            ("subagent", json!({}), "subagent ..."),
+            (
+                "subagent",
+                json!({"tasks": [{"preset": "a"}, {"preset": "b"}]}),
+                "subagent 2 sub-agents presets: [a, b]",
+            ),
+            ("background_agent", json!({"preset": "scout"}), "background_agent scout"),
+            ("get_subagent_output", json!({"sessionId": "0a"}), "get_subagent_output 0a"),
+            ("get_subagent_session", json!({}), "get_subagent_session ..."),
+            ("background_agent_status", json!({"runId": "r"}), "background_agent_status r"),
+            ("background_agent_status", json!({}), "background_agent_status"),
+            ("list_subagent_profiles", json!({}), "list_subagent_profiles"),
+        ] {
+            assert_eq!(call_line(tool, &args).text(), expected);
+        }
     }
 }

@@ -1,0 +1,104 @@
+//! JSON-RPC 2.0: what comes in, and what goes out, a line each.
+
+use serde_json::{Value, json};
+
+/// A message from the other end.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Incoming {
+    /// Something is asked, and must be answered.
+    Request { id: Value, method: String, params: Value },
+    /// Something is told.
+    Notification { method: String, params: Value },
+    /// The answer to something that we asked. Nothing, if it was refused.
+    Answer { id: u64, result: Option<Value> },
+    /// Nothing that can be understood.
+    Garbage { id: Value, code: i64, message: String },
+}
+
+/// The line is not JSON.
+const PARSE_ERROR: i64 = -32700;
+/// The line is no message.
+const INVALID_REQUEST: i64 = -32600;
+/// There is no such method.
+pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
+/// The parameters of a method are wrong.
+pub(crate) const INVALID_PARAMS: i64 = -32602;
+/// A call was refused, for the reason that the message tells.
+pub(crate) const REFUSED: i64 = -32000;
+/// The two ends speak different versions of the protocol.
+pub(crate) const MISMATCH: i64 = -32001;
+
+/// Reads a line.
+pub(crate) fn parse(line: &[u8]) -> Incoming {
+    let garbage = |id: Value, code, message: String| Incoming::Garbage { id, code, message };
+    let mut message: Value = match serde_json::from_slice(line) {
+        Ok(message) => message,
+        Err(error) => return garbage(Value::Null, PARSE_ERROR, format!("not JSON: {error}")),
+    };
+    let id = message.get("id").cloned();
+    let method = message.get("method").and_then(Value::as_str).map(str::to_owned);
+    let params = message.get_mut("params").map(Value::take).unwrap_or_default();
+    match (id, method) {
+        (Some(id), Some(method)) => Incoming::Request { id, method, params },
+        (None, Some(method)) => Incoming::Notification { method, params },
+        (Some(id), None) => match id.as_u64() {
+            Some(id) => Incoming::Answer { id, result: message.get_mut("result").map(Value::take) },
+            None => garbage(id, INVALID_REQUEST, "an answer to nothing".to_owned()),
+        },
+        (None, None) => garbage(Value::Null, INVALID_REQUEST, "no method".to_owned()),
+    }
+}
+
+pub(crate) fn request(id: u64, method: &str, params: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
+
+pub(crate) fn notification(method: &str, params: Value) -> Value {
+    json!({"jsonrpc": "2.0", "method": method, "params": params})
+}
+
+pub(crate) fn answer(id: &Value, result: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "result": result})
+}
+
+pub(crate) fn refusal(id: &Value, code: i64, message: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_message_is_told_apart() {
+        let read = |text: &str| parse(text.as_bytes());
+        assert_eq!(
+            read(r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1}}"#),
+            Incoming::Request { id: json!(1), method: "m".to_owned(), params: json!({"a": 1}) }
+        );
+        assert_eq!(
+            read(r#"{"method":"m"}"#),
+            Incoming::Notification { method: "m".to_owned(), params: Value::Null }
+        );
+        assert_eq!(
+            read(r#"{"id":7,"result":{"value":null}}"#),
+            Incoming::Answer { id: 7, result: Some(json!({"value": null})) }
+        );
+        assert_eq!(
+            read(r#"{"id":7,"error":{"code":1,"message":"no"}}"#),
+            Incoming::Answer { id: 7, result: None }
+        );
+        for (text, expected) in [
+            ("", PARSE_ERROR),
+            ("{", PARSE_ERROR),
+            ("[]", INVALID_REQUEST),
+            ("7", INVALID_REQUEST),
+            ("{}", INVALID_REQUEST),
+            (r#"{"id":"x"}"#, INVALID_REQUEST),
+            (r#"{"method":7}"#, INVALID_REQUEST),
+        ] {
+            let Incoming::Garbage { code, .. } = read(text) else { panic!("{text}") };
+            assert_eq!(code, expected, "{text}");
+        }
+    }
+}
