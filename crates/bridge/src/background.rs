@@ -64,7 +64,7 @@ impl BackgroundWatch {
     /// A run was started.
     pub(crate) fn start(&mut self, run: &BackgroundRecord, dir: RunDir, client: &Client) {
         self.book.start(run.clone());
-        client.tell("session/append", json!({"customType": RUN_ENTRY, "data": run}));
+        client.tell("session/append", &json!({"customType": RUN_ENTRY, "data": run}));
         self.watch.add(dir.path());
         self.watched.push(dir);
         self.show_footer(client);
@@ -95,7 +95,7 @@ impl BackgroundWatch {
         self.looked = Instant::now();
         let reloaded = tools::reload(&mut self.book, store);
         for update in &reloaded.updates {
-            client.tell("session/append", json!({"customType": UPDATE_ENTRY, "data": update}));
+            client.tell("session/append", &json!({"customType": UPDATE_ENTRY, "data": update}));
         }
         if reloaded.watch != self.watched {
             self.watch = Watch::new();
@@ -110,7 +110,7 @@ impl BackgroundWatch {
             let details = json!({"runId": told.run_id, "status": told.status});
             client.tell(
                 "session/message",
-                json!({"customType": COMPLETE_MESSAGE, "content": told.message, "details": details}),
+                &json!({"customType": COMPLETE_MESSAGE, "content": told.message, "details": details}),
             );
         }
     }
@@ -118,7 +118,7 @@ impl BackgroundWatch {
     fn show_footer(&mut self, client: &Client) {
         let footer = self.book.footer();
         if footer != self.footer {
-            client.tell("ui/status", json!({"text": footer}));
+            client.tell("ui/status", &json!({"text": footer}));
             self.footer = footer;
         }
     }

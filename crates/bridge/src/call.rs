@@ -134,6 +134,12 @@ impl Call {
         self.tasks.get_mut(task.checked_sub(self.numbers.start)?)
     }
 
+    /// The runs that have begun and not ended.
+    pub(crate) fn running(&self) -> impl Iterator<Item = StartedRun> {
+        let running = self.tasks.iter().filter(|task| task.shown.phase == Phase::Running);
+        running.map(|task| task.started.clone())
+    }
+
     /// The task of a run.
     pub(crate) fn shown(&self, run: &str) -> Option<&ShownTask> {
         let mut tasks = self.tasks.iter().map(|task| &task.shown);
@@ -172,13 +178,15 @@ impl Call {
             [view::overview(&views)].into_iter().chain(running.map(view::window_header)).collect()
         };
         let text = view::streaming_text(&views);
-        let details = json!({"status": "running", "lines": wire::kept(&lines), "runs": self.runs()});
+        let details =
+            json!({"status": "running", "lines": wire::kept(&lines), "runs": self.runs()});
         Some(json!({"callId": self.id, "text": text, "details": details}))
     }
 
     /// The answer when all tasks have ended.
     pub(crate) fn answer(&self) -> Answer {
-        let reports: Vec<&Report> = self.tasks.iter().filter_map(|task| task.report.as_ref()).collect();
+        let reports: Vec<&Report> =
+            self.tasks.iter().filter_map(|task| task.report.as_ref()).collect();
         let results: Vec<RunResult> = reports.iter().map(|report| report.result.clone()).collect();
         let mut text = match &self.kind {
             CallKind::Delegate => self.summaries(),

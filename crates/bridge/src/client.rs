@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
-use crate::message;
+use crate::message::{Outgoing, Problem};
 
 /// The other end. Several threads can talk to it: one answers calls, and each command that asks the
 /// user something has its own.
@@ -30,30 +30,33 @@ impl Client {
         Client { shared: Arc::new(Shared { output, asked, next: AtomicU64::new(1) }) }
     }
 
-    pub(crate) fn answer(&self, id: &Value, result: Value) {
-        self.send(&message::answer(id, result));
+    pub(crate) fn answer(&self, id: &Value, result: &Value) {
+        self.send(&Outgoing { id: Some(id), result: Some(result), ..Outgoing::default() });
     }
 
-    pub(crate) fn refuse(&self, id: &Value, code: i64, reason: &str) {
-        self.send(&message::refusal(id, code, reason));
+    pub(crate) fn refuse(&self, id: &Value, code: i64, message: &str) {
+        let error = Some(Problem { code, message });
+        self.send(&Outgoing { id: Some(id), error, ..Outgoing::default() });
     }
 
-    pub(crate) fn tell(&self, method: &str, params: Value) {
-        self.send(&message::notification(method, params));
+    pub(crate) fn tell(&self, method: &str, params: &Value) {
+        let (method, params) = (Some(method), Some(params));
+        self.send(&Outgoing { method, params, ..Outgoing::default() });
     }
 
     /// Shows the user something.
     pub(crate) fn notify(&self, text: &str, level: &str) {
-        self.tell("ui/notify", json!({"message": text, "level": level}));
+        self.tell("ui/notify", &json!({"message": text, "level": level}));
     }
 
     /// Asks for something and waits until it is answered. Nothing if nobody answers any more. Not
     /// for the thread that reads the answers.
-    pub(crate) fn ask(&self, method: &str, params: Value) -> Option<Value> {
+    pub(crate) fn ask(&self, method: &str, params: &Value) -> Option<Value> {
         let id = self.shared.next.fetch_add(1, Ordering::Relaxed);
         let (sender, receiver) = channel();
         lock(&self.shared.asked).insert(id, sender);
-        self.send(&message::request(id, method, params));
+        let (method, params, id) = (Some(method), Some(params), json!(id));
+        self.send(&Outgoing { id: Some(&id), method, params, ..Outgoing::default() });
         receiver.recv().ok()
     }
 
@@ -65,8 +68,9 @@ impl Client {
         }
     }
 
-    fn send(&self, message: &Value) {
-        let mut line = message.to_string();
+    fn send(&self, message: &Outgoing<'_>) {
+        // Plain data with string keys always serialises.
+        let mut line = serde_json::to_string(message).unwrap_or_default();
         line.push('\n');
         let mut output = lock(&self.shared.output);
         // An end that does not listen is gone, which its silence tells as well.

@@ -1,6 +1,7 @@
 //! JSON-RPC 2.0: what comes in, and what goes out, a line each.
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 /// A message from the other end.
 #[derive(Debug, PartialEq)]
@@ -49,25 +50,61 @@ pub(crate) fn parse(line: &[u8]) -> Incoming {
     }
 }
 
-pub(crate) fn request(id: u64, method: &str, params: Value) -> Value {
-    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+/// A message to the other end.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Outgoing<'a> {
+    pub(crate) jsonrpc: Version,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) id: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) method: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) params: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) result: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<Problem<'a>>,
 }
 
-pub(crate) fn notification(method: &str, params: Value) -> Value {
-    json!({"jsonrpc": "2.0", "method": method, "params": params})
+/// Why something that was asked is refused.
+#[derive(Debug, Serialize)]
+pub(crate) struct Problem<'a> {
+    pub(crate) code: i64,
+    pub(crate) message: &'a str,
 }
 
-pub(crate) fn answer(id: &Value, result: Value) -> Value {
-    json!({"jsonrpc": "2.0", "id": id, "result": result})
-}
-
-pub(crate) fn refusal(id: &Value, code: i64, message: &str) -> Value {
-    json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
+/// The version of JSON-RPC.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) enum Version {
+    #[default]
+    #[serde(rename = "2.0")]
+    Two,
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn what_goes_out_has_only_what_belongs_to_it() {
+        let (id, value) = (json!("a"), json!({"x": 1}));
+        let text = |outgoing: Outgoing<'_>| serde_json::to_string(&outgoing).unwrap();
+        let asked = Outgoing {
+            id: Some(&id),
+            method: Some("m"),
+            params: Some(&value),
+            ..Outgoing::default()
+        };
+        assert_eq!(text(asked), r#"{"jsonrpc":"2.0","id":"a","method":"m","params":{"x":1}}"#);
+        let error = Some(Problem { code: REFUSED, message: "no" });
+        let refused = Outgoing { id: Some(&id), error, ..Outgoing::default() };
+        assert_eq!(
+            text(refused),
+            r#"{"jsonrpc":"2.0","id":"a","error":{"code":-32000,"message":"no"}}"#
+        );
+    }
 
     #[test]
     fn every_kind_of_message_is_told_apart() {

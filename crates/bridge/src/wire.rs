@@ -25,7 +25,11 @@ fn spans(line: &Line, widest: usize) -> Value {
         left -= text.chars().count();
         if !text.is_empty() {
             let role = word(span.role());
-            spans.push(if span.is_bold() { json!([role, text, true]) } else { json!([role, text]) });
+            spans.push(if span.is_bold() {
+                json!([role, text, true])
+            } else {
+                json!([role, text])
+            });
         }
     }
     Value::Array(spans)

@@ -49,6 +49,10 @@ fn carry_out(command: Command, printer: &mut Printer) -> Result<ExitCode, Comman
         Command::Preset(arguments) => commands::definition::preset(arguments, printer),
         Command::Sessions(arguments) => commands::sessions::sessions(arguments, printer),
         Command::Agent(arguments) => return commands::agent::agent(*arguments, printer),
+        Command::Bridge => {
+            commands::refuse_in_child()?;
+            commands::bridge::bridge()
+        }
         Command::Supervise(arguments) => {
             commands::refuse_in_child()?;
             commands::supervise::supervise(&arguments)

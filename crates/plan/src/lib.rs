@@ -26,7 +26,7 @@ pub use files::{FileSpec, Lines, with_files};
 pub use frontmatter::FileWarning;
 pub use request::{AppliedDefinition, Request, check_cwd, plan};
 pub use runner_choice::{Runner, RunnerChoice, RunnerError, load_runner};
-pub use settings::{Settings, load_settings};
+pub use settings::{Settings, ToolFamilies, load_settings};
 pub use skills::{
     LoadedSkill, ResolvedSkills, Skill, SkillError, SkillPlaces, Skills, discover_skills,
     with_skill_paths,

@@ -94,7 +94,8 @@ mod tests {
             }
         }
         let search_path = Vec::new();
-        let surroundings = Surroundings { cwd, home: None, agent_dir, agent: None, pi: None, search_path };
+        let surroundings =
+            Surroundings { cwd, home: None, agent_dir, agent: None, pi: None, search_path };
         let relative = |text: &str| text.replace(&format!("{}/", top.path().display()), "");
         load_runner(&surroundings)
             .map(|choice| {

@@ -23,6 +23,33 @@ pub struct Settings {
     pub command_preview_width: Option<usize>,
     /// How many tasks of one call run at a time.
     pub max_concurrency: usize,
+    /// Which tools a model is offered.
+    pub tools: ToolFamilies,
+}
+
+/// The families of tools that a model is offered: each costs tokens in every request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ToolFamilies {
+    /// Both.
+    #[default]
+    All,
+    /// Only delegating to profiles.
+    Profiles,
+    /// Only agents with a preset, in the foreground and in the background.
+    Presets,
+}
+
+impl ToolFamilies {
+    const WORDS: [(&'static str, ToolFamilies); 3] = [
+        ("all", ToolFamilies::All),
+        ("profiles", ToolFamilies::Profiles),
+        ("presets", ToolFamilies::Presets),
+    ];
+
+    fn parse(value: &Value) -> Option<ToolFamilies> {
+        let word = value.as_str()?;
+        ToolFamilies::WORDS.iter().find(|(known, _)| *known == word).map(|(_, families)| *families)
+    }
 }
 
 impl Default for Settings {
@@ -34,6 +61,7 @@ impl Default for Settings {
             max_lines_per_window: 15,
             command_preview_width: None,
             max_concurrency: 4,
+            tools: ToolFamilies::All,
         }
     }
 }
@@ -108,6 +136,13 @@ impl Reader {
         if let Some(count) = self.number(path, subagents, "maxConcurrency") {
             self.settings.max_concurrency = count.clamp(1.0, 256.0) as usize;
         }
+        if let Some(value) = subagents.get("tools") {
+            match ToolFamilies::parse(value) {
+                Some(families) => self.settings.tools = families,
+                None => self
+                    .warn(path, "\"subagents.tools\" must be \"all\", \"profiles\" or \"presets\""),
+            }
+        }
     }
 
     fn number(&mut self, path: &Path, object: &Map<String, Value>, key: &str) -> Option<f64> {
@@ -165,7 +200,14 @@ mod tests {
             }
         }
         let search_path = Vec::new();
-        load_settings(&Surroundings { cwd, home: None, agent_dir, agent: None, pi: None, search_path })
+        load_settings(&Surroundings {
+            cwd,
+            home: None,
+            agent_dir,
+            agent: None,
+            pi: None,
+            search_path,
+        })
     }
 
     #[test]
@@ -188,6 +230,15 @@ mod tests {
     }
 
     #[test]
+    fn either_family_of_tools_can_be_left_out() {
+        let tools = |word: &str| format!(r#"{{"subagents": {{"tools": "{word}"}}}}"#);
+        for (word, families) in ToolFamilies::WORDS {
+            let (settings, warnings) = load(&tools("presets"), &tools(word));
+            assert_eq!((settings.tools, warnings), (families, Vec::new()));
+        }
+    }
+
+    #[test]
     fn a_project_cannot_choose_the_program() {
         let array = r#"{"subagents": {"agent": ["evil"]}}"#;
         let (settings, warnings) = load("", array);
@@ -205,6 +256,8 @@ mod tests {
             (r#"{"subagents": []}"#, "\"subagents\" must be an object"),
             (r#"{"subagents": {"agent": "claude"}}"#, "\"subagents.agent\" must be"),
             (r#"{"subagents": {"looping_tool_count": "5"}}"#, "\"subagents.looping_tool_count\""),
+            (r#"{"subagents": {"tools": "none"}}"#, "\"subagents.tools\" must be"),
+            (r#"{"subagents": {"tools": ["presets"]}}"#, "\"subagents.tools\" must be"),
         ] {
             let (settings, warnings) = load("", text);
             assert_eq!(settings, Settings::default());

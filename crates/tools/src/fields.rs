@@ -87,7 +87,10 @@ impl<'a> Fields<'a> {
         match self.map.keys().find(|name| !known.contains(&name.as_str())) {
             None => Ok(()),
             Some(name) => {
-                let problem = format!("is unknown; there are {}", known.join(", "));
+                let problem = match known {
+                    [] => "is unknown; there are no arguments".to_owned(),
+                    known => format!("is unknown; there are {}", known.join(", ")),
+                };
                 Err(self.wrong(name, &problem))
             }
         }

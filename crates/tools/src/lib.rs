@@ -4,11 +4,15 @@
 mod arguments;
 mod background;
 mod delegate;
+mod dialogs;
 mod fields;
 mod launcher;
 mod listing;
 mod models;
+mod profile_command;
+mod profile_wizard;
 mod retrieval;
+mod schema;
 mod session_book;
 mod sessions;
 mod subagent;
@@ -25,11 +29,19 @@ pub use background::{
     plan_background, reload, take_notifications,
 };
 pub use delegate::{CallError, CallOptions, PlannedCall, PlannedTask, plan_delegation};
+pub use dialogs::{Dialogs, Level};
 pub use fields::{ArgumentError, MOST_TASKS};
 pub use launcher::{LauncherError, foreground_launcher};
 pub use listing::{NO_PRESETS, NO_PROFILES, list_presets, list_profiles};
 pub use models::{UnknownModel, resolve_model};
-pub use retrieval::{profiles_answer, session_output, session_transcript};
+pub use profile_command::{
+    PROFILE_COMMAND_DESCRIPTION, complete_profile_command, profile_command,
+};
+pub use profile_wizard::{edit_profile, save_profile};
+pub use retrieval::{
+    NoArguments, SessionArguments, profiles_answer, session_output, session_transcript,
+};
+pub use schema::{MOST_LISTED_MODELS, ToolDescription, describe_tools};
 pub use session_book::{Retrieved, SESSION_ENTRY, SessionBook, StartedRun};
 pub use sessions::{KnownRun, Session, SessionError, find_session, load_sessions};
 pub use subagent::{SubagentArguments, SubagentTask, plan_subagent, subagent_answer};

@@ -125,6 +125,11 @@ impl SessionBook {
         self.find(session).is_ok()
     }
 
+    /// Whether there is such a run.
+    pub fn knows_run(&self, run: &RunId) -> bool {
+        self.runs().any(|known| known.run_id() == run)
+    }
+
     /// Whether a run of the session has not ended.
     pub fn is_running(&self, session: &str) -> bool {
         self.find(session).is_ok_and(|(session, _)| session.is_running())
@@ -219,7 +224,7 @@ impl SessionBook {
             .ok_or_else(|| SessionError::NotFound(session.to_owned()))
     }
 
-    pub(crate) fn runs(&self) -> impl Iterator<Item = &BookRun> {
+    fn runs(&self) -> impl Iterator<Item = &BookRun> {
         self.sessions.iter().flat_map(|session| &session.runs)
     }
 
@@ -264,7 +269,7 @@ impl BookSession {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct BookRun {
+struct BookRun {
     started: StartedRun,
     /// Not that of the facts: a run that comes from an entry has no terminal event.
     status: Status,
@@ -289,7 +294,7 @@ impl BookRun {
         }
     }
 
-    pub(crate) fn run_id(&self) -> &RunId {
+    fn run_id(&self) -> &RunId {
         &self.started.run_id
     }
 

@@ -30,8 +30,13 @@ pub(super) const TABLE: &[Arrows] = &[
         to_optional: &[],
     },
     Arrows {
+        from: "bridge",
+        to: &["model", "plan", "process", "runner", "session", "store", "tools"],
+        to_optional: &[],
+    },
+    Arrows {
         from: "cli",
-        to: &["agent", "model", "plan", "process", "runner", "session", "store", "tools"],
+        to: &["agent", "bridge", "model", "plan", "process", "runner", "session", "store", "tools"],
         to_optional: &["test-support"],
     },
     Arrows { from: "test-support", to: &[], to_optional: &[] },

@@ -28,6 +28,7 @@ impl Arguments {
             | Command::Preset(_)
             | Command::Sessions(_)
             | Command::Agent(_)
+            | Command::Bridge
             | Command::Supervise(_)
             | Command::View { .. } => false,
         }
@@ -58,6 +59,8 @@ pub(crate) enum Command {
     Sessions(Sessions),
     /// Run the built-in agent itself, started like pi
     Agent(Box<Agent>),
+    /// Serve pi's extension on standard input and output (started by the extension)
+    Bridge,
     /// Carry out the run whose directory is given (started by the other commands)
     #[command(hide = true)]
     Supervise(Supervise),

@@ -2,6 +2,7 @@
 
 pub(crate) mod agent;
 pub(crate) mod background;
+pub(crate) mod bridge;
 pub(crate) mod definition;
 pub(crate) mod delegate;
 pub(crate) mod run;

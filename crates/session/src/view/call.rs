@@ -82,8 +82,7 @@ mod tests {
         ] {
             assert_eq!(call_line("delegate_to_subagents", &args).text(), expected);
         }
-        let line =
-            call_line("delegate_to_subagents", &json!({"profile": "x", "tasks": [{}, {}]}));
+        let line = call_line("delegate_to_subagents", &json!({"profile": "x", "tasks": [{}, {}]}));
         let roles: Vec<_> = line.spans().iter().map(|span| (span.role(), span.is_bold())).collect();
         let (title, space) = ((Role::Title, true), (Role::Plain, false));
         assert_eq!(roles, [title, space, (Role::Accent, false), (Role::Dim, false)]);

@@ -10,7 +10,8 @@ use session::Facts;
 use super::{BookRun, StartedRun};
 
 /// What became of a run about whose end nothing was written down.
-pub(super) const INTERRUPTED: &str = "Session was interrupted (main agent session ended unexpectedly)";
+pub(super) const INTERRUPTED: &str =
+    "Session was interrupted (main agent session ended unexpectedly)";
 /// An entry with more messages was not written by us.
 const MOST_STORED_MESSAGES: usize = 1_000;
 

@@ -1,0 +1,12 @@
+//! `bridge`: the other end of pi's extension.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use crate::error::{CommandError, Exit};
+
+pub(crate) fn bridge() -> Result<Exit, CommandError> {
+    bridge::serve(io::stdin().as_fd(), Box::new(io::stdout()))
+        .map_err(|error| CommandError::failure(error.to_string()))?;
+    Ok(Exit::Completed)
+}
