@@ -123,8 +123,8 @@ export class Connection {
 
 	async greet(): Promise<void> {
 		const timer = setTimeout(() => {
-			this.remember(`It has not answered within ${GREETING_MS / 1000} seconds.`);
 			this.child.kill("SIGKILL");
+			this.end(`has not answered within ${GREETING_MS / 1000} seconds`);
 		}, GREETING_MS);
 		try {
 			await this.host.greet(this.request);
@@ -190,7 +190,7 @@ export class Connection {
 	private end(how: string): void {
 		if (this.gone.signal.aborted) return;
 		const words = this.lastWords.trim();
-		const error = new Error(`${this.program} bridge ${how}.${words ? ` Its last words:\n${words}` : ""}`);
+		const error = new Error(`The bridge (${this.program}) ${how}.${words ? ` Its last words:\n${words}` : ""}`);
 		for (const { reject } of this.waiting.values()) reject(error);
 		this.waiting.clear();
 		this.onEnd();

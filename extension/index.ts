@@ -25,6 +25,12 @@ interface Tool {
 	parameters: any;
 }
 
+/**
+ * The tools of the last session in this process. After `/reload`, `/resume` and the like, pi draws the conversation before it
+ * starts the session, and draws calls of tools that it does not know as JSON.
+ */
+const lastTools: Map<string, Tool> = ((globalThis as any)[Symbol.for(`${OURS}:tools`)] ??= new Map());
+
 export default function (pi: ExtensionAPI): void {
 	if (process.env.PI_SUBAGENTS_GITHUB_COPILOT_INITIATOR === "agent") {
 		pi.registerProvider("github-copilot", { headers: { "X-Initiator": "agent" } });
@@ -32,6 +38,7 @@ export default function (pi: ExtensionAPI): void {
 	// A sub-agent has no sub-agents.
 	if (process.env.PI_SUBAGENTS_CHILD === "1") return;
 	const session = new Session(pi);
+	for (const tool of lastTools.values()) session.register(tool);
 	pi.on("resources_discover", () => ({ promptPaths: [join(DIRECTORY, "prompts")] }));
 	pi.on("session_start", (event, context) => session.start(event.reason, context));
 	pi.on("session_tree", (_event, context) => session.start("tree", context));
@@ -51,6 +58,7 @@ class Session implements Host {
 	private readonly bridge = new Bridge(DIRECTORY, this);
 	/** The latest that pi gave us; none before the start and after the shutdown. */
 	private context: ExtensionContext | undefined;
+	private readonly started = Promise.withResolvers<void>();
 	/** What the next bridge is told about why it is started. */
 	private reason = "startup";
 	/** The models that the tools were registered for. */
@@ -65,6 +73,7 @@ class Session implements Host {
 
 	async start(reason: string, context: ExtensionContext): Promise<void> {
 		this.context = context;
+		this.started.resolve();
 		// A bridge that is started later reads the entries itself.
 		if (reason !== "tree") this.reason = reason;
 		if (this.bridge.isRunning) {
@@ -82,10 +91,31 @@ class Session implements Host {
 		await this.attempt(async () => {
 			const connection = await this.bridge.connect();
 			if (key === this.registeredFor) return;
-			const { tools } = await connection.request("tools/list", { models });
-			for (const tool of tools as Tool[]) this.register(tool);
+			const { tools }: { tools: Tool[] } = await connection.request("tools/list", { models });
+			const dropped = new Set(lastTools.keys());
+			lastTools.clear();
+			for (const tool of tools) {
+				dropped.delete(tool.name);
+				lastTools.set(tool.name, tool);
+				this.register(tool);
+			}
+			// A tool cannot be taken back, but the model need not see it.
+			if (dropped.size > 0) this.pi.setActiveTools(this.pi.getActiveTools().filter((name) => !dropped.has(name)));
 			this.registeredFor = key;
 			this.reported = undefined;
+		});
+	}
+
+	register(tool: Tool): void {
+		const ask: AskForLines = async (method, params) => {
+			await this.started.promise;
+			return (await this.bridge.request(method, params)).lines;
+		};
+		this.pi.registerTool<any, Details>({
+			...tool,
+			execute: (callId, args, signal, onUpdate, context) => this.call(tool, callId, args, signal, onUpdate, context),
+			renderCall: drawCall(tool.name, ask),
+			renderResult: drawResult(ask),
 		});
 	}
 
@@ -180,16 +210,6 @@ class Session implements Host {
 
 	cwd(): string {
 		return this.present().cwd;
-	}
-
-	private register(tool: Tool): void {
-		const ask: AskForLines = async (method, params) => (await this.bridge.request(method, params)).lines;
-		this.pi.registerTool<any, Details>({
-			...tool,
-			execute: (callId, args, signal, onUpdate, context) => this.call(tool, callId, args, signal, onUpdate, context),
-			renderCall: drawCall(tool.name, ask),
-			renderResult: drawResult(ask),
-		});
 	}
 
 	private async call(
