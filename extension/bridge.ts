@@ -1,0 +1,231 @@
+/** The process of `pi-subagents bridge`, and JSON-RPC with it: one message in a line, requests both ways. */
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { accessSync, constants, statSync } from "node:fs";
+import type { Socket } from "node:net";
+import { delimiter, join, resolve } from "node:path";
+
+export type Params = Record<string, any>;
+export type Request = (method: string, params: Params) => Promise<any>;
+
+/** What the bridge needs of pi. */
+export interface Host {
+	cwd(): string;
+	/** Says hello to a new process. Until that is done, nobody else can talk to it. */
+	greet(request: Request): Promise<void>;
+	/** Answers a request of the bridge. The signal is aborted when nobody waits for the answer any more. */
+	answer(method: string, params: Params, gone: AbortSignal): Promise<unknown>;
+	/** Takes a notification of the bridge. */
+	take(method: string, params: Params): void;
+	/** The process is gone. */
+	ended(): void;
+}
+
+const PROGRAM = "pi-subagents";
+const LAST_WORDS = 2048;
+const GREETING_MS = 10_000;
+const CLOSING_MS = 10_000;
+/** How long what is left in the pipes of a process that has exited is waited for. */
+const DRAINING_MS = 1_000;
+
+/** The bridge: started when somebody first needs it, and once more after it has died. */
+export class Bridge {
+	private connection: Connection | undefined;
+	private ready: Promise<Connection> | undefined;
+
+	constructor(
+		private readonly directory: string,
+		private readonly host: Host,
+	) {}
+
+	get isRunning(): boolean {
+		return this.connection !== undefined;
+	}
+
+	/** The running process, or a new one that has been greeted. */
+	connect(): Promise<Connection> {
+		this.ready ??= this.start();
+		return this.ready;
+	}
+
+	request: Request = async (method, params) => (await this.connect()).request(method, params);
+
+	/** Ends the process, if there is one, and waits until it is gone with everything that it runs. */
+	async close(): Promise<void> {
+		await this.connection?.close();
+	}
+
+	private async start(): Promise<Connection> {
+		let connection: Connection | undefined;
+		const forget = () => {
+			if (this.connection === connection) this.connection = this.ready = undefined;
+		};
+		try {
+			const cwd = this.host.cwd();
+			connection = new Connection(findProgram(this.directory, cwd), cwd, this.host, () => {
+				forget();
+				this.host.ended();
+			});
+			this.connection = connection;
+			await connection.greet();
+			return connection;
+		} catch (error) {
+			await connection?.close();
+			forget();
+			throw error;
+		}
+	}
+}
+
+/** The life of one process. */
+export class Connection {
+	private readonly child: ChildProcess;
+	private readonly streams: [stdin: Socket, stdout: Socket, stderr: Socket];
+	private readonly waiting = new Map<number, { resolve: (result: any) => void; reject: (error: Error) => void }>();
+	/** Aborted when the process is gone and everything that it said was heard. */
+	private readonly gone = new AbortController();
+	private lastWords = "";
+	private nextId = 1;
+
+	constructor(
+		private readonly program: string,
+		cwd: string,
+		private readonly host: Host,
+		private readonly onEnd: () => void,
+	) {
+		// A group of its own: the bridge hears of Ctrl-C from us, not from the terminal.
+		this.child = spawn(program, ["bridge"], { cwd, stdio: "pipe", detached: true });
+		this.child.once("error", (error) => this.end(`could not be started: ${error.message}`));
+		this.child.once("exit", (code, signal) => {
+			const end = () => this.end(signal ? `was killed by ${signal}` : `ended with exit code ${code}`);
+			const timer = setTimeout(end, DRAINING_MS);
+			this.child.once("close", () => {
+				clearTimeout(timer);
+				end();
+			});
+		});
+		this.streams = [this.child.stdin as Socket, this.child.stdout as Socket, this.child.stderr as Socket];
+		const [stdin, stdout, stderr] = this.streams;
+		// Writing to a process that is gone fails; how it ended says more than that.
+		stdin.on("error", () => {});
+		stderr.setEncoding("utf8").on("data", (words: string) => this.remember(words));
+		let pieces: string[] = [];
+		stdout.setEncoding("utf8").on("data", (text: string) => {
+			const [first = "", ...rest] = text.split("\n");
+			pieces.push(first);
+			for (const next of rest) {
+				this.hear(pieces.join(""));
+				pieces = [next];
+			}
+		});
+		this.holdEventLoop();
+	}
+
+	async greet(): Promise<void> {
+		const timer = setTimeout(() => {
+			this.child.kill("SIGKILL");
+			this.end(`has not answered within ${GREETING_MS / 1000} seconds`);
+		}, GREETING_MS);
+		try {
+			await this.host.greet(this.request);
+		} finally {
+			clearTimeout(timer);
+		}
+	}
+
+	request: Request = (method, params) => {
+		if (this.gone.signal.aborted) return Promise.reject(this.gone.signal.reason);
+		const id = this.nextId++;
+		return new Promise((resolve, reject) => {
+			this.waiting.set(id, { resolve, reject });
+			this.holdEventLoop();
+			this.say({ id, method, params });
+		});
+	};
+
+	notify(method: string, params: Params): void {
+		this.say({ method, params });
+	}
+
+	async close(): Promise<void> {
+		if (this.gone.signal.aborted) return;
+		const timer = setTimeout(() => this.child.kill("SIGKILL"), CLOSING_MS);
+		this.streams[0].end();
+		await new Promise((resolve) => this.gone.signal.addEventListener("abort", resolve));
+		clearTimeout(timer);
+	}
+
+	private say(message: Params): void {
+		if (this.streams[0].writable) this.streams[0].write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+	}
+
+	private hear(line: string): void {
+		let message: Params;
+		try {
+			message = JSON.parse(line);
+		} catch {
+			return this.remember(`\nThis is not a message: ${line}`);
+		}
+		const { id, method, params = {}, result, error } = message;
+		if (method !== undefined) return id === undefined ? this.host.take(method, params) : this.answer(id, method, params);
+		const waiting = this.waiting.get(id);
+		this.waiting.delete(id);
+		this.holdEventLoop();
+		if (error) waiting?.reject(new Error(error.message));
+		else waiting?.resolve(result);
+	}
+
+	private answer(id: number | string, method: string, params: Params): void {
+		this.host.answer(method, params, this.gone.signal).then(
+			(result) => this.say({ id, result }),
+			(error) => this.say({ id, error: { code: -32603, message: messageOf(error) } }),
+		);
+	}
+
+	private remember(words: string): void {
+		this.lastWords = (this.lastWords + words).slice(-LAST_WORDS);
+	}
+
+	/** Nobody gets an answer any more. */
+	private end(how: string): void {
+		if (this.gone.signal.aborted) return;
+		const words = this.lastWords.trim();
+		const error = new Error(`The bridge (${this.program}) ${how}.${words ? ` Its last words:\n${words}` : ""}`);
+		for (const { reject } of this.waiting.values()) reject(error);
+		this.waiting.clear();
+		this.onEnd();
+		this.gone.abort(error);
+	}
+
+	/** An idle bridge does not keep pi from exiting; one that owes us an answer does. */
+	private holdEventLoop(): void {
+		for (const handle of [this.child, ...this.streams]) this.waiting.size > 0 ? handle.ref() : handle.unref();
+	}
+}
+
+export function messageOf(error: unknown): string {
+	return error instanceof Error ? error.message : String(error);
+}
+
+/** Where the program is: what the environment says, else beside the extension, else on the PATH. */
+function findProgram(directory: string, cwd: string): string {
+	const named = process.env.PI_SUBAGENTS_BIN;
+	const beside = join(directory, PROGRAM);
+	const onPath = (process.env.PATH ?? "").split(delimiter).map((place) => resolve(cwd, place, PROGRAM));
+	const found = (named ? [resolve(cwd, named)] : [beside, ...onPath]).find(isProgram);
+	if (found) return found;
+	const looked = named ? `PI_SUBAGENTS_BIN is ${named}` : `neither ${beside} nor ${PROGRAM} on the PATH`;
+	throw new Error(
+		`The program ${PROGRAM} was not found, or cannot be run: ${looked}. Install it with \`cargo install --path ` +
+			"crates/cli` and run `pi-subagents setup pi`, or set PI_SUBAGENTS_BIN to its path.",
+	);
+}
+
+function isProgram(path: string): boolean {
+	try {
+		accessSync(path, constants.X_OK);
+		return statSync(path).isFile();
+	} catch {
+		return false;
+	}
+}
