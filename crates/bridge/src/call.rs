@@ -61,6 +61,8 @@ pub(crate) struct Answer {
 impl Answer {
     pub(crate) fn into_json(self) -> Value {
         let Answer { text, details, usage, is_error } = self;
+        // What agents say is shown in a terminal, and of no use to a model with escape sequences.
+        let text = session::clean(&text);
         json!({"text": text, "details": details, "usage": usage, "isError": is_error})
     }
 }
