@@ -4,10 +4,13 @@
 mod arguments;
 mod background;
 mod delegate;
+mod dialogs;
 mod fields;
 mod launcher;
 mod listing;
 mod models;
+mod profile_command;
+mod profile_wizard;
 mod retrieval;
 mod schema;
 mod session_book;
@@ -26,10 +29,13 @@ pub use background::{
     plan_background, reload, take_notifications,
 };
 pub use delegate::{CallError, CallOptions, PlannedCall, PlannedTask, plan_delegation};
+pub use dialogs::{Dialogs, Level};
 pub use fields::{ArgumentError, MOST_TASKS};
 pub use launcher::{LauncherError, foreground_launcher};
 pub use listing::{NO_PRESETS, NO_PROFILES, list_presets, list_profiles};
 pub use models::{UnknownModel, resolve_model};
+pub use profile_command::{PROFILE_COMMAND_DESCRIPTION, complete_profile_command, profile_command};
+pub use profile_wizard::{edit_profile, save_profile};
 pub use retrieval::{NoArguments, SessionArguments};
 pub use schema::{MOST_LISTED_MODELS, ToolDescription, describe_tools};
 pub use session_book::{Retrieved, SessionBook, StartedRun};
