@@ -152,26 +152,23 @@ impl Call {
         self.tasks.iter().all(|task| task.report.is_some())
     }
 
-    /// When something is to be told, as things stand.
-    pub(crate) fn next_word(&self) -> Instant {
-        let Some(told) = self.told else {
-            return Instant::now();
-        };
-        told + if self.is_changed && self.is_drawn { FRAME } else { SECOND }
+    /// How long until something is to be told, as things stand.
+    pub(crate) fn next_word(&self) -> Duration {
+        let interval = if self.is_changed && self.is_drawn { FRAME } else { SECOND };
+        self.told.map_or(Duration::ZERO, |told| interval.saturating_sub(told.elapsed()))
     }
 
     /// What is told now, if it is time for it.
     pub(crate) fn word(&mut self) -> Option<Value> {
-        let is_due = Instant::now() >= self.next_word();
-        if !is_due || !(self.is_changed || self.is_drawn) {
-            if is_due {
-                // Nothing has happened, and nobody looks at the clocks.
-                self.told = Some(Instant::now());
-            }
+        if !self.next_word().is_zero() {
             return None;
         }
         self.told = Some(Instant::now());
-        self.is_changed = false;
+        let is_news = std::mem::take(&mut self.is_changed);
+        if !is_news && !self.is_drawn {
+            // Nobody looks at the clocks.
+            return None;
+        }
         let views = self.views();
         let lines = if self.is_drawn {
             view::render(&views, Extent::Collapsed)

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use model::{Owner, OwnerKind};
 use plan::Surroundings;
@@ -99,8 +99,7 @@ impl Server {
     }
 
     fn await_something(&mut self, input: BorrowedFd<'_>) -> Vec<Update> {
-        let now = Instant::now();
-        let words = self.calls.iter().map(|call| call.next_word().saturating_duration_since(now));
+        let words = self.calls.iter().map(Call::next_word);
         let limit: Option<Duration> = words.chain(self.background.next_look()).min();
         let wakers: Vec<BorrowedFd<'_>> =
             [input].into_iter().chain(self.background.waker()).collect();

@@ -39,3 +39,6 @@ impl Level {
         }
     }
 }
+
+#[cfg(test)]
+pub(crate) mod testing;

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use plan::{
-    DefinitionDirectories, DefinitionKind, Definitions, FileWarning,
-    Surroundings, check_definition_name, definition_detail, definition_summary, delete_definition,
+    DefinitionDirectories, DefinitionKind, Definitions, FileWarning, Surroundings,
+    check_definition_name, definition_detail, definition_summary, delete_definition,
     load_definitions,
 };
 
@@ -17,8 +17,7 @@ pub const PROFILE_COMMAND_DESCRIPTION: &str =
 
 const SUBCOMMANDS: [&str; 5] = ["list", "show", "create", "edit", "delete"];
 
-const USAGE: &str =
-    "Usage: /profile [list|show <name>|create <name>|edit <name>|delete <name>]";
+const USAGE: &str = "Usage: /profile [list|show <name>|create <name>|edit <name>|delete <name>]";
 
 /// Does what is asked, and tells what came of it.
 pub fn profile_command(surroundings: &Surroundings, arguments: &str, dialogs: &mut dyn Dialogs) {

@@ -133,9 +133,11 @@ fn placed(
     }
 }
 
-/// A path as the user knows it: from where he stands, or from his home.
+/// A path as the user knows it: from where he stands in his project, else from his home.
 pub(crate) fn shown(surroundings: &Surroundings, path: &Path) -> String {
-    if let Ok(below) = path.strip_prefix(&surroundings.cwd) {
+    if !path.starts_with(&surroundings.agent_dir)
+        && let Ok(below) = path.strip_prefix(&surroundings.cwd)
+    {
         return below.display().to_string();
     }
     match surroundings.home.as_ref().and_then(|home| path.strip_prefix(home).ok()) {
@@ -211,7 +213,8 @@ impl Wizard<'_> {
         if !self.dialogs.confirm("Configure tools?", question) {
             return Some(());
         }
-        *no_tools = self.dialogs.confirm("Disable all tools?", "The subagent gets no tools at all.");
+        *no_tools =
+            self.dialogs.confirm("Disable all tools?", "The subagent gets no tools at all.");
         if *no_tools {
             tools.clear();
             exclude_tools.clear();
@@ -288,11 +291,7 @@ impl Wizard<'_> {
 }
 
 /// A text, or nothing if it was left empty. The outer `None` is that of whoever turned away.
-fn text(
-    dialogs: &mut dyn Dialogs,
-    title: &str,
-    current: Option<&str>,
-) -> Option<Option<String>> {
+fn text(dialogs: &mut dyn Dialogs, title: &str, current: Option<&str>) -> Option<Option<String>> {
     dialogs.input(title, current).map(|answer| not_blank(&answer))
 }
 

@@ -60,15 +60,18 @@ impl World {
     }
 
     pub(crate) fn workspace_at(&self, cwd: &str, approval: Option<bool>) -> Workspace {
-        let surroundings = Surroundings {
+        Workspace::load(self.surroundings(cwd), approval)
+    }
+
+    pub(crate) fn surroundings(&self, cwd: &str) -> Surroundings {
+        Surroundings {
             cwd: self.at(cwd),
             home: None,
             agent_dir: self.at("agent"),
             agent: None,
             pi: None,
             search_path: Vec::new(),
-        };
-        Workspace::load(surroundings, approval)
+        }
     }
 }
 
