@@ -376,6 +376,7 @@ fn paths_are_shown_as_the_user_knows_them() {
         home: Some("/home/u".into()),
         agent_dir: "/home/u/.pi/agent".into(),
         agent: None,
+        pi: None,
         search_path: Vec::new(),
     };
     let in_project = Surroundings { cwd: "/home/u/p/sub".into(), ..in_home.clone() };
