@@ -29,9 +29,10 @@ pub(super) const TABLE: &[Arrows] = &[
         to: &["model", "plan", "runner", "session", "store"],
         to_optional: &[],
     },
+    Arrows { from: "setup", to: &[], to_optional: &[] },
     Arrows {
         from: "cli",
-        to: &["agent", "model", "plan", "process", "runner", "session", "store", "tools"],
+        to: &["agent", "model", "plan", "process", "runner", "session", "setup", "store", "tools"],
         to_optional: &["test-support"],
     },
     Arrows { from: "test-support", to: &[], to_optional: &[] },
