@@ -125,8 +125,10 @@ class Session implements Host {
 	}
 
 	async shutDown(): Promise<void> {
-		await this.bridge.close();
+		this.ended();
+		// What fails from now on is of no interest to anybody.
 		this.context = undefined;
+		await this.bridge.close();
 	}
 
 	async complete(name: string, prefix: string): Promise<{ value: string; label: string }[] | null> {
@@ -159,7 +161,6 @@ class Session implements Host {
 			columns: process.stdout.columns ?? null,
 		});
 		await this.tellEntries(this.reason, request);
-		this.reason = "reload";
 	}
 
 	async answer(method: string, params: Params, gone: AbortSignal): Promise<unknown> {
@@ -248,6 +249,8 @@ class Session implements Host {
 			.filter((entry) => entry.customType.startsWith(OURS))
 			.map(({ customType, data }) => ({ customType, data }));
 		await request("session/start", { reason, entries });
+		// Another bridge, after this one has died, starts with what this one will have written down.
+		this.reason = "reload";
 	}
 
 	/** Does something that may fail without harm to pi. Why it failed is told once. */

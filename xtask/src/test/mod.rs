@@ -1,6 +1,7 @@
 //! `cargo xtask test`: everything that continuous integration checks, in order.
 
 mod confined;
+mod extension;
 mod real_pi;
 mod tmux;
 
@@ -37,15 +38,16 @@ struct Step {
     run: fn() -> StepResult,
 }
 
-/// Cheap checks come first. The tests with the real pi, those with tmux and the confined tests come
-/// last because they are the only steps that may be impossible on a machine, and the last lines of
-/// all are where nobody overlooks that.
+/// Cheap checks come first. The check of the extension, the tests with the real pi, those with tmux
+/// and the confined tests come last because they are the only steps that may be impossible on a
+/// machine, and the last lines of all are where nobody overlooks that.
 const STEPS: &[Step] = &[
     Step { name: "format", run: format },
     Step { name: "lints", run: lints },
     Step { name: "docs", run: docs },
     Step { name: "tidy", run: check_tidiness },
     Step { name: "tests", run: tests },
+    Step { name: "extension", run: extension::run },
     Step { name: "real pi", run: real_pi::run },
     Step { name: "tmux", run: tmux::run },
     Step { name: "confined tests", run: confined::run },

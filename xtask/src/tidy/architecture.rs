@@ -88,7 +88,7 @@ mod tests {
             found,
             [
                 "ARCHITECTURE.md:4: This line must say what xtask enforces: `session -> model`",
-                "ARCHITECTURE.md:11: `tui` is not in the table in xtask/src/tidy/arrows.rs, or is \
+                "ARCHITECTURE.md:12: `tui` is not in the table in xtask/src/tidy/arrows.rs, or is \
                  here twice; every line has the form `crate -> a, b`.",
                 "ARCHITECTURE.md:1: This block lacks the line `plan -> model`",
             ]

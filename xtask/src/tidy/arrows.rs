@@ -34,9 +34,13 @@ pub(super) const TABLE: &[Arrows] = &[
         to: &["model", "plan", "process", "runner", "session", "store", "tools"],
         to_optional: &[],
     },
+    Arrows { from: "setup", to: &[], to_optional: &[] },
     Arrows {
         from: "cli",
-        to: &["agent", "bridge", "model", "plan", "process", "runner", "session", "store", "tools"],
+        to: &[
+            "agent", "bridge", "model", "plan", "process", "runner", "session", "setup", "store",
+            "tools",
+        ],
         to_optional: &["test-support"],
     },
     Arrows { from: "test-support", to: &[], to_optional: &[] },

@@ -2,6 +2,7 @@
 
 mod agent;
 mod background;
+mod setup;
 
 use std::path::PathBuf;
 
@@ -9,6 +10,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use agent::Agent;
 pub(crate) use background::{Background, BackgroundCommand, List, Logs, Start, Status, Stop, Wait};
+pub(crate) use setup::{Setup, SetupCommand, SetupPi};
 
 /// Hand tasks to sub-agents, each its own supervised tree of processes.
 #[derive(Debug, Parser)]
@@ -27,6 +29,7 @@ impl Arguments {
             Command::Profile(_)
             | Command::Preset(_)
             | Command::Sessions(_)
+            | Command::Setup(_)
             | Command::Agent(_)
             | Command::Bridge
             | Command::Supervise(_)
@@ -57,6 +60,8 @@ pub(crate) enum Command {
     Preset(Preset),
     /// Look at what was run in this project
     Sessions(Sessions),
+    /// Put what this program carries where other programs find it
+    Setup(Setup),
     /// Run the built-in agent itself, started like pi
     Agent(Box<Agent>),
     /// Serve pi's extension on standard input and output (started by the extension)

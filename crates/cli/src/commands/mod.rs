@@ -7,6 +7,7 @@ pub(crate) mod definition;
 pub(crate) mod delegate;
 pub(crate) mod run;
 pub(crate) mod sessions;
+pub(crate) mod setup;
 pub(crate) mod supervise;
 mod tasks;
 pub(crate) mod view;
