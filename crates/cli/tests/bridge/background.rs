@@ -5,12 +5,13 @@ use test_support::wait_until;
 use super::*;
 
 fn start_scout(bridge: &mut Bridge) -> String {
-    let result = bridge.call("background_agent", json!({"preset": "scout", "task": "look around"}));
+    let result =
+        bridge.call("background_agent", &json!({"preset": "scout", "task": "look around"}));
     result["details"]["runId"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
 }
 
 fn restore(bridge: &mut Bridge, entries: &[Value]) {
-    bridge.ask("session/start", json!({"reason": "resume", "entries": entries}));
+    bridge.ask("session/start", &json!({"reason": "resume", "entries": entries}));
 }
 
 fn has_ended(world: &World, run: &str) -> bool {
@@ -27,7 +28,7 @@ fn a_run_is_counted_while_it_runs_and_told_about_when_it_ends() {
     let entries = bridge.entries();
     assert_eq!(entries[0]["customType"], json!("pi-subagents:bg-run"));
     wait_until(|| world.path("working").exists());
-    let status = bridge.call("background_agent_status", json!({}));
+    let status = bridge.call("background_agent_status", &json!({}));
     assert!(status["text"].as_str().unwrap().starts_with("Active runs: 1. Counts: running=1"));
     let_go(&world);
     let told = bridge.await_told("ui/notify")["params"].clone();
@@ -46,7 +47,7 @@ fn a_run_is_counted_while_it_runs_and_told_about_when_it_ends() {
     );
     assert_eq!(bridge.await_told("ui/status")["params"]["text"], json!("bg: 0 running / 1 total"));
     assert_eq!(bridge.entries()[0]["customType"], json!("pi-subagents:bg-update"));
-    let status = bridge.call("background_agent_status", json!({"runId": run}));
+    let status = bridge.call("background_agent_status", &json!({"runId": run}));
     assert!(status["text"].as_str().unwrap().contains("final=\"found it\""), "{status}");
     assert!(bridge.told("ui/notify").is_empty(), "once is enough");
     bridge.close();
@@ -96,10 +97,10 @@ fn a_run_outlives_pi_and_the_next_one_is_told() {
 fn what_cannot_be_started_is_refused() {
     let world = world();
     let mut bridge = Bridge::of_pi(&world, &quick());
-    let refusal = bridge.refusal("background_agent", json!({"preset": "nobody", "task": "x"}));
+    let refusal = bridge.refusal("background_agent", &json!({"preset": "nobody", "task": "x"}));
     assert_eq!(refusal, "Unknown preset: \"nobody\". Available presets: scout");
     let model = json!({"preset": "scout", "task": "x", "model": "a/thre"});
-    let refusal = bridge.refusal("background_agent", model);
+    let refusal = bridge.refusal("background_agent", &model);
     assert!(refusal.starts_with("Unknown model: \"a/thre\"."), "{refusal}");
     assert!(bridge.told("ui/status").is_empty() && bridge.entries().is_empty());
     bridge.close();

@@ -12,7 +12,7 @@ fn a_call_is_answered_with_everything_about_its_tasks() {
     let mut bridge = Bridge::of_pi(&world, &quick());
     let mut arguments = tasks(2);
     arguments["tasks"][1]["profile"] = json!("nobody");
-    let result = bridge.call("delegate_to_subagents", arguments);
+    let result = bridge.call("delegate_to_subagents", &arguments);
     let sessions = result["details"]["sessions"].as_array().unwrap();
     let id = |index: usize| sessions[index]["sessionId"].as_str().unwrap();
     assert_eq!(
@@ -54,7 +54,7 @@ fn a_call_is_answered_with_everything_about_its_tasks() {
 fn a_call_in_which_nothing_succeeds_is_an_error_that_keeps_its_windows() {
     let world = world();
     let mut bridge = Bridge::of_pi(&world, &json!(["start", {"exit": 3}]));
-    let result = bridge.call("subagent", json!({"preset": "scout", "task": "look"}));
+    let result = bridge.call("subagent", &json!({"preset": "scout", "task": "look"}));
     assert_eq!(result["isError"], json!(true), "{result}");
     assert!(text(&result["details"]["lines"]).contains("✗ scout • scout (a/one)"), "{result}");
     bridge.close();
@@ -64,10 +64,10 @@ fn a_call_in_which_nothing_succeeds_is_an_error_that_keeps_its_windows() {
 fn calls_run_side_by_side_and_are_cancelled_one_by_one() {
     let world = world();
     let mut bridge = Bridge::of_pi(&world, &working(&world));
-    let first = bridge.begin_call("first", "delegate_to_subagents", tasks(6));
-    let second = bridge.begin_call("second", "subagent", json!({"preset": "scout", "task": "x"}));
+    let first = bridge.begin_call("first", "delegate_to_subagents", &tasks(6));
+    let second = bridge.begin_call("second", "subagent", &json!({"preset": "scout", "task": "x"}));
     wait_until(|| world.processes().iter().filter(|(_, p)| p.contains("fake-agent")).count() == 5);
-    bridge.tell("tools/cancel", json!({"callId": "first"}));
+    bridge.tell("tools/cancel", &json!({"callId": "first"}));
     let cancelled = bridge.finish(first)["result"].clone();
     assert_eq!(cancelled["isError"], json!(true));
     let lines = cancelled["text"].as_str().unwrap();
@@ -90,7 +90,7 @@ fn a_screen_is_told_often_enough_and_not_more() {
     ]}}, {"say": "found it"}, {"end": false}, "settle"]);
     let mut bridge = Bridge::greeted(&world, &chatter, "tui");
     let started = Instant::now();
-    let result = bridge.call("delegate_to_subagents", tasks(4));
+    let result = bridge.call("delegate_to_subagents", &tasks(4));
     let most = usize::try_from(started.elapsed().as_millis() / 50).unwrap() + 2;
     let updates = bridge.told("tools/update");
     assert!(!updates.is_empty() && updates.len() <= most, "{} of {most}", updates.len());
@@ -109,14 +109,14 @@ fn what_pi_keeps_stays_small_and_the_rest_can_be_looked_at() {
         {"message": {"text": long, "stop": "toolUse"}},
     ]}}, {"say": "found it"}, {"end": false}, "settle"]);
     let mut bridge = Bridge::greeted(&world, &talker, "tui");
-    let result = bridge.call("delegate_to_subagents", tasks(2));
+    let result = bridge.call("delegate_to_subagents", &tasks(2));
     let kept = result["details"].to_string().len();
     assert!(kept < 16 * 1024, "{kept} bytes are kept");
     for update in bridge.told("tools/update") {
         assert!(update["details"].to_string().len() < 16 * 1024);
     }
     let runs = json!({"runs": result["details"]["runs"]});
-    let expanded = text(&bridge.ask("view/expand", runs)["result"]["lines"]);
+    let expanded = text(&bridge.ask("view/expand", &runs)["result"]["lines"]);
     let shown = expanded.matches(long.trim_end()).count();
     assert!((990..1_000).contains(&shown), "{shown} of the 500 last lines of both");
     assert!(expanded.contains("found it"));
@@ -137,7 +137,7 @@ fn bad_arguments_are_refused_and_nothing_is_started() {
         ("background_agent_status", json!({"runId": 5}), "runId: must be a text"),
         ("delegate_to_subagents", huge, "tasks[0].timout: is unknown"),
     ] {
-        let refusal = bridge.refusal(tool, arguments);
+        let refusal = bridge.refusal(tool, &arguments);
         assert!(refusal.starts_with(expected), "{refusal}");
     }
     assert!(world.runs().is_empty() && bridge.entries().is_empty());
@@ -149,7 +149,7 @@ fn when_pi_goes_away_everything_in_the_foreground_ends() {
     for is_killed in [false, true] {
         let world = world();
         let mut bridge = Bridge::of_pi(&world, &working(&world));
-        bridge.begin_call("call", "delegate_to_subagents", tasks(1));
+        bridge.begin_call("call", "delegate_to_subagents", &tasks(1));
         wait_until(|| world.path("working").exists());
         if is_killed {
             bridge.kill();
@@ -166,10 +166,10 @@ fn escape_sequences_of_an_agent_reach_nobody() {
     let world = world();
     let rude = json!(["start", {"say": "\u{1b}]0;title\u{7}red \u{1b}[31mtext"}, {"end": false}, "settle"]);
     let mut bridge = Bridge::greeted(&world, &rude, "tui");
-    let result = bridge.call("subagent", json!({"preset": "scout", "task": "x"}));
+    let result = bridge.call("subagent", &json!({"preset": "scout", "task": "x"}));
     assert!(result["text"].as_str().unwrap().contains("red text"), "{result}");
     let id = result["details"]["sessions"][0]["sessionId"].clone();
-    let output = bridge.call("get_subagent_output", json!({"sessionId": id}));
+    let output = bridge.call("get_subagent_output", &json!({"sessionId": id}));
     for said in [&result, &output] {
         assert!(!said.to_string().contains("\\u001b"), "{said}");
     }

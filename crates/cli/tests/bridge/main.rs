@@ -1,7 +1,7 @@
 //! `pi-subagents bridge` on real processes, with a test in the place of pi: what it answers, what it
 //! tells unasked, and what is left when one of the two goes away.
 
-#![expect(clippy::unwrap_used, reason = "this is how a test fails")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "this is how a test fails")]
 
 mod background;
 mod calls;
@@ -93,7 +93,7 @@ impl Bridge {
         let agent: Value = serde_json::from_str(&world.agent(script)).unwrap();
         let hello = bridge.ask(
             "initialize",
-            json!({
+            &json!({
                 "protocol": bridge::PROTOCOL, "extensionVersion": "0.0.0", "mode": mode,
                 "sessionId": "the-session", "agent": agent, "trusted": true, "columns": 100,
             }),
@@ -107,12 +107,12 @@ impl Bridge {
         input.write_all(format!("{message}\n").as_bytes()).unwrap();
     }
 
-    fn tell(&mut self, method: &str, params: Value) {
+    fn tell(&mut self, method: &str, params: &Value) {
         self.say(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
 
     /// Asks for something, without waiting. Returns the number of the request.
-    fn begin(&mut self, method: &str, params: Value) -> u64 {
+    fn begin(&mut self, method: &str, params: &Value) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
         self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
@@ -129,22 +129,22 @@ impl Bridge {
         }
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    fn ask(&mut self, method: &str, params: &Value) -> Value {
         let id = self.begin(method, params);
         self.finish(id)
     }
 
     /// Begins the call of a tool, under its own name.
-    fn begin_call(&mut self, call: &str, tool: &str, arguments: Value) -> u64 {
+    fn begin_call(&mut self, call: &str, tool: &str, arguments: &Value) -> u64 {
         let params = json!({
             "callId": call, "name": tool, "arguments": arguments,
             "models": ["a/one", "a/two"], "allTools": ["read", "bash", "subagent"],
         });
-        self.begin("tools/call", params)
+        self.begin("tools/call", &params)
     }
 
     /// The result of a call.
-    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         let id = self.begin_call("call", tool, arguments);
         let answer = self.finish(id);
         assert!(answer["error"].is_null(), "{answer}");
@@ -152,7 +152,7 @@ impl Bridge {
     }
 
     /// Why a call is refused.
-    fn refusal(&mut self, tool: &str, arguments: Value) -> String {
+    fn refusal(&mut self, tool: &str, arguments: &Value) -> String {
         let id = self.begin_call("call", tool, arguments);
         let answer = self.finish(id);
         answer["error"]["message"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()

@@ -5,7 +5,7 @@ use super::*;
 /// Runs `/profile` and answers what is asked, in this order. Returns what was asked, and the
 /// notices.
 fn profile(bridge: &mut Bridge, arguments: &str, answers: &[Value]) -> (Vec<String>, Vec<Value>) {
-    let id = bridge.begin("command/run", json!({"name": "profile", "arguments": arguments}));
+    let id = bridge.begin("command/run", &json!({"name": "profile", "arguments": arguments}));
     let mut asked = Vec::new();
     let mut answers = answers.iter();
     loop {
@@ -72,7 +72,7 @@ fn a_profile_lives_from_create_to_delete() {
         asked.is_empty() && told[0]["message"].as_str().unwrap().contains("fake-2"),
         "{told:?}"
     );
-    let items = bridge.ask("command/complete", json!({"name": "profile", "prefix": "show w"}));
+    let items = bridge.ask("command/complete", &json!({"name": "profile", "prefix": "show w"}));
     assert_eq!(items["result"]["items"][0]["value"], json!("show worker"));
     let (_, told) = profile(&mut bridge, "rm worker", &[json!(true)]);
     assert_eq!(told[0]["message"], json!("Profile \"worker\" deleted."));
@@ -84,15 +84,15 @@ fn a_profile_lives_from_create_to_delete() {
 fn whoever_turns_away_changes_nothing_and_can_still_call_tools() {
     let world = world();
     let mut bridge = Bridge::of_pi(&world, &quick());
-    let id = bridge.begin("command/run", json!({"name": "profile", "arguments": "create worker"}));
+    let id = bridge.begin("command/run", &json!({"name": "profile", "arguments": "create worker"}));
     let question = bridge.await_told("ui/select");
     // The user takes his time, and the model goes on.
-    assert_eq!(bridge.call("delegate_to_subagents", tasks(1))["isError"], json!(false));
+    assert_eq!(bridge.call("delegate_to_subagents", &tasks(1))["isError"], json!(false));
     bridge.say(&json!({"jsonrpc": "2.0", "id": question["id"], "result": {"value": null}}));
     bridge.finish(id);
     assert!(!world.agent_dir().join("agent-profiles").exists());
     // A question that is still open does not keep the bridge.
-    bridge.begin("command/run", json!({"name": "profile", "arguments": "create worker"}));
+    bridge.begin("command/run", &json!({"name": "profile", "arguments": "create worker"}));
     bridge.await_told("ui/select");
     assert_eq!(bridge.close().code, Some(0));
     world.assert_nothing_left();
