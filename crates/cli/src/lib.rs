@@ -49,6 +49,7 @@ fn carry_out(command: Command, printer: &mut Printer) -> Result<ExitCode, Comman
         Command::Preset(arguments) => commands::definition::preset(arguments, printer),
         Command::Sessions(arguments) => commands::sessions::sessions(arguments, printer),
         Command::Setup(arguments) => commands::setup::setup(&arguments, printer),
+        Command::Doctor(arguments) => commands::doctor::doctor(&arguments, printer),
         Command::Agent(arguments) => return commands::agent::agent(*arguments, printer),
         Command::Bridge => {
             commands::refuse_in_child()?;

@@ -2,6 +2,7 @@
 
 mod agent;
 mod background;
+mod doctor;
 mod setup;
 
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use agent::Agent;
 pub(crate) use background::{Background, BackgroundCommand, List, Logs, Start, Status, Stop, Wait};
+pub(crate) use doctor::Doctor;
 pub(crate) use setup::{Setup, SetupCommand, SetupPi};
 
 /// Hand tasks to sub-agents, each its own supervised tree of processes.
@@ -30,6 +32,7 @@ impl Arguments {
             | Command::Preset(_)
             | Command::Sessions(_)
             | Command::Setup(_)
+            | Command::Doctor(_)
             | Command::Agent(_)
             | Command::Bridge
             | Command::Supervise(_)
@@ -41,7 +44,8 @@ impl Arguments {
 const EXIT_CODES: &str = "\
 Exit codes:
   0    every task completed
-  1    a task failed, the time of `bg wait` was over, or the answer could not be printed
+  1    a task failed, the time of `bg wait` was over, `doctor` found a problem, or the answer
+       could not be printed
   2    there was no task: the command line, an id or a setting is wrong
   130  interrupted by a signal";
 
@@ -62,6 +66,8 @@ pub(crate) enum Command {
     Sessions(Sessions),
     /// Put what this program carries where other programs find it
     Setup(Setup),
+    /// Tell what is found and what is missing, with remedies
+    Doctor(Doctor),
     /// Run the built-in agent itself, started like pi
     Agent(Box<Agent>),
     /// Serve pi's extension on standard input and output (started by the extension)
