@@ -3,6 +3,8 @@
 mod confined;
 mod extension;
 mod real_pi;
+mod shells;
+mod system_package;
 mod tmux;
 
 use std::time::{Duration, Instant};
@@ -39,7 +41,7 @@ struct Step {
 }
 
 /// Cheap checks come first. The check of the extension, the tests with the real pi, those with tmux
-/// and the confined tests come last because they are the only steps that may be impossible on a
+/// and with other shells, and the confined tests come last because they are the only steps that may be impossible on a
 /// machine, and the last lines of all are where nobody overlooks that.
 const STEPS: &[Step] = &[
     Step { name: "format", run: format },
@@ -50,6 +52,7 @@ const STEPS: &[Step] = &[
     Step { name: "extension", run: extension::run },
     Step { name: "real pi", run: real_pi::run },
     Step { name: "tmux", run: tmux::run },
+    Step { name: "shells", run: shells::run },
     Step { name: "confined tests", run: confined::run },
 ];
 
@@ -86,8 +89,8 @@ fn lints() -> StepResult {
     ))?;
     // Despite its name, `--all-targets` passes over test targets that say `test = false`.
     execute(&Invocation::new(
-        "cargo clippy --package pi-subagents --test confined --test real_pi --test tmux \
-         --all-features -- -D warnings",
+        "cargo clippy --package pi-subagents --test confined --test real_pi --test shells \
+         --test tmux --all-features -- -D warnings",
     ))
 }
 

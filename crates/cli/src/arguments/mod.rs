@@ -2,21 +2,29 @@
 
 mod agent;
 mod background;
+mod completions;
 mod doctor;
 mod setup;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueHint};
+use clap_complete::ArgValueCandidates;
+
+use crate::candidates;
 
 pub(crate) use agent::Agent;
 pub(crate) use background::{Background, BackgroundCommand, List, Logs, Start, Status, Stop, Wait};
+pub(crate) use completions::{Completions, Shell};
 pub(crate) use doctor::Doctor;
 pub(crate) use setup::{Setup, SetupCommand, SetupPi};
 
+/// What this program is called.
+pub(crate) const NAME: &str = "pi-subagents";
+
 /// Hand tasks to sub-agents, each its own supervised tree of processes.
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(name = NAME, version, max_term_width = 100, after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -33,6 +41,7 @@ impl Arguments {
             | Command::Sessions(_)
             | Command::Setup(_)
             | Command::Doctor(_)
+            | Command::Completions(_)
             | Command::Agent(_)
             | Command::Bridge
             | Command::Supervise(_)
@@ -68,6 +77,8 @@ pub(crate) enum Command {
     Setup(Setup),
     /// Tell what is found and what is missing, with remedies
     Doctor(Doctor),
+    /// Print what makes a shell complete commands and names
+    Completions(Completions),
     /// Run the built-in agent itself, started like pi
     Agent(Box<Agent>),
     /// Serve pi's extension on standard input and output (started by the extension)
@@ -99,20 +110,20 @@ pub(crate) struct Run {
     pub(crate) prompt: String,
 
     /// The profile that configures the agent
-    #[arg(long)]
+    #[arg(long, add = ArgValueCandidates::new(candidates::profiles))]
     pub(crate) profile: Option<String>,
 
     /// The preset that configures the agent; it must name a model, unless --model does
-    #[arg(long, conflicts_with = "profile")]
+    #[arg(long, conflicts_with = "profile", add = ArgValueCandidates::new(candidates::presets))]
     pub(crate) preset: Option<String>,
 
     /// A file to put in front of the prompt: `PATH`, `PATH:START-END`, `PATH:START-` or
     /// `PATH:-END`; can be repeated
-    #[arg(long = "file", value_name = "FILE")]
+    #[arg(long = "file", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<String>,
 
     /// The id of a session to continue, or the beginning of one
-    #[arg(long, value_name = "SESSION")]
+    #[arg(long, value_name = "SESSION", add = ArgValueCandidates::new(candidates::sessions))]
     pub(crate) resume: Option<String>,
 
     /// Stop the agent after this time, unless a tool was active shortly before [default: 600; with
@@ -147,7 +158,7 @@ Examples:
   echo '{\"tasks\": [{\"name\": \"a\", \"prompt\": \"Count the tests\"}]}' | pi-subagents delegate -")]
 pub(crate) struct Delegate {
     /// A file with the tasks as JSON; `-` reads them from standard input
-    #[arg(default_value = "-")]
+    #[arg(default_value = "-", value_hint = ValueHint::FilePath)]
     pub(crate) file: String,
 
     /// How many tasks run at a time [default: `subagents.maxConcurrency` in the settings, else 4]
@@ -165,7 +176,7 @@ pub(crate) struct Delegate {
 #[derive(Debug, Args)]
 pub(crate) struct WorkArguments {
     /// Where the agent works: an absolute path without `..` [default: the current directory]
-    #[arg(long, value_name = "DIRECTORY")]
+    #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
     pub(crate) cwd: Option<String>,
 
     /// The model, in the agent's own words, such as `provider/id`
@@ -179,7 +190,7 @@ pub(crate) struct AgentArguments {
     /// The child agent: `pi`, `builtin`, or a JSON array of a program and its arguments
     /// [default: what the profile or preset says, else $PI_SUBAGENTS_AGENT, else `subagents.agent` in the
     /// settings, else `pi` where it is installed, else `builtin`]
-    #[arg(long)]
+    #[arg(long, add = ArgValueCandidates::new(candidates::agents))]
     pub(crate) agent: Option<String>,
 
     /// Let the project's own profiles and presets load extensions and pass arguments, this once
@@ -217,6 +228,7 @@ pub(crate) enum ProfileCommand {
     /// Print everything about a profile, with its key masked
     Show {
         /// Its name
+        #[arg(add = ArgValueCandidates::new(candidates::profiles))]
         name: String,
         /// Print one JSON document
         #[arg(long)]
@@ -226,6 +238,7 @@ pub(crate) enum ProfileCommand {
     #[command(aliases = ["rm", "remove"])]
     Delete {
         /// Its name
+        #[arg(add = ArgValueCandidates::new(candidates::profiles))]
         name: String,
         /// Print one JSON document
         #[arg(long)]
@@ -251,6 +264,7 @@ pub(crate) enum PresetCommand {
     /// Print everything about a preset
     Show {
         /// Its name
+        #[arg(add = ArgValueCandidates::new(candidates::presets))]
         name: String,
         /// Print one JSON document
         #[arg(long)]
@@ -304,6 +318,7 @@ pub(crate) enum SessionsCommand {
 #[derive(Debug, Args)]
 pub(crate) struct SessionArguments {
     /// A session id or a run id, or the beginning of one
+    #[arg(add = ArgValueCandidates::new(candidates::sessions))]
     pub(crate) id: String,
     /// Print one JSON document
     #[arg(long)]

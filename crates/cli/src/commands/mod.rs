@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub(crate) mod background;
 pub(crate) mod bridge;
+pub(crate) mod completions;
 pub(crate) mod definition;
 pub(crate) mod delegate;
 pub(crate) mod doctor;
@@ -14,6 +15,8 @@ mod tasks;
 pub(crate) mod view;
 
 use model::variables;
+
+pub(crate) use sessions::age;
 
 use crate::error::CommandError;
 
