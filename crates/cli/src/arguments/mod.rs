@@ -4,6 +4,7 @@ mod agent;
 mod background;
 mod completions;
 mod doctor;
+mod man;
 mod setup;
 
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ pub(crate) use agent::Agent;
 pub(crate) use background::{Background, BackgroundCommand, List, Logs, Start, Status, Stop, Wait};
 pub(crate) use completions::{Completions, Shell};
 pub(crate) use doctor::Doctor;
+pub(crate) use man::Man;
 pub(crate) use setup::{Setup, SetupCommand, SetupPi};
 
 /// What this program is called.
@@ -42,6 +44,7 @@ impl Arguments {
             | Command::Setup(_)
             | Command::Doctor(_)
             | Command::Completions(_)
+            | Command::Man(_)
             | Command::Agent(_)
             | Command::Bridge
             | Command::Supervise(_)
@@ -79,6 +82,8 @@ pub(crate) enum Command {
     Doctor(Doctor),
     /// Print what makes a shell complete commands and names
     Completions(Completions),
+    /// Print or write the manual pages
+    Man(Man),
     /// Run the built-in agent itself, started like pi
     Agent(Box<Agent>),
     /// Serve pi's extension on standard input and output (started by the extension)

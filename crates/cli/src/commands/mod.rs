@@ -7,6 +7,7 @@ pub(crate) mod completions;
 pub(crate) mod definition;
 pub(crate) mod delegate;
 pub(crate) mod doctor;
+pub(crate) mod man;
 pub(crate) mod run;
 pub(crate) mod sessions;
 pub(crate) mod setup;
