@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-/// Prints the manual page of a command, or writes all of them.
+/// Print or write the manual pages
 ///
 /// There is one page for each command, called as the command with hyphens between its words.
 #[derive(Debug, Args)]

@@ -61,30 +61,21 @@ Exit codes:
   2    there was no task: the command line, an id or a setting is wrong
   130  interrupted by a signal";
 
+/// The commands. Those that say nothing here say it at their own arguments: a word here would hide
+/// the text there.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run one task and print the agent's answer
     Run(Run),
-    /// Run many tasks, a few at a time
     Delegate(Delegate),
-    /// Run tasks that outlive this command
     #[command(name = "bg")]
     Background(Background),
-    /// Look at the profiles that agents can be configured by
     Profile(Profile),
-    /// Look at the presets that agents can be configured by
     Preset(Preset),
-    /// Look at what was run in this project
     Sessions(Sessions),
-    /// Put what this program carries where other programs find it
     Setup(Setup),
-    /// Tell what is found and what is missing, with remedies
     Doctor(Doctor),
-    /// Print what makes a shell complete commands and names
     Completions(Completions),
-    /// Print or write the manual pages
     Man(Man),
-    /// Run the built-in agent itself, started like pi
     Agent(Box<Agent>),
     /// Serve pi's extension on standard input and output (started by the extension)
     Bridge,
@@ -99,7 +90,7 @@ pub(crate) enum Command {
     },
 }
 
-/// Runs one task.
+/// Run one task and print the agent's answer
 ///
 /// The answer goes to standard output, everything else to standard error. Ctrl-C stops the agent
 /// gracefully and keeps what it has said; a second Ctrl-C stops it at once.
@@ -150,7 +141,7 @@ pub(crate) struct Run {
     pub(crate) output: OutputArguments,
 }
 
-/// Runs many tasks.
+/// Run many tasks, a few at a time
 ///
 /// The tasks are those of the tool `delegate_to_subagents`: a JSON object with `tasks`, a list of
 /// objects with `name` and `prompt`, and perhaps `cwd`, `profile`, `timeout`, `resume` and `files`;
@@ -215,7 +206,12 @@ pub(crate) struct OutputArguments {
     pub(crate) plain: bool,
 }
 
+/// Look at the profiles that agents can be configured by
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pi-subagents profile list
+  pi-subagents profile show reviewer")]
 pub(crate) struct Profile {
     #[command(subcommand)]
     pub(crate) command: ProfileCommand,
@@ -224,13 +220,22 @@ pub(crate) struct Profile {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProfileCommand {
     /// List the profiles, a line each
-    #[command(alias = "ls")]
+    #[command(
+        alias = "ls",
+        after_help = "\
+Examples:
+  pi-subagents profile list
+  pi-subagents profile list --json | jq -r '.profiles[].name'"
+    )]
     List {
         /// Print one JSON document
         #[arg(long)]
         json: bool,
     },
     /// Print everything about a profile, with its key masked
+    #[command(after_help = "\
+Examples:
+  pi-subagents profile show reviewer")]
     Show {
         /// Its name
         #[arg(add = ArgValueCandidates::new(candidates::profiles))]
@@ -240,7 +245,9 @@ pub(crate) enum ProfileCommand {
         json: bool,
     },
     /// Delete a profile, the user's and the project's
-    #[command(aliases = ["rm", "remove"])]
+    #[command(aliases = ["rm", "remove"], after_help = "\
+Examples:
+  pi-subagents profile delete reviewer")]
     Delete {
         /// Its name
         #[arg(add = ArgValueCandidates::new(candidates::profiles))]
@@ -251,7 +258,12 @@ pub(crate) enum ProfileCommand {
     },
 }
 
+/// Look at the presets that agents can be configured by
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pi-subagents preset list
+  pi-subagents preset show scout")]
 pub(crate) struct Preset {
     #[command(subcommand)]
     pub(crate) command: PresetCommand,
@@ -260,13 +272,22 @@ pub(crate) struct Preset {
 #[derive(Debug, Subcommand)]
 pub(crate) enum PresetCommand {
     /// List the presets, a line each
-    #[command(alias = "ls")]
+    #[command(
+        alias = "ls",
+        after_help = "\
+Examples:
+  pi-subagents preset list
+  pi-subagents preset list --json | jq -r '.presets[].name'"
+    )]
     List {
         /// Print one JSON document
         #[arg(long)]
         json: bool,
     },
     /// Print everything about a preset
+    #[command(after_help = "\
+Examples:
+  pi-subagents preset show scout")]
     Show {
         /// Its name
         #[arg(add = ArgValueCandidates::new(candidates::presets))]
@@ -284,7 +305,16 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Look at what was run in this project
+///
+/// A session is the runs that continue one another. The beginning of an id is enough where no other
+/// session has it.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pi-subagents sessions list
+  pi-subagents sessions show 0123456789abcdef
+  pi-subagents sessions output 0123")]
 pub(crate) struct Sessions {
     #[command(subcommand)]
     pub(crate) command: SessionsCommand,
@@ -293,17 +323,33 @@ pub(crate) struct Sessions {
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsCommand {
     /// List the sessions of this project, newest last
+    #[command(after_help = "\
+Examples:
+  pi-subagents sessions list
+  pi-subagents sessions list --json | jq -r '.sessions[].sessionId'")]
     List {
         /// Print one JSON document
         #[arg(long)]
         json: bool,
     },
     /// Print what the agent of a session did and said
+    #[command(after_help = "\
+Examples:
+  pi-subagents sessions show 0123456789abcdef
+  pi-subagents sessions show 0123 | less")]
     Show(SessionArguments),
     /// Print the last answer of a session
+    #[command(after_help = "\
+Examples:
+  pi-subagents sessions output 0123456789abcdef > review.md")]
     Output(SessionArguments),
     /// Remove old runs
-    #[command(after_help = "Runs that are still alive always stay.")]
+    ///
+    /// Runs that are still alive always stay.
+    #[command(after_help = "\
+Examples:
+  pi-subagents sessions prune
+  pi-subagents sessions prune --keep 100 --days 7")]
     Prune {
         /// Keep at most this many finished runs
         #[arg(long, value_name = "RUNS", default_value_t = 2_000)]
@@ -340,4 +386,28 @@ pub(crate) struct Supervise {
     /// Standard output is a socket to a viewer
     #[arg(long)]
     pub(crate) screen: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn every_command_that_people_type_says_what_it_does_and_gives_an_example() {
+        fn check(command: &clap::Command, path: &str) {
+            assert!(command.get_about().is_some(), "{path} says nothing");
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            // The bridge is started by the extension only.
+            if path != NAME && path != "pi-subagents bridge" {
+                assert!(help.starts_with("Examples:\n  "), "{path} has no example: {help}");
+            }
+            for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+                check(inner, &format!("{path} {}", inner.get_name()));
+            }
+        }
+        check(&Arguments::command(), NAME);
+        Arguments::command().debug_assert();
+    }
 }

@@ -104,7 +104,8 @@ fn find<'a>(definitions: &'a Definitions, name: &str) -> Result<&'a Definition, 
             names => names.join(", "),
         };
         let title = definitions.kind().title();
-        CommandError::usage(format!("{title} \"{name}\" not found. Available: {available}"))
+        let meant = unknown.meant();
+        CommandError::usage(format!("{title} \"{name}\" not found. Available: {available}{meant}"))
     })
 }
 

@@ -4,7 +4,6 @@ use std::fmt::Write;
 use std::io;
 
 use clap::CommandFactory;
-use plan::did_you_mean;
 use setup::Change;
 
 use crate::arguments::{Arguments, Man, NAME};
@@ -23,12 +22,12 @@ pub(crate) fn man(arguments: &Man, printer: &Printer) -> Result<Exit, CommandErr
         let name = [NAME].into_iter().chain(arguments.command.iter().map(String::as_str));
         let name = name.collect::<Vec<_>>().join("-");
         let page = pages.iter().find(|page| page.name == name).ok_or_else(|| {
-            let similar = plan::similar_names(&name, pages.iter().map(|page| page.name.as_str()));
             let command = arguments.command.join(" ");
-            let words: Vec<String> =
-                similar.iter().map(|name| name[NAME.len()..].replace('-', " ")).collect();
-            let words: Vec<&str> = words.iter().map(|words| words.trim()).collect();
-            let meant = did_you_mean(&words);
+            let known = pages.iter().filter_map(|page| page.name.strip_prefix(NAME));
+            let known: Vec<String> =
+                known.map(|name| name.replace('-', " ").trim().to_owned()).collect();
+            let meant = plan::similar_names(&command, known.iter().map(String::as_str));
+            let meant = plan::did_you_mean(&meant);
             CommandError::usage(format!("there is no command \"{command}\".{meant}"))
         })?;
         printer.script(&page.text)?;

@@ -11,6 +11,7 @@ use serde::Serialize;
 use session::Progress;
 use tools::{CallError, CallOptions, DelegateArguments, LauncherError, PlannedTask, Workspace};
 
+use super::sessions::not_found_hint;
 use crate::arguments::AgentArguments;
 use crate::error::{CommandError, Exit};
 use crate::printer::Printer;
@@ -56,6 +57,16 @@ impl Door {
         Ok(Door { workspace, options })
     }
 
+    fn refused(&self, error: CallError) -> CommandError {
+        match &error {
+            CallError::ResumeNotFound(id) => {
+                let hint = not_found_hint(&self.workspace.store, id);
+                CommandError::from(error).hint(hint)
+            }
+            _ => error.into(),
+        }
+    }
+
     /// Runs the tasks of a call to their end.
     pub(super) fn run(
         self,
@@ -64,7 +75,8 @@ impl Door {
         answers: Answers,
         printer: &mut Printer,
     ) -> Result<Exit, CommandError> {
-        let call = tools::plan_delegation(&self.workspace, call, &self.options)?;
+        let call = tools::plan_delegation(&self.workspace, call, &self.options)
+            .map_err(|error| self.refused(error))?;
         for warning in &call.warnings {
             printer.warning(warning);
         }
@@ -122,17 +134,7 @@ impl Door {
 
 impl From<CallError> for CommandError {
     fn from(error: CallError) -> CommandError {
-        let hint = match &error {
-            CallError::ResumeNotFound(_) => {
-                Some("`pi-subagents sessions list` lists the sessions of this project")
-            }
-            _ => None,
-        };
-        let refused = CommandError::usage(error.to_string());
-        match hint {
-            Some(hint) => refused.hint(hint),
-            None => refused,
-        }
+        CommandError::usage(error.to_string())
     }
 }
 
