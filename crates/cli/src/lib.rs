@@ -6,6 +6,7 @@ mod arguments;
 mod candidates;
 mod commands;
 mod error;
+mod notification;
 mod printer;
 
 use std::process::ExitCode;

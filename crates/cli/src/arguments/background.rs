@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
 
 use crate::candidates;
+use crate::notification::NotifyArguments;
 
 use super::{AgentArguments, OutputArguments, WorkArguments, seconds};
 
@@ -128,6 +129,9 @@ pub(crate) struct Wait {
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) notify: NotifyArguments,
 }
 
 /// Print what a run did and said

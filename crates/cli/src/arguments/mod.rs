@@ -13,6 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::ArgValueCandidates;
 
 use crate::candidates;
+use crate::notification::NotifyArguments;
 
 pub(crate) use agent::Agent;
 pub(crate) use background::{Background, BackgroundCommand, List, Logs, Start, Status, Stop, Wait};
@@ -139,6 +140,9 @@ pub(crate) struct Run {
 
     #[command(flatten)]
     pub(crate) output: OutputArguments,
+
+    #[command(flatten)]
+    pub(crate) notify: NotifyArguments,
 }
 
 /// Run many tasks, a few at a time
@@ -166,6 +170,9 @@ pub(crate) struct Delegate {
 
     #[command(flatten)]
     pub(crate) output: OutputArguments,
+
+    #[command(flatten)]
+    pub(crate) notify: NotifyArguments,
 }
 
 /// Where one task is worked on, and with which model.

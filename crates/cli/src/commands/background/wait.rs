@@ -7,7 +7,7 @@ use process::SignalPipe;
 use runner::{EndedRun, Waiting};
 use serde::Serialize;
 use store::{RunDir, Store};
-use tools::{BackgroundRecord, BackgroundStatus};
+use tools::{BackgroundRecord, BackgroundRun, BackgroundStatus};
 
 use super::find_all;
 use crate::arguments::Wait;
@@ -19,7 +19,23 @@ pub(super) fn wait(
     store: &Store,
     printer: &mut Printer,
 ) -> Result<Exit, CommandError> {
-    let mut runs = find_all(store, &arguments.ids)?;
+    let runs = find_all(store, &arguments.ids)?;
+    let title = match runs.as_slice() {
+        [run] => run.record.title().to_owned(),
+        runs => format!("{} runs", runs.len()),
+    };
+    let waited = wait_for(runs, arguments, printer);
+    arguments
+        .notify
+        .tell(&title, waited.as_ref().map_or_else(CommandError::exit_code, |exit| *exit));
+    waited
+}
+
+fn wait_for(
+    mut runs: Vec<BackgroundRun>,
+    arguments: &Wait,
+    printer: &mut Printer,
+) -> Result<Exit, CommandError> {
     let mut signals = SignalPipe::for_quitting()
         .map_err(|error| CommandError::failure(format!("signals cannot be caught: {error}")))?;
     printer.listen_to(&signals);
