@@ -108,8 +108,8 @@ pub(crate) struct Status {
 
 /// Wait until runs have ended
 ///
-/// The exit code is 0 if all of them completed, and 1 if one did not, or if the time was over
-/// before. Ctrl-C ends the waiting, not the runs.
+/// The answer of a single run goes to standard output, as with `run`; of several, a line for each. The
+/// exit code is 0 if all of them completed, and 1 if one did not, or if the time was over before. Ctrl-C ends the waiting, not the runs.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

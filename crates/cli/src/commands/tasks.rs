@@ -164,6 +164,30 @@ struct ShownTask {
     progress: Progress,
     /// The last thing that the agent said: held back, because the last of all is the answer.
     held_back: Option<String>,
+    /// The last lines of its standard error, which were shown.
+    complaints: Vec<String>,
+}
+
+impl ShownTask {
+    /// Remembers as much as an error can end with.
+    fn complain(&mut self, line: &str) {
+        const LINES: usize = 4;
+        const CHARS: usize = 500;
+        if self.complaints.len() == LINES {
+            self.complaints.remove(0);
+        }
+        self.complaints.push(session::cut_chars(line.trim(), CHARS).to_owned());
+    }
+
+    /// The error, without the complaints at its end that were shown already.
+    fn shortened<'a>(&self, error: &'a str) -> &'a str {
+        (0..self.complaints.len())
+            .find_map(|first| {
+                let shown = self.complaints[first..].join(" ");
+                error.strip_suffix(&shown)?.strip_suffix(": ")
+            })
+            .unwrap_or(error)
+    }
 }
 
 impl<'a> PlainView<'a> {
@@ -180,6 +204,7 @@ impl<'a> PlainView<'a> {
             agent: task.plan.meta.agent,
             progress: Progress::default(),
             held_back: None,
+            complaints: Vec::new(),
         });
     }
 
@@ -200,8 +225,15 @@ impl<'a> PlainView<'a> {
             // The last thing said stays the answer, whatever has to be cleaned up behind it.
             Event::Stopping { .. } => self.printer.progress(&task.name, &words),
             _ => {
-                if let Some(earlier) = task.held_back.take() {
-                    self.printer.progress(&task.name, &earlier);
+                match (task.held_back.take(), event) {
+                    // What the provider said is in the words about trying again, too.
+                    (Some(earlier), Event::RetryScheduled { error, .. })
+                        if earlier.ends_with(error.as_str()) => {}
+                    (Some(earlier), _) => self.printer.progress(&task.name, &earlier),
+                    (None, _) => {}
+                }
+                if let Event::Stderr { text } = event {
+                    task.complain(text);
                 }
                 self.printer.progress(&task.name, &words);
             }
@@ -250,10 +282,13 @@ impl<'a> PlainView<'a> {
         self.note_usage(reports);
         for (report, task) in reports.iter().zip(&self.tasks) {
             let result = &report.result;
+            // Both are read one below the other, so that nothing is said twice.
+            let is_text = self.answers == Answers::Text;
+            let shortened = |error| if is_text { task.shortened(error) } else { error };
             let line = session::summary_line(
                 &result.name,
                 result.status,
-                result.error.as_deref(),
+                result.error.as_deref().map(shortened),
                 &result.session_id,
                 task.definition.as_deref(),
             );

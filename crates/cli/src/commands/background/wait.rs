@@ -41,7 +41,12 @@ fn wait_for(
     printer.listen_to(&signals);
     let limit = arguments.timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
-    let show = |run: &BackgroundRecord| if arguments.json { Ok(()) } else { summary(run, printer) };
+    let is_only = runs.len() == 1;
+    let show = |run: &BackgroundRecord| match (arguments.json, is_only) {
+        (true, _) => Ok(()),
+        (false, true) => answer(run, printer),
+        (false, false) => printer.answer(&summary(run)),
+    };
     for run in runs.iter().filter(|run| !run.record.is_running()) {
         show(&run.record)?;
     }
@@ -98,10 +103,19 @@ fn wait_for(
     Ok(if all_completed { Exit::Completed } else { Exit::TaskFailed })
 }
 
-fn summary(run: &BackgroundRecord, printer: &Printer) -> Result<(), CommandError> {
+/// The only run that is waited for is told as `run` tells it: the answer alone on standard output.
+fn answer(run: &BackgroundRecord, printer: &Printer) -> Result<(), CommandError> {
+    printer.summary(&summary(run), run.status == BackgroundStatus::Completed);
+    match run.ending.final_text.as_deref().filter(|text| !text.trim().is_empty()) {
+        Some(text) => printer.answer(text),
+        None => Ok(()),
+    }
+}
+
+fn summary(run: &BackgroundRecord) -> String {
     let error = run.ending.error.as_ref().map(|error| format!(" — {error}")).unwrap_or_default();
     let status = run.status.word();
-    printer.answer(&format!("{}  {status:<9}  {}{error}", run.run_id, run.title()))
+    format!("{}  {status:<9}  {}{error}", run.run_id, run.title())
 }
 
 #[derive(Serialize)]
