@@ -1,7 +1,5 @@
 //! What people meet in their first minutes.
 
-#![expect(clippy::unwrap_used, reason = "this is how a test fails")]
-
 use std::path::Path;
 
 use serde_json::json;
