@@ -4,6 +4,8 @@
 
 mod arguments;
 mod commands;
+mod dialogs;
+mod editor;
 mod error;
 mod printer;
 

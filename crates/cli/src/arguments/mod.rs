@@ -2,6 +2,7 @@
 
 mod agent;
 mod background;
+mod profile;
 mod setup;
 
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub(crate) use agent::Agent;
 pub(crate) use background::{Background, BackgroundCommand, List, Logs, Start, Status, Stop, Wait};
+pub(crate) use profile::{Preset, PresetCommand, Profile, ProfileCommand, ProfileFields};
 pub(crate) use setup::{Setup, SetupCommand, SetupPi};
 
 /// Hand tasks to sub-agents, each its own supervised tree of processes.
@@ -54,7 +56,7 @@ pub(crate) enum Command {
     /// Run tasks that outlive this command
     #[command(name = "bg")]
     Background(Background),
-    /// Look at the profiles that agents can be configured by
+    /// Look at the profiles that agents can be configured by, make and change them
     Profile(Profile),
     /// Look at the presets that agents can be configured by
     Preset(Preset),
@@ -191,65 +193,6 @@ pub(crate) struct OutputArguments {
     /// Plain lines without colours, also on a terminal
     #[arg(long)]
     pub(crate) plain: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Profile {
-    #[command(subcommand)]
-    pub(crate) command: ProfileCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum ProfileCommand {
-    /// List the profiles, a line each
-    #[command(alias = "ls")]
-    List {
-        /// Print one JSON document
-        #[arg(long)]
-        json: bool,
-    },
-    /// Print everything about a profile, with its key masked
-    Show {
-        /// Its name
-        name: String,
-        /// Print one JSON document
-        #[arg(long)]
-        json: bool,
-    },
-    /// Delete a profile, the user's and the project's
-    #[command(aliases = ["rm", "remove"])]
-    Delete {
-        /// Its name
-        name: String,
-        /// Print one JSON document
-        #[arg(long)]
-        json: bool,
-    },
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Preset {
-    #[command(subcommand)]
-    pub(crate) command: PresetCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum PresetCommand {
-    /// List the presets, a line each
-    #[command(alias = "ls")]
-    List {
-        /// Print one JSON document
-        #[arg(long)]
-        json: bool,
-    },
-    /// Print everything about a preset
-    Show {
-        /// Its name
-        name: String,
-        /// Print one JSON document
-        #[arg(long)]
-        json: bool,
-    },
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
