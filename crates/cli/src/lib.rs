@@ -35,6 +35,10 @@ pub fn main() -> ExitCode {
 
 fn carry_out(command: Command, printer: &mut Printer) -> Result<ExitCode, CommandError> {
     let exit = match command {
+        Command::Demo(_) => {
+            commands::refuse_in_child()?;
+            commands::demo::demo(printer)
+        }
         Command::Run(arguments) => {
             commands::refuse_in_child()?;
             commands::run::run(arguments, printer)

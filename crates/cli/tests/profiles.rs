@@ -1,7 +1,5 @@
 //! `profile create` and `profile edit` on the command line, without a question.
 
-#![expect(clippy::unwrap_used, reason = "this is how a test fails")]
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;

@@ -28,6 +28,7 @@ impl Arguments {
             Command::Run(run) => run.output.plain,
             Command::Delegate(delegate) => delegate.output.plain,
             Command::Background(background) => background.is_plain(),
+            Command::Demo(output) => output.plain,
             Command::Profile(_)
             | Command::Preset(_)
             | Command::Sessions(_)
@@ -49,6 +50,8 @@ Exit codes:
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// See six agents work on this directory, without a key, a network or an installation
+    Demo(OutputPlain),
     /// Run one task and print the agent's answer
     Run(Run),
     /// Run many tasks, a few at a time
@@ -181,6 +184,14 @@ pub(crate) struct AgentArguments {
     /// Let the project's own profiles and presets load extensions and pass arguments, this once
     #[arg(long)]
     pub(crate) approve: bool,
+}
+
+/// How progress is shown.
+#[derive(Debug, Args)]
+pub(crate) struct OutputPlain {
+    /// Plain lines without colours, also on a terminal
+    #[arg(long)]
+    pub(crate) plain: bool,
 }
 
 /// How results are shown.

@@ -5,6 +5,7 @@ pub(crate) mod background;
 pub(crate) mod bridge;
 pub(crate) mod definition;
 pub(crate) mod delegate;
+pub(crate) mod demo;
 mod profile_edit;
 pub(crate) mod run;
 pub(crate) mod sessions;

@@ -32,6 +32,14 @@ pub(super) struct Door {
     pub(super) options: CallOptions<'static>,
 }
 
+/// What became of the tasks of a call.
+pub(super) struct Ended {
+    /// In the order of the tasks.
+    pub(super) reports: Vec<Report>,
+    /// Whether somebody wanted them to stop.
+    pub(super) is_interrupted: bool,
+}
+
 impl Door {
     pub(super) fn open(
         arguments: &AgentArguments,
@@ -56,14 +64,32 @@ impl Door {
         Ok(Door { workspace, options })
     }
 
-    /// Runs the tasks of a call to their end.
+    /// Runs the tasks of a call to their end, and says whether all went well.
     pub(super) fn run(
-        self,
+        &self,
         call: DelegateArguments,
         concurrency: usize,
         answers: Answers,
         printer: &mut Printer,
     ) -> Result<Exit, CommandError> {
+        let Ended { reports, is_interrupted } =
+            self.run_tasks(call, concurrency, answers, printer)?;
+        let is_completed = |report: &Report| report.result.status == Status::Completed;
+        Ok(match (reports.iter().all(is_completed), is_interrupted) {
+            (true, _) => Exit::Completed,
+            (false, false) => Exit::TaskFailed,
+            (false, true) => Exit::Interrupted,
+        })
+    }
+
+    /// Runs the tasks of a call to their end.
+    pub(super) fn run_tasks(
+        &self,
+        call: DelegateArguments,
+        concurrency: usize,
+        answers: Answers,
+        printer: &mut Printer,
+    ) -> Result<Ended, CommandError> {
         let call = tools::plan_delegation(&self.workspace, call, &self.options)?;
         for warning in &call.warnings {
             printer.warning(warning);
@@ -111,12 +137,7 @@ impl Door {
         }
         let reports: Vec<Report> = reports.into_values().collect();
         view.end(&reports)?;
-        let is_completed = |report: &Report| report.result.status == Status::Completed;
-        Ok(match (reports.iter().all(is_completed), quit) {
-            (true, _) => Exit::Completed,
-            (false, None) => Exit::TaskFailed,
-            (false, Some(_)) => Exit::Interrupted,
-        })
+        Ok(Ended { reports, is_interrupted: quit.is_some() })
     }
 }
 
