@@ -5,7 +5,9 @@
 mod arguments;
 mod commands;
 mod error;
+mod live;
 mod printer;
+mod terminal;
 
 use std::process::ExitCode;
 
@@ -45,6 +47,7 @@ fn carry_out(command: Command, printer: &mut Printer) -> Result<ExitCode, Comman
             commands::refuse_in_child()?;
             commands::background::background(arguments, printer)
         }
+        Command::Watch(arguments) => commands::watch::watch(&arguments, printer),
         Command::Profile(arguments) => commands::definition::profile(arguments, printer),
         Command::Preset(arguments) => commands::definition::preset(arguments, printer),
         Command::Sessions(arguments) => commands::sessions::sessions(arguments, printer),

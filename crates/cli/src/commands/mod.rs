@@ -10,6 +10,7 @@ pub(crate) mod sessions;
 pub(crate) mod supervise;
 mod tasks;
 pub(crate) mod view;
+pub(crate) mod watch;
 
 use model::variables;
 

@@ -48,6 +48,7 @@ fn task<'a>(name: &'a str, state: &'a State, phase: Phase, session: &'a SessionI
         state,
         phase,
         elapsed_ms: 12_999,
+        doing_ms: 3_999,
         timeout_ms: Some(600_000),
         session,
     }
@@ -225,7 +226,7 @@ fn whatever_happens_can_be_shown() {
         let mut lines = render(&[task], Extent::Collapsed);
         lines.extend(render(&[task], Extent::Expanded));
         lines.extend(truncated(&state.facts.output, random.below(5)));
-        lines.push(call_line(&random.value(3)));
+        lines.push(call_line("delegate_to_subagents", &random.value(3)));
         for span in lines.iter().flat_map(Line::spans) {
             assert!(!span.text().contains(char::is_control), "{span:?}");
         }
