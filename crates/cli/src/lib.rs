@@ -7,7 +7,9 @@ mod commands;
 mod dialogs;
 mod editor;
 mod error;
+mod live;
 mod printer;
+mod terminal;
 
 use std::process::ExitCode;
 
@@ -51,6 +53,7 @@ fn carry_out(command: Command, printer: &mut Printer) -> Result<ExitCode, Comman
             commands::refuse_in_child()?;
             commands::background::background(arguments, printer)
         }
+        Command::Watch(arguments) => commands::watch::watch(&arguments, printer),
         Command::Profile(arguments) => commands::definition::profile(arguments, printer),
         Command::Preset(arguments) => commands::definition::preset(arguments, printer),
         Command::Sessions(arguments) => commands::sessions::sessions(arguments, printer),

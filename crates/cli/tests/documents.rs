@@ -5,7 +5,7 @@
 //! `markdown` are profiles or presets, and blocks of `json` are the files or the arguments that the
 //! word behind `json` names.
 
-#![expect(clippy::panic, reason = "this is how a test fails")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "this is how a test fails")]
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -34,7 +34,7 @@ pub use lines::{Keep, Line, LineBuffer, ReadStatus};
 pub use marker::{Marker, stop_marked};
 pub use meeting_point::MeetingPoint;
 pub use peer::Peer;
-pub use signals::{Notice, SignalPipe, settle_signals};
+pub use signals::{Notice, SignalPipe, TerminalNotice, TerminalSignals, settle_signals, suspend};
 pub use spawn::{
     Apart, Child, ChildSpec, Detached, DetachedSpec, SpawnError, name_process, own_executable,
     own_executable_for_others, spawn_contained, spawn_detached,

@@ -5,6 +5,7 @@
 //! in [`view`], and drawn by every screen in its own way.
 
 mod abridged;
+mod doing;
 mod facts;
 mod loops;
 mod preview;
@@ -23,6 +24,7 @@ pub mod view;
 mod window;
 
 pub use abridged::abridged;
+pub use doing::Doing;
 pub use facts::Facts;
 pub use loops::LoopDetector;
 pub use preview::{PreviewContext, preview};

@@ -15,6 +15,7 @@ mod retrieval;
 mod schema;
 mod session_book;
 mod sessions;
+mod shown;
 mod subagent;
 #[cfg(test)]
 mod testing;
@@ -42,5 +43,6 @@ pub use retrieval::{
 pub use schema::{MOST_LISTED_MODELS, ToolDescription, describe_tools};
 pub use session_book::{Retrieved, SESSION_ENTRY, SessionBook, StartedRun};
 pub use sessions::{KnownRun, Session, SessionError, find_session, load_sessions};
+pub use shown::{Appearance, ShownTask, now_ms};
 pub use subagent::{SubagentArguments, SubagentTask, plan_subagent, subagent_answer};
 pub use workspace::Workspace;

@@ -29,6 +29,7 @@ impl Arguments {
             Command::Delegate(delegate) => delegate.output.plain,
             Command::Background(background) => background.is_plain(),
             Command::Demo(output) => output.plain,
+            Command::Watch(watch) => watch.plain,
             Command::Profile(_)
             | Command::Preset(_)
             | Command::Sessions(_)
@@ -59,6 +60,8 @@ pub(crate) enum Command {
     /// Run tasks that outlive this command
     #[command(name = "bg")]
     Background(Background),
+    /// Watch what runs, whoever has started it
+    Watch(Watch),
     /// Look at the profiles that agents can be configured by, make and change them
     Profile(Profile),
     /// Look at the presets that agents can be configured by
@@ -85,7 +88,8 @@ pub(crate) enum Command {
 /// Runs one task.
 ///
 /// The answer goes to standard output, everything else to standard error. Ctrl-C stops the agent
-/// gracefully and keeps what it has said; a second Ctrl-C stops it at once.
+/// gracefully and keeps what it has said; a second Ctrl-C stops it at once. On a terminal the agent
+/// is shown while it works, and `?` lists the keys.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -138,7 +142,8 @@ pub(crate) struct Run {
 /// The tasks are those of the tool `delegate_to_subagents`: a JSON object with `tasks`, a list of
 /// objects with `name` and `prompt`, and perhaps `cwd`, `profile`, `timeout`, `resume` and `files`;
 /// and perhaps a default `profile`. A line about each task goes to standard output;
-/// `sessions output ID` prints an answer.
+/// `sessions output ID` prints an answer. On a terminal the agents are shown while they work, and
+/// `?` lists the keys.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -158,6 +163,32 @@ pub(crate) struct Delegate {
 
     #[command(flatten)]
     pub(crate) output: OutputArguments,
+}
+
+/// Watches runs that were started elsewhere: in the background, by pi, or in another shell.
+///
+/// On a terminal there is a window for each, and `?` lists the keys; elsewhere a line for each thing
+/// that happens. A line about each run that ends goes to standard output. `q` and Ctrl-C end the
+/// watching, not the runs.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pi-subagents watch
+  pi-subagents watch --follow
+  pi-subagents watch $(pi-subagents bg start --preset scout \"Where are errors handled?\")")]
+pub(crate) struct Watch {
+    /// Runs or sessions, or the beginnings of their ids [default: everything that runs in this
+    /// project, also what is started later]
+    #[arg(value_name = "ID")]
+    pub(crate) ids: Vec<String>,
+
+    /// Stay when nothing runs any more, for what is started later
+    #[arg(short, long, conflicts_with = "ids")]
+    pub(crate) follow: bool,
+
+    /// Plain lines without colours, also on a terminal
+    #[arg(long)]
+    pub(crate) plain: bool,
 }
 
 /// Where one task is worked on, and with which model.

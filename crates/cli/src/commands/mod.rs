@@ -13,6 +13,7 @@ pub(crate) mod setup;
 pub(crate) mod supervise;
 mod tasks;
 pub(crate) mod view;
+pub(crate) mod watch;
 
 use model::variables;
 

@@ -48,6 +48,7 @@ fn task<'a>(name: &'a str, state: &'a State, phase: Phase, session: &'a SessionI
         state,
         phase,
         elapsed_ms: 12_999,
+        doing_ms: 3_999,
         timeout_ms: Some(600_000),
         session,
     }
