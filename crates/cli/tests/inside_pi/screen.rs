@@ -9,8 +9,6 @@ use crate::{Inside, bash, call, calling, delegate, task, task_with, told};
 fn windows_are_seen_live_expanded_and_at_the_end() {
     let inside = Inside::with_settings(json!({"agent": "builtin", "maxLinesPerWindow": 3}));
     inside.profile("careful", "model: fake/fake-2\nthinkingLevel: low");
-    let terminal = inside.terminal(&[]);
-    terminal.wait_for(&["fake-1"]);
     let script = json!([
         {"text": "One.\nTwo.\nThree.\nFour.", "tools": [
             {"name": "bash", "args": {"command": "until [ -e go ]; do sleep 0.02; done"}},
@@ -22,7 +20,7 @@ fn windows_are_seen_live_expanded_and_at_the_end() {
         task_with("slow", &script, json!({"profile": "careful", "timeout": 300})),
         task("quick", &quick),
     ];
-    terminal.submit(&calling(&[delegate(&tasks)]));
+    let terminal = inside.terminal(&[&calling(&[delegate(&tasks)])]);
     let screen = terminal.wait_for(&[
         "delegate_to_subagents 2 sub-agents profiles: [careful]",
         "Sub-agents: 1 running, 1 done",
@@ -78,9 +76,8 @@ fn windows_come_back_with_the_session() {
 #[test]
 fn sessions_are_there_after_a_reload() {
     let inside = Inside::new();
-    let terminal = inside.terminal(&[]);
-    terminal.wait_for(&["fake-1"]);
-    terminal.submit(&calling(&[delegate(&[task("count", &json!([{"text": "Four."}]))])]));
+    let terminal =
+        inside.terminal(&[&calling(&[delegate(&[task("count", &json!([{"text": "Four."}]))])])]);
     terminal.wait_for(&["All calls are over."]);
     let id = inside.entries("pi-subagents")[0]["sessionId"].as_str().unwrap().to_owned();
     let bridge = inside.of_role("bridge");
@@ -100,11 +97,9 @@ fn sessions_are_there_after_a_reload() {
 fn background_runs_are_in_the_footer_and_their_end_is_seen() {
     let inside = Inside::new();
     inside.scout("model: fake/fake-1");
-    let terminal = inside.terminal(&[]);
-    terminal.wait_for(&["fake-1"]);
     let script = json!([bash("until [ -e go ]; do sleep 0.02; done"), {"text": "Found it."}]);
     let start = call("background_agent", json!({"preset": "scout", "task": told(&script)}));
-    terminal.submit(&calling(&[start]));
+    let terminal = inside.terminal(&[&calling(&[start])]);
     terminal.wait_for(&["All calls are over.", "bg: 1 running / 1 total"]);
     inside.project_file("go", "");
     terminal.wait_for(&["Background agent scout finished", "bg: 0 running / 1 total"]);
@@ -114,10 +109,8 @@ fn background_runs_are_in_the_footer_and_their_end_is_seen() {
 #[test]
 fn an_escape_stops_the_children() {
     let inside = Inside::new();
-    let terminal = inside.terminal(&[]);
-    terminal.wait_for(&["fake-1"]);
     let script = json!([bash("touch working; sleep 1000")]);
-    terminal.submit(&calling(&[delegate(&[task("slow", &script)])]));
+    let terminal = inside.terminal(&[&calling(&[delegate(&[task("slow", &script)])])]);
     wait_until(|| inside.world.project().join("working").exists());
     terminal.wait_for(&["Sub-agents: 1 running"]);
     terminal.press("Escape");
