@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use test_support::wait_until;
 
 use crate::remote::Remote;
-use crate::{Inside, bash, call, told};
+use crate::{Inside, bash, call, offered, told};
 
 /// Has a scout start that waits for the file `go`, and then says this.
 fn launch(pi: &mut Remote, script: &Value) -> String {
@@ -32,6 +32,14 @@ fn messages(pi: &Remote) -> Vec<&Value> {
     messages.filter(|message| message["customType"] == "pi-subagents:bg-complete").collect()
 }
 
+/// The runs whose end the session of a pi tells, in order.
+fn shown_in(pi: &mut Remote) -> Vec<String> {
+    let answer = pi.ask(&json!({"type": "get_messages"}));
+    let messages = answer["messages"].as_array().unwrap().iter();
+    let ours = messages.filter(|message| message["customType"] == "pi-subagents:bg-complete");
+    ours.map(|message| message["details"]["runId"].as_str().unwrap().to_owned()).collect()
+}
+
 fn notices(pi: &Remote) -> Vec<(&str, &str)> {
     let notices = pi.shown("notify").into_iter();
     notices
@@ -53,7 +61,6 @@ fn the_end_of_a_run_is_told_once_and_starts_no_turn() {
     let mut pi = inside.remote(&[]);
     let run_id = launch(&mut pi, &waiting(&json!({"text": "Found it."})));
     pi.wait_for_footer("bg: 1 running / 1 total");
-    let asked = inside.llm.request_count();
     inside.project_file("go", "");
     wait_for_message(&mut pi);
     pi.wait_for_footer("bg: 0 running / 1 total");
@@ -67,8 +74,8 @@ fn the_end_of_a_run_is_told_once_and_starts_no_turn() {
     assert_eq!(message["details"]["runId"], run_id);
     assert_eq!(message["details"]["status"], "completed");
     assert_eq!(notices(&pi), [("Background agent scout finished: Found it.", "info")]);
-    // The child has asked once more, and pi has not.
-    assert_eq!(inside.llm.request_count(), asked + 1);
+    let of_pi = |request: &&Value| offered(request).contains(&"background_agent".to_owned());
+    assert_eq!(inside.asked().iter().filter(of_pi).count(), 2, "pi has not asked again");
 
     let failing = json!([{"error": 400, "error_message": "no such luck"}]);
     launch(&mut pi, &failing);
@@ -103,16 +110,16 @@ fn pick_up(end: impl FnOnce(Remote)) {
     wait_until(|| inside.of_role("supervise").len() == 1);
 
     let mut pi = inside.remote(&["--continue"]);
-    wait_for_message(&mut pi);
     pi.wait_for_footer("bg: 1 running / 2 total");
-    assert_eq!(messages(&pi)[0]["details"]["runId"], first);
+    // Said while pi starts, it is in the session and on no stream.
+    wait_until(|| shown_in(&mut pi) == [first.as_str()]);
     let status = pi.call_once(call("background_agent_status", json!({})));
     assert!(status.answer().starts_with("Active runs: 1. "), "{status:#?}");
     assert_eq!(status.details["runs"][0]["runId"], second);
     inside.project_file("later", "");
     wait_for_message(&mut pi);
     pi.wait_for_footer("bg: 0 running / 2 total");
-    assert_eq!(messages(&pi)[1]["details"]["runId"], second);
+    assert_eq!(shown_in(&mut pi), [first.as_str(), second.as_str()]);
     assert_eq!(notices(&pi).len(), 2);
     pi.close();
 
@@ -120,6 +127,7 @@ fn pick_up(end: impl FnOnce(Remote)) {
     let mut pi = inside.remote(&["--continue"]);
     pi.call_once(call("background_agent_status", json!({}))).answer();
     pi.wait_for_footer("bg: 0 running / 2 total");
+    assert_eq!(shown_in(&mut pi).len(), 2);
     assert_eq!((messages(&pi).len(), notices(&pi).len()), (0, 0));
     pi.close();
     inside.world.wait_until_nothing_is_left();

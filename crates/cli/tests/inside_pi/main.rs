@@ -146,9 +146,9 @@ impl Inside {
 
     /// The processes of this world that are our program in one of its roles.
     fn of_role(&self, role: &str) -> Vec<u32> {
-        let program = format!("{} {role} ", env!("CARGO_BIN_EXE_pi-subagents"));
         let processes = self.world.processes().into_iter();
-        processes.filter(|(_, words)| words.starts_with(&program)).map(|(pid, _)| pid).collect()
+        let in_role = processes.filter(|(_, words)| words.split(' ').nth(1) == Some(role));
+        in_role.map(|(pid, _)| pid).collect()
     }
 
     /// The files with pi's own sessions in this project.

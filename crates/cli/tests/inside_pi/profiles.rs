@@ -32,8 +32,10 @@ fn a_profile_from_its_creation_to_its_end() {
     let inside = Inside::new();
     let mut pi = inside.remote(&[]);
     pi.converse("/profile list", &[], (NONE, "info"));
-    let scopes =
-        ["Global (~/.pi/agent-profiles/reviewer.md)", "Project (.pi/agent-profiles/reviewer.md)"];
+    let scopes = [
+        "Global (~/.pi/agent/agent-profiles/reviewer.md)",
+        "Project (.pi/agent-profiles/reviewer.md)",
+    ];
     pi.converse(
         "/profile create reviewer",
         &[
@@ -73,7 +75,7 @@ fn a_profile_from_its_creation_to_its_end() {
     pi.send(&json!({"type": "prompt", "message": "/profile reviewer"}));
     let notice = pi.wait_for(|record| record["method"] == "notify");
     let detail = notice["message"].as_str().unwrap();
-    assert!(detail.starts_with("Profile: reviewer\n  provider           fake\n"), "{detail}");
+    assert!(detail.starts_with("Profile: reviewer\n  provider:          fake\n"), "{detail}");
 
     pi.converse(
         "/profile edit reviewer",

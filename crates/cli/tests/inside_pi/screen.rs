@@ -3,6 +3,7 @@
 use serde_json::json;
 use test_support::wait_until;
 
+use crate::terminal::veiled;
 use crate::{Inside, bash, call, calling, delegate, task, task_with, told};
 
 #[test]
@@ -20,7 +21,7 @@ fn windows_are_seen_live_expanded_and_at_the_end() {
         task_with("slow", &script, json!({"profile": "careful", "timeout": 300})),
         task("quick", &quick),
     ];
-    let terminal = inside.terminal(&[&calling(&[delegate(&tasks)])]);
+    let terminal = inside.terminal_calling(&[delegate(&tasks)]);
     let screen = terminal.wait_for(&[
         "delegate_to_subagents 2 sub-agents profiles: [careful]",
         "Sub-agents: 1 running, 1 done",
@@ -58,7 +59,7 @@ fn windows_are_seen_live_expanded_and_at_the_end() {
 fn windows_come_back_with_the_session() {
     let inside = Inside::new();
     let script = json!([bash("echo four"), {"text": "There are {{result:0}}"}]);
-    inside.stream(&[], &calling(&[delegate(&[task("count", &script)])]));
+    inside.stream(&[], &veiled(&calling(&[delegate(&[task("count", &script)])])));
     let terminal = inside.terminal(&["--continue"]);
     terminal.wait_for(&[
         "delegate_to_subagents 1 sub-agent",
@@ -77,7 +78,7 @@ fn windows_come_back_with_the_session() {
 fn sessions_are_there_after_a_reload() {
     let inside = Inside::new();
     let terminal =
-        inside.terminal(&[&calling(&[delegate(&[task("count", &json!([{"text": "Four."}]))])])]);
+        inside.terminal_calling(&[delegate(&[task("count", &json!([{"text": "Four."}]))])]);
     terminal.wait_for(&["All calls are over."]);
     let id = inside.entries("pi-subagents")[0]["sessionId"].as_str().unwrap().to_owned();
     let bridge = inside.of_role("bridge");
@@ -86,9 +87,10 @@ fn sessions_are_there_after_a_reload() {
         let new = inside.of_role("bridge");
         new.len() == 1 && new != bridge
     });
+    terminal.wait_for(&["Reloaded keybindings"]);
     std::fs::remove_dir_all(inside.world.project().join(".pi")).unwrap();
     let get = call("get_subagent_output", json!({"sessionId": id}));
-    terminal.submit(&calling(&[get]));
+    terminal.submit_calls(&[get]);
     terminal.wait_for(&[&format!("get_subagent_output {id}"), "Four."]);
     terminal.quit();
 }
@@ -99,7 +101,7 @@ fn background_runs_are_in_the_footer_and_their_end_is_seen() {
     inside.scout("model: fake/fake-1");
     let script = json!([bash("until [ -e go ]; do sleep 0.02; done"), {"text": "Found it."}]);
     let start = call("background_agent", json!({"preset": "scout", "task": told(&script)}));
-    let terminal = inside.terminal(&[&calling(&[start])]);
+    let terminal = inside.terminal_calling(&[start]);
     terminal.wait_for(&["All calls are over.", "bg: 1 running / 1 total"]);
     inside.project_file("go", "");
     terminal.wait_for(&["Background agent scout finished", "bg: 0 running / 1 total"]);
@@ -110,7 +112,7 @@ fn background_runs_are_in_the_footer_and_their_end_is_seen() {
 fn an_escape_stops_the_children() {
     let inside = Inside::new();
     let script = json!([bash("touch working; sleep 1000")]);
-    let terminal = inside.terminal(&[&calling(&[delegate(&[task("slow", &script)])])]);
+    let terminal = inside.terminal_calling(&[delegate(&[task("slow", &script)])]);
     wait_until(|| inside.world.project().join("working").exists());
     terminal.wait_for(&["Sub-agents: 1 running"]);
     terminal.press("Escape");

@@ -6,9 +6,10 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use test_support::{Ran, wait_until};
 
-use crate::Inside;
+use crate::{Inside, calling};
 
 /// Where tmux may be installed.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -25,14 +26,23 @@ pub(crate) struct Terminal<'inside> {
 impl Inside {
     /// Starts pi in a terminal.
     pub(crate) fn terminal(&self, arguments: &[&str]) -> Terminal<'_> {
-        let mut pi = self.pi(arguments);
+        self.start_terminal(self.pi(arguments))
+    }
+
+    /// The same, with a prompt for a model that makes these calls. Whoever starts pi without one has
+    /// to wait until it takes one.
+    pub(crate) fn terminal_calling(&self, calls: &[Value]) -> Terminal<'_> {
+        self.terminal(&[&veiled(&calling(calls))])
+    }
+
+    fn start_terminal(&self, mut pi: Command) -> Terminal<'_> {
         pi.env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8");
         // A file, because the arguments of a server stay visible as long as it lives.
         let script = self.world.path("start-pi");
         fs::write(&script, shell_script(&pi)).unwrap();
         fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
         let mut command = self.tmux();
-        command.args(["-f", "/dev/null", "new-session", "-d", "-x", "140", "-y", "60"]);
+        command.args(["-f", "/dev/null", "new-session", "-d", "-x", "140", "-y", "90"]);
         command.args(["-P", "-F", "#{pid}"]).arg(&script);
         let ran = Ran::from(command.output().expect("tmux must be installed"));
         let server = ran.stdout.trim().parse().ok().and_then(Pid::from_raw);
@@ -53,6 +63,11 @@ impl Inside {
             .stdin(Stdio::null());
         command
     }
+}
+
+/// The same prompt, written so that what is said in its script cannot be read in it.
+pub(crate) fn veiled(prompt: &str) -> String {
+    prompt.replace('e', r"\u0065")
 }
 
 /// The lines of a shell that start a command with the environment that it is meant to have.
@@ -90,6 +105,11 @@ impl Terminal<'_> {
             }
             assert!(Instant::now() < deadline, "{missing:?} cannot be seen on\n{screen}");
         }
+    }
+
+    /// Types a prompt for a model that makes these calls, and sends it.
+    pub(crate) fn submit_calls(&self, calls: &[Value]) {
+        self.submit(&veiled(&calling(calls)));
     }
 
     /// Types a text as if it were pasted, and sends it.
