@@ -19,6 +19,11 @@ fn input(title: &str, value: &str) -> Dialog {
     dialog("input", title, json!({"value": value}))
 }
 
+/// What has a value already is edited.
+fn edit(title: &str, value: &str) -> Dialog {
+    dialog("editor", title, json!({"value": value}))
+}
+
 fn confirm(title: &str, is_confirmed: bool) -> Dialog {
     dialog("confirm", title, json!({"confirmed": is_confirmed}))
 }
@@ -43,7 +48,7 @@ fn a_profile_from_its_creation_to_its_end() {
             input("Provider (e.g. anthropic, openai, dashscope):", "fake"),
             input("Model (supports provider/id and :thinking shorthand):", "fake-2"),
             confirm("System prompt?", true),
-            dialog("editor", "System prompt:", json!({"value": "Review.\nBe kind."})),
+            edit("System prompt:", "Review.\nBe kind."),
             confirm("Append to system prompt?", true),
             input("Append text:", "Say why."),
             confirm("Thinking level?", true),
@@ -81,8 +86,8 @@ fn a_profile_from_its_creation_to_its_end() {
         "/profile edit reviewer",
         &[
             select("Save to which scope?", scopes[0]),
-            input("Provider (e.g. anthropic, openai, dashscope):", "fake"),
-            input("Model (supports provider/id and :thinking shorthand):", "fake-1"),
+            edit("Provider (e.g. anthropic, openai, dashscope):", "fake"),
+            edit("Model (supports provider/id and :thinking shorthand):", "fake-1"),
             confirm("System prompt?", false),
             confirm("Append to system prompt?", false),
             confirm("Thinking level?", false),
