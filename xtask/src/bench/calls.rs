@@ -72,11 +72,6 @@ pub(crate) struct Calls {
 }
 
 impl Extension {
-    /// Whether the extension is there at all.
-    pub(crate) fn is_present(&self) -> bool {
-        repository_root().join(self.path).is_dir()
-    }
-
     /// Starts a pi that gives all tasks to the extension.
     pub(crate) fn start(
         &self,

@@ -28,14 +28,6 @@ pub(crate) fn run() -> Result<(), String> {
     let bench = Bench { place: &place, provider: &provider };
     let few = bench.project("pi", &json!({"agent": "pi"}))?;
     let many = bench.project("builtin", &json!({"agent": "builtin", "maxConcurrency": TASKS}))?;
-    if !OURS.is_present() {
-        for (peer, project, name) in
-            [(&HARMS_HAUS, &few, "@harms-haus"), (&TINTINWEB, &many, "@tintinweb")]
-        {
-            bench.alone(&mut table, project, peer, name)?;
-        }
-        return table.print();
-    }
     bench.compare(
         &mut table,
         &few,
@@ -81,25 +73,6 @@ impl Bench<'_> {
             fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
         }
         Ok(project)
-    }
-
-    /// The figures of a peer, where there is nothing to compare them with.
-    fn alone(
-        &self,
-        table: &mut Table,
-        project: &Path,
-        peer: &Extension,
-        name: &str,
-    ) -> Result<(), String> {
-        let measure = || peer.measure(self.place, self.provider, project);
-        measure()?;
-        let calls = (0..ROUNDS).map(|_| measure()).collect::<Result<Vec<_>, _>>()?;
-        let time = median_of(&calls, |calls| calls.time.as_secs_f64());
-        let whole = median_of(&calls, |calls| calls.whole.as_secs_f64());
-        let updates = median_of(&calls, |calls| calls.update_bytes as f64 / 1e3);
-        let figures = format!("{time:.3} s, whole {whole:.3} s, updates {updates:.1} kB");
-        table.note(name, "", &figures);
-        Ok(())
     }
 
     /// The time of all calls and the bytes of their updates, beside those of a peer.

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use test_support::wait_until;
 
+use crate::stream::Stream;
 use crate::{Inside, TOOLS, bash, call, delegate, offered, task, task_with};
 
 /// A child that runs a command and tells its output.
@@ -178,4 +179,43 @@ fn children_that_are_the_same_pi() {
         let program = meta["command"][0].as_str().unwrap_or_default();
         assert!(program.ends_with("/node"), "{meta:#}");
     }
+}
+
+#[test]
+fn every_tool_in_a_stream() {
+    let inside = Inside::new();
+    inside.scout("model: fake/fake-1");
+    let short = json!([{"text": "Done."}]);
+    let scout = json!({"preset": "scout", "task": crate::told(&short)});
+    let waiting = json!([bash("until [ -e go ]; do sleep 0.02; done"), {"text": "Found it."}]);
+    let in_background = json!({"preset": "scout", "task": crate::told(&waiting)});
+    let unknown = json!({"sessionId": "0123456789abcdef"});
+    let prompt = crate::calling(&[
+        call("list_subagent_profiles", json!({})),
+        delegate(&[task("short", &short)]),
+        call("subagent", scout),
+        call("background_agent", in_background),
+        call("background_agent_status", json!({})),
+        call("get_subagent_output", unknown.clone()),
+        call("get_subagent_session", unknown),
+    ]);
+    let stream = Stream::of(inside.start_stream(&[], &prompt));
+    assert_eq!(stream.stderr, "");
+    let results = &stream.results;
+    assert_eq!(
+        results[0].answer(),
+        "No subagent profiles found. Add .md files to ~/.pi/agent/agent-profiles/ or \
+         .pi/agent-profiles/."
+    );
+    assert_eq!(results[1].without_ids(), "✓ short: completed (session: ID)");
+    assert_eq!(results[2].answer(), "Done.");
+    assert!(results[3].answer().starts_with("Started background agent scout (runId: "));
+    assert!(results[4].answer().starts_with("Active runs: 1. "));
+    for result in &results[5..] {
+        assert!(result.error().starts_with("Session \"0123456789abcdef\" not found."));
+    }
+    // pi is gone, and the run in the background is not.
+    assert_eq!(inside.of_role("supervise").len(), 1);
+    inside.project_file("go", "");
+    inside.world.wait_until_nothing_is_left();
 }
