@@ -219,3 +219,24 @@ fn every_tool_in_a_stream() {
     inside.project_file("go", "");
     inside.world.wait_until_nothing_is_left();
 }
+
+#[test]
+fn what_is_kept_of_a_long_run_is_short() {
+    let inside = Inside::new();
+    let long = |turn: usize| {
+        let lines: Vec<String> = (0..400).map(|line| format!("Turn {turn}, line {line}")).collect();
+        let mut said = bash(&format!("echo {turn}"));
+        said["text"] = lines.join("\n").into();
+        said["chunk"] = 2000.into();
+        said
+    };
+    let turns: Vec<Value> = (0..8).map(long).chain([json!({"text": "Done."})]).collect();
+    let stream = inside.stream(&[], &crate::calling(&[delegate(&[task("long", &json!(turns))])]));
+    assert_eq!(stream.results[0].without_ids(), "✓ long: completed (session: ID)");
+    let details = stream.results[0].details.to_string();
+    assert!(details.len() < 4 * 1024, "{details}");
+    for update in stream.of_type("tool_execution_update") {
+        let told = update["partialResult"].to_string();
+        assert!(told.len() < 4 * 1024, "{told}");
+    }
+}
