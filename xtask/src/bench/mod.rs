@@ -2,8 +2,11 @@
 
 mod agent;
 mod background;
+mod calls;
 mod delegate;
 mod measure;
+mod memory;
+mod pi;
 mod place;
 mod provider;
 mod spine;
@@ -16,7 +19,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     match arguments {
         [] => {
             // One that misses a limit does not keep the others from being measured.
-            let results = [spine::run(), delegate::run(), agent::run(), background::run()];
+            let results =
+                [spine::run(), delegate::run(), agent::run(), background::run(), pi::run()];
             let missed: Vec<String> = results.into_iter().filter_map(Result::err).collect();
             if missed.is_empty() { Ok(()) } else { Err(missed.join("\n")) }
         }
@@ -24,6 +28,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         [word] if word == "delegate" => delegate::run(),
         [word] if word == "agent" => agent::run(),
         [word] if word == "background" => background::run(),
-        _ => Err("`bench` takes one of: spine, delegate, agent, background".to_owned()),
+        [word] if word == "pi" => pi::run(),
+        _ => Err("`bench` takes one of: spine, delegate, agent, background, pi".to_owned()),
     }
 }

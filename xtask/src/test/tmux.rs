@@ -12,11 +12,17 @@ use crate::invocation::Invocation;
 /// Builds the tests on every machine, and runs them where there is a tmux.
 pub(super) fn run() -> StepResult {
     super::execute(&Invocation::new("cargo test --package pi-subagents --test tmux --no-run"))?;
-    if let Err((install, what)) = provide() {
-        let is_ci = env::var("CI").is_ok_and(|value| value == "true");
-        return without_tmux(&install, &what, is_ci);
+    if let Some(result) = find_missing() {
+        return result;
     }
     super::execute(&Invocation::new("cargo test --package pi-subagents --test tmux"))
+}
+
+/// What a step that needs tmux comes to where there is none and none can be installed.
+pub(super) fn find_missing() -> Option<StepResult> {
+    let (install, what) = provide().err()?;
+    let is_ci = env::var("CI").is_ok_and(|value| value == "true");
+    Some(without_tmux(&install, &what, is_ci))
 }
 
 /// Installs tmux unless it is there. What could not be done is told together with its command.
