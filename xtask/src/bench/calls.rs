@@ -81,12 +81,12 @@ impl Extension {
     ) -> Result<Session, String> {
         let script = json!([{"tools": (self.calls)()}, {"text": "All are done."}]);
         let mut command = place.command("pi");
-        command.args(["--mode", "json", "-p", "--no-session", "--extension"]);
-        command.arg(repository_root().join(self.path)).current_dir(project);
+        command.args(["--mode", "json", "-p", "--no-session"]).current_dir(project);
         command.arg(format!("Delegate <<SCRIPT>>{script}<<END>>"));
         // For those that write down what their agents say.
         command.env("TMPDIR", &place.directory);
         command.env("PI_SUBAGENTS_BIN", place.our("pi-subagents").get_program());
+        provider.install(&[repository_root().join(self.path)])?;
         provider.offer(&mut command);
         Session::start(command, self.done)
     }

@@ -37,7 +37,17 @@ fn a_child_has_none_of_our_tools() {
 
 #[test]
 fn requests_of_a_child_to_copilot_are_the_agents() {
+    for is_installed in [true, false] {
+        requests_to_copilot(is_installed);
+    }
+}
+
+/// The same whether a child finds the extension by itself, or its parent was merely told of it.
+fn requests_to_copilot(is_installed: bool) {
     let inside = installed();
+    if !is_installed {
+        inside.settings(json!({"subagents": {"agent": "pi"}}));
+    }
     inside.scout("model: github-copilot/gpt-4o");
     let item = |model: Option<&str>| {
         let mut item = json!({"preset": "scout", "task": told(&json!([{"text": "Done."}]))});
@@ -47,7 +57,9 @@ fn requests_of_a_child_to_copilot_are_the_agents() {
         call("subagent", item)
     };
     let prompt = crate::calling(&[item(None), item(Some("fake/fake-1"))]);
-    let mut command = inside.pi_without_extension(&["--mode", "json", "-p", &prompt]);
+    let arguments = ["--mode", "json", "-p", &prompt];
+    let mut command =
+        if is_installed { inside.pi_without_extension(&arguments) } else { inside.pi(&arguments) };
     let output = command.output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let requests = inside.llm.requests().into_iter().filter(|request| request.method == "POST");
