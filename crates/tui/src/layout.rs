@@ -5,8 +5,10 @@ mod heights;
 #[cfg(test)]
 mod tests;
 
-use session::view::{Extent, Line, Role, TaskView, compact_line, doing_line, error_lines};
-use session::view::{Tally, window_header, window_lines};
+use session::view::{
+    Extent, Line, Phase, Role, Tally, TaskView, compact_line, doing_line, error_lines,
+    window_header, window_lines,
+};
 
 use self::header::overview;
 use self::heights::{Share, share};
@@ -147,25 +149,22 @@ fn expanded(
 
 /// A window or a line for each task, as many as there is room for.
 fn windows(tasks: &[TaskView<'_>], room: usize, selected: Option<usize>) -> Vec<Line> {
-    let bodies: Vec<Vec<Line>> = tasks.iter().map(body).collect();
-    let shares = share(tasks, &bodies.iter().map(Vec::len).collect::<Vec<_>>(), room, selected);
+    let said: Vec<Vec<Line>> = tasks.iter().map(last_lines).collect();
+    // A header and what it does now; both have room in the only line of a task that said nothing.
+    let wanted = said.iter().map(|said| if said.is_empty() { 1 } else { said.len() + 2 });
+    let shares = share(tasks, &wanted.collect::<Vec<_>>(), room, selected);
     let mut lines = Vec::new();
     let mut hidden = Vec::new();
-    for (index, (task, mut body)) in tasks.iter().zip(bodies).enumerate() {
-        let height = match shares.get(index) {
-            Some(Share::Rows(height)) => *height,
-            Some(Share::Counted) | None => {
-                hidden.push(task);
-                continue;
+    for (index, ((task, said), share)) in tasks.iter().zip(said).zip(shares).enumerate() {
+        match share {
+            Share::Rows(height) => {
+                let mark = if selected == Some(index) { "❯ " } else { "  " };
+                let marks = [mark].into_iter().chain(std::iter::repeat("  "));
+                for (line, mark) in window(task, said, height).into_iter().zip(marks) {
+                    lines.push(if selected.is_some() { prefixed(&line, mark) } else { line });
+                }
             }
-        };
-        let head = if height > 1 { window_header(task) } else { compact_line(task) };
-        lines.push(marked(head, selected, index));
-        // What it does now comes first, and then the last of what it did.
-        let skipped = body.len().saturating_sub(height.saturating_sub(1));
-        if height > 1 {
-            body.drain(1..=skipped.min(body.len().saturating_sub(1)));
-            lines.extend(body.into_iter().map(|line| shifted(line, selected)));
+            Share::Counted => hidden.push(task),
         }
     }
     if !hidden.is_empty() {
@@ -174,29 +173,26 @@ fn windows(tasks: &[TaskView<'_>], room: usize, selected: Option<usize>) -> Vec<
     lines
 }
 
-/// What stands below the header of a window: what the task does now, and its last lines. Only
-/// running tasks have that; of the others all is said in one line.
-fn body(task: &TaskView<'_>) -> Vec<Line> {
-    let Some(doing) = doing_line(task) else {
-        return Vec::new();
+/// One task in so many rows.
+fn window(task: &TaskView<'_>, mut said: Vec<Line>, height: usize) -> Vec<Line> {
+    // In one or two rows, what it does now stands beside its name.
+    let mut lines = if height > 2 {
+        [window_header(task)].into_iter().chain(doing_line(task)).collect()
+    } else {
+        vec![compact_line(task)]
     };
-    let mut lines = vec![doing];
-    if task.state.window.history().next().is_some() {
-        lines.extend(window_lines(task, Extent::Collapsed));
-    }
+    let room = height.saturating_sub(lines.len());
+    lines.extend(said.drain(said.len().saturating_sub(room)..));
     lines
 }
 
-fn marked(line: Line, selected: Option<usize>, index: usize) -> Line {
-    match selected {
-        None => line,
-        Some(selected) if selected == index => prefixed(&line, "❯ "),
-        Some(_) => prefixed(&line, "  "),
+/// The last that a running task said or did. Of the others all is told in one line.
+fn last_lines(task: &TaskView<'_>) -> Vec<Line> {
+    let is_silent = task.state.window.history().next().is_none();
+    if task.phase != Phase::Running || is_silent {
+        return Vec::new();
     }
-}
-
-fn shifted(line: Line, selected: Option<usize>) -> Line {
-    if selected.is_some() { prefixed(&line, "  ") } else { line }
+    window_lines(task, Extent::Collapsed)
 }
 
 fn prefixed(line: &Line, prefix: &str) -> Line {

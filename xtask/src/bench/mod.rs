@@ -13,14 +13,21 @@ mod spine;
 mod stream;
 mod table;
 mod tasks;
+mod view;
 
 /// Runs the benchmarks that are named, or all.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     match arguments {
         [] => {
             // One that misses a limit does not keep the others from being measured.
-            let results =
-                [spine::run(), delegate::run(), agent::run(), background::run(), pi::run()];
+            let results = [
+                spine::run(),
+                delegate::run(),
+                agent::run(),
+                background::run(),
+                pi::run(),
+                view::run(),
+            ];
             let missed: Vec<String> = results.into_iter().filter_map(Result::err).collect();
             if missed.is_empty() { Ok(()) } else { Err(missed.join("\n")) }
         }
@@ -29,6 +36,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         [word] if word == "agent" => agent::run(),
         [word] if word == "background" => background::run(),
         [word] if word == "pi" => pi::run(),
-        _ => Err("`bench` takes one of: spine, delegate, agent, background, pi".to_owned()),
+        [word] if word == "view" => view::run(),
+        _ => Err("`bench` takes one of: spine, delegate, agent, background, pi, view".to_owned()),
     }
 }

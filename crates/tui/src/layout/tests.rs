@@ -55,13 +55,13 @@ fn windows_come_before_those_that_are_only_counted() {
         shown(&tasks, 40, 10, ""),
         [
             "Sub-agents: 4 running, 60 done, 36 que…",
-            "⏳ r0 • 0 tools • 12s/600s",
-            "  waiting • 3s",
-            "⏳ r1 • 0 tools • 12s/600s",
-            "  waiting • 3s",
+            "⏳ r0 • waiting 3s • 0 tools • 12s/600s",
+            "⏳ r1 • waiting 3s • 0 tools • 12s/600s",
             "⏳ r2 • waiting 3s • 0 tools • 12s/600s",
             "⏳ r3 • waiting 3s • 0 tools • 12s/600s",
-            "… and 96 more: 60 done, 36 queued",
+            "· q0 • queued",
+            "· q1 • queued",
+            "… and 94 more: 60 done, 34 queued",
             "↑ ↓ select • Ctrl+O expand • s stop • …",
         ]
     );
@@ -71,7 +71,7 @@ fn windows_come_before_those_that_are_only_counted() {
     // The selected one is seen, whatever it is.
     let lines = shown(&tasks, 40, 10, "\x1b[A");
     assert_eq!(lines[6], "❯ · q35 • queued");
-    assert_eq!(lines[7], "… and 96 more: 60 done, 35 queued, 1 running");
+    assert_eq!(lines[7], "… and 94 more: 60 done, 34 queued");
 }
 
 #[test]
