@@ -3,6 +3,7 @@
 //! This is the only crate that prints and exits.
 
 mod arguments;
+mod candidates;
 mod commands;
 mod dialogs;
 mod editor;
@@ -13,14 +14,24 @@ mod terminal;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
+use clap_complete::CompleteEnv;
+use model::variables;
 
 use arguments::{Arguments, Command};
-use error::CommandError;
+use error::{CommandError, Exit};
 use printer::Printer;
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
+    // A shell asks what could follow.
+    let completion = CompleteEnv::with_factory(Arguments::command).var(variables::COMPLETE);
+    let directory = std::env::current_dir().ok();
+    match completion.try_complete(std::env::args_os(), directory.as_deref()) {
+        Ok(false) => {}
+        Ok(true) => return ExitCode::SUCCESS,
+        Err(_) => return Exit::Usage.into(),
+    }
     let arguments = Arguments::parse();
     process::settle_signals();
     let mut printer = Printer::new(arguments.is_plain());
@@ -58,6 +69,8 @@ fn carry_out(command: Command, printer: &mut Printer) -> Result<ExitCode, Comman
         Command::Preset(arguments) => commands::definition::preset(arguments, printer),
         Command::Sessions(arguments) => commands::sessions::sessions(arguments, printer),
         Command::Setup(arguments) => commands::setup::setup(&arguments, printer),
+        Command::Doctor(arguments) => commands::doctor::doctor(&arguments, printer),
+        Command::Completions(arguments) => commands::completions::completions(&arguments, printer),
         Command::Agent(arguments) => return commands::agent::agent(*arguments, printer),
         Command::Bridge => {
             commands::refuse_in_child()?;

@@ -31,7 +31,7 @@ pub use command_output::{CommandOutput, OutputError, command_output, shell_outpu
 pub use foreground::run_in_foreground;
 pub use job::{Job, spawn_job};
 pub use lines::{Keep, Line, LineBuffer, ReadStatus};
-pub use marker::{Marker, stop_marked};
+pub use marker::{Marker, carriers, stop_marked};
 pub use meeting_point::MeetingPoint;
 pub use peer::Peer;
 pub use signals::{Notice, SignalPipe, TerminalNotice, TerminalSignals, settle_signals, suspend};

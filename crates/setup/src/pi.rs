@@ -70,6 +70,42 @@ pub struct Removed {
     pub foreign: Vec<PathBuf>,
 }
 
+/// What is in the place of the extension.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inspection {
+    /// Its directory, or where that would be.
+    pub directory: PathBuf,
+    /// Whether an extension of ours is there.
+    pub is_installed: bool,
+    /// The version that it says it has.
+    pub version: Option<String>,
+    /// Its files that are missing, or not as this program would write them.
+    pub differing: Vec<PathBuf>,
+    /// Where its link leads.
+    pub program: Option<PathBuf>,
+}
+
+/// Looks at the extension in an agent directory. What is there and is not ours is an error, as it
+/// would be for [`install`].
+pub fn inspect(agent_dir: &Path) -> Result<Inspection, SetupError> {
+    let directory = directory(agent_dir);
+    refuse_others(&directory)?;
+    let manifest = fs::read(directory.join(MANIFEST)).unwrap_or_default();
+    let manifest: Value = serde_json::from_slice(&manifest).unwrap_or_default();
+    let is_installed = manifest["name"] == NAME;
+    let is_different = |name: &str, text: &str| {
+        is_installed && !fs::read(directory.join(name)).is_ok_and(|there| there == text.as_bytes())
+    };
+    let differing = FILES.iter().filter(|(name, text)| is_different(name, text));
+    Ok(Inspection {
+        is_installed,
+        version: manifest["version"].as_str().map(str::to_owned),
+        differing: differing.map(|(name, _)| directory.join(name)).collect(),
+        program: fs::read_link(directory.join(NAME)).ok(),
+        directory,
+    })
+}
+
 /// Puts the extension into an agent directory, or brings it up to date there. The link leads to
 /// `executable`.
 pub fn install(agent_dir: &Path, executable: &Path) -> Result<Installed, SetupError> {

@@ -2,7 +2,7 @@
 //!
 //! They need what the tests with the real pi need, and tmux for those who look at a screen.
 
-use super::{StepResult, real_pi, tmux};
+use super::{StepResult, real_pi, system_package};
 use crate::invocation::Invocation;
 
 /// Builds the tests on every machine, and runs them where there are a pi and a tmux.
@@ -10,8 +10,8 @@ pub(super) fn run() -> StepResult {
     super::execute(&Invocation::new(
         "cargo test --package pi-subagents --test inside_pi --no-run",
     ))?;
-    match tmux::find_missing() {
-        Some(result) => result,
-        None => real_pi::run_target("inside_pi"),
+    if let Err(missing) = system_package::provide("tmux", "tmux -V") {
+        return missing.report();
     }
+    real_pi::run_target("inside_pi")
 }

@@ -1,6 +1,9 @@
 //! `bg`: runs that go on by themselves.
 
 use clap::{Args, Subcommand};
+use clap_complete::ArgValueCandidates;
+
+use crate::candidates;
 
 use super::{AgentArguments, OutputArguments, WorkArguments, seconds};
 
@@ -53,7 +56,7 @@ pub(crate) struct Start {
     pub(crate) task: String,
 
     /// The preset that configures the agent; it must name a model, unless --model does
-    #[arg(long)]
+    #[arg(long, add = ArgValueCandidates::new(candidates::presets))]
     pub(crate) preset: String,
 
     /// What the run is called [default: the name of the preset]
@@ -86,6 +89,7 @@ pub(crate) struct List {
 #[derive(Debug, Args)]
 pub(crate) struct Status {
     /// The run; all of the command line if absent
+    #[arg(add = ArgValueCandidates::new(candidates::background_runs))]
     pub(crate) id: Option<String>,
     /// Print one JSON document
     #[arg(long)]
@@ -99,7 +103,11 @@ pub(crate) struct Status {
 #[derive(Debug, Args)]
 pub(crate) struct Wait {
     /// The runs
-    #[arg(required = true, value_name = "ID")]
+    #[arg(
+        required = true,
+        value_name = "ID",
+        add = ArgValueCandidates::new(candidates::background_runs)
+    )]
     pub(crate) ids: Vec<String>,
     /// Wait no longer than this
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
@@ -112,6 +120,7 @@ pub(crate) struct Wait {
 #[derive(Debug, Args)]
 pub(crate) struct Logs {
     /// The run
+    #[arg(add = ArgValueCandidates::new(candidates::background_runs))]
     pub(crate) id: String,
     /// Go on until the run has ended
     #[arg(short, long)]
@@ -127,7 +136,11 @@ pub(crate) struct Logs {
 #[derive(Debug, Args)]
 pub(crate) struct Stop {
     /// The runs
-    #[arg(required = true, value_name = "ID")]
+    #[arg(
+        required = true,
+        value_name = "ID",
+        add = ArgValueCandidates::new(candidates::running_background_runs)
+    )]
     pub(crate) ids: Vec<String>,
     /// SIGKILL at once
     #[arg(long)]

@@ -2,21 +2,31 @@
 
 mod agent;
 mod background;
+mod completions;
+mod doctor;
 mod profile;
 mod setup;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueHint};
+use clap_complete::ArgValueCandidates;
+
+use crate::candidates;
 
 pub(crate) use agent::Agent;
 pub(crate) use background::{Background, BackgroundCommand, List, Logs, Start, Status, Stop, Wait};
+pub(crate) use completions::{Completions, Shell};
+pub(crate) use doctor::Doctor;
 pub(crate) use profile::{Preset, PresetCommand, Profile, ProfileCommand, ProfileFields};
 pub(crate) use setup::{Setup, SetupCommand, SetupPi};
 
+/// What this program is called.
+pub(crate) const NAME: &str = "pi-subagents";
+
 /// Hand tasks to sub-agents, each its own supervised tree of processes.
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(name = NAME, version, max_term_width = 100, after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -34,6 +44,8 @@ impl Arguments {
             | Command::Preset(_)
             | Command::Sessions(_)
             | Command::Setup(_)
+            | Command::Doctor(_)
+            | Command::Completions(_)
             | Command::Agent(_)
             | Command::Bridge
             | Command::Supervise(_)
@@ -45,7 +57,8 @@ impl Arguments {
 const EXIT_CODES: &str = "\
 Exit codes:
   0    every task completed
-  1    a task failed, the time of `bg wait` was over, or the answer could not be printed
+  1    a task failed, the time of `bg wait` was over, `doctor` found a problem, or the answer
+       could not be printed
   2    there was no task: the command line, an id or a setting is wrong
   130  interrupted by a signal";
 
@@ -70,6 +83,10 @@ pub(crate) enum Command {
     Sessions(Sessions),
     /// Put what this program carries where other programs find it
     Setup(Setup),
+    /// Tell what is found and what is missing, with remedies
+    Doctor(Doctor),
+    /// Print what makes a shell complete commands and names
+    Completions(Completions),
     /// Run the built-in agent itself, started like pi
     Agent(Box<Agent>),
     /// Serve pi's extension on standard input and output (started by the extension)
@@ -102,20 +119,20 @@ pub(crate) struct Run {
     pub(crate) prompt: String,
 
     /// The profile that configures the agent
-    #[arg(long)]
+    #[arg(long, add = ArgValueCandidates::new(candidates::profiles))]
     pub(crate) profile: Option<String>,
 
     /// The preset that configures the agent; it must name a model, unless --model does
-    #[arg(long, conflicts_with = "profile")]
+    #[arg(long, conflicts_with = "profile", add = ArgValueCandidates::new(candidates::presets))]
     pub(crate) preset: Option<String>,
 
     /// A file to put in front of the prompt: `PATH`, `PATH:START-END`, `PATH:START-` or
     /// `PATH:-END`; can be repeated
-    #[arg(long = "file", value_name = "FILE")]
+    #[arg(long = "file", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<String>,
 
     /// The id of a session to continue, or the beginning of one
-    #[arg(long, value_name = "SESSION")]
+    #[arg(long, value_name = "SESSION", add = ArgValueCandidates::new(candidates::sessions))]
     pub(crate) resume: Option<String>,
 
     /// Stop the agent after this time, unless a tool was active shortly before [default: 600; with
@@ -151,7 +168,7 @@ Examples:
   echo '{\"tasks\": [{\"name\": \"a\", \"prompt\": \"Count the tests\"}]}' | pi-subagents delegate -")]
 pub(crate) struct Delegate {
     /// A file with the tasks as JSON; `-` reads them from standard input
-    #[arg(default_value = "-")]
+    #[arg(default_value = "-", value_hint = ValueHint::FilePath)]
     pub(crate) file: String,
 
     /// How many tasks run at a time [default: `subagents.maxConcurrency` in the settings, else 4]
@@ -195,7 +212,7 @@ pub(crate) struct Watch {
 #[derive(Debug, Args)]
 pub(crate) struct WorkArguments {
     /// Where the agent works: an absolute path without `..` [default: the current directory]
-    #[arg(long, value_name = "DIRECTORY")]
+    #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
     pub(crate) cwd: Option<String>,
 
     /// The model, in the agent's own words, such as `provider/id`
@@ -209,7 +226,7 @@ pub(crate) struct AgentArguments {
     /// The child agent: `pi`, `builtin`, or a JSON array of a program and its arguments
     /// [default: what the profile or preset says, else $PI_SUBAGENTS_AGENT, else `subagents.agent` in the
     /// settings, else `pi` where it is installed, else `builtin`]
-    #[arg(long)]
+    #[arg(long, add = ArgValueCandidates::new(candidates::agents))]
     pub(crate) agent: Option<String>,
 
     /// Let the project's own profiles and presets load extensions and pass arguments, this once
@@ -283,6 +300,7 @@ pub(crate) enum SessionsCommand {
 #[derive(Debug, Args)]
 pub(crate) struct SessionArguments {
     /// A session id or a run id, or the beginning of one
+    #[arg(add = ArgValueCandidates::new(candidates::sessions))]
     pub(crate) id: String,
     /// Print one JSON document
     #[arg(long)]

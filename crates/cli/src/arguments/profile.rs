@@ -1,6 +1,9 @@
 //! The command lines of `profile` and `preset`.
 
 use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCandidates;
+
+use crate::candidates;
 
 #[derive(Debug, Args)]
 pub(crate) struct Profile {
@@ -20,6 +23,7 @@ pub(crate) enum ProfileCommand {
     /// Print everything about a profile, with its key masked
     Show {
         /// Its name
+        #[arg(add = ArgValueCandidates::new(candidates::profiles))]
         name: String,
         /// Print one JSON document
         #[arg(long)]
@@ -57,6 +61,7 @@ Examples:
 Without options it asks step by step, with what is there now, which needs a terminal.")]
     Edit {
         /// Its name
+        #[arg(add = ArgValueCandidates::new(candidates::profiles))]
         name: String,
         /// Open its file in $VISUAL or $EDITOR
         #[arg(long, conflicts_with_all = ProfileFields::NAMES)]
@@ -71,6 +76,7 @@ Without options it asks step by step, with what is there now, which needs a term
     #[command(aliases = ["rm", "remove"])]
     Delete {
         /// Its name
+        #[arg(add = ArgValueCandidates::new(candidates::profiles))]
         name: String,
         /// Print one JSON document
         #[arg(long)]
@@ -180,6 +186,7 @@ pub(crate) enum PresetCommand {
     /// Print everything about a preset
     Show {
         /// Its name
+        #[arg(add = ArgValueCandidates::new(candidates::presets))]
         name: String,
         /// Print one JSON document
         #[arg(long)]

@@ -3,9 +3,11 @@
 pub(crate) mod agent;
 pub(crate) mod background;
 pub(crate) mod bridge;
+pub(crate) mod completions;
 pub(crate) mod definition;
 pub(crate) mod delegate;
 pub(crate) mod demo;
+pub(crate) mod doctor;
 mod profile_edit;
 pub(crate) mod run;
 pub(crate) mod sessions;
@@ -16,6 +18,8 @@ pub(crate) mod view;
 pub(crate) mod watch;
 
 use model::variables;
+
+pub(crate) use sessions::age;
 
 use crate::error::CommandError;
 

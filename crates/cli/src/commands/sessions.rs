@@ -118,7 +118,7 @@ fn prune(
 }
 
 /// How long ago, in the largest unit that fits.
-pub(super) fn age(created_at: u64) -> String {
+pub(crate) fn age(created_at: u64) -> String {
     let created = SystemTime::UNIX_EPOCH + Duration::from_millis(created_at);
     let seconds = created.elapsed().unwrap_or_default().as_secs();
     match seconds {
