@@ -65,10 +65,12 @@ impl Dialogs for TerminalDialogs<'_> {
     }
 
     fn confirm(&mut self, title: &str, message: &str) -> bool {
-        // The last line is the question; what stands before it is to be read first.
-        let (before, question) = message.rsplit_once('\n').unwrap_or(("", message));
+        // The last line is the question, unless the title is; what stands before is to be read first.
+        let (before, last) = message.rsplit_once('\n').unwrap_or(("", message));
+        let (before, question) =
+            if last.ends_with('?') { (before, last) } else { (message, title) };
         if !before.trim().is_empty() {
-            self.printer.note(&format!("\n{title}\n\n{}", before.trim_end()));
+            self.printer.note(before.trim_end());
         }
         let answer = Confirm::new(question).with_default(false).prompt();
         self.take(answer).unwrap_or(false)
