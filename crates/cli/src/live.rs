@@ -24,7 +24,6 @@ pub(crate) struct Live<'a> {
     painter: Painter,
     /// What goes into the record with the next frame.
     mentions: Vec<Mention>,
-    started: Instant,
     tasks: Vec<ShownTask>,
 }
 
@@ -43,7 +42,6 @@ impl<'a> Live<'a> {
             pace: Pace::default(),
             painter: Painter::default(),
             mentions: Vec::new(),
-            started: Instant::now(),
             tasks: Vec::new(),
         })
     }
@@ -114,7 +112,9 @@ impl<'a> Live<'a> {
 
     fn listen(&mut self) -> Vec<Command> {
         let (printer, painter) = (self.printer, &mut self.painter);
-        let happened = self.terminal.happened(|| printer.frame(&painter.erase()));
+        let happened = self.terminal.happened(|| {
+            printer.frame(&painter.erase());
+        });
         let mut commands = Vec::new();
         for happened in happened {
             self.pace.change();
@@ -145,13 +145,18 @@ impl<'a> Live<'a> {
         self.write_record()?;
         let now = now_ms();
         let views: Vec<TaskView<'_>> = self.tasks.iter().map(|task| task.view(now)).collect();
-        let elapsed_ms = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        // Since the first was started: whoever watches may have come later.
+        let started = self.tasks.iter().filter_map(|task| task.state.facts.started_at).min();
+        let elapsed_ms = started.map_or(0, |started| now.saturating_sub(started));
         let scene = Scene { tasks: &views, elapsed_ms, has_keys: self.terminal.has_keys() };
         let layout = layout(&scene, self.size, &self.controls);
         self.controls.drawn(&layout);
         let has_colours = self.printer.has_colours();
         let rows = layout.lines.iter().map(|line| styled(line, has_colours)).collect();
-        self.printer.frame(&self.painter.paint(rows));
+        let frame = self.painter.paint(rows);
+        if !self.printer.frame(&frame) {
+            self.painter.lose();
+        }
         Ok(())
     }
 

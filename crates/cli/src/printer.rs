@@ -39,6 +39,8 @@ pub(crate) enum Mention {
 
 /// How long an answer waits for its reader once somebody wants us to stop.
 const HURRIED_ANSWER: Duration = Duration::from_secs(2);
+/// The same for a frame: half of one would be worse than none.
+const HURRIED_FRAME: Duration = Duration::from_millis(300);
 
 impl Printer {
     pub(crate) fn new(is_plain: bool) -> Printer {
@@ -113,17 +115,17 @@ impl Printer {
         }
     }
 
-    /// Bytes for the terminal on standard error, as they are.
-    pub(crate) fn frame(&self, bytes: &str) {
-        if !bytes.is_empty() {
-            let stderr = io::stderr();
-            let _ = self.write(bytes, stderr.as_fd(), &mut stderr.lock(), Duration::ZERO);
-        }
+    /// Bytes for the terminal on standard error, as they are. False if they did not get there.
+    pub(crate) fn frame(&self, bytes: &str) -> bool {
+        let stderr = io::stderr();
+        self.write(bytes, stderr.as_fd(), &mut stderr.lock(), HURRIED_FRAME).is_ok()
     }
 
     /// A line for standard error, which is dropped if nobody wants it.
     fn tell(&self, text: &str) {
-        self.frame(&format!("{text}\n"));
+        let stderr = io::stderr();
+        let _ =
+            self.write(&format!("{text}\n"), stderr.as_fd(), &mut stderr.lock(), Duration::ZERO);
     }
 
     /// Something that was kept until it could be printed.

@@ -31,6 +31,9 @@ pub(crate) enum Happened {
     Returned,
 }
 
+/// What stands for no key at all.
+const DISABLED: u8 = if cfg!(target_os = "linux") { 0 } else { 0xff };
+
 /// How the terminal was before us. Here, because a panic has to find it.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
@@ -135,7 +138,7 @@ impl Terminal {
             ours.special_codes[SpecialCodeIndex::VMIN] = 1;
             ours.special_codes[SpecialCodeIndex::VTIME] = 0;
             // It would end us without a chance to clean up; see the controls for what it does.
-            ours.special_codes[SpecialCodeIndex::VQUIT] = 0;
+            ours.special_codes[SpecialCodeIndex::VQUIT] = DISABLED;
         }
         before_us().get_or_insert(before);
         let _ = tcsetattr(io::stderr(), OptionalActions::Now, &ours);

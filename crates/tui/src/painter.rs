@@ -10,12 +10,15 @@
 pub struct Painter {
     shown: Vec<String>,
     is_lost: bool,
+    /// The view is gone for a moment, and comes back in the same frame.
+    is_erased: bool,
 }
 
 /// Frames are shown as a whole by terminals that know how; and no row that is wider than we think
 /// may flow into the next.
 const BEGIN: &str = "\x1b[?2026h\x1b[?7l";
 const END: &str = "\x1b[?7h\x1b[?2026l";
+const TOGETHER: &str = "\x1b[?2026h";
 const ERASE_REST_OF_ROW: &str = "\x1b[K";
 const ERASE_BELOW: &str = "\x1b[J";
 
@@ -23,7 +26,8 @@ impl Painter {
     /// What to write so that these rows are shown; nothing if they are shown already.
     pub fn paint(&mut self, rows: Vec<String>) -> String {
         let is_lost = std::mem::take(&mut self.is_lost);
-        if self.shown == rows && !is_lost {
+        let is_erased = std::mem::take(&mut self.is_erased);
+        if self.shown == rows && !is_lost && !is_erased {
             return String::new();
         }
         let mut pen = Pen { bytes: BEGIN.to_owned(), row: 0, last: self.shown.len().max(1) - 1 };
@@ -50,13 +54,17 @@ impl Painter {
         pen.bytes
     }
 
-    /// What to write so that the view is gone, and something else can be printed in its place.
+    /// What to write so that the view is gone, and something else can be printed in its place. The
+    /// terminal shows that together with the next frame, or with [`CLOSE`].
+    ///
+    /// [`CLOSE`]: crate::CLOSE
     pub fn erase(&mut self) -> String {
         if std::mem::take(&mut self.shown).is_empty() && !self.is_lost {
             return String::new();
         }
         self.is_lost = false;
-        format!("\r{ERASE_BELOW}")
+        self.is_erased = true;
+        format!("{TOGETHER}\r{ERASE_BELOW}")
     }
 
     /// Nobody knows any more what stands on the screen, because its size has changed.
@@ -137,7 +145,9 @@ mod tests {
         let mut painter = Painter::default();
         assert_eq!(painter.erase(), "", "there is nothing to erase");
         paint(&mut painter, &["a", "b"]);
-        assert_eq!(painter.erase(), "\r\x1b[J");
+        assert_eq!(painter.erase(), "\x1b[?2026h\r\x1b[J");
         assert_eq!(paint(&mut painter, &["a"]), "\ra\x1b[K\r");
+        painter.erase();
+        assert_eq!(painter.paint(Vec::new()), format!("{BEGIN}\r{END}"), "it is not left open");
     }
 }

@@ -46,6 +46,20 @@ fn plain_means_plain() {
 }
 
 #[test]
+fn in_the_background_nothing_is_drawn() {
+    let world = world();
+    let room = room(&world, 1);
+    let_go(&world, [1]);
+    let command = run(&world, &working(), &["--cwd", &room]);
+    let mut terminal = Terminal::start_on(&command, 80, 24, Streams::Background);
+    assert_eq!(terminal.finish(), Some(0));
+    assert!(terminal.record().contains("task: Listing src"), "{}", terminal.record());
+    assert!(!terminal.bytes().contains("\x1b[?25l"), "{:?}", terminal.bytes());
+    terminal.assert_usable();
+    world.assert_nothing_left();
+}
+
+#[test]
 fn without_a_keyboard_the_view_is_live_and_ctrl_c_is_a_signal() {
     let world = world();
     let command = delegate(&world, &working(), 2, 2);

@@ -34,6 +34,8 @@ pub(crate) enum Streams {
     NoKeys,
     /// The answers go elsewhere.
     AnswersElsewhere,
+    /// The terminal is on all of them, but it is the shell's, which waits for the program.
+    Background,
 }
 
 /// Whoever waits longer than this waits in vain.
@@ -64,6 +66,7 @@ impl Terminal {
             Streams::Terminal => "exec \"$@\"",
             Streams::NoKeys => "exec \"$@\" < /dev/null",
             Streams::AnswersElsewhere => "exec \"$@\" > answers",
+            Streams::Background => "set -m; \"$@\" & wait $!",
         };
         let mut shell = World::behind(&["setsid", "--ctty", "sh", "-c", line, "sh"], command);
         shell.stdin(inside()).stdout(inside()).stderr(inside());
