@@ -71,6 +71,7 @@ fn carry_out(command: Command, printer: &mut Printer) -> Result<ExitCode, Comman
         Command::Setup(arguments) => commands::setup::setup(&arguments, printer),
         Command::Doctor(arguments) => commands::doctor::doctor(&arguments, printer),
         Command::Completions(arguments) => commands::completions::completions(&arguments, printer),
+        Command::Man(arguments) => commands::man::man(&arguments, printer),
         Command::Agent(arguments) => return commands::agent::agent(*arguments, printer),
         Command::Bridge => {
             commands::refuse_in_child()?;

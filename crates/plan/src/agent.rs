@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use model::AgentKind;
 
-use crate::{AgentName, Settings, Surroundings};
+use crate::{AgentName, Settings, Surroundings, did_you_mean, similar_names};
 
 /// The child agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,9 +24,15 @@ pub enum Agent {
 pub enum AgentError {
     #[error(
         "{origin} does not name an agent: {text:?} is neither \"pi\" nor \"builtin\" nor a JSON \
-         array of a program and its arguments such as [\"my-agent\", \"--flag\"]"
+         array of a program and its arguments such as [\"my-agent\", \"--flag\"]{}",
+        meant(text)
     )]
     NotUnderstood { origin: String, text: String },
+}
+
+fn meant(text: &str) -> String {
+    let meant = did_you_mean(&similar_names(text, ["pi", "builtin"]));
+    if meant.is_empty() { meant } else { format!(".{meant}") }
 }
 
 /// Which agent tasks get, as far as the caller and the settings decide it.

@@ -30,7 +30,7 @@ pub use runner_choice::{Runner, RunnerChoice, RunnerError, load_runner};
 pub use settings::{
     SETTINGS, Settings, SettingsFile, ToolFamilies, inspect_settings, load_settings,
 };
-pub use similar::{did_you_mean, name_distance, similar_names};
+pub use similar::{did_you_mean, name_distance, similar_ids, similar_names};
 pub use skills::{
     LoadedSkill, ResolvedSkills, Skill, SkillError, SkillPlaces, Skills, discover_skills,
     with_skill_paths,

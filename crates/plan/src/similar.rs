@@ -6,15 +6,18 @@ const MOST: usize = 3;
 const LONGEST: usize = 200;
 
 /// How many characters are wrong in `name` if `other` was meant, or nothing if it hardly was: a
-/// third of the characters may be wrong, in whatever case they are written.
+/// third of the characters may be wrong, in whatever case they are written; of names with fewer than
+/// three, none.
 pub fn name_distance(name: &str, other: &str) -> Option<usize> {
-    if name.chars().nth(LONGEST).is_some() || other.chars().nth(LONGEST).is_some() {
+    if name.is_empty()
+        || name.chars().nth(LONGEST).is_some()
+        || other.chars().nth(LONGEST).is_some()
+    {
         return None;
     }
     let (name, other) = (name.to_lowercase(), other.to_lowercase());
     let distance = strsim::damerau_levenshtein(&name, &other);
-    let near = (name.chars().count() / 3).max(1);
-    (distance <= near).then_some(distance)
+    (distance <= name.chars().count() / 3).then_some(distance)
 }
 
 /// The names that are most like the given one, best first. Those that only begin with it, or end
@@ -38,6 +41,21 @@ pub fn similar_names<'a>(name: &str, others: impl IntoIterator<Item = &'a str>) 
     ranked.into_iter().take(MOST).map(|(_, other)| other.to_owned()).collect()
 }
 
+/// The ids that are most like the given one, best first. The beginning of an id is enough to name
+/// it, so that it is compared with beginnings.
+pub fn similar_ids<'a>(id: &str, others: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let length = id.chars().count();
+    let mut ranked: Vec<(usize, &str)> = others
+        .into_iter()
+        .filter_map(|other| {
+            let end = other.char_indices().nth(length).map_or(other.len(), |(end, _)| end);
+            Some((name_distance(id, &other[..end])?, other))
+        })
+        .collect();
+    ranked.sort_unstable();
+    ranked.into_iter().take(MOST).map(|(_, other)| other.to_owned()).collect()
+}
+
 /// ` Did you mean A or B?`, to stand behind a sentence; nothing if there is nothing to suggest.
 pub fn did_you_mean<Name: AsRef<str>>(suggestions: &[Name]) -> String {
     let names: Vec<&str> = suggestions.iter().map(AsRef::as_ref).collect();
@@ -58,12 +76,30 @@ mod tests {
             ("plan", vec!["planner"]),
             ("viewer", vec!["reviewer"]),
             ("p", vec![]),
+            ("x", vec![]),
             ("", vec![]),
             ("something else", vec![]),
         ] {
             assert_eq!(similar_names(name, names), expected, "{name}");
         }
+        let providers = ["anthropic", "openai", "openrouter", "groq", "xai", "zai"];
+        for (name, expected) in [
+            ("antropic", "anthropic"),
+            ("OpenAI", "openai"),
+            ("open-ai", "openai"),
+            ("grok", "groq"),
+        ] {
+            assert_eq!(similar_names(name, providers), [expected]);
+        }
         assert!(similar_names(&"x".repeat(1_000_000), names).is_empty());
+    }
+
+    #[test]
+    fn the_beginning_of_an_id_is_enough() {
+        let ids = ["0123456789abcdef", "fedcba9876543210"];
+        assert_eq!(similar_ids("01234", ids), ["0123456789abcdef"]);
+        assert_eq!(similar_ids("0123465789abcdef", ids), ["0123456789abcdef"]);
+        assert!(similar_ids("ffff", ids).is_empty() && similar_ids("", ids).is_empty());
     }
 
     #[test]

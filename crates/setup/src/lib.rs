@@ -4,6 +4,7 @@
 
 mod error;
 mod files;
+pub mod man;
 pub mod pi;
 
 pub use error::SetupError;

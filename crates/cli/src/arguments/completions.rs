@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-/// Prints a script for a shell, which completes commands, options and names with it.
+/// Print what makes a shell complete commands and names
 ///
 /// Names are those that there are when the key is pressed: profiles, presets, sessions and
 /// background runs. The script asks this program for them.

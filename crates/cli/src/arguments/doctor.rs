@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-/// Tells what is found and what is missing, each problem with its remedy.
+/// Tell what is found and what is missing, with remedies
 ///
 /// Looks at agents, keys, profiles, presets, settings, pi's extension and what is kept of runs, and
 /// changes nothing. Keys are told by the names of their providers and variables only. The exit code

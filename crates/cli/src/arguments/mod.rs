@@ -4,6 +4,7 @@ mod agent;
 mod background;
 mod completions;
 mod doctor;
+mod man;
 mod profile;
 mod setup;
 
@@ -18,6 +19,7 @@ pub(crate) use agent::Agent;
 pub(crate) use background::{Background, BackgroundCommand, List, Logs, Start, Status, Stop, Wait};
 pub(crate) use completions::{Completions, Shell};
 pub(crate) use doctor::Doctor;
+pub(crate) use man::Man;
 pub(crate) use profile::{Preset, PresetCommand, Profile, ProfileCommand, ProfileFields};
 pub(crate) use setup::{Setup, SetupCommand, SetupPi};
 
@@ -46,6 +48,7 @@ impl Arguments {
             | Command::Setup(_)
             | Command::Doctor(_)
             | Command::Completions(_)
+            | Command::Man(_)
             | Command::Agent(_)
             | Command::Bridge
             | Command::Supervise(_)
@@ -62,32 +65,23 @@ Exit codes:
   2    there was no task: the command line, an id or a setting is wrong
   130  interrupted by a signal";
 
+/// The commands. Those that say nothing here say it at their own arguments: a word here would hide
+/// the text there.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// See six agents work on this directory, without a key, a network or an installation
-    Demo(OutputPlain),
-    /// Run one task and print the agent's answer
+    Demo(Demo),
     Run(Run),
-    /// Run many tasks, a few at a time
     Delegate(Delegate),
-    /// Run tasks that outlive this command
     #[command(name = "bg")]
     Background(Background),
-    /// Watch what runs, whoever has started it
     Watch(Watch),
-    /// Look at the profiles that agents can be configured by, make and change them
     Profile(Profile),
-    /// Look at the presets that agents can be configured by
     Preset(Preset),
-    /// Look at what was run in this project
     Sessions(Sessions),
-    /// Put what this program carries where other programs find it
     Setup(Setup),
-    /// Tell what is found and what is missing, with remedies
     Doctor(Doctor),
-    /// Print what makes a shell complete commands and names
     Completions(Completions),
-    /// Run the built-in agent itself, started like pi
+    Man(Man),
     Agent(Box<Agent>),
     /// Serve pi's extension on standard input and output (started by the extension)
     Bridge,
@@ -102,7 +96,7 @@ pub(crate) enum Command {
     },
 }
 
-/// Runs one task.
+/// Run one task and print the agent's answer
 ///
 /// The answer goes to standard output, everything else to standard error. Ctrl-C stops the agent
 /// gracefully and keeps what it has said; a second Ctrl-C stops it at once. On a terminal the agent
@@ -154,7 +148,7 @@ pub(crate) struct Run {
     pub(crate) output: OutputArguments,
 }
 
-/// Runs many tasks.
+/// Run many tasks, a few at a time
 ///
 /// The tasks are those of the tool `delegate_to_subagents`: a JSON object with `tasks`, a list of
 /// objects with `name` and `prompt`, and perhaps `cwd`, `profile`, `timeout`, `resume` and `files`;
@@ -234,9 +228,17 @@ pub(crate) struct AgentArguments {
     pub(crate) approve: bool,
 }
 
-/// How progress is shown.
+/// See six agents work on this directory, without a key, a network or an installation
+///
+/// They read, search and count the files of the current directory; their models play scripts. One
+/// of them repeats itself and is stopped, one hangs, runs out of time and is resumed, and one works
+/// in the background. Nothing is changed but that the runs are recorded.
 #[derive(Debug, Args)]
-pub(crate) struct OutputPlain {
+#[command(after_help = "\
+Examples:
+  pi-subagents demo
+  pi-subagents demo --plain")]
+pub(crate) struct Demo {
     /// Plain lines without colours, also on a terminal
     #[arg(long)]
     pub(crate) plain: bool,
@@ -261,7 +263,16 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Look at what was run in this project
+///
+/// A session is the runs that continue one another. The beginning of an id is enough where no other
+/// session has it.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pi-subagents sessions list
+  pi-subagents sessions show 0123456789abcdef
+  pi-subagents sessions output 0123")]
 pub(crate) struct Sessions {
     #[command(subcommand)]
     pub(crate) command: SessionsCommand,
@@ -270,17 +281,33 @@ pub(crate) struct Sessions {
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsCommand {
     /// List the sessions of this project, newest last
+    #[command(after_help = "\
+Examples:
+  pi-subagents sessions list
+  pi-subagents sessions list --json | jq -r '.sessions[].sessionId'")]
     List {
         /// Print one JSON document
         #[arg(long)]
         json: bool,
     },
     /// Print what the agent of a session did and said
+    #[command(after_help = "\
+Examples:
+  pi-subagents sessions show 0123456789abcdef
+  pi-subagents sessions show 0123 | less")]
     Show(SessionArguments),
     /// Print the last answer of a session
+    #[command(after_help = "\
+Examples:
+  pi-subagents sessions output 0123456789abcdef > review.md")]
     Output(SessionArguments),
     /// Remove old runs
-    #[command(after_help = "Runs that are still alive always stay.")]
+    ///
+    /// Runs that are still alive always stay.
+    #[command(after_help = "\
+Examples:
+  pi-subagents sessions prune
+  pi-subagents sessions prune --keep 100 --days 7")]
     Prune {
         /// Keep at most this many finished runs
         #[arg(long, value_name = "RUNS", default_value_t = 2_000)]
@@ -317,4 +344,28 @@ pub(crate) struct Supervise {
     /// Standard output is a socket to a viewer
     #[arg(long)]
     pub(crate) screen: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn every_command_that_people_type_says_what_it_does_and_gives_an_example() {
+        fn check(command: &clap::Command, path: &str) {
+            assert!(command.get_about().is_some(), "{path} says nothing");
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            // The bridge is started by the extension only.
+            if path != NAME && path != "pi-subagents bridge" {
+                assert!(help.starts_with("Examples:\n  "), "{path} has no example: {help}");
+            }
+            for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+                check(inner, &format!("{path} {}", inner.get_name()));
+            }
+        }
+        check(&Arguments::command(), NAME);
+        Arguments::command().debug_assert();
+    }
 }

@@ -5,7 +5,13 @@ use clap_complete::engine::ArgValueCandidates;
 
 use crate::candidates;
 
+/// Look at the profiles that agents can be configured by, make and change them
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pi-subagents profile list
+  pi-subagents profile create reviewer
+  pi-subagents profile show reviewer")]
 pub(crate) struct Profile {
     #[command(subcommand)]
     pub(crate) command: ProfileCommand,
@@ -14,13 +20,22 @@ pub(crate) struct Profile {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProfileCommand {
     /// List the profiles, a line each
-    #[command(alias = "ls")]
+    #[command(
+        alias = "ls",
+        after_help = "\
+Examples:
+  pi-subagents profile list
+  pi-subagents profile list --json | jq -r '.profiles[].name'"
+    )]
     List {
         /// Print one JSON document
         #[arg(long)]
         json: bool,
     },
     /// Print everything about a profile, with its key masked
+    #[command(after_help = "\
+Examples:
+  pi-subagents profile show reviewer")]
     Show {
         /// Its name
         #[arg(add = ArgValueCandidates::new(candidates::profiles))]
@@ -73,7 +88,9 @@ Without options it asks step by step, with what is there now, which needs a term
         json: bool,
     },
     /// Delete a profile, the user's and the project's
-    #[command(aliases = ["rm", "remove"])]
+    #[command(aliases = ["rm", "remove"], after_help = "\
+Examples:
+  pi-subagents profile delete reviewer")]
     Delete {
         /// Its name
         #[arg(add = ArgValueCandidates::new(candidates::profiles))]
@@ -168,7 +185,12 @@ impl ProfileFields {
     }
 }
 
+/// Look at the presets that agents can be configured by
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pi-subagents preset list
+  pi-subagents preset show scout")]
 pub(crate) struct Preset {
     #[command(subcommand)]
     pub(crate) command: PresetCommand,
@@ -177,13 +199,22 @@ pub(crate) struct Preset {
 #[derive(Debug, Subcommand)]
 pub(crate) enum PresetCommand {
     /// List the presets, a line each
-    #[command(alias = "ls")]
+    #[command(
+        alias = "ls",
+        after_help = "\
+Examples:
+  pi-subagents preset list
+  pi-subagents preset list --json | jq -r '.presets[].name'"
+    )]
     List {
         /// Print one JSON document
         #[arg(long)]
         json: bool,
     },
     /// Print everything about a preset
+    #[command(after_help = "\
+Examples:
+  pi-subagents preset show scout")]
     Show {
         /// Its name
         #[arg(add = ArgValueCandidates::new(candidates::presets))]

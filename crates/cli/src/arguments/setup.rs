@@ -2,7 +2,11 @@
 
 use clap::{Args, Subcommand};
 
+/// Put what this program carries where other programs find it
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pi-subagents setup pi")]
 pub(crate) struct Setup {
     #[command(subcommand)]
     pub(crate) command: SetupCommand,
@@ -10,16 +14,19 @@ pub(crate) struct Setup {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SetupCommand {
-    /// Give pi the sub-agents: its extension, in the agent directory
     Pi(SetupPi),
 }
 
-/// Puts the extension for pi into the agent directory.
+/// Give pi the sub-agents: its extension, in the agent directory
 ///
 /// It becomes `extensions/pi-subagents` there, with a link to this program beside it, so that both are
 /// of one version. Can be repeated, for instance after an update; what is not part of the extension
 /// stays as it is.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pi-subagents setup pi
+  pi-subagents setup pi --remove")]
 pub(crate) struct SetupPi {
     /// Take the extension away again
     #[arg(long)]

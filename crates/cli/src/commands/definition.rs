@@ -114,7 +114,8 @@ pub(super) fn find<'a>(
             names => names.join(", "),
         };
         let title = definitions.kind().title();
-        CommandError::usage(format!("{title} \"{name}\" not found. Available: {available}"))
+        let meant = unknown.meant();
+        CommandError::usage(format!("{title} \"{name}\" not found. Available: {available}{meant}"))
     })
 }
 

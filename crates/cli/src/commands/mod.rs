@@ -8,6 +8,7 @@ pub(crate) mod definition;
 pub(crate) mod delegate;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod man;
 mod profile_edit;
 pub(crate) mod run;
 pub(crate) mod sessions;

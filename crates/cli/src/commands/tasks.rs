@@ -20,6 +20,7 @@ use self::plain::PlainView;
 use self::report::Reporter;
 pub(super) use self::report::spawn_hint;
 use self::windows::WindowView;
+use super::sessions::not_found_hint;
 use crate::arguments::AgentArguments;
 use crate::error::{CommandError, Exit};
 use crate::live::Live;
@@ -74,6 +75,16 @@ impl Door {
         Ok(Door { workspace, options })
     }
 
+    fn refused(&self, error: CallError) -> CommandError {
+        match &error {
+            CallError::ResumeNotFound(id) => {
+                let hint = not_found_hint(&self.workspace.store, id);
+                CommandError::from(error).hint(hint)
+            }
+            _ => error.into(),
+        }
+    }
+
     /// Runs the tasks of a call to their end, and says whether all went well.
     pub(super) fn run(
         &self,
@@ -100,7 +111,8 @@ impl Door {
         answers: Answers,
         printer: &mut Printer,
     ) -> Result<Ended, CommandError> {
-        let call = tools::plan_delegation(&self.workspace, call, &self.options)?;
+        let call = tools::plan_delegation(&self.workspace, call, &self.options)
+            .map_err(|error| self.refused(error))?;
         for warning in &call.warnings {
             printer.warning(warning);
         }
@@ -218,17 +230,7 @@ impl Stopping {
 
 impl From<CallError> for CommandError {
     fn from(error: CallError) -> CommandError {
-        let hint = match &error {
-            CallError::ResumeNotFound(_) => {
-                Some("`pi-subagents sessions list` lists the sessions of this project")
-            }
-            _ => None,
-        };
-        let refused = CommandError::usage(error.to_string());
-        match hint {
-            Some(hint) => refused.hint(hint),
-            None => refused,
-        }
+        CommandError::usage(error.to_string())
     }
 }
 
