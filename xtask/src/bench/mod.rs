@@ -15,6 +15,8 @@ mod table;
 mod tasks;
 mod view;
 
+pub(crate) use place::Place;
+
 /// Runs the benchmarks that are named, or all.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     match arguments {

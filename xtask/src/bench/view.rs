@@ -1,21 +1,19 @@
 //! What it costs to look at agents while they work.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
-use std::os::fd::OwnedFd;
+use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::json;
 
 use super::measure::median;
 use super::place::Place;
 use super::table::Table;
 use super::tasks::write_tasks;
+use crate::pseudo_terminal;
 
 const AGENTS: usize = 16;
 const LINES_A_SECOND: u64 = 200;
@@ -86,7 +84,8 @@ fn delegate(
 
 /// The cost of the command on a terminal, in seconds, and how much it writes to it.
 fn look(command: &mut Command) -> Result<(f64, usize), String> {
-    let (terminal, inside) = terminal().map_err(|error| format!("no terminal: {error}"))?;
+    let (terminal, inside) =
+        pseudo_terminal::open(200, 60).map_err(|error| format!("no terminal: {error}"))?;
     let streams = [&inside, &inside, &inside].map(|fd| fd.try_clone().map(Stdio::from));
     let [stdin, stdout, stderr] = streams.map(|stream| stream.map_err(|error| error.to_string()));
     command.stdin(stdin?).stdout(stdout?).stderr(stderr?);
@@ -108,7 +107,8 @@ fn look(command: &mut Command) -> Result<(f64, usize), String> {
 
 /// The same with nobody who looks.
 fn look_away(command: &mut Command) -> Result<f64, String> {
-    let (_terminal, inside) = terminal().map_err(|error| format!("no terminal: {error}"))?;
+    let (_terminal, inside) =
+        pseudo_terminal::open(200, 60).map_err(|error| format!("no terminal: {error}"))?;
     command.stdin(inside).stdout(Stdio::null()).stderr(Stdio::null());
     cpu(command)
 }
@@ -129,16 +129,4 @@ fn cpu(command: &mut Command) -> Result<f64, String> {
     let ticks =
         fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok());
     Ok(Duration::from_millis(10 * ticks.sum::<u64>()).as_secs_f64())
-}
-
-fn terminal() -> io::Result<(OwnedFd, OwnedFd)> {
-    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
-    grantpt(&terminal)?;
-    unlockpt(&terminal)?;
-    let size = Winsize { ws_row: 60, ws_col: 200, ws_xpixel: 0, ws_ypixel: 0 };
-    tcsetwinsize(&terminal, size)?;
-    let name = ptsname(&terminal, Vec::new())?;
-    let path = name.to_str().map_err(io::Error::other)?;
-    let inside = File::options().read(true).write(true).open(path)?;
-    Ok((terminal, inside.into()))
 }
