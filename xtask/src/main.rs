@@ -11,6 +11,8 @@
 mod bench;
 mod invocation;
 mod packages;
+mod pictures;
+mod pseudo_terminal;
 mod test;
 mod tidy;
 
@@ -21,6 +23,7 @@ Usage: cargo xtask COMMAND
 
 Commands:
   bench   Measure, as ratios in one run: `bench spine`, `bench delegate`, or all
+  pictures  Make the pictures in the documents anew, from a real run
   test    Run everything that continuous integration checks, up to the first failure
   tidy    Check the rules of this repository that no compiler knows
   help    Show this list
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
         Some((word, rest)) => match word.as_str() {
             "help" | "--help" | "-h" => help(rest),
             "bench" => bench::run(rest),
+            "pictures" => pictures::run(rest),
             "test" => test::run(rest),
             "tidy" => tidy::run(rest),
             unknown => Err(format!("there is no command `{unknown}`.\n\n{HELP}")),

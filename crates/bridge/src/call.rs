@@ -8,9 +8,8 @@ use runner::{LaneId, Report, TaskId};
 use serde_json::{Value, json};
 use session::view::{self, Extent, Phase, TaskView};
 use store::Claim;
-use tools::{PlannedTask, StartedRun, SubagentArguments};
+use tools::{Appearance, PlannedTask, ShownTask, StartedRun, SubagentArguments, now_ms};
 
-use crate::shown::{Appearance, ShownTask, now_ms};
 use crate::wire;
 
 /// How often a screen is told at most.

@@ -13,7 +13,6 @@ mod dialogs;
 mod handshake;
 mod message;
 mod server;
-mod shown;
 mod wire;
 
 use std::io::{self, Write};

@@ -17,14 +17,16 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use session::view::{self, Extent, TaskView};
 use store::Store;
-use tools::{BackgroundBook, SESSION_ENTRY, SessionBook, StartedRun, Workspace};
+use tools::{
+    Appearance, BackgroundBook, SESSION_ENTRY, SessionBook, ShownTask, StartedRun, Workspace,
+    now_ms,
+};
 
 use crate::background::BackgroundWatch;
 use crate::call::Call;
 use crate::client::Client;
 use crate::handshake::Hello;
 use crate::message::{self, INVALID_PARAMS, Incoming, METHOD_NOT_FOUND, REFUSED};
-use crate::shown::{Appearance, ShownTask, now_ms};
 use crate::{dialogs, wire};
 
 /// One conversation of pi, and everything that runs for it.
@@ -56,7 +58,7 @@ impl Refusal {
 
 impl Server {
     pub(crate) fn new(hello: Hello, mut surroundings: Surroundings, client: Client) -> Server {
-        surroundings.pi.clone_from(&hello.agent);
+        surroundings.pi = hello.agent.clone().filter(|command| !command.is_empty());
         let owner = Owner { kind: OwnerKind::Pi, id: Some(hello.session_id.clone()) };
         let store = Store::in_project(surroundings.project_root());
         Server {
@@ -277,16 +279,7 @@ impl Server {
     }
 
     fn appearance(&self, workspace: &Workspace) -> Appearance {
-        let settings = &workspace.settings;
-        let of_terminal = self.hello.columns.map(|columns| columns.saturating_sub(4));
-        let width =
-            settings.command_preview_width.or(of_terminal).unwrap_or(WIDTH_WITHOUT_TERMINAL);
-        let home = self.surroundings.home.as_ref();
-        Appearance {
-            home: home.map(|home| home.to_string_lossy().into_owned()),
-            preview_width: width.max(NARROWEST),
-            window_lines: settings.max_lines_per_window,
-        }
+        Appearance::new(workspace, self.hello.columns)
     }
 
     fn warn<'a>(&mut self, warnings: impl IntoIterator<Item = &'a String>) {
@@ -297,11 +290,6 @@ impl Server {
         }
     }
 }
-
-/// How wide the preview of a tool call is where there is no terminal.
-const WIDTH_WITHOUT_TERMINAL: usize = 160;
-/// How wide it is at least.
-const NARROWEST: usize = 20;
 
 fn read<T: for<'de> Deserialize<'de>>(params: Value) -> Result<T, Refusal> {
     serde_json::from_value(params)

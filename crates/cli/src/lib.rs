@@ -5,9 +5,13 @@
 mod arguments;
 mod candidates;
 mod commands;
+mod dialogs;
+mod editor;
 mod error;
+mod live;
 mod notification;
 mod printer;
+mod terminal;
 
 use std::process::ExitCode;
 
@@ -45,6 +49,10 @@ pub fn main() -> ExitCode {
 
 fn carry_out(command: Command, printer: &mut Printer) -> Result<ExitCode, CommandError> {
     let exit = match command {
+        Command::Demo(_) => {
+            commands::refuse_in_child()?;
+            commands::demo::demo(printer)
+        }
         Command::Run(arguments) => {
             commands::refuse_in_child()?;
             commands::run::run(arguments, printer)
@@ -57,6 +65,7 @@ fn carry_out(command: Command, printer: &mut Printer) -> Result<ExitCode, Comman
             commands::refuse_in_child()?;
             commands::background::background(arguments, printer)
         }
+        Command::Watch(arguments) => commands::watch::watch(&arguments, printer),
         Command::Profile(arguments) => commands::definition::profile(arguments, printer),
         Command::Preset(arguments) => commands::definition::preset(arguments, printer),
         Command::Sessions(arguments) => commands::sessions::sessions(arguments, printer),

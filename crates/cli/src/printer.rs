@@ -17,21 +17,47 @@ use crate::error::CommandError;
 /// an answer that could not be printed is an error.
 pub(crate) struct Printer {
     has_colours: bool,
+    can_draw: bool,
     /// Becomes readable when somebody wants us to stop.
     interruption: Option<OwnedFd>,
     /// Somebody wants us to stop: from then on nothing waits for a reader for long.
     is_hurried: Cell<bool>,
 }
 
+/// Something that is printed later.
+#[derive(Debug)]
+pub(crate) enum Mention {
+    /// An answer.
+    Answer(String),
+    /// The last line about a task.
+    Summary { line: String, is_success: bool },
+    /// Something that people should know.
+    Note(String),
+    /// Something that may be wrong.
+    Warning(String),
+}
+
 /// How long an answer waits for its reader once somebody wants us to stop.
 const HURRIED_ANSWER: Duration = Duration::from_secs(2);
+/// The same for a frame: half of one would be worse than none.
+const HURRIED_FRAME: Duration = Duration::from_millis(300);
 
 impl Printer {
     pub(crate) fn new(is_plain: bool) -> Printer {
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let has_colours = !is_plain && !is_dumb && !no_colour && io::stderr().is_terminal();
-        Printer { has_colours, interruption: None, is_hurried: Cell::new(false) }
+        let can_draw = !is_plain && !is_dumb && io::stderr().is_terminal();
+        let has_colours = can_draw && !no_colour;
+        Printer { has_colours, can_draw, interruption: None, is_hurried: Cell::new(false) }
+    }
+
+    /// Whether standard error is a terminal on which something may move.
+    pub(crate) fn can_draw(&self) -> bool {
+        self.can_draw
+    }
+
+    pub(crate) fn has_colours(&self) -> bool {
+        self.has_colours
     }
 
     /// From now on a reader that does not read cannot keep us from hearing the signals that make
@@ -89,11 +115,28 @@ impl Printer {
         }
     }
 
+    /// Bytes for the terminal on standard error, as they are. False if they did not get there.
+    pub(crate) fn frame(&self, bytes: &str) -> bool {
+        let stderr = io::stderr();
+        self.write(bytes, stderr.as_fd(), &mut stderr.lock(), HURRIED_FRAME).is_ok()
+    }
+
     /// A line for standard error, which is dropped if nobody wants it.
-    fn mention(&self, text: &str) {
+    fn tell(&self, text: &str) {
         let stderr = io::stderr();
         let _ =
             self.write(&format!("{text}\n"), stderr.as_fd(), &mut stderr.lock(), Duration::ZERO);
+    }
+
+    /// Something that was kept until it could be printed.
+    pub(crate) fn mention(&self, mention: &Mention) -> Result<(), CommandError> {
+        match mention {
+            Mention::Answer(text) => return self.answer(text),
+            Mention::Summary { line, is_success } => self.summary(line, *is_success),
+            Mention::Note(text) => self.note(text),
+            Mention::Warning(text) => self.warning(text),
+        }
+        Ok(())
     }
 
     fn write(
@@ -128,37 +171,37 @@ impl Printer {
     pub(crate) fn progress(&self, name: &str, words: &str) {
         let name = self.paint(AnsiColor::Cyan.on_default(), name);
         for line in words.lines().filter(|line| !line.trim().is_empty()) {
-            self.mention(&format!("{name}: {}", session::clean(line)));
+            self.tell(&format!("{name}: {}", session::clean(line)));
         }
     }
 
     /// The last line about a task.
     pub(crate) fn summary(&self, line: &str, is_success: bool) {
         let colour = if is_success { AnsiColor::Green } else { AnsiColor::Red };
-        self.mention(&self.paint(colour.on_default(), line));
+        self.tell(&self.paint(colour.on_default(), line));
     }
 
     /// Something that people should know.
     pub(crate) fn note(&self, text: &str) {
-        self.mention(&session::clean(text));
+        self.tell(&session::clean(text));
     }
 
     /// Something that may be wrong.
     pub(crate) fn warning(&self, text: &str) {
         let label = self.paint(AnsiColor::Yellow.on_default(), "warning:");
-        self.mention(&format!("{label} {}", session::clean(text)));
+        self.tell(&format!("{label} {}", session::clean(text)));
     }
 
     /// What to do next.
     pub(crate) fn hint(&self, text: &str) {
         let label = self.paint(AnsiColor::Cyan.on_default(), "hint:");
-        self.mention(&format!("{label} {}", session::clean(text)));
+        self.tell(&format!("{label} {}", session::clean(text)));
     }
 
     /// Why a command could not do its work.
     pub(crate) fn error(&self, error: &CommandError) {
         let label = self.paint(AnsiColor::Red.on_default().bold(), "error:");
-        self.mention(&format!("{label} {}", session::clean(&error.to_string())));
+        self.tell(&format!("{label} {}", session::clean(&error.to_string())));
         if let Some(hint) = error.what_to_do() {
             self.hint(hint);
         }

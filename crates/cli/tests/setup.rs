@@ -19,6 +19,7 @@ const FILES: &[&str] = &[
     "prompts/implement.md",
     "prompts/scout-and-plan.md",
     "render.ts",
+    "session.ts",
 ];
 
 fn world() -> World {

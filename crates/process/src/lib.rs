@@ -14,6 +14,7 @@
 //! This is the only crate that starts a process or sends a signal.
 
 mod command_output;
+mod foreground;
 mod job;
 mod lines;
 mod marker;
@@ -27,12 +28,13 @@ mod tree;
 mod writable;
 
 pub use command_output::{CommandOutput, OutputError, command_output, shell_output};
+pub use foreground::run_in_foreground;
 pub use job::{Job, spawn_job};
 pub use lines::{Keep, Line, LineBuffer, ReadStatus};
 pub use marker::{Marker, carriers, stop_marked};
 pub use meeting_point::MeetingPoint;
 pub use peer::Peer;
-pub use signals::{Notice, SignalPipe, settle_signals};
+pub use signals::{Notice, SignalPipe, TerminalNotice, TerminalSignals, settle_signals, suspend};
 pub use spawn::{
     Apart, Child, ChildSpec, Detached, DetachedSpec, SpawnError, name_process, own_executable,
     own_executable_for_others, spawn_contained, spawn_detached,

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH, SIGXFSZ};
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::SignalOnly;
 
@@ -40,27 +40,19 @@ pub enum Notice {
 }
 
 /// Becomes readable when a signal has arrived.
-pub struct SignalPipe(SignalDelivery<UnixStream, SignalOnly>);
+pub struct SignalPipe(Delivery);
+
+type Delivery = SignalDelivery<UnixStream, SignalOnly>;
 
 impl SignalPipe {
     /// Catches the signals that ask this process to end.
     pub fn for_quitting() -> io::Result<SignalPipe> {
-        SignalPipe::open(&[SIGINT, SIGTERM, SIGHUP])
+        open(&[SIGINT, SIGTERM, SIGHUP]).map(SignalPipe)
     }
 
     /// Catches those and the end of children.
     pub fn for_supervising() -> io::Result<SignalPipe> {
-        SignalPipe::open(&[SIGINT, SIGTERM, SIGHUP, SIGCHLD])
-    }
-
-    fn open(signals: &[i32]) -> io::Result<SignalPipe> {
-        // `nohup` and its like mean what they say.
-        let ignored = ignored_signals();
-        let signals = signals.iter().filter(|signal| ignored & (1 << (**signal - 1)) == 0);
-        let (read, write) = UnixStream::pair()?;
-        read.set_nonblocking(true)?;
-        write.set_nonblocking(true)?;
-        SignalDelivery::with_pipe(read, write, SignalOnly, signals).map(SignalPipe)
+        open(&[SIGINT, SIGTERM, SIGHUP, SIGCHLD]).map(SignalPipe)
     }
 
     /// What has arrived since the last call. Equal signals may have become one.
@@ -78,6 +70,57 @@ impl AsFd for SignalPipe {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.get_read().as_fd()
     }
+}
+
+/// What happens to the terminal of a process, or to its place in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TerminalNotice {
+    /// SIGWINCH: it has another size.
+    Resized,
+    /// SIGTSTP: somebody pressed Ctrl-Z. Give the terminal back, and call [`suspend`].
+    Suspend,
+    /// SIGCONT: this process goes on after it was stopped.
+    Continued,
+}
+
+/// Becomes readable when something has happened to the terminal.
+pub struct TerminalSignals(Delivery);
+
+impl TerminalSignals {
+    /// Catches what concerns whoever draws.
+    pub fn new() -> io::Result<TerminalSignals> {
+        open(&[SIGWINCH, SIGTSTP, SIGCONT]).map(TerminalSignals)
+    }
+
+    /// What has happened since the last call.
+    pub fn drain(&mut self) -> impl Iterator<Item = TerminalNotice> + use<> {
+        self.0.pending().map(|signal| match signal {
+            SIGTSTP => TerminalNotice::Suspend,
+            SIGCONT => TerminalNotice::Continued,
+            _ => TerminalNotice::Resized,
+        })
+    }
+}
+
+impl AsFd for TerminalSignals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.get_read().as_fd()
+    }
+}
+
+fn open(signals: &[i32]) -> io::Result<Delivery> {
+    // `nohup` and its like mean what they say.
+    let ignored = ignored_signals();
+    let signals = signals.iter().filter(|signal| ignored & (1 << (**signal - 1)) == 0);
+    let (read, write) = UnixStream::pair()?;
+    read.set_nonblocking(true)?;
+    write.set_nonblocking(true)?;
+    SignalDelivery::with_pipe(read, write, SignalOnly, signals)
+}
+
+/// Stops this process as Ctrl-Z would if nobody had caught it. Returns when somebody continues it.
+pub fn suspend() {
+    let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
 }
 
 /// The signals that this process was started to ignore, a bit for each.

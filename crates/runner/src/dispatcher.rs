@@ -211,6 +211,23 @@ impl Dispatcher {
         }
     }
 
+    /// Stops one task; if it is queued, it is not started any more.
+    pub fn stop_task(&mut self, task: TaskId, force: StopForce) {
+        if let Some(running) = self.running.get_mut(&task) {
+            running.run.stop(force);
+            return;
+        }
+        let queued = self.lanes.iter_mut().find_map(|(id, lane)| {
+            let position = lane.queue.iter().position(|(queued, _)| *queued == task)?;
+            let (task, plan) = lane.queue.remove(position)?;
+            let launcher = lane.launcher.clone();
+            Some((*id, Queued { task, plan, launcher, stopping: Some(force) }))
+        });
+        if let Some((lane, queued)) = queued {
+            self.start(lane, queued);
+        }
+    }
+
     /// Starts what can be started, and waits until something happens, one of `wakers` can be
     /// read, or the time is over. Where nothing of that can come, it does not wait.
     pub fn wait(&mut self, wakers: &[BorrowedFd<'_>], limit: Option<Duration>) -> Vec<Update> {

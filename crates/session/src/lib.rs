@@ -5,6 +5,7 @@
 //! in [`view`], and drawn by every screen in its own way.
 
 mod abridged;
+mod doing;
 mod export;
 mod facts;
 mod loops;
@@ -24,6 +25,7 @@ pub mod view;
 mod window;
 
 pub use abridged::abridged;
+pub use doing::Doing;
 pub use export::{ExportedRun, ExportedSession};
 pub use facts::Facts;
 pub use loops::LoopDetector;

@@ -18,6 +18,7 @@ pub struct Progress {
 struct OpenCall {
     id: String,
     subject: Option<String>,
+    words: String,
 }
 
 impl Progress {
@@ -25,6 +26,11 @@ impl Progress {
     const OPEN_CALLS: usize = 64;
     /// The longest shell command that is shown.
     const COMMAND_CHARS: usize = 120;
+
+    /// The words for the tool call that was made last and has no result yet.
+    pub fn open_call(&self) -> Option<&str> {
+        self.open_calls.back().map(|call| call.words.as_str())
+    }
 
     /// The words for an event, or nothing if it says nothing to people.
     pub fn words(&mut self, event: &Event) -> Option<String> {
@@ -39,11 +45,15 @@ impl Progress {
             }
             Event::ToolCall { id, tool, args } => {
                 let subject = subject(tool, args);
-                let words = call_words(tool, subject.as_deref());
                 if self.open_calls.len() == Progress::OPEN_CALLS {
                     self.open_calls.pop_front();
                 }
-                self.open_calls.push_back(OpenCall { id: id.clone(), subject });
+                let words = call_words(tool, subject.as_deref());
+                self.open_calls.push_back(OpenCall {
+                    id: id.clone(),
+                    subject,
+                    words: words.clone(),
+                });
                 Some(words)
             }
             Event::ToolResult { id, tool, is_error, .. } => {

@@ -1,13 +1,16 @@
 //! What people are shown of a run: a fold of its events.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use model::{Event, Record};
+use model::{Activity, Event, Record};
 use serde_json::Value;
 
+use crate::doing::Doing;
 use crate::facts::Facts;
 use crate::preview::{PreviewContext, preview};
 use crate::progress::Progress;
+use crate::text::one_line;
 use crate::todos::Todos;
 use crate::tool_summary::tool_summary;
 use crate::window::{EntryNumber, LineKind, Window};
@@ -36,6 +39,8 @@ pub struct State {
     pub window: Window,
     /// How far the agent is with its own list.
     pub todos: Todos,
+    /// What the agent does now.
+    pub doing: Doing,
     context: Context,
     progress: Progress,
     /// The latest calls, by their ids, with their entries in the window: a result stands below its
@@ -66,6 +71,8 @@ impl State {
     pub fn apply(&mut self, record: &Record) -> Option<String> {
         self.facts.apply(record);
         let words = self.progress.words(&record.event);
+        let has_open_calls = self.progress.open_call().is_some();
+        self.doing.apply(&record.event, record.at, has_open_calls);
         match &record.event {
             Event::ToolCall { id, tool, args } => self.call(id, tool, args),
             Event::ToolResult { id, tool, is_error, text, limit_reached } => {
@@ -82,6 +89,22 @@ impl State {
             }
         }
         words
+    }
+
+    /// Takes what whoever watches the agent says about it, at a time in milliseconds since 1970.
+    pub fn observe(&mut self, activity: Activity, at: u64) {
+        self.doing.observe(activity, at);
+    }
+
+    /// What the agent does now, in words.
+    pub fn doing_words(&self) -> Cow<'_, str> {
+        if self.facts.stopping.is_some() {
+            return Cow::Borrowed("stopping");
+        }
+        match (self.doing.activity, self.progress.open_call()) {
+            (Activity::Tool, Some(words)) => one_line(words),
+            (activity, _) => Cow::Borrowed(activity.word()),
+        }
     }
 
     /// How it is shown.

@@ -15,9 +15,9 @@ use model::{SessionId, Status};
 
 pub use self::body::{error_lines, truncated, window_lines};
 pub use self::call::call_line;
-pub use self::header::window_header;
+pub use self::header::{compact_line, doing_line, window_header};
 pub use self::line::{Line, Role, Span};
-pub use self::tally::{footer, overview, streaming_text};
+pub use self::tally::{Tally, footer, overview, streaming_text};
 use crate::state::State;
 
 /// One task, as far as it can be seen.
@@ -33,6 +33,8 @@ pub struct TaskView<'a> {
     pub phase: Phase,
     /// How long its child has been running, or ran.
     pub elapsed_ms: u64,
+    /// How long it has been doing what it does now.
+    pub doing_ms: u64,
     /// How long it may run; no limit if absent.
     pub timeout_ms: Option<u64>,
     /// The session that its run belongs to.
@@ -90,15 +92,20 @@ pub fn render(tasks: &[TaskView<'_>], extent: Extent) -> Vec<Line> {
 
 /// The four things that a task can be for whoever looks at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+pub enum Standing {
+    /// It waits for its turn.
     Queued,
+    /// It runs.
     Running,
+    /// It has completed.
     Done,
+    /// It has ended in any other way.
     Failed,
 }
 
 impl TaskView<'_> {
-    fn standing(&self) -> Standing {
+    /// Which of them it is.
+    pub fn standing(&self) -> Standing {
         match (self.phase, self.state.facts.status()) {
             (Phase::Queued, _) => Standing::Queued,
             (Phase::Running, _) => Standing::Running,

@@ -25,6 +25,7 @@ const DIRECTORIES: &[&str] = &["prompts"];
 const FILES: &[(&str, &str)] = &[
     (MANIFEST, include_str!("../../../extension/package.json")),
     ("index.ts", include_str!("../../../extension/index.ts")),
+    ("session.ts", include_str!("../../../extension/session.ts")),
     ("bridge.ts", include_str!("../../../extension/bridge.ts")),
     ("render.ts", include_str!("../../../extension/render.ts")),
     ("prompts/implement.md", include_str!("../../../extension/prompts/implement.md")),

@@ -15,6 +15,7 @@ mod retrieval;
 mod schema;
 mod session_book;
 mod sessions;
+mod shown;
 mod subagent;
 #[cfg(test)]
 mod testing;
@@ -44,5 +45,6 @@ pub use session_book::{Retrieved, SESSION_ENTRY, SessionBook, StartedRun};
 pub use sessions::{
     KnownRun, Session, SessionError, find_session, load_sessions, similar_sessions,
 };
+pub use shown::{Appearance, ShownTask, now_ms};
 pub use subagent::{SubagentArguments, SubagentTask, plan_subagent, subagent_answer};
 pub use workspace::Workspace;

@@ -2,21 +2,34 @@
 
 mod agent;
 mod background;
+mod calls;
 mod delegate;
 mod measure;
+mod memory;
+mod pi;
 mod place;
 mod provider;
 mod spine;
 mod stream;
 mod table;
 mod tasks;
+mod view;
+
+pub(crate) use place::Place;
 
 /// Runs the benchmarks that are named, or all.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     match arguments {
         [] => {
             // One that misses a limit does not keep the others from being measured.
-            let results = [spine::run(), delegate::run(), agent::run(), background::run()];
+            let results = [
+                spine::run(),
+                delegate::run(),
+                agent::run(),
+                background::run(),
+                pi::run(),
+                view::run(),
+            ];
             let missed: Vec<String> = results.into_iter().filter_map(Result::err).collect();
             if missed.is_empty() { Ok(()) } else { Err(missed.join("\n")) }
         }
@@ -24,6 +37,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         [word] if word == "delegate" => delegate::run(),
         [word] if word == "agent" => agent::run(),
         [word] if word == "background" => background::run(),
-        _ => Err("`bench` takes one of: spine, delegate, agent, background".to_owned()),
+        [word] if word == "pi" => pi::run(),
+        [word] if word == "view" => view::run(),
+        _ => Err("`bench` takes one of: spine, delegate, agent, background, pi, view".to_owned()),
     }
 }

@@ -15,16 +15,19 @@ const E2E: &str = "PI_SUBAGENTS_TEST_E2E";
 
 /// Builds the tests on every machine, and runs them where there is a pi.
 pub(super) fn run() -> StepResult {
-    super::execute(&Invocation::new("cargo test --package pi-subagents --test real_pi --no-run"))?;
+    run_target("real_pi")
+}
+
+/// The same for the tests of any target that needs pi.
+pub(super) fn run_target(target: &str) -> StepResult {
+    let test = Invocation::new("cargo test --package pi-subagents --test").word(target);
+    super::execute(&test.clone().words("--no-run"))?;
     let e2e = repository_root().join("e2e");
     if let Err((install, what)) = packages::install() {
         return without_pi("The tests with the real pi", &install, &what, is_ci());
     }
     // Each test mostly waits for a child that starts, so that there are more than two.
-    super::execute(
-        &Invocation::new("cargo test --package pi-subagents --test real_pi -- --test-threads=4")
-            .environment(E2E, &e2e.to_string_lossy()),
-    )
+    super::execute(&test.words("-- --test-threads=4").environment(E2E, &e2e.to_string_lossy()))
 }
 
 /// Where pi has to be possible.

@@ -5,6 +5,7 @@ mod background;
 mod completions;
 mod doctor;
 mod man;
+mod profile;
 mod setup;
 
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ pub(crate) use background::{Background, BackgroundCommand, List, Logs, Start, St
 pub(crate) use completions::{Completions, Shell};
 pub(crate) use doctor::Doctor;
 pub(crate) use man::Man;
+pub(crate) use profile::{Preset, PresetCommand, Profile, ProfileCommand, ProfileFields};
 pub(crate) use setup::{Setup, SetupCommand, SetupPi};
 
 /// What this program is called.
@@ -39,6 +41,8 @@ impl Arguments {
             Command::Run(run) => run.output.plain,
             Command::Delegate(delegate) => delegate.output.plain,
             Command::Background(background) => background.is_plain(),
+            Command::Demo(output) => output.plain,
+            Command::Watch(watch) => watch.plain,
             Command::Profile(_)
             | Command::Preset(_)
             | Command::Sessions(_)
@@ -66,10 +70,12 @@ Exit codes:
 /// the text there.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Demo(Demo),
     Run(Run),
     Delegate(Delegate),
     #[command(name = "bg")]
     Background(Background),
+    Watch(Watch),
     Profile(Profile),
     Preset(Preset),
     Sessions(Sessions),
@@ -94,7 +100,8 @@ pub(crate) enum Command {
 /// Run one task and print the agent's answer
 ///
 /// The answer goes to standard output, everything else to standard error. Ctrl-C stops the agent
-/// gracefully and keeps what it has said; a second Ctrl-C stops it at once.
+/// gracefully and keeps what it has said; a second Ctrl-C stops it at once. On a terminal the agent
+/// is shown while it works, and `?` lists the keys.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -150,7 +157,8 @@ pub(crate) struct Run {
 /// The tasks are those of the tool `delegate_to_subagents`: a JSON object with `tasks`, a list of
 /// objects with `name` and `prompt`, and perhaps `cwd`, `profile`, `timeout`, `resume` and `files`;
 /// and perhaps a default `profile`. A line about each task goes to standard output;
-/// `sessions output ID` prints an answer.
+/// `sessions output ID` prints an answer. On a terminal the agents are shown while they work, and
+/// `?` lists the keys.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -173,6 +181,32 @@ pub(crate) struct Delegate {
 
     #[command(flatten)]
     pub(crate) notify: NotifyArguments,
+}
+
+/// Watches runs that were started elsewhere: in the background, by pi, or in another shell.
+///
+/// On a terminal there is a window for each, and `?` lists the keys; elsewhere a line for each thing
+/// that happens. A line about each run that ends goes to standard output. `q` and Ctrl-C end the
+/// watching, not the runs.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pi-subagents watch
+  pi-subagents watch --follow
+  pi-subagents watch $(pi-subagents bg start --preset scout \"Where are errors handled?\")")]
+pub(crate) struct Watch {
+    /// Runs or sessions, or the beginnings of their ids [default: everything that runs in this
+    /// project, also what is started later]
+    #[arg(value_name = "ID")]
+    pub(crate) ids: Vec<String>,
+
+    /// Stay when nothing runs any more, for what is started later
+    #[arg(short, long, conflicts_with = "ids")]
+    pub(crate) follow: bool,
+
+    /// Plain lines without colours, also on a terminal
+    #[arg(long)]
+    pub(crate) plain: bool,
 }
 
 /// Where one task is worked on, and with which model.
@@ -201,6 +235,22 @@ pub(crate) struct AgentArguments {
     pub(crate) approve: bool,
 }
 
+/// See six agents work on this directory, without a key, a network or an installation
+///
+/// They read, search and count the files of the current directory; their models play scripts. One
+/// of them repeats itself and is stopped, one hangs, runs out of time and is resumed, and one works
+/// in the background. Nothing is changed but that the runs are recorded.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pi-subagents demo
+  pi-subagents demo --plain")]
+pub(crate) struct Demo {
+    /// Plain lines without colours, also on a terminal
+    #[arg(long)]
+    pub(crate) plain: bool,
+}
+
 /// How results are shown.
 #[derive(Debug, Args)]
 pub(crate) struct OutputArguments {
@@ -211,98 +261,6 @@ pub(crate) struct OutputArguments {
     /// Plain lines without colours, also on a terminal
     #[arg(long)]
     pub(crate) plain: bool,
-}
-
-/// Look at the profiles that agents can be configured by
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  pi-subagents profile list
-  pi-subagents profile show reviewer")]
-pub(crate) struct Profile {
-    #[command(subcommand)]
-    pub(crate) command: ProfileCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum ProfileCommand {
-    /// List the profiles, a line each
-    #[command(
-        alias = "ls",
-        after_help = "\
-Examples:
-  pi-subagents profile list
-  pi-subagents profile list --json | jq -r '.profiles[].name'"
-    )]
-    List {
-        /// Print one JSON document
-        #[arg(long)]
-        json: bool,
-    },
-    /// Print everything about a profile, with its key masked
-    #[command(after_help = "\
-Examples:
-  pi-subagents profile show reviewer")]
-    Show {
-        /// Its name
-        #[arg(add = ArgValueCandidates::new(candidates::profiles))]
-        name: String,
-        /// Print one JSON document
-        #[arg(long)]
-        json: bool,
-    },
-    /// Delete a profile, the user's and the project's
-    #[command(aliases = ["rm", "remove"], after_help = "\
-Examples:
-  pi-subagents profile delete reviewer")]
-    Delete {
-        /// Its name
-        #[arg(add = ArgValueCandidates::new(candidates::profiles))]
-        name: String,
-        /// Print one JSON document
-        #[arg(long)]
-        json: bool,
-    },
-}
-
-/// Look at the presets that agents can be configured by
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  pi-subagents preset list
-  pi-subagents preset show scout")]
-pub(crate) struct Preset {
-    #[command(subcommand)]
-    pub(crate) command: PresetCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum PresetCommand {
-    /// List the presets, a line each
-    #[command(
-        alias = "ls",
-        after_help = "\
-Examples:
-  pi-subagents preset list
-  pi-subagents preset list --json | jq -r '.presets[].name'"
-    )]
-    List {
-        /// Print one JSON document
-        #[arg(long)]
-        json: bool,
-    },
-    /// Print everything about a preset
-    #[command(after_help = "\
-Examples:
-  pi-subagents preset show scout")]
-    Show {
-        /// Its name
-        #[arg(add = ArgValueCandidates::new(candidates::presets))]
-        name: String,
-        /// Print one JSON document
-        #[arg(long)]
-        json: bool,
-    },
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

@@ -1,19 +1,29 @@
 //! Running the tasks of one call, and showing what becomes of them.
 
-use std::collections::BTreeMap;
-use std::os::fd::AsFd;
+mod plain;
+mod report;
+mod windows;
 
-use model::{AgentKind, Event, Lifetime, Outcome, Owner, OwnerKind, RunResult, Status, Usage};
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use model::{Lifetime, Owner, OwnerKind, Status};
 use plan::{AgentChoice, Surroundings};
 use process::{Notice, SignalPipe};
-use runner::{Dispatcher, Report, StopForce, TaskId, Update};
-use serde::Serialize;
-use session::Progress;
-use tools::{CallError, CallOptions, DelegateArguments, LauncherError, PlannedTask, Workspace};
+use runner::{Dispatcher, LaneId, Report, StopForce, TaskId, Update};
+use tools::{Appearance, CallError, CallOptions, DelegateArguments, LauncherError, Workspace};
+use tui::{Command, Seat};
 
+pub(super) use self::plain::PlainTask;
+use self::plain::PlainView;
+use self::report::Reporter;
+pub(super) use self::report::spawn_hint;
+use self::windows::WindowView;
 use super::sessions::not_found_hint;
 use crate::arguments::AgentArguments;
 use crate::error::{CommandError, Exit};
+use crate::live::Live;
 use crate::printer::Printer;
 
 /// How the results are printed.
@@ -31,6 +41,14 @@ pub(super) enum Answers {
 pub(super) struct Door {
     pub(super) workspace: Workspace,
     pub(super) options: CallOptions<'static>,
+}
+
+/// What became of the tasks of a call.
+pub(super) struct Ended {
+    /// In the order of the tasks.
+    pub(super) reports: Vec<Report>,
+    /// Whether somebody wanted them to stop.
+    pub(super) is_interrupted: bool,
 }
 
 impl Door {
@@ -67,14 +85,32 @@ impl Door {
         }
     }
 
-    /// Runs the tasks of a call to their end.
+    /// Runs the tasks of a call to their end, and says whether all went well.
     pub(super) fn run(
-        self,
+        &self,
         call: DelegateArguments,
         concurrency: usize,
         answers: Answers,
         printer: &mut Printer,
     ) -> Result<Exit, CommandError> {
+        let Ended { reports, is_interrupted } =
+            self.run_tasks(call, concurrency, answers, printer)?;
+        let is_completed = |report: &Report| report.result.status == Status::Completed;
+        Ok(match (reports.iter().all(is_completed), is_interrupted) {
+            (true, _) => Exit::Completed,
+            (false, false) => Exit::TaskFailed,
+            (false, true) => Exit::Interrupted,
+        })
+    }
+
+    /// Runs the tasks of a call to their end.
+    pub(super) fn run_tasks(
+        &self,
+        call: DelegateArguments,
+        concurrency: usize,
+        answers: Answers,
+        printer: &mut Printer,
+    ) -> Result<Ended, CommandError> {
         let call = tools::plan_delegation(&self.workspace, call, &self.options)
             .map_err(|error| self.refused(error))?;
         for warning in &call.warnings {
@@ -87,48 +123,108 @@ impl Door {
         let printer = &*printer;
         let store = self.workspace.store.clone();
         let mut dispatcher = Dispatcher::new(store).adopting_orphans();
-        let mut view = PlainView::new(printer, answers);
-        for task in &call.tasks {
-            view.expect(task);
-        }
+        let reporter = Reporter::new(printer, answers, &call.tasks);
+        let live = (answers != Answers::Json).then(|| Live::open(printer, Seat::Owner)).flatten();
+        let mut view: Box<dyn View + '_> = match live {
+            Some(live) => {
+                let appearance = Appearance::new(&self.workspace, Some(live.columns()));
+                Box::new(WindowView::new(live, &appearance, &call.tasks, reporter))
+            }
+            None => Box::new(PlainView::new(printer, &call.tasks, reporter)),
+        };
         let plans = call.tasks.into_iter().map(|task| task.plan).collect();
         let lane = dispatcher.submit(launcher, concurrency, plans).lane;
-        let mut quit = None;
+        let mut stopping = Stopping { lane, quit: None, tasks: BTreeSet::new() };
         let mut reports = BTreeMap::new();
         while !dispatcher.is_idle() {
-            for update in dispatcher.wait(&[signals.as_fd()], None) {
-                match update {
-                    Update::Record { task, record } => view.show(task, &record.event),
-                    Update::Ended { task, report } => {
-                        view.ended(task, &report);
-                        reports.insert(task, *report);
-                    }
-                    Update::Started { .. } | Update::Activity { .. } => {}
+            let mut wakers = vec![signals.as_fd()];
+            wakers.extend(view.wakers());
+            for update in dispatcher.wait(&wakers, view.patience()) {
+                view.show(&update);
+                if let Update::Ended { task, report } = update {
+                    reports.insert(task, *report);
                 }
             }
             for notice in signals.drain() {
                 printer.hurry();
-                // Hanging up and terminating often come together and mean one thing; the same
-                // signal again, or Ctrl-C, means more.
-                let hastens =
-                    quit.is_some_and(|quit| quit == notice || notice == Notice::Interrupt);
-                if hastens {
-                    dispatcher.stop(lane, StopForce::AtOnce);
-                } else if quit.is_none() {
-                    view.note("Stopping. Interrupt again to stop at once.");
-                    dispatcher.stop(lane, StopForce::Gracefully);
-                }
-                quit.get_or_insert(notice);
+                stopping.hear(notice, &mut dispatcher, view.as_mut());
+            }
+            for command in view.turn()? {
+                stopping.obey(command, &mut dispatcher, view.as_mut());
             }
         }
+        let quit = stopping.quit;
         let reports: Vec<Report> = reports.into_values().collect();
         view.end(&reports)?;
-        let is_completed = |report: &Report| report.result.status == Status::Completed;
-        Ok(match (reports.iter().all(is_completed), quit) {
-            (true, _) => Exit::Completed,
-            (false, None) => Exit::TaskFailed,
-            (false, Some(_)) => Exit::Interrupted,
-        })
+        Ok(Ended { reports, is_interrupted: quit.is_some() })
+    }
+}
+
+/// Shows what becomes of the tasks of a call, in the order in which they were submitted.
+trait View {
+    /// Something happened.
+    fn show(&mut self, update: &Update);
+
+    /// People should know this.
+    fn note(&mut self, text: &str);
+
+    /// What becomes readable when the user wants something.
+    fn wakers(&self) -> Vec<BorrowedFd<'_>> {
+        Vec::new()
+    }
+
+    /// How long until [`View::turn`] is to be called, whatever happens.
+    fn patience(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Draws what is to be drawn, and tells what the user wants.
+    fn turn(&mut self) -> Result<Vec<Command>, CommandError> {
+        Ok(Vec::new())
+    }
+
+    /// All tasks have ended.
+    fn end(self: Box<Self>, reports: &[Report]) -> Result<(), CommandError>;
+}
+
+/// What the user wants to be stopped.
+struct Stopping {
+    lane: LaneId,
+    /// The first signal that asked for everything.
+    quit: Option<Notice>,
+    /// The tasks that were asked for one by one.
+    tasks: BTreeSet<TaskId>,
+}
+
+impl Stopping {
+    fn hear(&mut self, notice: Notice, dispatcher: &mut Dispatcher, view: &mut dyn View) {
+        // Hanging up and terminating often come together and mean one thing; the same signal
+        // again, or Ctrl-C, means more.
+        let hastens = self.quit.is_some_and(|quit| quit == notice || notice == Notice::Interrupt);
+        if hastens {
+            dispatcher.stop(self.lane, StopForce::AtOnce);
+        } else if self.quit.is_none() {
+            view.note("Stopping. Interrupt again to stop at once.");
+            dispatcher.stop(self.lane, StopForce::Gracefully);
+        }
+        self.quit.get_or_insert(notice);
+    }
+
+    fn obey(&mut self, command: Command, dispatcher: &mut Dispatcher, view: &mut dyn View) {
+        match command {
+            Command::Stop(task) => {
+                let is_first = self.tasks.insert(task);
+                let force = if is_first { StopForce::Gracefully } else { StopForce::AtOnce };
+                dispatcher.stop_task(task, force);
+            }
+            // The key means the same as Ctrl-C.
+            Command::StopAll => self.hear(Notice::Interrupt, dispatcher, view),
+            Command::StopAllAtOnce => {
+                self.quit.get_or_insert(Notice::Interrupt);
+                dispatcher.stop(self.lane, StopForce::AtOnce);
+            }
+            Command::Leave => {}
+        }
     }
 }
 
@@ -144,253 +240,6 @@ impl From<LauncherError> for CommandError {
         match error.hint() {
             Some(hint) => refused.hint(hint),
             None => refused,
-        }
-    }
-}
-
-/// One line for each thing that happens, with the task's name in front.
-struct PlainView<'a> {
-    printer: &'a Printer,
-    answers: Answers,
-    tasks: Vec<ShownTask>,
-}
-
-struct ShownTask {
-    name: String,
-    /// The profile or preset in a few words.
-    definition: Option<String>,
-    is_preset: bool,
-    agent: Option<AgentKind>,
-    progress: Progress,
-    /// The last thing that the agent said: held back, because the last of all is the answer.
-    held_back: Option<String>,
-    /// The last lines of its standard error, which were shown.
-    complaints: Vec<String>,
-}
-
-impl ShownTask {
-    /// Remembers as much as an error can end with.
-    fn complain(&mut self, line: &str) {
-        const LINES: usize = 4;
-        const CHARS: usize = 500;
-        if self.complaints.len() == LINES {
-            self.complaints.remove(0);
-        }
-        self.complaints.push(session::cut_chars(line.trim(), CHARS).to_owned());
-    }
-
-    /// The error, without the complaints at its end that were shown already.
-    fn shortened<'a>(&self, error: &'a str) -> &'a str {
-        (0..self.complaints.len())
-            .find_map(|first| {
-                let shown = self.complaints[first..].join(" ");
-                error.strip_suffix(&shown)?.strip_suffix(": ")
-            })
-            .unwrap_or(error)
-    }
-}
-
-impl<'a> PlainView<'a> {
-    fn new(printer: &'a Printer, answers: Answers) -> PlainView<'a> {
-        PlainView { printer, answers, tasks: Vec::new() }
-    }
-
-    /// The next task in the order of submission.
-    fn expect(&mut self, task: &PlannedTask) {
-        self.tasks.push(ShownTask {
-            name: task.plan.meta.name.clone(),
-            definition: task.definition.clone(),
-            is_preset: task.plan.meta.preset.is_some(),
-            agent: task.plan.meta.agent,
-            progress: Progress::default(),
-            held_back: None,
-            complaints: Vec::new(),
-        });
-    }
-
-    fn show(&mut self, task: TaskId, event: &Event) {
-        let Some(task) = self.tasks.get_mut(task).filter(|_| self.answers != Answers::Json) else {
-            return;
-        };
-        let Some(words) = task.progress.words(event) else {
-            return;
-        };
-        match event {
-            Event::RunEnded { .. } => {}
-            Event::AssistantMessage { .. } => {
-                if let Some(earlier) = task.held_back.replace(words) {
-                    self.printer.progress(&task.name, &earlier);
-                }
-            }
-            // The last thing said stays the answer, whatever has to be cleaned up behind it.
-            Event::Stopping { .. } => self.printer.progress(&task.name, &words),
-            _ => {
-                match (task.held_back.take(), event) {
-                    // What the provider said is in the words about trying again, too.
-                    (Some(earlier), Event::RetryScheduled { error, .. })
-                        if earlier.ends_with(error.as_str()) => {}
-                    (Some(earlier), _) => self.printer.progress(&task.name, &earlier),
-                    (None, _) => {}
-                }
-                if let Event::Stderr { text } = event {
-                    task.complain(text);
-                }
-                self.printer.progress(&task.name, &words);
-            }
-        }
-    }
-
-    fn ended(&mut self, task: TaskId, report: &Report) {
-        let warnings = report.result.warnings.iter().chain(&report.warnings);
-        for warning in warnings {
-            self.printer.warning(&format!("{}: {warning}", report.result.name));
-        }
-        let Some(task) = self.tasks.get_mut(task).filter(|_| self.answers == Answers::Summaries)
-        else {
-            return;
-        };
-        // Nobody prints it as the answer.
-        if let Some(words) = task.held_back.take() {
-            self.printer.progress(&task.name, &words);
-        }
-    }
-
-    fn note(&self, text: &str) {
-        if self.answers != Answers::Json {
-            self.printer.note(text);
-        }
-    }
-
-    /// What all tasks together have used, if it is known.
-    fn note_usage(&self, reports: &[Report]) {
-        let mut sum = Usage::default();
-        for report in reports {
-            sum += report.result.usage;
-        }
-        let words = session::usage_words(&sum);
-        if !words.is_empty() {
-            self.note(&format!("Used {}", words.join(", ")));
-        }
-    }
-
-    fn end(&self, reports: &[Report]) -> Result<(), CommandError> {
-        if self.answers == Answers::Json {
-            let tasks = reports.iter().zip(&self.tasks);
-            let tasks = tasks.map(|(report, task)| TaskReport::new(report, task)).collect();
-            return self.printer.json(&Document { tasks });
-        }
-        self.note_usage(reports);
-        for (report, task) in reports.iter().zip(&self.tasks) {
-            let result = &report.result;
-            // Both are read one below the other, so that nothing is said twice.
-            let is_text = self.answers == Answers::Text;
-            let shortened = |error| if is_text { task.shortened(error) } else { error };
-            let line = session::summary_line(
-                &result.name,
-                result.status,
-                result.error.as_deref().map(shortened),
-                &result.session_id,
-                task.definition.as_deref(),
-            );
-            if self.answers == Answers::Summaries {
-                self.printer.answer(&line)?;
-                continue;
-            }
-            self.printer.summary(&line, result.status == Status::Completed);
-            if let Some(hint) = hint(result) {
-                self.printer.hint(&hint);
-            }
-            if !result.output.trim().is_empty() {
-                self.printer.answer(&result.output)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// What to do next about an outcome, where there is something to do.
-fn hint(result: &RunResult) -> Option<String> {
-    match result.outcome {
-        Outcome::SpawnFailure => spawn_hint(result.error.as_deref().unwrap_or_default()),
-        Outcome::Completed | Outcome::Cancelled => None,
-        // It did nothing before that.
-        _ if result.output.is_empty() && result.usage == Usage::default() => None,
-        _ => Some(format!(
-            "`pi-subagents sessions show {}` tells what it did before that",
-            result.session_id
-        )),
-    }
-}
-
-pub(super) fn spawn_hint(error: &str) -> Option<String> {
-    if error.contains("the program \"pi\" was not found") {
-        Some(
-            "use `--agent builtin`, which is always there, or install pi with \
-             `npm install -g @earendil-works/pi-coding-agent`"
-                .to_owned(),
-        )
-    } else if error.contains("the program ") {
-        Some("see --agent, PI_SUBAGENTS_AGENT and `subagents.agent` in the settings".to_owned())
-    } else if error.starts_with("cwd must") {
-        Some("give the whole path, such as --cwd \"$PWD/src\"".to_owned())
-    } else if error.starts_with("Unknown profile") {
-        Some(
-            "`pi-subagents profile list` lists the profiles and what is wrong with them".to_owned(),
-        )
-    } else if error.starts_with("Unknown preset") {
-        Some("`pi-subagents preset list` lists the presets and what is wrong with them".to_owned())
-    } else if error.starts_with("No model resolved") {
-        Some("name one with --model, or in the preset's file with `model: provider/id`".to_owned())
-    } else {
-        None
-    }
-}
-
-/// What `--json` prints.
-#[derive(Serialize)]
-struct Document<'a> {
-    tasks: Vec<TaskReport<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct TaskReport<'a> {
-    name: &'a str,
-    session_id: &'a str,
-    run_id: &'a str,
-    status: Status,
-    outcome: Outcome,
-    error: Option<&'a str>,
-    output: &'a str,
-    agent: Option<AgentKind>,
-    model: Option<&'a str>,
-    usage: Usage,
-    duration_ms: u64,
-    run_dir: Option<String>,
-    profile: Option<&'a str>,
-    preset: Option<&'a str>,
-    warnings: Vec<&'a str>,
-}
-
-impl<'a> TaskReport<'a> {
-    fn new(report: &'a Report, task: &'a ShownTask) -> TaskReport<'a> {
-        let result = &report.result;
-        TaskReport {
-            name: &result.name,
-            session_id: result.session_id.as_str(),
-            run_id: result.run_id.as_str(),
-            status: result.status,
-            outcome: result.outcome,
-            error: result.error.as_deref(),
-            output: &result.output,
-            agent: task.agent,
-            model: result.model.as_deref(),
-            usage: result.usage,
-            duration_ms: result.duration_ms,
-            run_dir: report.run_dir.as_ref().map(|path| path.display().to_string()),
-            profile: task.definition.as_deref().filter(|_| !task.is_preset),
-            preset: task.definition.as_deref().filter(|_| task.is_preset),
-            warnings: result.warnings.iter().chain(&report.warnings).map(String::as_str).collect(),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The line above a window: whose it is and how far it is.
 
+use std::borrow::Cow;
+
 use crate::usage_words;
 
 use super::{Line, Phase, ProfileView, Role, Standing, TaskView};
@@ -15,6 +17,42 @@ pub fn window_header(task: &TaskView<'_>) -> Line {
         line = line.with(Role::Dim, SEPARATOR).with(Role::Muted, &segment);
     }
     line
+}
+
+/// What a task does now and for how long, if it runs.
+pub fn doing_line(task: &TaskView<'_>) -> Option<Line> {
+    let (words, time) = doing(task)?;
+    let line = Line::of(Role::Plain, "  ").with(Role::Accent, &words);
+    Some(line.with(Role::Dim, SEPARATOR).with(Role::Muted, &time))
+}
+
+/// A whole window in one line: what matters most comes first, because the end may not fit.
+pub fn compact_line(task: &TaskView<'_>) -> Line {
+    let (role, icon) = icon(task.standing());
+    let line = Line::of(role, icon).with(Role::Plain, " ").with_bold(Role::Plain, task.name);
+    let mut line = match doing(task) {
+        Some((words, time)) => line
+            .with(Role::Dim, SEPARATOR)
+            .with(Role::Accent, &words)
+            .with(Role::Plain, " ")
+            .with(Role::Muted, &time),
+        None if task.phase == Phase::Queued => {
+            return line.with(Role::Dim, SEPARATOR).with(Role::Muted, "queued");
+        }
+        None => line,
+    };
+    if let Some(error) = task.state.facts.error.as_ref().filter(|_| role == Role::Error) {
+        line = line.with(Role::Dim, SEPARATOR).with(Role::Error, error);
+    }
+    for segment in segments(task) {
+        line = line.with(Role::Dim, SEPARATOR).with(Role::Muted, &segment);
+    }
+    line
+}
+
+fn doing<'a>(task: &TaskView<'a>) -> Option<(Cow<'a, str>, String)> {
+    let seconds = task.doing_ms / 1000;
+    (task.phase == Phase::Running).then(|| (task.state.doing_words(), format!("{seconds}s")))
 }
 
 fn icon(standing: Standing) -> (Role, &'static str) {

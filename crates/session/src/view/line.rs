@@ -74,19 +74,19 @@ impl Line {
     }
 
     /// A line of one piece.
-    pub(super) fn of(role: Role, text: &str) -> Line {
+    pub fn of(role: Role, text: &str) -> Line {
         Line::default().with(role, text)
     }
 
     /// The line with one more piece at its end.
     #[must_use]
-    pub(super) fn with(self, role: Role, text: &str) -> Line {
+    pub fn with(self, role: Role, text: &str) -> Line {
         self.add(role, false, text)
     }
 
     /// The line with one more piece at its end, in bold.
     #[must_use]
-    pub(super) fn with_bold(self, role: Role, text: &str) -> Line {
+    pub fn with_bold(self, role: Role, text: &str) -> Line {
         self.add(role, true, text)
     }
 

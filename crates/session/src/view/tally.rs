@@ -55,21 +55,31 @@ pub fn streaming_text(tasks: &[TaskView<'_>]) -> String {
     if parts.is_empty() { "processing...".to_owned() } else { parts.join(", ") }
 }
 
-struct Tally {
-    queued: usize,
-    running: usize,
-    done: usize,
-    failed: usize,
+/// How many tasks there are of each kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Those that wait for their turn.
+    pub queued: usize,
+    /// Those that run.
+    pub running: usize,
+    /// Those that have completed.
+    pub done: usize,
+    /// Those that have ended in any other way.
+    pub failed: usize,
 }
 
 impl Tally {
-    fn of(tasks: &[TaskView<'_>]) -> Tally {
-        let count = |standing| tasks.iter().filter(|task| task.standing() == standing).count();
-        Tally {
-            queued: count(Standing::Queued),
-            running: count(Standing::Running),
-            done: count(Standing::Done),
-            failed: count(Standing::Failed),
+    /// Counts them.
+    pub fn of<'a>(tasks: impl IntoIterator<Item = &'a TaskView<'a>>) -> Tally {
+        let mut tally = Tally::default();
+        for task in tasks {
+            *match task.standing() {
+                Standing::Queued => &mut tally.queued,
+                Standing::Running => &mut tally.running,
+                Standing::Done => &mut tally.done,
+                Standing::Failed => &mut tally.failed,
+            } += 1;
         }
+        tally
     }
 }

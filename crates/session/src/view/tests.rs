@@ -48,6 +48,7 @@ fn task<'a>(name: &'a str, state: &'a State, phase: Phase, session: &'a SessionI
         state,
         phase,
         elapsed_ms: 12_999,
+        doing_ms: 3_999,
         timeout_ms: Some(600_000),
         session,
     }
@@ -257,5 +258,43 @@ fn any_event(random: &mut Random) -> Event {
             tool: random.choose(&["ls", "find", "bash", "edit", "?"]).to_owned(),
             args: random.value(3),
         },
+    }
+}
+
+#[test]
+fn one_line_says_what_matters_most_first() {
+    let id = session(1);
+    let calling = after(vec![
+        Event::RunStarted { pid: 1 },
+        called("bash", json!({"command": "npm test\nnpm run lint"})),
+    ]);
+    let stopping = after(vec![Event::Stopping { cause: model::StopCause::Cancelled }]);
+    let fresh = State::default();
+    let failed = after(vec![ended(Outcome::Timeout, Some("Timed out"))]);
+    for (state, phase, compact, doing) in [
+        (
+            &calling,
+            Phase::Running,
+            "⏳ a • npm test... 3s • 1 tools • 12s/600s",
+            Some("  npm test... • 3s"),
+        ),
+        (
+            &stopping,
+            Phase::Running,
+            "⏳ a • stopping 3s • 0 tools • 12s/600s",
+            Some("  stopping • 3s"),
+        ),
+        (
+            &fresh,
+            Phase::Running,
+            "⏳ a • starting 3s • 0 tools • 12s/600s",
+            Some("  starting • 3s"),
+        ),
+        (&fresh, Phase::Queued, "· a • queued", None),
+        (&failed, Phase::Ended, "✗ a • Timed out • 0 tools • 12s/600s", None),
+    ] {
+        let task = task("a", state, phase, &id);
+        assert_eq!(compact_line(&task).text(), compact);
+        assert_eq!(doing_line(&task).map(|line| line.text()).as_deref(), doing);
     }
 }

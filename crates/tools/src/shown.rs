@@ -7,23 +7,47 @@ use session::view::{Phase, ProfileView, TaskView};
 use session::{Context, PreviewContext, State};
 use store::{RunDir, Store, StoreError};
 
+use crate::Workspace;
+
 /// What a window is made of.
 #[derive(Debug)]
-pub(crate) struct ShownTask {
-    pub(crate) meta: Meta,
-    pub(crate) state: State,
-    pub(crate) phase: Phase,
+pub struct ShownTask {
+    /// What was asked for.
+    pub meta: Meta,
+    /// What happened so far.
+    pub state: State,
+    /// Where it stands.
+    pub phase: Phase,
 }
 
 /// How windows look where the caller stands.
 #[derive(Clone, Debug)]
-pub(crate) struct Appearance {
-    pub(crate) home: Option<String>,
-    pub(crate) preview_width: usize,
-    pub(crate) window_lines: usize,
+pub struct Appearance {
+    home: Option<String>,
+    preview_width: usize,
+    window_lines: usize,
 }
 
 impl Appearance {
+    /// The preview of a command is at most so wide where there is no terminal.
+    const WITHOUT_TERMINAL: usize = 160;
+    /// And at least so wide.
+    const NARROWEST: usize = 20;
+
+    /// As the settings say, for a terminal that is so wide, if there is one.
+    pub fn new(workspace: &Workspace, columns: Option<usize>) -> Appearance {
+        let settings = &workspace.settings;
+        let of_terminal = columns.map(|columns| columns.saturating_sub(4));
+        let width = settings.command_preview_width.or(of_terminal);
+        let width = width.unwrap_or(Appearance::WITHOUT_TERMINAL);
+        let home = workspace.surroundings.home.as_ref();
+        Appearance {
+            home: home.map(|home| home.to_string_lossy().into_owned()),
+            preview_width: width.max(Appearance::NARROWEST),
+            window_lines: settings.max_lines_per_window,
+        }
+    }
+
     fn context(&self, meta: &Meta) -> Context {
         let preview = PreviewContext {
             cwd: meta.cwd.to_string_lossy().into_owned(),
@@ -36,13 +60,13 @@ impl Appearance {
 
 impl ShownTask {
     /// A task that waits for its turn.
-    pub(crate) fn queued(meta: Meta, appearance: &Appearance) -> ShownTask {
+    pub fn queued(meta: Meta, appearance: &Appearance) -> ShownTask {
         let state = State::new(appearance.context(&meta));
         ShownTask { meta, state, phase: Phase::Queued }
     }
 
     /// A run, as its directory tells.
-    pub(crate) fn recorded(
+    pub fn recorded(
         store: &Store,
         id: &RunId,
         appearance: &Appearance,
@@ -58,11 +82,12 @@ impl ShownTask {
     }
 
     /// How it looks at a time, in milliseconds since 1970.
-    pub(crate) fn view(&self, now: u64) -> TaskView<'_> {
+    pub fn view(&self, now: u64) -> TaskView<'_> {
         let facts = &self.state.facts;
         let meta = &self.meta;
         let until = facts.ended_at.unwrap_or(now);
         let name = meta.profile.as_deref().or(meta.preset.as_deref());
+        let doing_since = self.state.doing.since.max(facts.started_at.unwrap_or(until));
         TaskView {
             name: &meta.name,
             profile: name.map(|name| ProfileView {
@@ -74,6 +99,7 @@ impl ShownTask {
             state: &self.state,
             phase: self.phase,
             elapsed_ms: facts.started_at.map_or(0, |started| until.saturating_sub(started)),
+            doing_ms: until.saturating_sub(doing_since),
             timeout_ms: meta.limits.timeout_ms,
             session: &meta.session_id,
         }
@@ -81,7 +107,7 @@ impl ShownTask {
 }
 
 /// The wall clock, in milliseconds since 1970: records are stamped with it.
-pub(crate) fn now_ms() -> u64 {
+pub fn now_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

@@ -1,0 +1,142 @@
+//! `watch`: runs that were started elsewhere.
+
+mod following;
+mod screen;
+
+use std::os::fd::AsFd;
+use std::thread::JoinHandle;
+
+use plan::Surroundings;
+use process::SignalPipe;
+use runner::{StopError, StopForce, Stopped, stop_run};
+use store::{RunDir, StopRequest, Store};
+use tools::{Appearance, SessionError, Workspace};
+use tui::{Command, Seat};
+
+use self::following::Following;
+use self::screen::Screen;
+use crate::arguments::Watch;
+use crate::error::{CommandError, Exit};
+use crate::live::Live;
+use crate::printer::Printer;
+
+pub(crate) fn watch(arguments: &Watch, printer: &mut Printer) -> Result<Exit, CommandError> {
+    let workspace = Workspace::load(Surroundings::of_this_process()?, None);
+    let mut following = if arguments.ids.is_empty() {
+        Following::all(&workspace.store)
+    } else {
+        Following::these(find(&workspace.store, &arguments.ids)?)?
+    };
+    let mut signals = SignalPipe::for_quitting()
+        .map_err(|error| CommandError::failure(format!("signals cannot be caught: {error}")))?;
+    printer.listen_to(&signals);
+    let printer = &*printer;
+    let live = Live::open(printer, Seat::Watcher);
+    let columns = live.as_ref().map(Live::columns);
+    let appearance = Appearance::new(&workspace, columns);
+    let mut screen = Screen::new(printer, live, appearance);
+    let mut stops = Stops::default();
+    let left = loop {
+        for news in following.look() {
+            screen.show(&news)?;
+        }
+        stops.complain(&mut screen);
+        let commands = screen.turn()?;
+        for command in &commands {
+            if let Command::Stop(run) = command {
+                stops.add(*run, following.dir(*run));
+            }
+        }
+        if commands.iter().any(|command| !matches!(command, Command::Stop(_))) {
+            break Some(Exit::Completed);
+        }
+        if signals.drain().next().is_some() {
+            printer.hurry();
+            break Some(Exit::Interrupted);
+        }
+        if following.is_over() && !arguments.follow {
+            break None;
+        }
+        let mut wakers = vec![signals.as_fd()];
+        wakers.extend(screen.wakers());
+        following.wait(&wakers, screen.patience());
+    };
+    screen.close()?;
+    if let Some(exit) = left {
+        printer.note("Not watching any more. The runs go on.");
+        return Ok(exit);
+    }
+    if following.is_empty() {
+        printer.note("Nothing runs.");
+    }
+    Ok(if following.are_all_completed() { Exit::Completed } else { Exit::TaskFailed })
+}
+
+/// The runs that are meant: a run itself, or what runs in a session, or what ran there last.
+fn find(store: &Store, ids: &[String]) -> Result<Vec<RunDir>, CommandError> {
+    let mut found: Vec<RunDir> = Vec::new();
+    for id in ids {
+        let session = tools::find_session(store, id).map_err(|error| {
+            let refused = CommandError::usage(error.to_string());
+            match error {
+                SessionError::NotFound(_) => {
+                    refused.hint("`pi-subagents sessions list` lists the sessions of this project")
+                }
+                SessionError::Ambiguous { .. } => refused.hint("give more of the id"),
+                SessionError::Store(_) => refused,
+            }
+        })?;
+        let is_named = |run: &tools::KnownRun| run.meta.run_id.as_str().starts_with(id.as_str());
+        let has_named = session.runs.iter().any(is_named);
+        let is_running = session.is_running();
+        let last = session.runs.last().map(|run| run.dir.clone());
+        for run in session.runs {
+            let is_meant = match (has_named, is_running) {
+                (true, _) => is_named(&run),
+                (false, true) => run.result.is_none(),
+                (false, false) => Some(&run.dir) == last.as_ref(),
+            };
+            if is_meant && !found.contains(&run.dir) {
+                found.push(run.dir);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Runs that are being stopped. That takes its time, during which the others are still watched.
+#[derive(Default)]
+struct Stops {
+    asked: Vec<usize>,
+    under_way: Vec<(String, JoinHandle<Result<Stopped, StopError>>)>,
+}
+
+impl Stops {
+    /// Stops a run; the second time at once.
+    fn add(&mut self, run: usize, dir: Option<&RunDir>) {
+        let Some(dir) = dir.cloned() else {
+            return;
+        };
+        let (force, request) = if self.asked.contains(&run) {
+            (StopForce::AtOnce, StopRequest::AtOnce)
+        } else {
+            (StopForce::Gracefully, StopRequest::Gracefully)
+        };
+        self.asked.push(run);
+        // Now, so that the run is stopped also if nobody watches any more; what stands in the way
+        // is told by the thread.
+        let _ = dir.request_stop(request);
+        let name = dir.run_id().to_string();
+        self.under_way.push((name, std::thread::spawn(move || stop_run(&dir, force))));
+    }
+
+    /// Tells what could not be stopped.
+    fn complain(&mut self, screen: &mut Screen<'_>) {
+        let is_done = |stop: &mut (String, JoinHandle<_>)| stop.1.is_finished();
+        for (name, stop) in self.under_way.extract_if(.., is_done) {
+            if let Ok(Err(error)) = stop.join() {
+                screen.warn(format!("{name} was not stopped: {error}"));
+            }
+        }
+    }
+}

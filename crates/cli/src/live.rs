@@ -1,0 +1,176 @@
+//! The live view: tasks on a terminal, and above them, for good, what is worth keeping.
+
+use std::io::{self, IsTerminal};
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use session::view::{Phase, TaskView};
+use tools::{ShownTask, now_ms};
+use tui::{Command, Controls, Keys, Pace, Painter, Scene, Seat, Size, layout, styled};
+
+use crate::error::CommandError;
+use crate::printer::{Mention, Printer};
+use crate::terminal::{Happened, Terminal};
+
+/// Draws tasks until it is dropped. Then nothing of it is left but the record.
+pub(crate) struct Live<'a> {
+    printer: &'a Printer,
+    stdin: io::Stdin,
+    terminal: Terminal,
+    size: Size,
+    controls: Controls,
+    keys: Keys,
+    pace: Pace,
+    painter: Painter,
+    /// What goes into the record with the next frame.
+    mentions: Vec<Mention>,
+    tasks: Vec<ShownTask>,
+}
+
+impl<'a> Live<'a> {
+    /// Nothing if there is no terminal to draw on.
+    pub(crate) fn open(printer: &'a Printer, seat: Seat) -> Option<Live<'a>> {
+        let terminal = printer.can_draw().then(Terminal::open)??;
+        let size = terminal.size()?;
+        Some(Live {
+            printer,
+            stdin: io::stdin(),
+            terminal,
+            size,
+            controls: Controls::new(seat),
+            keys: Keys::default(),
+            pace: Pace::default(),
+            painter: Painter::default(),
+            mentions: Vec::new(),
+            tasks: Vec::new(),
+        })
+    }
+
+    pub(crate) fn columns(&self) -> usize {
+        self.size.columns
+    }
+
+    /// One more task; the first has the number zero.
+    pub(crate) fn add(&mut self, task: ShownTask) {
+        self.pace.change();
+        self.tasks.push(task);
+    }
+
+    /// A task in which something has happened.
+    pub(crate) fn task(&mut self, number: usize) -> Option<&mut ShownTask> {
+        self.pace.change();
+        self.tasks.get_mut(number)
+    }
+
+    /// Puts something into the record.
+    pub(crate) fn mention(&mut self, mention: Mention) {
+        self.pace.change();
+        self.mentions.push(mention);
+    }
+
+    /// Puts the last line about a task into the record. Where the answers go to the terminal as
+    /// well, it is the answer itself, and not printed again at the end.
+    pub(crate) fn summary(&mut self, line: String, is_success: bool) {
+        let mention = if answers_are_seen() {
+            Mention::Answer(line)
+        } else {
+            Mention::Summary { line, is_success }
+        };
+        self.mention(mention);
+    }
+
+    /// What becomes readable when something happens to the terminal.
+    pub(crate) fn wakers(&self) -> Vec<BorrowedFd<'_>> {
+        self.terminal.wakers(&self.stdin)
+    }
+
+    /// How long until something is to be drawn, as things stand.
+    pub(crate) fn patience(&self) -> Option<Duration> {
+        if self.terminal.is_away() {
+            return None;
+        }
+        self.pace.wait(Instant::now(), self.has_clocks())
+    }
+
+    /// Hears what the user wants, and draws if it is time for it.
+    pub(crate) fn turn(&mut self) -> Result<Vec<Command>, CommandError> {
+        let commands = self.listen();
+        if !self.terminal.is_away() && self.pace.draw(Instant::now(), self.has_clocks()) {
+            self.draw()?;
+        }
+        Ok(commands)
+    }
+
+    /// Ends the view. What was to be kept is kept, and the terminal is as it was before.
+    pub(crate) fn close(mut self) -> Result<(), CommandError> {
+        self.write_record()
+    }
+
+    fn has_clocks(&self) -> bool {
+        self.tasks.iter().any(|task| task.phase == Phase::Running)
+    }
+
+    fn listen(&mut self) -> Vec<Command> {
+        let (printer, painter) = (self.printer, &mut self.painter);
+        let happened = self.terminal.happened(|| {
+            printer.frame(&painter.erase());
+        });
+        let mut commands = Vec::new();
+        for happened in happened {
+            self.pace.change();
+            match happened {
+                Happened::Typed(bytes) => {
+                    let now = now_ms();
+                    let views: Vec<TaskView<'_>> =
+                        self.tasks.iter().map(|task| task.view(now)).collect();
+                    for key in self.keys.read(&bytes) {
+                        commands.extend(self.controls.press(key, &views));
+                    }
+                }
+                Happened::Resized => {
+                    self.size = self.terminal.size().unwrap_or(self.size);
+                    self.painter.lose();
+                }
+                Happened::Returned => {
+                    self.size = self.terminal.size().unwrap_or(self.size);
+                    // Whatever was printed meanwhile stays: the view begins below it.
+                    self.painter = Painter::default();
+                }
+            }
+        }
+        commands
+    }
+
+    fn draw(&mut self) -> Result<(), CommandError> {
+        self.write_record()?;
+        let now = now_ms();
+        let views: Vec<TaskView<'_>> = self.tasks.iter().map(|task| task.view(now)).collect();
+        // Since the first was started: whoever watches may have come later.
+        let started = self.tasks.iter().filter_map(|task| task.state.facts.started_at).min();
+        let elapsed_ms = started.map_or(0, |started| now.saturating_sub(started));
+        let scene = Scene { tasks: &views, elapsed_ms, has_keys: self.terminal.has_keys() };
+        let layout = layout(&scene, self.size, &self.controls);
+        self.controls.drawn(&layout);
+        let has_colours = self.printer.has_colours();
+        let rows = layout.lines.iter().map(|line| styled(line, has_colours)).collect();
+        let frame = self.painter.paint(rows);
+        if !self.printer.frame(&frame) {
+            self.painter.lose();
+        }
+        Ok(())
+    }
+
+    fn write_record(&mut self) -> Result<(), CommandError> {
+        let mentions = std::mem::take(&mut self.mentions);
+        if mentions.is_empty() {
+            return Ok(());
+        }
+        self.printer.frame(&self.painter.erase());
+        mentions.iter().try_for_each(|mention| self.printer.mention(mention))
+    }
+}
+
+/// Whether answers are printed on a terminal as well.
+pub(crate) fn answers_are_seen() -> bool {
+    io::stdout().is_terminal()
+}

@@ -1,0 +1,186 @@
+//! The terminal on standard error, while something is drawn on it.
+
+use std::io::{self, IsTerminal};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Mutex, Once, PoisonError};
+
+use process::{TerminalNotice, TerminalSignals};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcgetwinsize,
+    tcsetattr,
+};
+use tui::Size;
+
+/// A terminal on which we draw. Whatever we did to it is undone when this is dropped, when the
+/// program panics, and while it is stopped.
+pub(crate) struct Terminal {
+    signals: TerminalSignals,
+    /// Whether keys can be read: a prompt may come on standard input instead.
+    has_keys: bool,
+    /// Whether the terminal is somebody else's at the moment, because we were stopped and continued
+    /// in the background.
+    is_away: bool,
+}
+
+/// What the user did to the terminal.
+pub(crate) enum Happened {
+    Typed(Vec<u8>),
+    Resized,
+    /// We were stopped, and what we had drawn is gone.
+    Returned,
+}
+
+/// What stands for no key at all.
+const DISABLED: u8 = if cfg!(target_os = "linux") { 0 } else { 0xff };
+
+/// How the terminal was before us. Here, because a panic has to find it.
+static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+
+impl Terminal {
+    /// The terminal, if there is one and it is ours to draw on.
+    pub(crate) fn open() -> Option<Terminal> {
+        if !io::stderr().is_terminal() || !is_in_foreground() {
+            return None;
+        }
+        let signals = TerminalSignals::new().ok()?;
+        let has_keys = io::stdin().is_terminal();
+        let mut terminal = Terminal { signals, has_keys, is_away: false };
+        terminal.size().filter(|size| size.columns > 0 && size.rows > 0)?;
+        restore_on_panic();
+        terminal.enter();
+        Some(terminal)
+    }
+
+    pub(crate) fn size(&self) -> Option<Size> {
+        let size = tcgetwinsize(io::stderr()).ok()?;
+        Some(Size { columns: size.ws_col.into(), rows: size.ws_row.into() })
+    }
+
+    pub(crate) fn has_keys(&self) -> bool {
+        self.has_keys
+    }
+
+    pub(crate) fn is_away(&self) -> bool {
+        self.is_away
+    }
+
+    /// What becomes readable when something happens.
+    pub(crate) fn wakers<'a>(&'a self, stdin: &'a io::Stdin) -> Vec<BorrowedFd<'a>> {
+        let keys = (self.has_keys && !self.is_away).then(|| stdin.as_fd());
+        [self.signals.as_fd()].into_iter().chain(keys).collect()
+    }
+
+    /// What has happened since the last call. `leave` is called before we are stopped, while the
+    /// terminal is still ours.
+    pub(crate) fn happened(&mut self, leave: impl FnOnce()) -> Vec<Happened> {
+        let stdin = io::stdin();
+        let mut fds: Vec<PollFd<'_>> = self
+            .wakers(&stdin)
+            .into_iter()
+            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+            .collect();
+        // Most of the time nothing has: the agents have more to say than the user.
+        if !poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0) {
+            return Vec::new();
+        }
+        let is_typed = fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
+        let mut happened = Vec::new();
+        if is_typed {
+            happened.extend(self.typed(&stdin).map(Happened::Typed));
+        }
+        let notices: Vec<TerminalNotice> = self.signals.drain().collect();
+        if notices.contains(&TerminalNotice::Suspend) {
+            leave();
+            restore();
+            process::suspend();
+            self.come_back();
+            happened.push(Happened::Returned);
+        } else if notices.contains(&TerminalNotice::Continued) {
+            self.come_back();
+            happened.push(Happened::Returned);
+        }
+        if notices.contains(&TerminalNotice::Resized) {
+            happened.push(Happened::Resized);
+        }
+        happened
+    }
+
+    fn typed(&mut self, stdin: &io::Stdin) -> Option<Vec<u8>> {
+        let mut buffer = [0; 1024];
+        match rustix::io::read(stdin, &mut buffer) {
+            Ok(length) if length > 0 => buffer.get(..length).map(<[u8]>::to_vec),
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => None,
+            // The keyboard is gone, and nothing will ever be typed again.
+            Ok(_) | Err(_) => {
+                self.has_keys = false;
+                None
+            }
+        }
+    }
+
+    fn come_back(&mut self) {
+        self.is_away = !is_in_foreground();
+        if !self.is_away {
+            self.enter();
+        }
+    }
+
+    /// Takes the keys one by one, and shows none of them: they would be written into the view.
+    fn enter(&mut self) {
+        let Ok(before) = tcgetattr(io::stderr()) else {
+            return;
+        };
+        let mut ours = before.clone();
+        ours.local_modes.remove(LocalModes::ECHO);
+        if self.has_keys {
+            ours.local_modes.remove(LocalModes::ICANON | LocalModes::IEXTEN);
+            ours.special_codes[SpecialCodeIndex::VMIN] = 1;
+            ours.special_codes[SpecialCodeIndex::VTIME] = 0;
+            // It would end us without a chance to clean up; see the controls for what it does.
+            ours.special_codes[SpecialCodeIndex::VQUIT] = DISABLED;
+        }
+        before_us().get_or_insert(before);
+        let _ = tcsetattr(io::stderr(), OptionalActions::Now, &ours);
+        write_now(tui::OPEN);
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+/// Gives the terminal back as it was. Does nothing if that was done before.
+fn restore() {
+    if let Some(before) = before_us().take() {
+        write_now(tui::CLOSE);
+        let _ = tcsetattr(io::stderr(), OptionalActions::Now, &before);
+    }
+}
+
+fn restore_on_panic() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            restore();
+            hook(panic);
+        }));
+    });
+}
+
+fn before_us() -> std::sync::MutexGuard<'static, Option<Termios>> {
+    BEFORE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A few bytes that belong to no frame.
+fn write_now(text: &str) {
+    let _ = rustix::io::write(io::stderr(), text.as_bytes());
+}
+
+/// Whoever is not would be stopped by the first key that it takes.
+fn is_in_foreground() -> bool {
+    tcgetpgrp(io::stderr()).is_ok_and(|group| group == rustix::process::getpgrp())
+}

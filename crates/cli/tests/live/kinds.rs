@@ -1,0 +1,93 @@
+//! Terminals and wishes of other kinds.
+
+use crate::terminal::{Streams, Terminal};
+use crate::{delegate, let_go, room, run, working, world};
+
+#[test]
+fn without_colours_the_view_is_still_live() {
+    let world = world();
+    let mut command = delegate(&world, &working(), 4, 4);
+    command.env("NO_COLOR", "1");
+    let mut terminal = Terminal::start(&command, 80, 24);
+    terminal.expect("running-4-80x24");
+    let_go(&world, 1..=4);
+    assert_eq!(terminal.finish(), Some(0));
+    let bytes = terminal.bytes();
+    let mut pieces = bytes.split("\x1b[").skip(1);
+    let is_colour = |piece: &str| {
+        piece
+            .trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == ';')
+            .starts_with('m')
+    };
+    assert!(!pieces.any(is_colour), "{bytes:?}");
+    world.assert_nothing_left();
+}
+
+#[test]
+fn plain_means_plain() {
+    for (variable, value, arguments) in [
+        ("TERM", "dumb", vec![]),
+        ("TERM", "xterm", vec!["--plain"]),
+        ("TERM", "xterm", vec!["--json"]),
+    ] {
+        let world = world();
+        let room = room(&world, 1);
+        let_go(&world, [1]);
+        let mut all = vec!["--cwd", &room];
+        all.extend(arguments);
+        let mut command = run(&world, &working(), &all);
+        command.env(variable, value);
+        let mut terminal = Terminal::start(&command, 80, 24);
+        assert_eq!(terminal.finish(), Some(0));
+        assert!(!terminal.bytes().contains('\x1b'), "{:?}", terminal.bytes());
+        terminal.assert_usable();
+        world.assert_nothing_left();
+    }
+}
+
+#[test]
+fn in_the_background_nothing_is_drawn() {
+    let world = world();
+    let room = room(&world, 1);
+    let_go(&world, [1]);
+    let command = run(&world, &working(), &["--cwd", &room]);
+    let mut terminal = Terminal::start_on(&command, 80, 24, Streams::Background);
+    assert_eq!(terminal.finish(), Some(0));
+    assert!(terminal.record().contains("task: Listing src"), "{}", terminal.record());
+    assert!(!terminal.bytes().contains("\x1b[?25l"), "{:?}", terminal.bytes());
+    terminal.assert_usable();
+    world.assert_nothing_left();
+}
+
+#[test]
+fn without_a_keyboard_the_view_is_live_and_ctrl_c_is_a_signal() {
+    let world = world();
+    let command = delegate(&world, &working(), 2, 2);
+    let mut terminal = Terminal::start_on(&command, 80, 24, Streams::NoKeys);
+    terminal.wait_for("cargo test");
+    assert!(!terminal.text().contains("? help"), "{}", terminal.text());
+    // Nothing that is typed is written into the view.
+    terminal.press("qqqq\x03");
+    assert_eq!(terminal.finish(), Some(130));
+    assert!(!terminal.record().contains('q'), "{}", terminal.record());
+    terminal.assert_usable();
+    world.assert_nothing_left();
+}
+
+#[test]
+fn only_what_changes_is_drawn() {
+    let world = world();
+    let mut terminal = Terminal::start(&delegate(&world, &working(), 4, 4), 80, 24);
+    terminal.expect("running-4-80x24");
+    let drawn = terminal.bytes().len();
+    let frames = |terminal: &Terminal| terminal.bytes().matches("\x1b[?2026h").count();
+    let before = frames(&terminal);
+    // The clocks tick.
+    terminal.wait_until("a frame", |terminal| frames(terminal) > before);
+    let bytes = terminal.bytes();
+    let frame = &bytes[drawn..];
+    assert!(!frame.contains("I look around first."), "{frame:?}");
+    let_go(&world, 1..=4);
+    assert_eq!(terminal.finish(), Some(0));
+    world.assert_nothing_left();
+}

@@ -1,0 +1,61 @@
+//! What is left when the view is gone.
+
+use serde_json::json;
+
+use crate::terminal::{Streams, Terminal};
+use crate::{delegate, let_go, room, run, working, world};
+
+#[test]
+fn what_ends_in_the_middle_is_told_above_the_view() {
+    let world = world();
+    let mut terminal = Terminal::start(&delegate(&world, &working(), 4, 4), 80, 24);
+    terminal.expect("running-4-80x24");
+    let_go(&world, [2]);
+    terminal.expect("one-ended");
+    let_go(&world, [4]);
+    terminal.expect("two-ended");
+    let_go(&world, [1, 3]);
+    assert_eq!(terminal.finish(), Some(0));
+    terminal.assert_usable();
+    world.assert_nothing_left();
+    let record = terminal.record();
+    let names: Vec<&str> = record.lines().filter_map(|line| line.split(':').next()).collect();
+    assert_eq!(names[..2], ["✓ agent 2", "✓ agent 4"]);
+    assert_eq!(names.len(), 5, "{record}");
+}
+
+#[test]
+fn answers_that_go_elsewhere_are_whole_and_in_order() {
+    let world = world();
+    let command = delegate(&world, &working(), 3, 3);
+    let mut terminal = Terminal::start_on(&command, 80, 24, Streams::AnswersElsewhere);
+    terminal.wait_for("cargo test");
+    let_go(&world, [3]);
+    terminal.wait_for("✓ agent 3: completed");
+    let_go(&world, [1, 2]);
+    assert_eq!(terminal.finish(), Some(0));
+    terminal.assert_usable();
+    let answers = std::fs::read_to_string(world.project().join("answers")).unwrap();
+    let names: Vec<&str> = answers.lines().filter_map(|line| line.split(':').next()).collect();
+    assert_eq!(names, ["✓ agent 1", "✓ agent 2", "✓ agent 3"]);
+    assert_eq!(terminal.record().lines().count(), 4, "{}", terminal.record());
+    world.assert_nothing_left();
+}
+
+#[test]
+fn what_was_on_the_screen_before_stays() {
+    let world = world();
+    let room = room(&world, 1);
+    std::fs::write(world.agent_dir().join("settings.json"), "{\"subagents\": {\"no\": 1}}")
+        .unwrap();
+    let script =
+        json!(["start", {"stderr": "careful"}, {"await": "go"}, {"say": "wide 日本語\nanswer"}]);
+    let mut terminal = Terminal::start(&run(&world, &script, &["--cwd", &room]), 80, 10);
+    terminal.wait_for("careful");
+    let_go(&world, [1]);
+    assert_eq!(terminal.finish(), Some(0));
+    let record = terminal.record();
+    assert!(record.ends_with("wide 日本語\nanswer\n"), "{record}");
+    assert!(!record.contains("⏳") && !record.contains("Ctrl+O"), "{record}");
+    world.assert_nothing_left();
+}

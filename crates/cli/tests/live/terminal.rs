@@ -1,0 +1,233 @@
+//! A terminal in memory, with the program under test on a real pseudo-terminal.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::num::NonZero;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
+use test_support::World;
+
+/// A program on a terminal.
+pub(crate) struct Terminal {
+    master: File,
+    child: Child,
+    screen: vt100::Parser,
+    /// Everything that was ever written.
+    bytes: Vec<u8>,
+    before: Termios,
+    is_closed: bool,
+}
+
+/// What is on the program's standard streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Streams {
+    /// The terminal is on all of them.
+    Terminal,
+    /// Nothing can be typed.
+    NoKeys,
+    /// The answers go elsewhere.
+    AnswersElsewhere,
+    /// The terminal is on all of them, but it is the shell's, which waits for the program.
+    Background,
+}
+
+/// Whoever waits longer than this waits in vain.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+impl Terminal {
+    pub(crate) fn start(command: &Command, columns: u16, rows: u16) -> Terminal {
+        Terminal::start_on(command, columns, rows, Streams::Terminal)
+    }
+
+    pub(crate) fn start_on(
+        command: &Command,
+        columns: u16,
+        rows: u16,
+        streams: Streams,
+    ) -> Terminal {
+        let master =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        set_size(&master, columns, rows);
+        let before = tcgetattr(&master).unwrap();
+        let inside =
+            || -> OwnedFd { File::options().read(true).write(true).open(&name).unwrap().into() };
+        // The terminal becomes that of the session through standard input, whatever is there later.
+        let line = match streams {
+            Streams::Terminal => "exec \"$@\"",
+            Streams::NoKeys => "exec \"$@\" < /dev/null",
+            Streams::AnswersElsewhere => "exec \"$@\" > answers",
+            Streams::Background => "set -m; \"$@\" & wait $!",
+        };
+        let mut shell = World::behind(&["setsid", "--ctty", "sh", "-c", line, "sh"], command);
+        shell.stdin(inside()).stdout(inside()).stderr(inside());
+        let child = shell.spawn().unwrap();
+        let screen = emulator(columns, rows);
+        let master = File::from(master);
+        Terminal { master, child, screen, bytes: Vec::new(), before, is_closed: false }
+    }
+
+    /// Presses keys.
+    pub(crate) fn press(&mut self, keys: &str) {
+        self.master.write_all(keys.as_bytes()).unwrap();
+    }
+
+    pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
+        self.screen.screen_mut().set_size(size(rows), size(columns));
+        set_size(&self.master, columns, rows);
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(self.pid(), signal).unwrap();
+    }
+
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// What is seen.
+    pub(crate) fn text(&self) -> String {
+        normal(&self.screen.screen().contents())
+    }
+
+    /// Everything that stays, from the first line on: what a terminal shows that is larger than
+    /// the program knows.
+    pub(crate) fn record(&self) -> String {
+        let mut large = emulator(400, 4_000);
+        large.process(&self.bytes);
+        normal(&large.screen().contents())
+    }
+
+    /// Everything that was written.
+    pub(crate) fn bytes(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+
+    /// Whether the cursor can be seen, and keys mean what they meant before.
+    #[track_caller]
+    pub(crate) fn assert_usable(&self) {
+        assert!(!self.screen.screen().hide_cursor(), "the cursor is hidden");
+        let now = tcgetattr(&self.master).unwrap();
+        assert_eq!(format!("{now:?}"), format!("{:?}", self.before));
+    }
+
+    /// Waits until this is seen.
+    #[track_caller]
+    pub(crate) fn wait_for(&mut self, text: &str) {
+        self.wait_until(text, |terminal| terminal.text().contains(text));
+    }
+
+    /// Waits until the screen looks like this one, which was looked at by a person before.
+    #[track_caller]
+    pub(crate) fn expect(&mut self, name: &str) {
+        let path = snapshot(name);
+        if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+            while self.read(Duration::from_millis(700)) {}
+            fs::write(&path, self.text()).unwrap();
+        }
+        let expected = fs::read_to_string(&path).unwrap_or_default();
+        self.wait_until(&format!("{name}:\n{expected}"), |terminal| terminal.text() == expected);
+    }
+
+    #[track_caller]
+    pub(crate) fn wait_until(&mut self, what: &str, condition: impl Fn(&Terminal) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !condition(self) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let goes_on = !left.is_zero() && self.read(left);
+            assert!(goes_on || condition(self), "not {what}\nbut:\n{}", self.text());
+        }
+    }
+
+    /// Waits for the end of the program, and returns its exit code.
+    #[track_caller]
+    pub(crate) fn finish(&mut self) -> Option<i32> {
+        while self.read(PATIENCE) {}
+        assert!(self.is_closed, "it does not end:\n{}", self.text());
+        self.child.wait().unwrap().code()
+    }
+
+    /// Takes in what is written within a time; false if nothing was.
+    fn read(&mut self, limit: Duration) -> bool {
+        let mut fds = [PollFd::new(&self.master, PollFlags::IN)];
+        let limit = Timespec::try_from(limit).unwrap();
+        if self.is_closed || !poll(&mut fds, Some(&limit)).is_ok_and(|ready| ready > 0) {
+            return false;
+        }
+        let mut buffer = [0; 16 * 1024];
+        // An error means that nobody has the terminal open any more.
+        let length = self.master.read(&mut buffer).unwrap_or(0);
+        self.is_closed = length == 0;
+        self.screen.process(&buffer[..length]);
+        self.bytes.extend_from_slice(&buffer[..length]);
+        length > 0
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // A test that has failed must not wait for the program.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn emulator(columns: u16, rows: u16) -> vt100::Parser {
+    vt100::Parser::new(size(rows), size(columns), 0)
+}
+
+fn size(number: u16) -> NonZero<u16> {
+    NonZero::new(number).unwrap()
+}
+
+/// Compares the record with the one that was looked at by a person before.
+#[track_caller]
+pub(crate) fn assert_record(terminal: &Terminal, name: &str) {
+    let path = snapshot(name);
+    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        fs::write(&path, terminal.record()).unwrap();
+    }
+    assert_eq!(terminal.record(), fs::read_to_string(&path).unwrap_or_default(), "{name}");
+}
+
+fn snapshot(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/live/snapshots/{name}.txt"))
+}
+
+fn set_size(master: impl std::os::fd::AsFd, columns: u16, rows: u16) {
+    let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(master, size).unwrap();
+}
+
+/// The text without times and ids, which are never the same, and without blank ends.
+fn normal(text: &str) -> String {
+    let lines = text.lines().map(|line| words(line.trim_end()));
+    let text = lines.collect::<Vec<String>>().join("\n");
+    format!("{}\n", text.trim_end())
+}
+
+fn words(line: &str) -> String {
+    let words = line.split(' ').map(|word| {
+        let bare = word.trim_matches(['(', ')', '`']);
+        // The end of one may be cut off.
+        let is_id = bare.len() >= 8 && bare.chars().all(|letter| letter.is_ascii_hexdigit());
+        if let Some(id) = "0123456789abcdef".get(..bare.len()).filter(|_| is_id) {
+            return word.replace(bare, id);
+        }
+        let seconds = word.split_once('s').filter(|(number, rest)| {
+            let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+            !number.is_empty() && is_number(number) && (rest.is_empty() || rest.starts_with('/'))
+        });
+        seconds.map_or_else(|| word.to_owned(), |(_, rest)| format!("0s{rest}"))
+    });
+    words.collect::<Vec<String>>().join(" ")
+}

@@ -1,0 +1,107 @@
+//! `watch`.
+
+use std::process::Stdio;
+
+use test_support::{Ran, World};
+
+use crate::terminal::Terminal;
+use crate::{let_go, on_terminal, room, working, world};
+
+fn start(world: &World, number: usize) -> String {
+    let (agent, room) = (world.agent(&working()), room(world, number));
+    let name = format!("agent {number}");
+    let arguments = ["bg", "start", "--preset", "scout", "--agent", &agent];
+    let more = ["--name", &name, "--cwd", &room, "look around"];
+    let ran = Ran::from(world.command(arguments.into_iter().chain(more)).output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    ran.stdout.trim().to_owned()
+}
+
+fn watch(world: &World, arguments: &[&str]) -> Terminal {
+    let all = ["watch"].into_iter().chain(arguments.iter().copied());
+    Terminal::start(&on_terminal(world.command(all)), 80, 24)
+}
+
+#[test]
+fn one_attaches_and_detaches_at_will() {
+    let world = world();
+    start(&world, 1);
+    let mut terminal = watch(&world, &[]);
+    terminal.expect("watch-1");
+    // What is started later appears.
+    start(&world, 2);
+    terminal.expect("watch-2");
+    terminal.press("q");
+    assert_eq!(terminal.finish(), Some(0));
+    terminal.assert_usable();
+    assert_eq!(terminal.record(), "Not watching any more. The runs go on.\n");
+
+    let mut again = watch(&world, &[]);
+    again.expect("watch-2");
+    let mut other = watch(&world, &[]);
+    other.expect("watch-2");
+    other.press("\x03");
+    assert_eq!(other.finish(), Some(130));
+    other.assert_usable();
+    let_go(&world, [1, 2]);
+    assert_eq!(again.finish(), Some(0), "it ends with the runs");
+    again.assert_usable();
+    let record = again.record();
+    assert!(record.contains("✓ agent 1: completed"), "{record}");
+    assert!(record.contains("✓ agent 2: completed"), "{record}");
+    world.wait_until_nothing_is_left();
+}
+
+#[test]
+fn a_run_is_stopped_after_a_question() {
+    let world = world();
+    start(&world, 1);
+    let id = start(&world, 2);
+    let mut terminal = watch(&world, &[]);
+    terminal.expect("watch-2");
+    terminal.press("jjs");
+    terminal.wait_for("Stop agent 2? y/n");
+    terminal.press("n");
+    terminal.wait_for("? help");
+    terminal.press("sy");
+    terminal.wait_for("✗ agent 2: error");
+    let_go(&world, [1]);
+    assert_eq!(terminal.finish(), Some(1));
+    terminal.assert_usable();
+    world.wait_until_nothing_is_left();
+    let status = world.run(&["bg", "status", &id]);
+    assert!(status.stdout.contains("aborted"), "{status:?}");
+}
+
+#[test]
+fn without_a_terminal_there_are_lines_until_the_end() {
+    let world = world();
+    let id = start(&world, 1);
+    let mut command = world.command(["watch", &id[..20]]);
+    let watching = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let_go(&world, [1]);
+    let ran = Ran::from(watching.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.starts_with("✓ agent 1: completed (session: "), "{ran:?}");
+    let lines: Vec<&str> = ran.stderr.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "agent 1: I look around first.",
+            "agent 1: Listing src",
+            "agent 1: Finished listing src",
+            "agent 1: Two files. Now the tests.",
+            "agent 1: cargo test",
+            "agent 1: cargo test",
+            "agent 1: Command finished: cargo test",
+            "agent 1: All tests pass.",
+        ]
+    );
+    world.wait_until_nothing_is_left();
+    let nothing = world.run(&["watch"]);
+    assert_eq!((nothing.code, nothing.stderr.as_str()), (Some(0), "Nothing runs.\n"));
+    let ended = world.run(&["watch", &id]);
+    assert_eq!((ended.code, ended.stdout), (Some(0), ran.stdout), "it can be looked at later");
+    let unknown = world.run(&["watch", "nope"]);
+    assert_eq!(unknown.code, Some(2), "{unknown:?}");
+}

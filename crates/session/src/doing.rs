@@ -1,0 +1,72 @@
+//! What an agent is doing now, and since when.
+
+use model::{Activity, Event};
+
+/// What an agent is doing, as far as its events tell; whoever hears of its activity itself knows it
+/// more closely.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Doing {
+    /// What.
+    pub activity: Activity,
+    /// Since when, in milliseconds since 1970.
+    pub since: u64,
+}
+
+impl Doing {
+    /// It was told what the agent does. The same again is nothing new.
+    pub(crate) fn observe(&mut self, activity: Activity, at: u64) {
+        if self.activity != activity {
+            *self = Doing { activity, since: at };
+        }
+    }
+
+    /// Takes the next event; `has_open_calls` tells whether tools are at work after it.
+    pub(crate) fn apply(&mut self, event: &Event, at: u64, has_open_calls: bool) {
+        match event {
+            Event::RunStarted { .. } => *self = Doing { activity: Activity::Starting, since: at },
+            // The latest call is the one that is shown.
+            Event::ToolCall { .. } => *self = Doing { activity: Activity::Tool, since: at },
+            Event::ToolResult { .. } if has_open_calls => {}
+            Event::UserMessage { .. }
+            | Event::AssistantMessage { .. }
+            | Event::ToolResult { .. } => self.observe(Activity::Waiting, at),
+            Event::RetryScheduled { .. } => self.observe(Activity::Retrying, at),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn events_tell_what_is_done_and_since_when() {
+        let call = || Event::ToolCall { id: "1".into(), tool: "ls".into(), args: json!({}) };
+        let result = || Event::ToolResult {
+            id: "1".into(),
+            tool: "ls".into(),
+            is_error: false,
+            text: String::new(),
+            limit_reached: false,
+        };
+        let mut doing = Doing::default();
+        for (at, event, has_open_calls, expected) in [
+            (1, Event::RunStarted { pid: 1 }, false, (Activity::Starting, 1)),
+            (2, Event::UserMessage { text: "go".into() }, false, (Activity::Waiting, 2)),
+            (3, call(), true, (Activity::Tool, 3)),
+            (4, call(), true, (Activity::Tool, 4)),
+            (5, result(), true, (Activity::Tool, 4)),
+            (6, result(), false, (Activity::Waiting, 6)),
+            (7, Event::Stderr { text: "x".into() }, false, (Activity::Waiting, 6)),
+        ] {
+            doing.apply(&event, at, has_open_calls);
+            assert_eq!((doing.activity, doing.since), expected, "{event:?}");
+        }
+        doing.observe(Activity::Thinking, 8);
+        doing.observe(Activity::Thinking, 9);
+        assert_eq!(doing, Doing { activity: Activity::Thinking, since: 8 });
+    }
+}

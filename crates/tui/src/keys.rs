@@ -1,0 +1,129 @@
+//! From bytes to keys.
+
+/// A key that means something here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// A letter, a digit or a sign.
+    Character(char),
+    /// Ctrl and a letter.
+    Control(char),
+    /// The arrow, or shift and tab.
+    Up,
+    /// The arrow, or tab.
+    Down,
+    /// A page back.
+    PageUp,
+    /// A page on.
+    PageDown,
+    /// To the beginning.
+    Home,
+    /// To the end.
+    End,
+    /// Return.
+    Enter,
+    /// Escape.
+    Escape,
+}
+
+/// Reads keys, also when one of them comes in pieces.
+#[derive(Debug, Default)]
+pub struct Keys {
+    torn: Vec<u8>,
+}
+
+impl Keys {
+    /// Longer sequences are none that a keyboard sends.
+    const LONGEST: usize = 32;
+
+    /// The keys that have been pressed, as a terminal says it.
+    pub fn read(&mut self, bytes: &[u8]) -> Vec<Key> {
+        let mut all = std::mem::take(&mut self.torn);
+        all.extend_from_slice(bytes);
+        let mut rest = all.as_slice();
+        let mut keys = Vec::new();
+        while let Some((&first, after)) = rest.split_first() {
+            rest = match (first, after) {
+                (0x1b, [b'[' | b'O', sequence @ ..]) => {
+                    let is_final = |byte: &u8| (0x40..=0x7e).contains(byte);
+                    let Some(length) = sequence.iter().position(is_final) else {
+                        if rest.len() < Keys::LONGEST {
+                            self.torn = rest.to_vec();
+                        }
+                        return keys;
+                    };
+                    let (sequence, after) = sequence.split_at(length + 1);
+                    keys.extend(named(sequence));
+                    after
+                }
+                // Alt and a key, which means nothing here.
+                (0x1b, [second, after @ ..]) if *second != 0x1b => after,
+                (0x1b, after) => {
+                    keys.push(Key::Escape);
+                    after
+                }
+                (byte, after) => {
+                    keys.extend(plain(byte));
+                    after
+                }
+            };
+        }
+        keys
+    }
+}
+
+fn plain(byte: u8) -> Option<Key> {
+    match byte {
+        b'\r' | b'\n' => Some(Key::Enter),
+        b'\t' => Some(Key::Down),
+        // Ctrl takes away the bits that make a letter of it.
+        0x01..=0x1a => Some(Key::Control(char::from(byte + b'a' - 1))),
+        0x1c => Some(Key::Control('\\')),
+        0x20..=0x7e => Some(Key::Character(char::from(byte))),
+        _ => None,
+    }
+}
+
+/// The key of a sequence, from behind its introducer.
+fn named(sequence: &[u8]) -> Option<Key> {
+    match sequence {
+        b"A" | b"Z" => Some(Key::Up),
+        b"B" => Some(Key::Down),
+        b"H" | b"1~" | b"7~" => Some(Key::Home),
+        b"F" | b"4~" | b"8~" => Some(Key::End),
+        b"5~" => Some(Key::PageUp),
+        b"6~" => Some(Key::PageDown),
+        b"M" => Some(Key::Enter),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_become_keys() {
+        for (bytes, expected) in [
+            ("jS?", vec![Key::Character('j'), Key::Character('S'), Key::Character('?')]),
+            ("\x0f\r\t", vec![Key::Control('o'), Key::Enter, Key::Down]),
+            ("\x1b[A\x1b[B\x1bOA", vec![Key::Up, Key::Down, Key::Up]),
+            ("\x1b[5~\x1b[6~\x1b[Z", vec![Key::PageUp, Key::PageDown, Key::Up]),
+            ("\x1b", vec![Key::Escape]),
+            ("\x1b\x1b", vec![Key::Escape, Key::Escape]),
+            ("\x1b[1;5C\x1bxq", vec![Key::Character('q')]),
+            ("ż\0", vec![]),
+        ] {
+            assert_eq!(Keys::default().read(bytes.as_bytes()), expected, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_key_may_come_in_pieces() {
+        let mut keys = Keys::default();
+        assert_eq!(keys.read(b"a\x1b["), [Key::Character('a')]);
+        assert_eq!(keys.read(b"5"), []);
+        assert_eq!(keys.read(b"~b"), [Key::PageUp, Key::Character('b')]);
+        assert_eq!(keys.read(&[b"\x1b[".as_slice(), &[b'1'; 64]].concat()), []);
+        assert_eq!(keys.read(b"q"), [Key::Character('q')], "what never ends is dropped");
+    }
+}

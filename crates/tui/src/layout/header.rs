@@ -1,0 +1,47 @@
+//! How far all tasks are together.
+
+use model::Usage;
+use session::usage_words;
+use session::view::{self, Line, Role, Tally};
+
+use super::Scene;
+
+/// How many tasks stand where, how far they are, how long they have been worked on, and what they
+/// have used.
+pub(super) fn overview(scene: &Scene<'_>, columns: usize) -> Line {
+    let mut line = view::overview(scene.tasks);
+    let count = scene.tasks.len();
+    if count == 0 {
+        return Line::of(Role::Muted, "Nothing runs.");
+    }
+    let tally = Tally::of(scene.tasks);
+    let ended = tally.done + tally.failed;
+    line = line.with(Role::Dim, " • ");
+    let length = bar_length(columns);
+    if length > 0 {
+        let filled = length * ended / count;
+        line = line
+            .with(Role::Success, &"━".repeat(filled))
+            .with(Role::Dim, &"╌".repeat(length - filled))
+            .with(Role::Plain, " ");
+    }
+    line = line.with(Role::Muted, &format!("{ended}/{count}"));
+    let mut usage = Usage::default();
+    for task in scene.tasks {
+        usage += task.state.facts.usage;
+    }
+    let time = format!("{}s", scene.elapsed_ms / 1000);
+    for segment in [time].into_iter().chain(usage_words(&usage)) {
+        line = line.with(Role::Dim, " • ").with(Role::Muted, &segment);
+    }
+    line
+}
+
+/// How long the bar is beside the words.
+fn bar_length(columns: usize) -> usize {
+    match columns {
+        0..60 => 0,
+        60..100 => 10,
+        _ => 20,
+    }
+}

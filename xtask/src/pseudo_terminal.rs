@@ -1,0 +1,21 @@
+//! A terminal that nobody sits at.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+/// A terminal of this size: our end, and the one that a program gets.
+pub(crate) fn open(columns: u16, rows: u16) -> io::Result<(OwnedFd, OwnedFd)> {
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+    grantpt(&terminal)?;
+    unlockpt(&terminal)?;
+    let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&terminal, size)?;
+    let name = ptsname(&terminal, Vec::new())?;
+    let path = name.to_str().map_err(io::Error::other)?;
+    let inside = File::options().read(true).write(true).open(path)?;
+    Ok((terminal, inside.into()))
+}
