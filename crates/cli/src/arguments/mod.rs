@@ -197,7 +197,7 @@ Examples:
 pub(crate) struct Watch {
     /// Runs or sessions, or the beginnings of their ids [default: everything that runs in this
     /// project, also what is started later]
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::sessions))]
     pub(crate) ids: Vec<String>,
 
     /// Stay when nothing runs any more, for what is started later
