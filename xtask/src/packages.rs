@@ -1,4 +1,5 @@
-//! The npm packages in `e2e`: the real pi, the Node that it needs, and the peers we measure against.
+//! The npm packages in `e2e`: the real pi, the Node that it needs, the peers we measure against, and
+//! the compiler that checks our extension.
 
 use std::fs;
 use std::path::Path;

@@ -58,7 +58,7 @@ impl Refusal {
 
 impl Server {
     pub(crate) fn new(hello: Hello, mut surroundings: Surroundings, client: Client) -> Server {
-        surroundings.pi.clone_from(&hello.agent);
+        surroundings.pi = hello.agent.clone().filter(|command| !command.is_empty());
         let owner = Owner { kind: OwnerKind::Pi, id: Some(hello.session_id.clone()) };
         let store = Store::in_project(surroundings.project_root());
         Server {

@@ -3,7 +3,10 @@
 //! This is the only crate that prints and exits.
 
 mod arguments;
+mod candidates;
 mod commands;
+mod dialogs;
+mod editor;
 mod error;
 mod live;
 mod printer;
@@ -11,14 +14,24 @@ mod terminal;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
+use clap_complete::CompleteEnv;
+use model::variables;
 
 use arguments::{Arguments, Command};
-use error::CommandError;
+use error::{CommandError, Exit};
 use printer::Printer;
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
+    // A shell asks what could follow.
+    let completion = CompleteEnv::with_factory(Arguments::command).var(variables::COMPLETE);
+    let directory = std::env::current_dir().ok();
+    match completion.try_complete(std::env::args_os(), directory.as_deref()) {
+        Ok(false) => {}
+        Ok(true) => return ExitCode::SUCCESS,
+        Err(_) => return Exit::Usage.into(),
+    }
     let arguments = Arguments::parse();
     process::settle_signals();
     let mut printer = Printer::new(arguments.is_plain());
@@ -35,6 +48,10 @@ pub fn main() -> ExitCode {
 
 fn carry_out(command: Command, printer: &mut Printer) -> Result<ExitCode, CommandError> {
     let exit = match command {
+        Command::Demo(_) => {
+            commands::refuse_in_child()?;
+            commands::demo::demo(printer)
+        }
         Command::Run(arguments) => {
             commands::refuse_in_child()?;
             commands::run::run(arguments, printer)
@@ -51,6 +68,10 @@ fn carry_out(command: Command, printer: &mut Printer) -> Result<ExitCode, Comman
         Command::Profile(arguments) => commands::definition::profile(arguments, printer),
         Command::Preset(arguments) => commands::definition::preset(arguments, printer),
         Command::Sessions(arguments) => commands::sessions::sessions(arguments, printer),
+        Command::Setup(arguments) => commands::setup::setup(&arguments, printer),
+        Command::Doctor(arguments) => commands::doctor::doctor(&arguments, printer),
+        Command::Completions(arguments) => commands::completions::completions(&arguments, printer),
+        Command::Man(arguments) => commands::man::man(&arguments, printer),
         Command::Agent(arguments) => return commands::agent::agent(*arguments, printer),
         Command::Bridge => {
             commands::refuse_in_child()?;

@@ -96,6 +96,11 @@ impl Printer {
         self.print(&format!("{json}\n"))
     }
 
+    /// Something that another program reads, as it is. Nothing in it came from a child.
+    pub(crate) fn script(&self, text: &str) -> Result<(), CommandError> {
+        self.print(text)
+    }
+
     fn print(&self, text: &str) -> Result<(), CommandError> {
         let mut stdout = io::stdout();
         let wrote = self.write(text, stdout.as_fd(), &mut stdout.lock(), HURRIED_ANSWER);

@@ -28,3 +28,5 @@ pub const COMMAND: &str = "PI_SUBAGENTS_COMMAND";
 pub const TMUX: &str = "TMUX";
 /// The pane of tmux that a program runs in.
 pub const TMUX_PANE: &str = "TMUX_PANE";
+/// Names the shell that asks what could follow on the command line.
+pub const COMPLETE: &str = "PI_SUBAGENTS_COMPLETE";

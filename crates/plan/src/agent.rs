@@ -1,11 +1,11 @@
 //! Which program a child is.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use model::AgentKind;
 
-use crate::{AgentName, Settings, Surroundings};
+use crate::{AgentName, Settings, Surroundings, did_you_mean, similar_names};
 
 /// The child agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,9 +24,15 @@ pub enum Agent {
 pub enum AgentError {
     #[error(
         "{origin} does not name an agent: {text:?} is neither \"pi\" nor \"builtin\" nor a JSON \
-         array of a program and its arguments such as [\"my-agent\", \"--flag\"]"
+         array of a program and its arguments such as [\"my-agent\", \"--flag\"]{}",
+        meant(text)
     )]
     NotUnderstood { origin: String, text: String },
+}
+
+fn meant(text: &str) -> String {
+    let meant = did_you_mean(&similar_names(text, ["pi", "builtin"]));
+    if meant.is_empty() { meant } else { format!(".{meant}") }
 }
 
 /// Which agent tasks get, as far as the caller and the settings decide it.
@@ -36,6 +42,22 @@ pub struct AgentChoice {
     asked_for: Option<Agent>,
     /// What a task gets that is told nothing else.
     otherwise: Agent,
+    reason: AgentReason,
+}
+
+/// Why tasks get the agent that they get, unless their profile or preset says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentReason {
+    /// The caller asks for it in so many words.
+    Asked,
+    /// The environment does.
+    Environment,
+    /// The settings do.
+    Settings,
+    /// Nobody asks for any, and pi is installed.
+    PiInstalled,
+    /// Nobody asks for any, and pi is not installed.
+    PiMissing,
 }
 
 impl AgentChoice {
@@ -49,17 +71,28 @@ impl AgentChoice {
     ) -> Result<AgentChoice, AgentError> {
         let asked_for = flag.map(|text| Agent::parse(text, "--agent")).transpose()?;
         let variable = surroundings.agent.as_deref();
-        let otherwise =
-            match variable.map(|text| Agent::parse(text, model::variables::AGENT)).transpose()? {
-                Some(agent) => agent,
-                None => settings.agent.clone().unwrap_or_else(|| Agent::installed(surroundings)),
-            };
-        Ok(AgentChoice { asked_for, otherwise })
+        let variable =
+            variable.map(|text| Agent::parse(text, model::variables::AGENT)).transpose()?;
+        let (otherwise, reason) = match (variable, &settings.agent) {
+            (Some(agent), _) => (agent, AgentReason::Environment),
+            (None, Some(agent)) => (agent.clone(), AgentReason::Settings),
+            (None, None) if surroundings.pi.is_some() || Agent::Pi.find(surroundings).is_some() => {
+                (Agent::Pi, AgentReason::PiInstalled)
+            }
+            (None, None) => (Agent::Builtin, AgentReason::PiMissing),
+        };
+        let reason = if asked_for.is_some() { AgentReason::Asked } else { reason };
+        Ok(AgentChoice { asked_for, otherwise, reason })
     }
 
     /// This agent for every task whose profile or preset says nothing.
     pub fn by_default(agent: Agent) -> AgentChoice {
-        AgentChoice { asked_for: None, otherwise: agent }
+        AgentChoice { asked_for: None, otherwise: agent, reason: AgentReason::Asked }
+    }
+
+    /// Why it is this agent.
+    pub fn reason(&self) -> AgentReason {
+        self.reason
     }
 
     /// The agent of a task whose profile or preset asks for this one.
@@ -96,9 +129,16 @@ impl Agent {
         }
     }
 
-    fn installed(surroundings: &Surroundings) -> Agent {
-        let is_there = surroundings.pi.is_some() || locate("pi", surroundings).contains('/');
-        if is_there { Agent::Pi } else { Agent::Builtin }
+    /// The file of its program, if there is one that can be executed. Our own agent has none of
+    /// its own.
+    pub fn find(&self, surroundings: &Surroundings) -> Option<PathBuf> {
+        match self {
+            Agent::Builtin => None,
+            Agent::Pi | Agent::Program(_) => {
+                let program = PathBuf::from(self.command(surroundings).first()?);
+                (program.is_absolute() && is_executable(&program)).then_some(program)
+            }
+        }
     }
 
     fn parse(text: &str, origin: &str) -> Result<Agent, AgentError> {

@@ -10,11 +10,12 @@ mod frontmatter;
 mod request;
 mod runner_choice;
 mod settings;
+mod similar;
 mod skills;
 mod surroundings;
 mod trust;
 
-pub use agent::{Agent, AgentChoice, AgentError};
+pub use agent::{Agent, AgentChoice, AgentError, AgentReason};
 pub use definition::{
     AgentName, ApiKey, Contradiction, Definition, DefinitionDirectories, DefinitionFileError,
     DefinitionKind, Definitions, InvalidDefinitionName, Invocation, InvocationContext,
@@ -26,7 +27,10 @@ pub use files::{FileSpec, Lines, with_files};
 pub use frontmatter::FileWarning;
 pub use request::{AppliedDefinition, Request, check_cwd, plan};
 pub use runner_choice::{Runner, RunnerChoice, RunnerError, load_runner};
-pub use settings::{Settings, ToolFamilies, load_settings};
+pub use settings::{
+    SETTINGS, Settings, SettingsFile, ToolFamilies, inspect_settings, load_settings,
+};
+pub use similar::{did_you_mean, name_distance, similar_ids, similar_names};
 pub use skills::{
     LoadedSkill, ResolvedSkills, Skill, SkillError, SkillPlaces, Skills, discover_skills,
     with_skill_paths,

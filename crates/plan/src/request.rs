@@ -59,7 +59,7 @@ pub struct AppliedDefinition {
 const SYSTEM_PROMPT: &str = "system-prompt.md";
 const APPEND_SYSTEM_PROMPT: &str = "append-system-prompt.md";
 const CHILD_SESSION: &str = "child-session.jsonl";
-const KEY_EXTENSION: &str = "key-extension.mjs";
+const CHILD_EXTENSION: &str = "child-extension.mjs";
 
 /// Decides everything about a task. What is wrong with the task alone becomes its refusal.
 pub fn plan(
@@ -115,13 +115,6 @@ pub fn plan(
             }
             if let Some(key) = &applied.definition.api_key {
                 secrets.insert(variables::PI_API_KEY, key.reveal().to_owned());
-                // Our own agent takes the key from where it is.
-                if *agent != Agent::Builtin {
-                    command
-                        .extend([Argument::from("-e"), Argument::File(KEY_EXTENSION.to_owned())]);
-                    let extension = include_str!("key-extension.mjs").to_owned();
-                    files.insert(KEY_EXTENSION.to_owned(), extension);
-                }
             }
         }
         None => {
@@ -129,15 +122,19 @@ pub fn plan(
                 .extend(model.iter().flat_map(|model| ["--model".into(), model.as_str().into()]));
         }
     }
-    let mut environment =
-        environment(&run_id, provider.as_deref(), model.as_deref(), &surroundings.agent_dir);
+    let is_copilot = is_copilot(provider.as_deref(), model.as_deref());
+    let has_key = secrets.reveal().next().is_some();
+    // Our own agent takes the key from where it is, and does not speak to Copilot.
+    if (has_key || is_copilot) && *agent != Agent::Builtin {
+        command.extend([Argument::from("-e"), Argument::File(CHILD_EXTENSION.to_owned())]);
+        let extension = include_str!("child-extension.mjs").to_owned();
+        files.insert(CHILD_EXTENSION.to_owned(), extension);
+    }
+    let mut environment = environment(&run_id, is_copilot, &surroundings.agent_dir);
     // Whose key it is, for the extension that hands it over. Without a word about it, the extension
     // asks pi for the provider of the model: a slash in a model's name need not end a provider's.
     let key_provider = request.definition.as_ref().and_then(|applied| applied.key_provider.clone());
-    environment.insert(
-        variables::KEY_PROVIDER.to_owned(),
-        key_provider.filter(|_| secrets.reveal().next().is_some()),
-    );
+    environment.insert(variables::KEY_PROVIDER.to_owned(), key_provider.filter(|_| has_key));
     // A key that the caller happens to have is not meant for this child.
     environment.insert(variables::PI_API_KEY.to_owned(), None);
     let applied_preset = definition.filter(|_| preset.is_some());
@@ -193,12 +190,9 @@ fn definition_arguments(
 /// What every child finds in its environment, besides what the caller's has.
 fn environment(
     run_id: &RunId,
-    provider: Option<&str>,
-    model: Option<&str>,
+    is_copilot: bool,
     agent_dir: &Path,
 ) -> BTreeMap<String, Option<String>> {
-    let is_copilot = provider == Some("github-copilot")
-        || model.is_some_and(|model| model.starts_with("github-copilot/"));
     let agent_dir = agent_dir.to_string_lossy().into_owned();
     BTreeMap::from([
         (variables::CHILD.to_owned(), Some("1".to_owned())),
@@ -206,6 +200,12 @@ fn environment(
         (variables::PI_CODING_AGENT_DIR.to_owned(), Some(agent_dir)),
         (variables::GITHUB_COPILOT_INITIATOR.to_owned(), is_copilot.then(|| "agent".to_owned())),
     ])
+}
+
+/// Whether the model is one of GitHub Copilot, which wants to know who begins a conversation.
+fn is_copilot(provider: Option<&str>, model: Option<&str>) -> bool {
+    provider == Some("github-copilot")
+        || model.is_some_and(|model| model.starts_with("github-copilot/"))
 }
 
 /// A name is shown at the beginning of lines.
@@ -300,7 +300,9 @@ mod tests {
         assert_eq!(value("PI_SUBAGENTS_RUN").as_deref(), Some(plan.meta.run_id.as_str()));
         assert_eq!(value("PI_CODING_AGENT_DIR").as_deref(), Some("/home/me/.pi/agent"));
         assert_eq!(value("PI_SUBAGENTS_GITHUB_COPILOT_INITIATOR").as_deref(), Some("agent"));
-        assert_eq!(command(&plan)[5..], ["--model", "github-copilot/gpt"]);
+        let arguments = &command(&plan)[5..];
+        assert_eq!(arguments[..3], ["--model", "github-copilot/gpt", "-e"]);
+        assert!(arguments[3].ends_with("child-extension.mjs"), "{arguments:?}");
         let other = planned(|request| request.model = Some("x/github-copilot/".to_owned()));
         assert_eq!(other.meta.environment["PI_SUBAGENTS_GITHUB_COPILOT_INITIATOR"], None);
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
@@ -25,6 +25,30 @@ pub struct Settings {
     pub max_concurrency: usize,
     /// Which tools a model is offered.
     pub tools: ToolFamilies,
+}
+
+/// The names of all settings, as they stand below the key `subagents`.
+pub const SETTINGS: [&str; 7] = [
+    "agent",
+    "extend_timeout_debounce",
+    "looping_tool_count",
+    "maxLinesPerWindow",
+    "commandPreviewWidth",
+    "maxConcurrency",
+    "tools",
+];
+
+/// One of the files that settings are read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingsFile {
+    /// Where it is, or would be.
+    pub path: PathBuf,
+    /// Whether there is anything at its place.
+    pub is_there: bool,
+    /// What is wrong with it, without its path.
+    pub problems: Vec<String>,
+    /// What stands below `subagents` and is no setting.
+    pub unknown: Vec<String>,
 }
 
 /// The families of tools that a model is offered: each costs tokens in every request.
@@ -68,11 +92,16 @@ impl Default for Settings {
 
 /// Reads both files. What is wrong in them is a warning, and the default is used.
 pub fn load_settings(surroundings: &Surroundings) -> (Settings, Vec<String>) {
-    let mut reader = Reader { settings: Settings::default(), warnings: Vec::new() };
-    reader.read(&surroundings.agent_dir.join("settings.json"), Scope::User);
-    let project = surroundings.project_root().join(".pi").join("settings.json");
-    reader.read(&project, Scope::Project);
-    (reader.settings, reader.warnings)
+    let reader = Reader::of(surroundings);
+    let warnings = reader.files.iter().flat_map(|file| {
+        file.problems.iter().map(|problem| format!("{}: {problem}", file.path.display()))
+    });
+    (reader.settings, warnings.collect())
+}
+
+/// The files themselves, the user's first: what is wrong in them, and what in them means nothing.
+pub fn inspect_settings(surroundings: &Surroundings) -> Vec<SettingsFile> {
+    Reader::of(surroundings).files
 }
 
 /// Whose file it is. A project that was merely cloned must not choose what program runs.
@@ -84,78 +113,96 @@ enum Scope {
 
 struct Reader {
     settings: Settings,
-    warnings: Vec<String>,
+    /// Those that were read, the current one last.
+    files: Vec<SettingsFile>,
 }
 
 impl Reader {
-    fn read(&mut self, path: &Path, scope: Scope) {
-        let text = match read_plain(path) {
+    fn of(surroundings: &Surroundings) -> Reader {
+        let mut reader = Reader { settings: Settings::default(), files: Vec::new() };
+        reader.read(surroundings.agent_dir.join("settings.json"), Scope::User);
+        let project = surroundings.project_root().join(".pi").join("settings.json");
+        reader.read(project, Scope::Project);
+        reader
+    }
+
+    fn read(&mut self, path: PathBuf, scope: Scope) {
+        let text = read_plain(&path);
+        let is_there = !text.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+        let (problems, unknown) = (Vec::new(), Vec::new());
+        self.files.push(SettingsFile { path, is_there, problems, unknown });
+        let text = match text {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return,
-            Err(error) => return self.warn(path, &format!("it cannot be read: {error}")),
+            Err(_) if !is_there => return,
+            Err(error) => return self.warn(&format!("it cannot be read: {error}")),
         };
         let file: Value = match serde_json::from_str(&text) {
             Ok(file) => file,
-            Err(error) => return self.warn(path, &format!("it is not JSON: {error}")),
+            Err(error) => return self.warn(&format!("it is not JSON: {error}")),
         };
         match file.get("subagents") {
             None => {}
-            Some(Value::Object(subagents)) => self.read_subagents(path, scope, subagents),
-            Some(_) => self.warn(path, "\"subagents\" must be an object"),
+            Some(Value::Object(subagents)) => self.read_subagents(scope, subagents),
+            Some(_) => self.warn("\"subagents\" must be an object"),
         }
     }
 
-    fn read_subagents(&mut self, path: &Path, scope: Scope, subagents: &Map<String, Value>) {
+    fn read_subagents(&mut self, scope: Scope, subagents: &Map<String, Value>) {
+        if let Some(file) = self.files.last_mut() {
+            let names = subagents.keys().filter(|name| !SETTINGS.contains(&name.as_str()));
+            file.unknown = names.cloned().collect();
+        }
         if let Some(value) = subagents.get("agent") {
             match (agent(value), scope) {
                 (Some(Agent::Program(_)), Scope::Project) => self.warn(
-                    path,
                     "a project may set \"subagents.agent\" only to \"pi\" or \"builtin\"; \
                      put a program into the settings of your agent directory",
                 ),
                 (Some(agent), _) => self.settings.agent = Some(agent),
                 (None, _) => self.warn(
-                    path,
                     "\"subagents.agent\" must be \"pi\", \"builtin\" or an array of a program \
                      and its arguments",
                 ),
             }
         }
-        if let Some(seconds) = self.number(path, subagents, "extend_timeout_debounce") {
+        if let Some(seconds) = self.number(subagents, "extend_timeout_debounce") {
             self.settings.extend_timeout_debounce = seconds.clamp(0.0, 300.0);
         }
-        if let Some(count) = self.number(path, subagents, "looping_tool_count") {
+        if let Some(count) = self.number(subagents, "looping_tool_count") {
             self.settings.looping_tool_count = count.clamp(0.0, 50.0) as u32;
         }
-        if let Some(lines) = self.number(path, subagents, "maxLinesPerWindow") {
+        if let Some(lines) = self.number(subagents, "maxLinesPerWindow") {
             self.settings.max_lines_per_window = lines.clamp(1.0, 500.0) as usize;
         }
-        if let Some(width) = self.number(path, subagents, "commandPreviewWidth") {
+        if let Some(width) = self.number(subagents, "commandPreviewWidth") {
             self.settings.command_preview_width = Some(width.clamp(20.0, 10_000.0) as usize);
         }
-        if let Some(count) = self.number(path, subagents, "maxConcurrency") {
+        if let Some(count) = self.number(subagents, "maxConcurrency") {
             self.settings.max_concurrency = count.clamp(1.0, 256.0) as usize;
         }
         if let Some(value) = subagents.get("tools") {
             match ToolFamilies::parse(value) {
                 Some(families) => self.settings.tools = families,
-                None => self
-                    .warn(path, "\"subagents.tools\" must be \"all\", \"profiles\" or \"presets\""),
+                None => {
+                    self.warn("\"subagents.tools\" must be \"all\", \"profiles\" or \"presets\"");
+                }
             }
         }
     }
 
-    fn number(&mut self, path: &Path, object: &Map<String, Value>, key: &str) -> Option<f64> {
+    fn number(&mut self, object: &Map<String, Value>, key: &str) -> Option<f64> {
         let value = object.get(key)?;
         let number = value.as_f64();
         if number.is_none() {
-            self.warn(path, &format!("\"subagents.{key}\" must be a number"));
+            self.warn(&format!("\"subagents.{key}\" must be a number"));
         }
         number
     }
 
-    fn warn(&mut self, path: &Path, problem: &str) {
-        self.warnings.push(format!("{}: {problem}", path.display()));
+    fn warn(&mut self, problem: &str) {
+        if let Some(file) = self.files.last_mut() {
+            file.problems.push(problem.to_owned());
+        }
     }
 }
 
@@ -187,6 +234,10 @@ mod tests {
     use super::*;
 
     fn load(user: &str, project: &str) -> (Settings, Vec<String>) {
+        in_world(user, project, load_settings)
+    }
+
+    fn in_world<T>(user: &str, project: &str, look: fn(&Surroundings) -> T) -> T {
         let top = tempfile::tempdir().unwrap();
         let cwd = top.path().join("project");
         let agent_dir = top.path().join("agent");
@@ -200,14 +251,7 @@ mod tests {
             }
         }
         let search_path = Vec::new();
-        load_settings(&Surroundings {
-            cwd,
-            home: None,
-            agent_dir,
-            agent: None,
-            pi: None,
-            search_path,
-        })
+        look(&Surroundings { cwd, home: None, agent_dir, agent: None, pi: None, search_path })
     }
 
     #[test]
@@ -227,6 +271,19 @@ mod tests {
         assert_eq!(settings.extend_timeout_debounce, 0.0);
         assert_eq!(settings.looping_tool_count, 50);
         assert!(warnings.is_empty());
+    }
+
+    #[test]
+    fn every_setting_is_read_and_everything_else_is_told_apart() {
+        for name in SETTINGS {
+            let (_, warnings) = load(&format!(r#"{{"subagents": {{"{name}": []}}}}"#), "");
+            assert!(warnings.len() == 1 && warnings[0].contains(name), "{name}: {warnings:?}");
+        }
+        let user = r#"{"theme": "dark", "subagents": {"maxConcurency": 2, "tools": "all"}}"#;
+        let files = in_world(user, "", inspect_settings);
+        let told: Vec<(bool, &[String])> =
+            files.iter().map(|file| (file.is_there, file.unknown.as_slice())).collect();
+        assert_eq!(told, [(true, ["maxConcurency".to_owned()].as_slice()), (false, &[])]);
     }
 
     #[test]

@@ -14,6 +14,7 @@
 //! This is the only crate that starts a process or sends a signal.
 
 mod command_output;
+mod foreground;
 mod job;
 mod lines;
 mod marker;
@@ -27,9 +28,10 @@ mod tree;
 mod writable;
 
 pub use command_output::{CommandOutput, OutputError, command_output, shell_output};
+pub use foreground::run_in_foreground;
 pub use job::{Job, spawn_job};
 pub use lines::{Keep, Line, LineBuffer, ReadStatus};
-pub use marker::{Marker, stop_marked};
+pub use marker::{Marker, carriers, stop_marked};
 pub use meeting_point::MeetingPoint;
 pub use peer::Peer;
 pub use signals::{Notice, SignalPipe, TerminalNotice, TerminalSignals, settle_signals, suspend};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::tree::{KillTarget, Signal};
+use crate::tree::{KillTarget, Pid, Signal};
 
 /// Environment variables that every process of a tree has inherited.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +32,18 @@ impl Marker {
 /// holds one in an uninterruptible state.
 pub fn stop_marked(marker: &Marker, grace: Duration) -> usize {
     stop_blocking(&KillTarget::Marked(marker.clone()), grace)
+}
+
+/// Every living process but this one that has inherited this variable, with its value. Nobody is
+/// found where the system does not tell.
+pub fn carriers(variable: &str) -> Vec<(Pid, String)> {
+    #[cfg(target_os = "linux")]
+    return crate::proc_table::carriers(variable).unwrap_or_default();
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = variable;
+        Vec::new()
+    }
 }
 
 /// How long a process that was sent SIGKILL may take before it is given up.

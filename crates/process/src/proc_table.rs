@@ -123,6 +123,24 @@ pub(crate) fn marked(marker: &Marker) -> io::Result<Vec<Member>> {
     Ok(members)
 }
 
+/// Every living process that has this variable, with its value.
+pub(crate) fn carriers(variable: &str) -> io::Result<Vec<(Pid, String)>> {
+    let mut carriers = Vec::new();
+    for pid in pids()?.filter(|pid| *pid != getpid()) {
+        let environment = environment(pid);
+        let value = environment.split(|byte| *byte == 0).find_map(|entry| {
+            let rest = entry.strip_prefix(variable.as_bytes())?;
+            rest.strip_prefix(b"=")
+        });
+        if let Some(value) = value
+            && Stat::read(pid).is_some_and(|stat| stat.state.is_alive())
+        {
+            carriers.push((pid, String::from_utf8_lossy(value).into_owned()));
+        }
+    }
+    Ok(carriers)
+}
+
 /// The environment of the process; nothing if it is not ours to read, and not ours to stop either.
 fn environment(pid: Pid) -> Vec<u8> {
     let read = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();

@@ -4,8 +4,6 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use model::RunId;
-
 use crate::run_dir::RESULT;
 use crate::{Life, RunDir, Store, StoreError};
 
@@ -42,7 +40,7 @@ pub struct Pruned {
 }
 
 /// How old a half-made or half-removed directory must be before it is certainly nobody's.
-const ABANDONED_AFTER: Duration = Duration::from_secs(60 * 60);
+pub(crate) const ABANDONED_AFTER: Duration = Duration::from_secs(60 * 60);
 
 impl Store {
     /// Removes what is beyond the limits. Runs that live, that were abandoned (somebody should
@@ -89,18 +87,9 @@ impl Store {
 
     /// What a program that died in the middle of making or removing a run left behind.
     fn remove_debris(&self, now: SystemTime) {
-        for entry in fs::read_dir(self.path()).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            let is_ours = name.to_str().is_some_and(|name| {
-                let id = name.strip_prefix(".new-").or_else(|| name.strip_prefix(".old-"));
-                id.is_some_and(|id| RunId::parse(id).is_ok())
-            });
-            let age = entry.metadata().and_then(|metadata| metadata.modified());
-            let age = age.ok().and_then(|modified| now.duration_since(modified).ok());
-            if is_ours && age.is_some_and(|age| age > ABANDONED_AFTER) {
-                // It will be tried again next time.
-                let _ = fs::remove_dir_all(entry.path());
-            }
+        for debris in self.debris(now).into_iter().filter(|debris| debris.is_nobodys) {
+            // It will be tried again next time.
+            let _ = fs::remove_dir_all(debris.path);
         }
     }
 }
@@ -109,7 +98,7 @@ fn ended_at(run: &RunDir) -> Option<SystemTime> {
     fs::metadata(run.file(RESULT)).and_then(|metadata| metadata.modified()).ok()
 }
 
-fn size_of(directory: &Path) -> u64 {
+pub(crate) fn size_of(directory: &Path) -> u64 {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.len()).sum()
 }

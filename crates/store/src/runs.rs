@@ -17,6 +17,9 @@ pub struct Store {
     runs: PathBuf,
 }
 
+/// What the names of temporary stores begin with.
+pub(crate) const TEMPORARY_PREFIX: &str = "pi-subagents-";
+
 /// A run directory that was just made. As long as this lives, the run counts as alive.
 #[derive(Debug)]
 pub struct NewRun {
@@ -34,11 +37,16 @@ impl Store {
         Store { runs: root.join(".pi").join("subagents").join("runs") }
     }
 
+    /// The store whose run directories are in this one.
+    pub(crate) fn at(runs: PathBuf) -> Store {
+        Store { runs }
+    }
+
     /// A store of its own in the system's temporary directory, for when the project's cannot be
     /// written.
     pub fn temporary() -> Result<Store, StoreError> {
         let directory = tempfile::Builder::new()
-            .prefix("pi-subagents-")
+            .prefix(TEMPORARY_PREFIX)
             .permissions(Permissions::from_mode(0o700))
             .tempdir()
             .map_err(StoreError::io("created", std::env::temp_dir()))?;

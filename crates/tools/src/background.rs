@@ -21,6 +21,6 @@ pub use notification::{Notification, take_notifications};
 pub use record::{ArtifactPaths, BackgroundEnding, BackgroundRecord, BackgroundUpdate};
 pub use registry::{
     BackgroundCounts, BackgroundRun, BackgroundRunError, BackgroundRuns, BackgroundStatus, Whose,
-    find_background, load_background,
+    find_background, load_background, similar_background,
 };
 pub use status::{StatusArguments, background_status};

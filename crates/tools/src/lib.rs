@@ -27,7 +27,7 @@ pub use background::{
     BackgroundRecord, BackgroundRun, BackgroundRunError, BackgroundRuns, BackgroundStatus,
     BackgroundUpdate, COMPLETE_MESSAGE, Notification, RUN_ENTRY, Reloaded, StatusArguments,
     UPDATE_ENTRY, Whose, background_answer, background_status, find_background, load_background,
-    plan_background, reload, take_notifications,
+    plan_background, reload, similar_background, take_notifications,
 };
 pub use delegate::{CallError, CallOptions, PlannedCall, PlannedTask, plan_delegation};
 pub use dialogs::{Dialogs, Level};
@@ -42,7 +42,9 @@ pub use retrieval::{
 };
 pub use schema::{MOST_LISTED_MODELS, ToolDescription, describe_tools};
 pub use session_book::{Retrieved, SESSION_ENTRY, SessionBook, StartedRun};
-pub use sessions::{KnownRun, Session, SessionError, find_session, load_sessions};
+pub use sessions::{
+    KnownRun, Session, SessionError, find_session, load_sessions, similar_sessions,
+};
 pub use shown::{Appearance, ShownTask, now_ms};
 pub use subagent::{SubagentArguments, SubagentTask, plan_subagent, subagent_answer};
 pub use workspace::Workspace;

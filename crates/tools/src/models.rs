@@ -1,6 +1,6 @@
 //! The names of models, as the models that are available spell them.
 
-use plan::ThinkingLevel;
+use plan::{ThinkingLevel, did_you_mean, name_distance};
 
 /// A model is not one of those that are available.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -67,17 +67,13 @@ const SHOWN: usize = 5;
 /// What could have been meant: the same name at several providers, or names with a few wrong
 /// letters.
 fn suggestions(name: &str, available: &[String]) -> Vec<String> {
-    let name = name.to_lowercase();
     let distance = |model: &String| {
-        let model = model.to_lowercase();
-        let whole = strsim::damerau_levenshtein(&name, &model);
         // Whoever leaves out the provider need not mean another model.
-        whole.min(strsim::damerau_levenshtein(bare(&name), bare(&model)))
+        let without_provider = name_distance(bare(name), bare(model));
+        [name_distance(name, model), without_provider].into_iter().flatten().min()
     };
-    let near = (bare(&name).chars().count() / 3).max(1);
     let mut candidates: Vec<(usize, &String)> =
-        available.iter().map(|model| (distance(model), model)).collect();
-    candidates.retain(|(distance, _)| *distance <= near);
+        available.iter().filter_map(|model| Some((distance(model)?, model))).collect();
     candidates.sort_by_key(|(distance, _)| *distance);
     if candidates.first().is_some_and(|(distance, _)| *distance == 0) {
         candidates.retain(|(distance, _)| *distance == 0);
@@ -96,7 +92,7 @@ fn advice(suggestions: &[String], available: &[String]) -> String {
             available[..SHOWN].join(", "),
             available.len() - SHOWN
         ),
-        (suggestions, _) => format!("Did you mean {}?", suggestions.join(" or ")),
+        (suggestions, _) => did_you_mean(suggestions).trim_start().to_owned(),
     }
 }
 

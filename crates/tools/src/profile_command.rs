@@ -93,7 +93,8 @@ impl Command<'_> {
                     [] => "(none)".to_owned(),
                     names => names.join(", "),
                 };
-                self.fail(&format!("Profile \"{name}\" not found. Available: {available}"));
+                let meant = unknown.meant();
+                self.fail(&format!("Profile \"{name}\" not found. Available: {available}{meant}"));
                 self.warn_about(|path| is_named(path, name));
             }
         }

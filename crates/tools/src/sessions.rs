@@ -1,8 +1,9 @@
 //! `get_subagent_output` and `get_subagent_session`: what was run in a project.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Meta, RunResult, SessionId, Status};
+use serde::Deserialize;
 use session::{Facts, PastRun};
 use store::{RunDir, Store, StoreError};
 
@@ -90,6 +91,29 @@ pub fn find_session(store: &Store, id: &str) -> Result<Session, SessionError> {
             matches: matches.into_iter().take(5).map(|(id, _)| id).collect(),
         }),
     }
+}
+
+/// The ids of sessions that could have been meant by one that there is not, or by the name of a task.
+/// Only looks: nothing is ended on the way.
+pub fn similar_sessions(store: &Store, id: &str) -> Vec<String> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Known {
+        session_id: SessionId,
+        name: String,
+    }
+    let runs = store.runs().unwrap_or_default();
+    let known: Vec<Known> = runs.iter().filter_map(|run| run.meta_as().ok()).collect();
+    let named = known.iter().rev().filter(|known| known.name.eq_ignore_ascii_case(id));
+    let mut ids: Vec<String> = named.map(|known| known.session_id.to_string()).collect();
+    if ids.is_empty() {
+        let all: BTreeSet<&str> = known.iter().map(|known| known.session_id.as_str()).collect();
+        ids = plan::similar_ids(id, all);
+    }
+    let mut seen = BTreeSet::new();
+    ids.retain(|id| seen.insert(id.clone()));
+    ids.truncate(3);
+    ids
 }
 
 impl KnownRun {

@@ -1,13 +1,13 @@
 //! What the built-in agent costs, beside the real pi and beside agents inside of pi.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::calls::{Calls, TINTINWEB};
 use super::measure::{Cost, measure, measure_in_turns, measure_into, median, median_of};
 use super::place::Place;
 use super::provider::Provider;
@@ -108,17 +108,17 @@ fn many_tasks(
     let mut our_costs = Vec::new();
     let mut peers = Vec::new();
     measure(&mut ours, &[0])?;
-    Peer::measure(place, provider, project)?;
+    TINTINWEB.measure(place, provider, project)?;
     for _ in 0..MANY_ROUNDS {
         our_costs.push(measure_into(&mut ours, &[0], create(&answer)?)?);
         check(&answer, TASKS)?;
-        peers.push(Peer::measure(place, provider, project)?);
+        peers.push(TINTINWEB.measure(place, provider, project)?);
     }
     let ours = median_of(&our_costs, |cost| cost.wall.as_secs_f64());
-    let figure = |of: fn(&Peer) -> Duration| {
+    let figure = |of: fn(&Calls) -> Duration| {
         median(peers.iter().map(|peer| of(peer).as_secs_f64()).collect())
     };
-    let (calls, whole) = (figure(|peer| peer.calls), figure(|peer| peer.whole));
+    let (calls, whole) = (figure(|peer| peer.time), figure(|peer| peer.whole));
     table.at_most(
         "16 such tasks, 16 at a time, whole `delegate`",
         (ours, &format!("{ours:.3} s")),
@@ -131,7 +131,7 @@ fn many_tasks(
         &format!("{whole:.3} s, {:.1} x ours", whole / ours),
     );
     let fastest = our_costs.iter().map(|cost| cost.wall).min().unwrap_or_default();
-    let peers_fastest = peers.iter().map(|peer| peer.calls).min().unwrap_or_default();
+    let peers_fastest = peers.iter().map(|peer| peer.time).min().unwrap_or_default();
     table.note(
         "the same, fastest of each",
         &format!("{:.3} s", fastest.as_secs_f64()),
@@ -140,66 +140,6 @@ fn many_tasks(
     let cpu = median_of(&our_costs, |cost| cost.cpu.as_secs_f64());
     table.note("its CPU (all processes)", &format!("{cpu:.3} s"), "");
     Ok(())
-}
-
-/// How long a peer has taken for sixteen tasks, which it runs inside of the pi that calls it.
-struct Peer {
-    /// From the start of the first call to the end of the last one.
-    calls: Duration,
-    /// From the start of pi to the end of the last call.
-    whole: Duration,
-}
-
-impl Peer {
-    fn measure(place: &Place, provider: &Provider, project: &Path) -> Result<Peer, String> {
-        let call = |task| {
-            let name = format!("task {task}");
-            json!({"name": "Agent", "args": {
-                "subagent_type": "general-purpose", "description": name, "prompt": prompt(task),
-            }})
-        };
-        let calls: Vec<Value> = (0..TASKS).map(call).collect();
-        let script = json!([{"tools": calls}, {"text": "All are done."}]);
-        let extension = repository_root().join("e2e/node_modules/@tintinweb/pi-subagents");
-        let mut command = place.command("pi");
-        command.args(["--mode", "json", "-p", "--no-session", "--extension"]).arg(extension);
-        command.arg(format!("Delegate <<SCRIPT>>{script}<<END>>")).current_dir(project);
-        // It writes down what its agents say.
-        command.env("TMPDIR", &place.directory);
-        provider.offer(&mut command);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let start = Instant::now();
-        let mut child = command.spawn().map_err(|error| format!("pi: {error}"))?;
-        let peer = Peer::listen(&mut child, start);
-        // It would linger for a while.
-        let _ = child.kill();
-        child.wait().map_err(|error| format!("pi: {error}"))?;
-        peer
-    }
-
-    /// Reads what pi says until it has settled.
-    fn listen(child: &mut Child, start: Instant) -> Result<Peer, String> {
-        let Some(stdout) = child.stdout.take() else { return Err("pi says nothing".to_owned()) };
-        let (mut first, mut last, mut done) = (None, None, 0);
-        for line in BufReader::new(stdout).lines() {
-            let now = Instant::now();
-            let line = line.map_err(|error| format!("pi: {error}"))?;
-            if line.starts_with(r#"{"type":"agent_settled""#) {
-                break;
-            } else if line.starts_with(r#"{"type":"tool_execution_start""#) {
-                first.get_or_insert(now);
-            } else if line.starts_with(r#"{"type":"tool_execution_end""#) {
-                last = Some(now);
-                done += usize::from(line.contains(ANSWER));
-            }
-        }
-        match (first, last) {
-            (Some(first), Some(last)) if done == TASKS => {
-                Ok(Peer { calls: last - first, whole: last - start })
-            }
-            _ => Err(format!("the peer has done {done} of {TASKS} tasks")),
-        }
-    }
 }
 
 /// The least that the agent can do, and what has to be loaded for it.

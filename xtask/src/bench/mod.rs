@@ -2,8 +2,11 @@
 
 mod agent;
 mod background;
+mod calls;
 mod delegate;
 mod measure;
+mod memory;
+mod pi;
 mod place;
 mod provider;
 mod spine;
@@ -17,8 +20,14 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     match arguments {
         [] => {
             // One that misses a limit does not keep the others from being measured.
-            let results =
-                [spine::run(), delegate::run(), agent::run(), background::run(), view::run()];
+            let results = [
+                spine::run(),
+                delegate::run(),
+                agent::run(),
+                background::run(),
+                pi::run(),
+                view::run(),
+            ];
             let missed: Vec<String> = results.into_iter().filter_map(Result::err).collect();
             if missed.is_empty() { Ok(()) } else { Err(missed.join("\n")) }
         }
@@ -26,7 +35,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         [word] if word == "delegate" => delegate::run(),
         [word] if word == "agent" => agent::run(),
         [word] if word == "background" => background::run(),
+        [word] if word == "pi" => pi::run(),
         [word] if word == "view" => view::run(),
-        _ => Err("`bench` takes one of: spine, delegate, agent, background, view".to_owned()),
+        _ => Err("`bench` takes one of: spine, delegate, agent, background, pi, view".to_owned()),
     }
 }

@@ -53,13 +53,22 @@ impl Provider {
         });
         for (name, document) in [
             ("models.json", json!({"providers": {"fake": fake}})),
-            ("settings.json", json!({"defaultProvider": "fake", "defaultModel": "fake-1"})),
             // Of @tintinweb/pi-subagents.
             ("subagents.json", json!({"maxConcurrent": TASKS})),
         ] {
             fs::write(provider.agent_dir.join(name), document.to_string()).map_err(failed)?;
         }
+        provider.install(&[])?;
         Ok(provider)
+    }
+
+    /// Makes these the packages that every pi has, as `pi install` does; sub-agents have them, too.
+    pub(crate) fn install(&self, packages: &[PathBuf]) -> Result<(), String> {
+        let settings =
+            json!({"defaultProvider": "fake", "defaultModel": "fake-1", "packages": packages});
+        let path = self.agent_dir.join("settings.json");
+        fs::write(&path, settings.to_string())
+            .map_err(|error| format!("{}: {error}", path.display()))
     }
 
     /// Lets a command, and what it starts, find pi and the model.

@@ -1,7 +1,11 @@
 //! `cargo xtask test`: everything that continuous integration checks, in order.
 
 mod confined;
+mod extension;
+mod inside_pi;
 mod real_pi;
+mod shells;
+mod system_package;
 mod tmux;
 
 use std::time::{Duration, Instant};
@@ -37,17 +41,20 @@ struct Step {
     run: fn() -> StepResult,
 }
 
-/// Cheap checks come first. The tests with the real pi, those with tmux and the confined tests come
-/// last because they are the only steps that may be impossible on a machine, and the last lines of
-/// all are where nobody overlooks that.
+/// Cheap checks come first. The check of the extension, the tests with the real pi, with tmux, with
+/// both and with other shells, and the confined tests come last because they are the only steps that
+/// may be impossible on a machine, and the last lines of all are where nobody overlooks that.
 const STEPS: &[Step] = &[
     Step { name: "format", run: format },
     Step { name: "lints", run: lints },
     Step { name: "docs", run: docs },
     Step { name: "tidy", run: check_tidiness },
     Step { name: "tests", run: tests },
+    Step { name: "extension", run: extension::run },
     Step { name: "real pi", run: real_pi::run },
     Step { name: "tmux", run: tmux::run },
+    Step { name: "inside pi", run: inside_pi::run },
+    Step { name: "shells", run: shells::run },
     Step { name: "confined tests", run: confined::run },
 ];
 
@@ -84,8 +91,9 @@ fn lints() -> StepResult {
     ))?;
     // Despite its name, `--all-targets` passes over test targets that say `test = false`.
     execute(&Invocation::new(
-        "cargo clippy --package pi-subagents --test confined --test real_pi --test tmux \
-         --all-features -- -D warnings",
+        "cargo clippy --package pi-subagents --test confined --test inside_pi --test real_pi \
+         --test shells \
+         --test tmux --all-features -- -D warnings",
     ))
 }
 

@@ -34,12 +34,13 @@ pub(super) const TABLE: &[Arrows] = &[
         to: &["model", "plan", "process", "runner", "session", "store", "tools"],
         to_optional: &[],
     },
+    Arrows { from: "setup", to: &[], to_optional: &[] },
     Arrows { from: "tui", to: &["model", "session"], to_optional: &[] },
     Arrows {
         from: "cli",
         to: &[
-            "agent", "bridge", "model", "plan", "process", "runner", "session", "store", "tools",
-            "tui",
+            "agent", "bridge", "model", "plan", "process", "runner", "session", "setup", "store",
+            "tools", "tui",
         ],
         to_optional: &["test-support"],
     },

@@ -8,11 +8,11 @@ use serde_json::Map;
 
 use super::catalogue::UNSUPPORTED;
 use super::credentials::Credentials;
-use super::error::{ConfigError, similar};
+use super::error::ConfigError;
 use super::pattern::{self, Match};
 use super::registry::{Entry, Provider, Registry};
 use super::{AgentSettings, Api, Compat, HandedKey, Model, Rates, Secret};
-use plan::ThinkingLevel;
+use plan::{ThinkingLevel, similar_names};
 
 /// What the caller asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -351,7 +351,7 @@ impl<'a> Chooser<'a> {
         let names = || self.registry.providers.iter().map(|provider| provider.name.as_str());
         ConfigError::UnknownProvider {
             name: name.to_owned(),
-            suggestions: similar(name, names()),
+            suggestions: similar_names(name, names()),
             known: names().map(str::to_owned).collect(),
             models_file: self.models_file(),
         }
@@ -376,11 +376,11 @@ impl<'a> Chooser<'a> {
         let (name, suggestions) = match provider {
             Some(provider) => {
                 let ids = provider.models.iter().map(|entry| entry.id.as_str());
-                (format!("{}/{text}", provider.name), similar(text, ids))
+                (format!("{}/{text}", provider.name), similar_names(text, ids))
             }
             None => {
                 let mut names =
-                    similar(text, self.registry.models().map(|entry| entry.id.as_str()));
+                    similar_names(text, self.registry.models().map(|entry| entry.id.as_str()));
                 names.dedup();
                 (text.to_owned(), names)
             }

@@ -11,7 +11,7 @@ use super::error::ConfigError;
 use super::fields::{Fields, WrongField};
 use super::registry::{Entry, Provider};
 use super::value::ConfigValue;
-use super::{HandedKey, Secret};
+use super::{HandedKey, KeyPlace, Secret};
 use crate::text_file::read_text;
 
 /// All places where keys are.
@@ -61,6 +61,7 @@ impl<'a> Credentials<'a> {
         environment: &'a dyn Fn(&str) -> Option<String>,
         now: SystemTime,
     ) -> Result<Credentials<'a>, ConfigError> {
+        let empty = Credentials::without_file(agent_dir, handed, environment, now);
         let path = agent_dir.join("auth.json");
         let broken =
             |line, reason: String| ConfigError::BrokenFile { path: path.clone(), line, reason };
@@ -81,7 +82,17 @@ impl<'a> Credentials<'a> {
             }
             Err(error) => return Err(broken(None, format!("it cannot be read: {error}"))),
         };
-        Ok(Credentials { agent_dir, handed, environment, now, stored })
+        Ok(Credentials { stored, ..empty })
+    }
+
+    /// Those of everywhere but `auth.json`.
+    pub(super) fn without_file(
+        agent_dir: &'a Path,
+        handed: Option<&'a HandedKey>,
+        environment: &'a dyn Fn(&str) -> Option<String>,
+        now: SystemTime,
+    ) -> Credentials<'a> {
+        Credentials { agent_dir, handed, environment, now, stored: BTreeMap::new() }
     }
 
     pub(super) fn auth_file(&self) -> PathBuf {
@@ -105,18 +116,50 @@ impl<'a> Credentials<'a> {
             }
             Some(Stored::ApiKey { key: None, .. } | Stored::Wrong(_)) | None => false,
         };
-        let is_configured = provider
-            .api_key
-            .as_ref()
-            .is_some_and(|key| ConfigValue::parse(key).is_configured(variable));
         is_handed
             || is_stored
-            || is_configured
+            || self.is_configured(provider)
             || self.key_in_environment(provider).is_some()
             || (provider.name == "anthropic" && variable(ANTHROPIC_AUTH_TOKEN).is_some())
-            || (!provider.is_known
-                && provider.models.iter().all(needs_no_key)
-                && !provider.models.is_empty())
+    }
+
+    /// What `auth.json` holds, by provider, and why it cannot be used if it cannot.
+    pub(super) fn stored(&self) -> impl Iterator<Item = (&str, KeyPlace, Option<String>)> {
+        self.stored.iter().filter_map(|(provider, stored)| {
+            let (place, problem) = match stored {
+                Stored::ApiKey { key: None, .. } => return None,
+                Stored::ApiKey { key: Some(key), .. } => {
+                    let variable = |name: &str| self.variable(provider, name);
+                    let is_configured = ConfigValue::parse(key).is_configured(variable);
+                    let problem = "it is empty, or needs a variable that is not set".to_owned();
+                    (KeyPlace::AuthFile, (!is_configured).then_some(problem))
+                }
+                // pi renews a sign-in by itself, so that an old one is not wrong.
+                Stored::SignIn { .. } => (KeyPlace::SignIn, None),
+                Stored::Wrong(reason) => (KeyPlace::AuthFile, Some(reason.clone())),
+            };
+            Some((provider.as_str(), place, problem))
+        })
+    }
+
+    /// Whether `models.json` has a key for the provider, or it needs none.
+    pub(super) fn is_configured(&self, provider: &Provider) -> bool {
+        let variable = |name: &str| self.variable(&provider.name, name);
+        let mut keys = provider.api_key.iter();
+        let needs_none = !provider.is_known
+            && !provider.models.is_empty()
+            && provider.models.iter().all(needs_no_key);
+        needs_none || keys.any(|key| ConfigValue::parse(key).is_configured(variable))
+    }
+
+    /// The variables that the provider's key is in.
+    pub(super) fn set_variables<'p>(
+        &self,
+        provider: &'p Provider,
+    ) -> impl Iterator<Item = &'p str> {
+        let token = (provider.name == "anthropic").then_some(ANTHROPIC_AUTH_TOKEN);
+        let names = provider.known.variables.iter().map(String::as_str).chain(token);
+        names.filter(|name| (self.environment)(name).is_some_and(|value| !value.trim().is_empty()))
     }
 
     /// What the provider of a model is shown.

@@ -17,6 +17,7 @@ mod pattern;
 mod registry;
 mod secret;
 mod settings;
+mod survey;
 mod thinking;
 mod value;
 
@@ -26,6 +27,7 @@ pub use handed::{HandedKey, take_handed_key};
 pub use model::{Api, Compat, Model, Rates};
 pub use secret::Secret;
 pub use settings::{AgentSettings, Compaction, Retry, load_agent_settings};
+pub use survey::{FoundKey, KeyPlace, KeySurvey, survey_keys};
 pub use value::Unresolved;
 
 #[cfg(test)]

@@ -22,6 +22,8 @@ pub(super) struct Provider {
     pub(super) name: String,
     /// Whether it is known without configuration.
     pub(super) is_known: bool,
+    /// Whether `models.json` says something about it.
+    pub(super) is_configured: bool,
     pub(super) known: Known,
     pub(super) api_key: Option<String>,
     pub(super) headers: BTreeMap<String, String>,
@@ -78,6 +80,13 @@ impl Registry {
         Registry::compose(known_providers(), configured).map_err(|reason| broken(None, reason))
     }
 
+    /// Only the providers that need no configuration.
+    pub(super) fn known() -> Registry {
+        // A test composes them, so that they cannot be wrong here.
+        let known = Registry::compose(known_providers(), Vec::new());
+        known.unwrap_or_else(|_| Registry { providers: Vec::new() })
+    }
+
     fn compose(
         known: Vec<(String, ProviderDefinition)>,
         configured: Vec<(String, ProviderDefinition)>,
@@ -89,14 +98,18 @@ impl Registry {
             let own = Provider::compose(&name, None, definition)?;
             let changes = configured.iter_mut().find(|(other, _)| *other == name);
             providers.push(match changes.and_then(|(_, definition)| definition.take()) {
-                Some(changes) => Provider::compose(&name, Some(own), changes)?,
+                Some(changes) => {
+                    let changed = Provider::compose(&name, Some(own), changes)?;
+                    Provider { is_configured: true, ..changed }
+                }
                 None => own,
             });
         }
         let own_count = providers.len();
         for (name, definition) in configured {
             if let Some(definition) = definition {
-                providers.push(Provider::compose(&name, None, definition)?);
+                let added = Provider::compose(&name, None, definition)?;
+                providers.push(Provider { is_configured: true, ..added });
             }
         }
         for provider in &mut providers[..own_count] {
@@ -127,6 +140,7 @@ impl Provider {
         let mut provider = base.unwrap_or_else(|| Provider {
             name: name.to_owned(),
             is_known: false,
+            is_configured: false,
             known: definition.known.clone(),
             api_key: None,
             headers: BTreeMap::new(),

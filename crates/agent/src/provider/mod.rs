@@ -1,6 +1,7 @@
 //! Providers of models: a request goes out, the pieces of an answer come in.
 
 mod anthropic;
+mod demo;
 mod failure;
 #[cfg(test)]
 mod fixtures;

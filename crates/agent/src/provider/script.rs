@@ -32,7 +32,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Piece, Provider, ProviderError, Remedy, Request};
+use super::{Piece, Provider, ProviderError, Remedy, Request, demo};
 use crate::cancel::Cancel;
 use crate::message::{Message, StopReason, Usage, text_of};
 use crate::text_file::read_text;
@@ -134,12 +134,17 @@ impl Script {
     /// Reads the script; its path is meant from `cwd`.
     pub fn load(path: &str, cwd: &Path, cancel: Cancel) -> Result<Script, ScriptError> {
         let failed = |reason: String| ScriptError { path: path.to_owned(), reason };
-        let file = read_text(&cwd.join(path), MAX_BYTES);
-        let file = file.map_err(|error| failed(error.to_string()))?;
-        let text = match file {
-            Some(file) if !file.is_cut => file.text,
-            Some(_) => return Err(failed(format!("it has more than {MAX_BYTES} bytes"))),
-            None => return Err(failed("there is no such file".to_owned())),
+        let carried = path.strip_prefix("demo:").and_then(demo::script);
+        let text = match carried {
+            Some(text) => text.to_owned(),
+            None => {
+                let file = read_text(&cwd.join(path), MAX_BYTES);
+                match file.map_err(|error| failed(error.to_string()))? {
+                    Some(file) if !file.is_cut => file.text,
+                    Some(_) => return Err(failed(format!("it has more than {MAX_BYTES} bytes"))),
+                    None => return Err(failed("there is no such file".to_owned())),
+                }
+            }
         };
         let turns = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
         Ok(Script { turns, place: Mutex::default(), cancel })

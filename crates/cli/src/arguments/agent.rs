@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use agent::invocation::{Invocation, Mode, ToolChoice};
 use clap::{Args, ValueEnum};
 
-/// Runs the built-in agent itself.
+/// Run the built-in agent itself, started like pi
 ///
 /// It takes pi's arguments and prints what pi prints, so that whatever starts pi can start it.
 /// Models and keys are looked for where pi looks for them: `models.json`, `auth.json` and

@@ -1,10 +1,13 @@
 //! `bg`: runs that go on by themselves.
 
 use clap::{Args, Subcommand};
+use clap_complete::ArgValueCandidates;
+
+use crate::candidates;
 
 use super::{AgentArguments, OutputArguments, WorkArguments, seconds};
 
-/// Runs that outlive this command, and the terminal.
+/// Run tasks that outlive this command
 ///
 /// Ids are those of runs, or beginnings of them that no other run has. `list` and `status` also say,
 /// once and to standard error, which runs of the command line have ended.
@@ -26,34 +29,33 @@ impl Background {
     }
 }
 
+/// Each says at its own arguments what it does.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BackgroundCommand {
-    /// Start a run and print its id
     Start(Box<Start>),
-    /// List the runs that have not ended
     #[command(alias = "ls")]
     List(List),
-    /// Tell how a run stands, or how many there are
     Status(Status),
-    /// Wait until runs have ended
     Wait(Wait),
-    /// Print what a run did and said
     Logs(Logs),
-    /// Stop runs with everything that they started
     Stop(Stop),
 }
 
-/// Starts a run and prints its id.
+/// Start a run and print its id
 ///
 /// The run goes on when this command, its terminal or its whole session is gone.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  id=$(pi-subagents bg start --preset scout \"Where are errors handled?\")
+  git diff | pi-subagents bg start --preset reviewer --name review -")]
 pub(crate) struct Start {
     /// What the agent is told; `-` reads it from standard input
     #[arg(value_name = "TASK")]
     pub(crate) task: String,
 
     /// The preset that configures the agent; it must name a model, unless --model does
-    #[arg(long)]
+    #[arg(long, add = ArgValueCandidates::new(candidates::presets))]
     pub(crate) preset: String,
 
     /// What the run is called [default: the name of the preset]
@@ -70,7 +72,12 @@ pub(crate) struct Start {
     pub(crate) output: OutputArguments,
 }
 
+/// List the runs that have not ended
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pi-subagents bg list
+  pi-subagents bg list --all --everyone")]
 pub(crate) struct List {
     /// Also those that have ended
     #[arg(long)]
@@ -83,23 +90,37 @@ pub(crate) struct List {
     pub(crate) json: bool,
 }
 
+/// Tell how a run stands, or how many there are
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pi-subagents bg status
+  pi-subagents bg status $id --json")]
 pub(crate) struct Status {
     /// The run; all of the command line if absent
+    #[arg(add = ArgValueCandidates::new(candidates::background_runs))]
     pub(crate) id: Option<String>,
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Waits until runs have ended.
+/// Wait until runs have ended
 ///
 /// The exit code is 0 if all of them completed, and 1 if one did not, or if the time was over
 /// before. Ctrl-C ends the waiting, not the runs.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pi-subagents bg wait $id --timeout 600
+  pi-subagents bg wait $first $second")]
 pub(crate) struct Wait {
     /// The runs
-    #[arg(required = true, value_name = "ID")]
+    #[arg(
+        required = true,
+        value_name = "ID",
+        add = ArgValueCandidates::new(candidates::background_runs)
+    )]
     pub(crate) ids: Vec<String>,
     /// Wait no longer than this
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
@@ -109,9 +130,15 @@ pub(crate) struct Wait {
     pub(crate) json: bool,
 }
 
+/// Print what a run did and said
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pi-subagents bg logs $id
+  pi-subagents bg logs -f $id")]
 pub(crate) struct Logs {
     /// The run
+    #[arg(add = ArgValueCandidates::new(candidates::background_runs))]
     pub(crate) id: String,
     /// Go on until the run has ended
     #[arg(short, long)]
@@ -121,13 +148,21 @@ pub(crate) struct Logs {
     pub(crate) json: bool,
 }
 
-/// Stops runs with everything that they started.
+/// Stop runs with everything that they started
 ///
 /// Returns when nothing of them is left: SIGTERM, five seconds, SIGKILL.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pi-subagents bg stop $id
+  pi-subagents bg stop --now $first $second")]
 pub(crate) struct Stop {
     /// The runs
-    #[arg(required = true, value_name = "ID")]
+    #[arg(
+        required = true,
+        value_name = "ID",
+        add = ArgValueCandidates::new(candidates::running_background_runs)
+    )]
     pub(crate) ids: Vec<String>,
     /// SIGKILL at once
     #[arg(long)]

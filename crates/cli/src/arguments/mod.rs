@@ -2,17 +2,33 @@
 
 mod agent;
 mod background;
+mod completions;
+mod doctor;
+mod man;
+mod profile;
+mod setup;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueHint};
+use clap_complete::ArgValueCandidates;
+
+use crate::candidates;
 
 pub(crate) use agent::Agent;
 pub(crate) use background::{Background, BackgroundCommand, List, Logs, Start, Status, Stop, Wait};
+pub(crate) use completions::{Completions, Shell};
+pub(crate) use doctor::Doctor;
+pub(crate) use man::Man;
+pub(crate) use profile::{Preset, PresetCommand, Profile, ProfileCommand, ProfileFields};
+pub(crate) use setup::{Setup, SetupCommand, SetupPi};
+
+/// What this program is called.
+pub(crate) const NAME: &str = "pi-subagents";
 
 /// Hand tasks to sub-agents, each its own supervised tree of processes.
 #[derive(Debug, Parser)]
-#[command(version, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(name = NAME, version, max_term_width = 100, after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -24,10 +40,15 @@ impl Arguments {
             Command::Run(run) => run.output.plain,
             Command::Delegate(delegate) => delegate.output.plain,
             Command::Background(background) => background.is_plain(),
+            Command::Demo(output) => output.plain,
             Command::Watch(watch) => watch.plain,
             Command::Profile(_)
             | Command::Preset(_)
             | Command::Sessions(_)
+            | Command::Setup(_)
+            | Command::Doctor(_)
+            | Command::Completions(_)
+            | Command::Man(_)
             | Command::Agent(_)
             | Command::Bridge
             | Command::Supervise(_)
@@ -39,28 +60,28 @@ impl Arguments {
 const EXIT_CODES: &str = "\
 Exit codes:
   0    every task completed
-  1    a task failed, the time of `bg wait` was over, or the answer could not be printed
+  1    a task failed, the time of `bg wait` was over, `doctor` found a problem, or the answer
+       could not be printed
   2    there was no task: the command line, an id or a setting is wrong
   130  interrupted by a signal";
 
+/// The commands. Those that say nothing here say it at their own arguments: a word here would hide
+/// the text there.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run one task and print the agent's answer
+    Demo(Demo),
     Run(Run),
-    /// Run many tasks, a few at a time
     Delegate(Delegate),
-    /// Run tasks that outlive this command
     #[command(name = "bg")]
     Background(Background),
-    /// Watch what runs, whoever has started it
     Watch(Watch),
-    /// Look at the profiles that agents can be configured by
     Profile(Profile),
-    /// Look at the presets that agents can be configured by
     Preset(Preset),
-    /// Look at what was run in this project
     Sessions(Sessions),
-    /// Run the built-in agent itself, started like pi
+    Setup(Setup),
+    Doctor(Doctor),
+    Completions(Completions),
+    Man(Man),
     Agent(Box<Agent>),
     /// Serve pi's extension on standard input and output (started by the extension)
     Bridge,
@@ -75,7 +96,7 @@ pub(crate) enum Command {
     },
 }
 
-/// Runs one task.
+/// Run one task and print the agent's answer
 ///
 /// The answer goes to standard output, everything else to standard error. Ctrl-C stops the agent
 /// gracefully and keeps what it has said; a second Ctrl-C stops it at once. On a terminal the agent
@@ -92,20 +113,20 @@ pub(crate) struct Run {
     pub(crate) prompt: String,
 
     /// The profile that configures the agent
-    #[arg(long)]
+    #[arg(long, add = ArgValueCandidates::new(candidates::profiles))]
     pub(crate) profile: Option<String>,
 
     /// The preset that configures the agent; it must name a model, unless --model does
-    #[arg(long, conflicts_with = "profile")]
+    #[arg(long, conflicts_with = "profile", add = ArgValueCandidates::new(candidates::presets))]
     pub(crate) preset: Option<String>,
 
     /// A file to put in front of the prompt: `PATH`, `PATH:START-END`, `PATH:START-` or
     /// `PATH:-END`; can be repeated
-    #[arg(long = "file", value_name = "FILE")]
+    #[arg(long = "file", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<String>,
 
     /// The id of a session to continue, or the beginning of one
-    #[arg(long, value_name = "SESSION")]
+    #[arg(long, value_name = "SESSION", add = ArgValueCandidates::new(candidates::sessions))]
     pub(crate) resume: Option<String>,
 
     /// Stop the agent after this time, unless a tool was active shortly before [default: 600; with
@@ -127,7 +148,7 @@ pub(crate) struct Run {
     pub(crate) output: OutputArguments,
 }
 
-/// Runs many tasks.
+/// Run many tasks, a few at a time
 ///
 /// The tasks are those of the tool `delegate_to_subagents`: a JSON object with `tasks`, a list of
 /// objects with `name` and `prompt`, and perhaps `cwd`, `profile`, `timeout`, `resume` and `files`;
@@ -141,7 +162,7 @@ Examples:
   echo '{\"tasks\": [{\"name\": \"a\", \"prompt\": \"Count the tests\"}]}' | pi-subagents delegate -")]
 pub(crate) struct Delegate {
     /// A file with the tasks as JSON; `-` reads them from standard input
-    #[arg(default_value = "-")]
+    #[arg(default_value = "-", value_hint = ValueHint::FilePath)]
     pub(crate) file: String,
 
     /// How many tasks run at a time [default: `subagents.maxConcurrency` in the settings, else 4]
@@ -185,7 +206,7 @@ pub(crate) struct Watch {
 #[derive(Debug, Args)]
 pub(crate) struct WorkArguments {
     /// Where the agent works: an absolute path without `..` [default: the current directory]
-    #[arg(long, value_name = "DIRECTORY")]
+    #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
     pub(crate) cwd: Option<String>,
 
     /// The model, in the agent's own words, such as `provider/id`
@@ -199,12 +220,28 @@ pub(crate) struct AgentArguments {
     /// The child agent: `pi`, `builtin`, or a JSON array of a program and its arguments
     /// [default: what the profile or preset says, else $PI_SUBAGENTS_AGENT, else `subagents.agent` in the
     /// settings, else `pi` where it is installed, else `builtin`]
-    #[arg(long)]
+    #[arg(long, add = ArgValueCandidates::new(candidates::agents))]
     pub(crate) agent: Option<String>,
 
     /// Let the project's own profiles and presets load extensions and pass arguments, this once
     #[arg(long)]
     pub(crate) approve: bool,
+}
+
+/// See six agents work on this directory, without a key, a network or an installation
+///
+/// They read, search and count the files of the current directory; their models play scripts. One
+/// of them repeats itself and is stopped, one hangs, runs out of time and is resumed, and one works
+/// in the background. Nothing is changed but that the runs are recorded.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pi-subagents demo
+  pi-subagents demo --plain")]
+pub(crate) struct Demo {
+    /// Plain lines without colours, also on a terminal
+    #[arg(long)]
+    pub(crate) plain: bool,
 }
 
 /// How results are shown.
@@ -219,65 +256,6 @@ pub(crate) struct OutputArguments {
     pub(crate) plain: bool,
 }
 
-#[derive(Debug, Args)]
-pub(crate) struct Profile {
-    #[command(subcommand)]
-    pub(crate) command: ProfileCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum ProfileCommand {
-    /// List the profiles, a line each
-    #[command(alias = "ls")]
-    List {
-        /// Print one JSON document
-        #[arg(long)]
-        json: bool,
-    },
-    /// Print everything about a profile, with its key masked
-    Show {
-        /// Its name
-        name: String,
-        /// Print one JSON document
-        #[arg(long)]
-        json: bool,
-    },
-    /// Delete a profile, the user's and the project's
-    #[command(aliases = ["rm", "remove"])]
-    Delete {
-        /// Its name
-        name: String,
-        /// Print one JSON document
-        #[arg(long)]
-        json: bool,
-    },
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct Preset {
-    #[command(subcommand)]
-    pub(crate) command: PresetCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum PresetCommand {
-    /// List the presets, a line each
-    #[command(alias = "ls")]
-    List {
-        /// Print one JSON document
-        #[arg(long)]
-        json: bool,
-    },
-    /// Print everything about a preset
-    Show {
-        /// Its name
-        name: String,
-        /// Print one JSON document
-        #[arg(long)]
-        json: bool,
-    },
-}
-
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if seconds >= 0.001 && seconds.is_finite() => Ok(seconds),
@@ -285,7 +263,16 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Look at what was run in this project
+///
+/// A session is the runs that continue one another. The beginning of an id is enough where no other
+/// session has it.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pi-subagents sessions list
+  pi-subagents sessions show 0123456789abcdef
+  pi-subagents sessions output 0123")]
 pub(crate) struct Sessions {
     #[command(subcommand)]
     pub(crate) command: SessionsCommand,
@@ -294,17 +281,33 @@ pub(crate) struct Sessions {
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsCommand {
     /// List the sessions of this project, newest last
+    #[command(after_help = "\
+Examples:
+  pi-subagents sessions list
+  pi-subagents sessions list --json | jq -r '.sessions[].sessionId'")]
     List {
         /// Print one JSON document
         #[arg(long)]
         json: bool,
     },
     /// Print what the agent of a session did and said
+    #[command(after_help = "\
+Examples:
+  pi-subagents sessions show 0123456789abcdef
+  pi-subagents sessions show 0123 | less")]
     Show(SessionArguments),
     /// Print the last answer of a session
+    #[command(after_help = "\
+Examples:
+  pi-subagents sessions output 0123456789abcdef > review.md")]
     Output(SessionArguments),
     /// Remove old runs
-    #[command(after_help = "Runs that are still alive always stay.")]
+    ///
+    /// Runs that are still alive always stay.
+    #[command(after_help = "\
+Examples:
+  pi-subagents sessions prune
+  pi-subagents sessions prune --keep 100 --days 7")]
     Prune {
         /// Keep at most this many finished runs
         #[arg(long, value_name = "RUNS", default_value_t = 2_000)]
@@ -324,6 +327,7 @@ pub(crate) enum SessionsCommand {
 #[derive(Debug, Args)]
 pub(crate) struct SessionArguments {
     /// A session id or a run id, or the beginning of one
+    #[arg(add = ArgValueCandidates::new(candidates::sessions))]
     pub(crate) id: String,
     /// Print one JSON document
     #[arg(long)]
@@ -340,4 +344,28 @@ pub(crate) struct Supervise {
     /// Standard output is a socket to a viewer
     #[arg(long)]
     pub(crate) screen: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn every_command_that_people_type_says_what_it_does_and_gives_an_example() {
+        fn check(command: &clap::Command, path: &str) {
+            assert!(command.get_about().is_some(), "{path} says nothing");
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            // The bridge is started by the extension only.
+            if path != NAME && path != "pi-subagents bridge" {
+                assert!(help.starts_with("Examples:\n  "), "{path} has no example: {help}");
+            }
+            for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+                check(inner, &format!("{path} {}", inner.get_name()));
+            }
+        }
+        check(&Arguments::command(), NAME);
+        Arguments::command().debug_assert();
+    }
 }

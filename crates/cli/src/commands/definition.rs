@@ -7,6 +7,7 @@ use plan::{
 use serde::Serialize;
 use tools::Workspace;
 
+use super::profile_edit;
 use crate::arguments::{Preset, PresetCommand, Profile, ProfileCommand};
 use crate::error::{CommandError, Exit};
 use crate::printer::Printer;
@@ -22,6 +23,12 @@ pub(crate) fn profile(arguments: Profile, printer: &Printer) -> Result<Exit, Com
             list(&workspace.profiles, tools::list_profiles, tools::NO_PROFILES, printer)
         }
         ProfileCommand::Show { name, json } => show(&workspace.profiles, &name, json, printer),
+        ProfileCommand::Create { name, fields, json } => {
+            profile_edit::create(&name, &fields, json, printer)
+        }
+        ProfileCommand::Edit { name, editor, fields, json } => {
+            profile_edit::edit(&workspace.profiles, &name, (editor, &fields), json, printer)
+        }
         ProfileCommand::Delete { name, json } => delete(&workspace, &name, json, printer),
     }
     .map(|()| Exit::Completed)
@@ -97,14 +104,18 @@ fn delete(
     printer.answer(&format!("Profile \"{name}\" deleted."))
 }
 
-fn find<'a>(definitions: &'a Definitions, name: &str) -> Result<&'a Definition, CommandError> {
+pub(super) fn find<'a>(
+    definitions: &'a Definitions,
+    name: &str,
+) -> Result<&'a Definition, CommandError> {
     definitions.get(name).map_err(|unknown| {
         let available = match unknown.available.as_slice() {
             [] => "(none)".to_owned(),
             names => names.join(", "),
         };
         let title = definitions.kind().title();
-        CommandError::usage(format!("{title} \"{name}\" not found. Available: {available}"))
+        let meant = unknown.meant();
+        CommandError::usage(format!("{title} \"{name}\" not found. Available: {available}{meant}"))
     })
 }
 

@@ -3,16 +3,24 @@
 pub(crate) mod agent;
 pub(crate) mod background;
 pub(crate) mod bridge;
+pub(crate) mod completions;
 pub(crate) mod definition;
 pub(crate) mod delegate;
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod man;
+mod profile_edit;
 pub(crate) mod run;
 pub(crate) mod sessions;
+pub(crate) mod setup;
 pub(crate) mod supervise;
 mod tasks;
 pub(crate) mod view;
 pub(crate) mod watch;
 
 use model::variables;
+
+pub(crate) use sessions::age;
 
 use crate::error::CommandError;
 

@@ -35,12 +35,17 @@ fn find(store: &Store, id: &str) -> Result<Session, CommandError> {
     tools::find_session(store, id).map_err(|error| {
         let refused = CommandError::usage(error.to_string());
         match error {
-            SessionError::NotFound(_) => {
-                refused.hint("`pi-subagents sessions list` lists the sessions of this project")
-            }
+            SessionError::NotFound(id) => refused.hint(not_found_hint(store, &id)),
             SessionError::Ambiguous { .. } | SessionError::Store(_) => refused,
         }
     })
+}
+
+/// What to do about an id that is not that of a session.
+pub(super) fn not_found_hint(store: &Store, id: &str) -> String {
+    let meant = plan::did_you_mean(&tools::similar_sessions(store, id));
+    let list = "`pi-subagents sessions list` lists the sessions of this project";
+    if meant.is_empty() { list.to_owned() } else { format!("{}; {list}", meant.trim()) }
 }
 
 fn list(store: &Store, json: bool, printer: &Printer) -> Result<Exit, CommandError> {
@@ -118,7 +123,7 @@ fn prune(
 }
 
 /// How long ago, in the largest unit that fits.
-pub(super) fn age(created_at: u64) -> String {
+pub(crate) fn age(created_at: u64) -> String {
     let created = SystemTime::UNIX_EPOCH + Duration::from_millis(created_at);
     let seconds = created.elapsed().unwrap_or_default().as_secs();
     match seconds {

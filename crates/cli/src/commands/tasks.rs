@@ -20,6 +20,7 @@ use self::plain::PlainView;
 use self::report::Reporter;
 pub(super) use self::report::spawn_hint;
 use self::windows::WindowView;
+use super::sessions::not_found_hint;
 use crate::arguments::AgentArguments;
 use crate::error::{CommandError, Exit};
 use crate::live::Live;
@@ -40,6 +41,14 @@ pub(super) enum Answers {
 pub(super) struct Door {
     pub(super) workspace: Workspace,
     pub(super) options: CallOptions<'static>,
+}
+
+/// What became of the tasks of a call.
+pub(super) struct Ended {
+    /// In the order of the tasks.
+    pub(super) reports: Vec<Report>,
+    /// Whether somebody wanted them to stop.
+    pub(super) is_interrupted: bool,
 }
 
 impl Door {
@@ -66,15 +75,44 @@ impl Door {
         Ok(Door { workspace, options })
     }
 
-    /// Runs the tasks of a call to their end.
+    fn refused(&self, error: CallError) -> CommandError {
+        match &error {
+            CallError::ResumeNotFound(id) => {
+                let hint = not_found_hint(&self.workspace.store, id);
+                CommandError::from(error).hint(hint)
+            }
+            _ => error.into(),
+        }
+    }
+
+    /// Runs the tasks of a call to their end, and says whether all went well.
     pub(super) fn run(
-        self,
+        &self,
         call: DelegateArguments,
         concurrency: usize,
         answers: Answers,
         printer: &mut Printer,
     ) -> Result<Exit, CommandError> {
-        let call = tools::plan_delegation(&self.workspace, call, &self.options)?;
+        let Ended { reports, is_interrupted } =
+            self.run_tasks(call, concurrency, answers, printer)?;
+        let is_completed = |report: &Report| report.result.status == Status::Completed;
+        Ok(match (reports.iter().all(is_completed), is_interrupted) {
+            (true, _) => Exit::Completed,
+            (false, false) => Exit::TaskFailed,
+            (false, true) => Exit::Interrupted,
+        })
+    }
+
+    /// Runs the tasks of a call to their end.
+    pub(super) fn run_tasks(
+        &self,
+        call: DelegateArguments,
+        concurrency: usize,
+        answers: Answers,
+        printer: &mut Printer,
+    ) -> Result<Ended, CommandError> {
+        let call = tools::plan_delegation(&self.workspace, call, &self.options)
+            .map_err(|error| self.refused(error))?;
         for warning in &call.warnings {
             printer.warning(warning);
         }
@@ -118,12 +156,7 @@ impl Door {
         let quit = stopping.quit;
         let reports: Vec<Report> = reports.into_values().collect();
         view.end(&reports)?;
-        let is_completed = |report: &Report| report.result.status == Status::Completed;
-        Ok(match (reports.iter().all(is_completed), quit) {
-            (true, _) => Exit::Completed,
-            (false, None) => Exit::TaskFailed,
-            (false, Some(_)) => Exit::Interrupted,
-        })
+        Ok(Ended { reports, is_interrupted: quit.is_some() })
     }
 }
 
@@ -197,17 +230,7 @@ impl Stopping {
 
 impl From<CallError> for CommandError {
     fn from(error: CallError) -> CommandError {
-        let hint = match &error {
-            CallError::ResumeNotFound(_) => {
-                Some("`pi-subagents sessions list` lists the sessions of this project")
-            }
-            _ => None,
-        };
-        let refused = CommandError::usage(error.to_string());
-        match hint {
-            Some(hint) => refused.hint(hint),
-            None => refused,
-        }
+        CommandError::usage(error.to_string())
     }
 }
 

@@ -73,14 +73,14 @@ fn a_key_is_in_no_argument_file_or_message_even_if_the_child_prints_it() {
     assert_eq!(ran.task()["output"], "****", "the child had the key, and it was hidden");
     assert!(!ran.stdout.contains("sk-secret") && !ran.stderr.contains("sk-secret"), "{ran:?}");
     let files = files_below(&world.project());
-    assert!(files.iter().any(|path| path.ends_with("key-extension.mjs")));
+    assert!(files.iter().any(|path| path.ends_with("child-extension.mjs")));
     for path in files {
         let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
         let is_clean = !text.contains("sk-secret") && !text.contains("u0073k");
         assert!(is_clean, "{} holds the key", path.display());
     }
     let command = fs::read_to_string(ran.run_dir().join("meta.json")).unwrap();
-    assert!(command.contains("key-extension.mjs"), "{command}");
+    assert!(command.contains("child-extension.mjs"), "{command}");
 }
 
 #[test]

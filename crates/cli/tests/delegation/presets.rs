@@ -27,9 +27,10 @@ fn a_preset_becomes_arguments_files_and_a_record_of_itself() {
         task["output"],
         format!(
             "--mode json -p --session {} --model github-copilot/gpt-4o --append-system-prompt {} \
-             --tools read,grep,find,ls",
+             --tools read,grep,find,ls -e {}",
             path("child-session.jsonl"),
-            path("system-prompt.md")
+            path("system-prompt.md"),
+            path("child-extension.mjs")
         )
     );
     assert_eq!(task["name"], "scout");

@@ -12,6 +12,7 @@ mod screens;
 mod stops;
 mod terminal;
 mod watching;
+mod wizard;
 
 use std::fs;
 use std::process::Command;

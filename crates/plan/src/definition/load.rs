@@ -10,6 +10,7 @@ use super::{
     validate,
 };
 use crate::frontmatter::{Document, Fields, FileWarning};
+use crate::{did_you_mean, similar_names};
 
 /// All definitions of a kind, the user's and the project's.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,8 +24,9 @@ pub struct Definitions {
 /// There is no definition of that name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "Unknown {kind}: \"{name}\". Available {kind}s: {}",
-    if available.is_empty() { "(none)".to_owned() } else { available.join(", ") }
+    "Unknown {kind}: \"{name}\". Available {kind}s: {}{}",
+    if available.is_empty() { "(none)".to_owned() } else { available.join(", ") },
+    self.meant()
 )]
 pub struct UnknownDefinition {
     /// The word for what was asked for.
@@ -33,6 +35,16 @@ pub struct UnknownDefinition {
     pub name: String,
     /// The names that there are.
     pub available: Vec<String>,
+}
+
+impl UnknownDefinition {
+    /// `. Did you mean NAME?`, to stand behind the names that there are; nothing if none of them is
+    /// much like the one that was asked for.
+    pub fn meant(&self) -> String {
+        let similar = similar_names(&self.name, self.available.iter().map(String::as_str));
+        let meant = did_you_mean(&similar);
+        if meant.is_empty() { meant } else { format!(".{meant}") }
+    }
 }
 
 impl Definitions {

@@ -153,6 +153,15 @@ fn an_unknown_definition_is_told_with_the_known_ones() {
     assert_eq!(message(&[]), "Unknown profile: \"x\". Available profiles: (none)");
     let files = [("project/1.md", "---\nname: b\n---\n"), ("global/2.md", "---\nname: a\n---\n")];
     assert_eq!(message(&files), "Unknown profile: \"x\". Available profiles: a, b");
+    let unknown = UnknownDefinition {
+        kind: "preset",
+        name: "scuot".to_owned(),
+        available: vec!["planner".to_owned(), "scout".to_owned()],
+    };
+    assert_eq!(
+        unknown.to_string(),
+        "Unknown preset: \"scuot\". Available presets: planner, scout. Did you mean scout?"
+    );
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub use discover::{SkillPlaces, discover_skills, with_skill_paths};
 
 use crate::frontmatter::{Document, DocumentError, FileWarning};
-use crate::{Definition, Scope};
+use crate::{Definition, Scope, did_you_mean, similar_names};
 
 /// A skill that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,15 +59,25 @@ pub struct LoadedSkill {
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum SkillError {
     #[error(
-        "Unknown skills: {}. Available skills: {}",
+        "Unknown skills: {}. Available skills: {}{}",
         unknown.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", "),
-        if available.is_empty() { "(none)".to_owned() } else { available.join(", ") }
+        if available.is_empty() { "(none)".to_owned() } else { available.join(", ") },
+        meant(unknown, available)
     )]
     Unknown { unknown: Vec<String>, available: Vec<String> },
     #[error("Refusing skill path outside allowed directories: {}", .0.display())]
     Outside(PathBuf),
     #[error("Skill \"{name}\" cannot be loaded: {}: {reason}", path.display())]
     Unreadable { name: String, path: PathBuf, reason: String },
+}
+
+/// What could have been meant by the names, behind those that there are.
+fn meant(unknown: &[String], available: &[String]) -> String {
+    let similar = |name: &String| similar_names(name, available.iter().map(String::as_str));
+    let best: Vec<String> =
+        unknown.iter().filter_map(|name| similar(name).into_iter().next()).collect();
+    let meant = did_you_mean(&best);
+    if meant.is_empty() { meant } else { format!(".{meant}") }
 }
 
 impl Skills {

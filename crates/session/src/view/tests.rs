@@ -227,6 +227,7 @@ fn whatever_happens_can_be_shown() {
         lines.extend(render(&[task], Extent::Expanded));
         lines.extend(truncated(&state.facts.output, random.below(5)));
         lines.push(call_line("delegate_to_subagents", &random.value(3)));
+        lines.push(call_line("subagent", &random.value(3)));
         for span in lines.iter().flat_map(Line::spans) {
             assert!(!span.text().contains(char::is_control), "{span:?}");
         }

@@ -164,7 +164,7 @@ impl BackgroundRecord {
 #[serde(rename_all = "camelCase")]
 pub(super) struct SomeMeta {
     session_id: SessionId,
-    name: String,
+    pub(super) name: String,
     pub(super) owner: Owner,
     pub(super) lifetime: Lifetime,
     cwd: PathBuf,

@@ -181,6 +181,24 @@ pub fn find_background(store: &Store, id: &str) -> Result<BackgroundRun, Backgro
     }
 }
 
+/// The ids of background runs that could have been meant by one that there is not, or by the name of
+/// a run. Only looks: nothing is ended on the way.
+pub fn similar_background(store: &Store, id: &str) -> Vec<String> {
+    let runs = store.runs().unwrap_or_default();
+    let known: Vec<(&RunId, SomeMeta)> = runs
+        .iter()
+        .filter_map(|dir| Some((dir.run_id(), dir.meta_as::<SomeMeta>().ok()?)))
+        .filter(|(_, meta)| meta.lifetime == Lifetime::Background)
+        .collect();
+    let named = known.iter().rev().filter(|(_, meta)| meta.name.eq_ignore_ascii_case(id));
+    let named: Vec<String> = named.take(3).map(|(id, _)| id.to_string()).collect();
+    if named.is_empty() {
+        plan::similar_ids(id, known.iter().map(|(id, _)| id.as_str()))
+    } else {
+        named
+    }
+}
+
 /// The background run with exactly this id.
 pub(super) fn get_background(
     store: &Store,

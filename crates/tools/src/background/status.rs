@@ -22,7 +22,7 @@ pub struct StatusArguments {
 /// How many runs the text of a list names.
 const MOST_NAMED: usize = 50;
 /// How many bytes of a task and of an answer a list tells.
-const MOST_BYTES_IN_LIST: usize = 2 * 1024;
+const MOST_BYTES_IN_LIST: usize = 256;
 /// How long a task is at most in a line, in characters.
 const LINE: usize = 200;
 

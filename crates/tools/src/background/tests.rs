@@ -242,9 +242,9 @@ fn a_list_for_a_model_has_an_end() {
     assert_eq!(text.lines().count(), 52);
     assert!(text.lines().all(|line| line.chars().count() < 300));
     let runs = details["runs"].as_array().unwrap();
-    assert_eq!(runs.len(), 60);
-    assert!(runs.iter().all(|run| run["task"].as_str().map(str::len) == Some(2_048)));
-    assert!(runs.iter().all(|run| run["finalText"].as_str().map(str::len) == Some(2_048)));
+    assert_eq!(runs.len(), 50);
+    assert!(runs.iter().all(|run| run["task"].as_str().map(str::len) == Some(256)));
+    assert!(runs.iter().all(|run| run["finalText"].as_str().map(str::len) == Some(256)));
 }
 
 #[test]

@@ -40,9 +40,13 @@ fn find(store: &Store, id: &str) -> Result<BackgroundRun, CommandError> {
     tools::find_background(store, id).map_err(|error| {
         let refused = CommandError::usage(error.to_string());
         match error {
-            BackgroundRunError::NotFound(_) => refused.hint(
-                "`pi-subagents bg list --all --everyone` lists the background runs of this project",
-            ),
+            BackgroundRunError::NotFound(id) => {
+                let meant = plan::did_you_mean(&tools::similar_background(store, &id));
+                let list = "`pi-subagents bg list --all --everyone` lists the background runs of \
+                            this project";
+                let gap = if meant.is_empty() { "" } else { " " };
+                refused.hint(format!("{}{gap}{list}", meant.trim()))
+            }
             BackgroundRunError::Ambiguous { .. } => refused.hint("give more of the id"),
             BackgroundRunError::Store(_) => refused,
         }

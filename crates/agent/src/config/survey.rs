@@ -1,0 +1,139 @@
+//! Which providers there are keys for, and where, without any key.
+
+use std::path::Path;
+use std::time::SystemTime;
+
+use super::credentials::Credentials;
+use super::registry::Registry;
+
+/// Everything that is known of keys. None of them is in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeySurvey {
+    /// The keys, in the order in which their providers would be chosen.
+    pub keys: Vec<FoundKey>,
+    /// The providers that `models.json` adds or changes.
+    pub configured: Vec<String>,
+    /// Why a file could not be read.
+    pub problems: Vec<String>,
+}
+
+/// A key that is somewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundKey {
+    /// Whose.
+    pub provider: String,
+    /// Where.
+    pub place: KeyPlace,
+    /// Why it cannot be used.
+    pub problem: Option<String>,
+}
+
+/// Where a key is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeyPlace {
+    /// In this environment variable.
+    Variable(String),
+    /// In `auth.json`.
+    AuthFile,
+    /// A sign-in in `auth.json`.
+    SignIn,
+    /// In `models.json`, or a server of one's own that needs none.
+    ModelsFile,
+}
+
+/// Looks for keys in every place where the built-in agent would. Runs nothing: a key that a command
+/// would print counts as one that is there.
+pub fn survey_keys(
+    agent_dir: &Path,
+    environment: &dyn Fn(&str) -> Option<String>,
+    now: SystemTime,
+) -> KeySurvey {
+    let mut survey = KeySurvey::default();
+    // What is wrong in one place does not hide what is in the others.
+    let registry = Registry::load(&agent_dir.join("models.json")).unwrap_or_else(|error| {
+        survey.problems.push(error.to_string());
+        Registry::known()
+    });
+    let credentials = Credentials::load(agent_dir, None, environment, now);
+    let credentials = credentials.unwrap_or_else(|error| {
+        survey.problems.push(error.to_string());
+        Credentials::without_file(agent_dir, None, environment, now)
+    });
+    for (provider, place, problem) in credentials.stored() {
+        survey.keys.push(FoundKey { provider: provider.to_owned(), place, problem });
+    }
+    for provider in &registry.providers {
+        let mut add = |place| {
+            let provider = provider.name.clone();
+            survey.keys.push(FoundKey { provider, place, problem: None });
+        };
+        if credentials.is_configured(provider) {
+            add(KeyPlace::ModelsFile);
+        }
+        for name in credentials.set_variables(provider) {
+            add(KeyPlace::Variable(name.to_owned()));
+        }
+        if provider.is_configured {
+            survey.configured.push(provider.name.clone());
+        }
+    }
+    survey
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn every_place_is_told_and_no_value() {
+        let top = tempfile::tempdir().unwrap();
+        let secret = "planted";
+        let auth = format!(
+            r#"{{"groq": {{"type": "api_key", "key": "{secret}"}},
+                "google": {{"type": "oauth", "access": "{secret}", "expires": 1}},
+                "xai": {{"type": "api_key", "key": "$NOT_SET"}},
+                "openai": "{secret}"}}"#
+        );
+        fs::write(top.path().join("auth.json"), auth).unwrap();
+        let models = format!(
+            r#"{{"providers": {{"mine": {{"baseUrl": "https://a.example/v1", "api": "openai-completions",
+                "apiKey": "{secret}", "models": [{{"id": "m"}}]}}}}}}"#
+        );
+        fs::write(top.path().join("models.json"), models).unwrap();
+        let environment = |name: &str| (name == "ANTHROPIC_API_KEY").then(|| secret.to_owned());
+        let survey = survey_keys(top.path(), &environment, SystemTime::now());
+        let told: Vec<(&str, &KeyPlace, bool)> = survey
+            .keys
+            .iter()
+            .map(|key| (key.provider.as_str(), &key.place, key.problem.is_some()))
+            .collect();
+        let variable = KeyPlace::Variable("ANTHROPIC_API_KEY".to_owned());
+        assert_eq!(
+            told,
+            [
+                ("google", &KeyPlace::SignIn, false),
+                ("groq", &KeyPlace::AuthFile, false),
+                ("openai", &KeyPlace::AuthFile, true),
+                ("xai", &KeyPlace::AuthFile, true),
+                ("anthropic", &variable, false),
+                ("mine", &KeyPlace::ModelsFile, false),
+            ]
+        );
+        assert_eq!(survey.configured, ["mine"]);
+        assert!(!format!("{survey:?}").contains(secret), "{survey:?}");
+    }
+
+    #[test]
+    fn a_broken_file_does_not_hide_the_other_places() {
+        let top = tempfile::tempdir().unwrap();
+        for name in ["auth.json", "models.json"] {
+            fs::write(top.path().join(name), "{").unwrap();
+        }
+        let environment = |name: &str| (name == "GROQ_API_KEY").then(|| "x".to_owned());
+        let survey = survey_keys(top.path(), &environment, SystemTime::now());
+        assert_eq!(survey.problems.len(), 2, "{survey:?}");
+        assert_eq!(survey.keys[0].provider, "groq");
+    }
+}

@@ -1,0 +1,202 @@
+//! What there is: the machine's half of what `doctor` says. No value of a key is ever in it.
+
+use serde::Serialize;
+
+/// Everything that was found.
+#[derive(Debug, Serialize)]
+pub(super) struct Facts {
+    pub(super) environment: EnvironmentFacts,
+    pub(super) agents: AgentFacts,
+    pub(super) keys: KeyFacts,
+    pub(super) profiles: DefinitionFacts,
+    pub(super) presets: DefinitionFacts,
+    pub(super) settings: SettingsFacts,
+    pub(super) extension: ExtensionFacts,
+    pub(super) store: StoreFacts,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct EnvironmentFacts {
+    pub(super) home: Option<String>,
+    pub(super) agent_dir: String,
+    pub(super) has_agent_dir: bool,
+    pub(super) cwd: String,
+    pub(super) project_root: String,
+    /// `trusted`, `refused` or `undecided`.
+    pub(super) trust: &'static str,
+    pub(super) trust_problems: Vec<String>,
+    /// Whether this is the process of a sub-agent, where nothing is started.
+    pub(super) is_child: bool,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AgentFacts {
+    pub(super) builtin_version: &'static str,
+    pub(super) pi: Option<PiFacts>,
+    /// Absent if what the environment asks for cannot be understood.
+    pub(super) chosen: Option<ChosenFacts>,
+    pub(super) problem: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct PiFacts {
+    pub(super) path: String,
+    pub(super) version: Option<String>,
+    /// Why its version is not known.
+    pub(super) problem: Option<String>,
+}
+
+/// The agent of a task whose profile or preset names none.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ChosenFacts {
+    pub(super) kind: model::AgentKind,
+    /// Why it is this one.
+    pub(super) reason: &'static str,
+    /// The program and its arguments, where the settings or the environment name some.
+    pub(super) command: Option<Vec<String>>,
+    /// The file of its program; absent if it is not found, and for the built-in agent.
+    pub(super) path: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct KeyFacts {
+    pub(super) keys: Vec<KeyFact>,
+    /// The providers that `models.json` adds or changes.
+    pub(super) configured_providers: Vec<String>,
+    /// The profiles that bring a key of their own.
+    pub(super) profiles_with_key: Vec<String>,
+    pub(super) problems: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct KeyFact {
+    pub(super) provider: String,
+    /// A variable's name, `auth.json`, `a sign-in in auth.json` or `models.json`.
+    pub(super) place: String,
+    /// Why it cannot be used.
+    pub(super) problem: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct DefinitionFacts {
+    pub(super) global: usize,
+    pub(super) project: usize,
+    /// The directories that are looked at.
+    pub(super) directories: [String; 2],
+    pub(super) warnings: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SettingsFacts {
+    pub(super) files: Vec<SettingsFileFacts>,
+    /// `process` or `tmux`; absent if `subagents.json` cannot be understood.
+    pub(super) runner: Option<&'static str>,
+    pub(super) runner_file: Option<String>,
+    /// Why runs cannot be started so.
+    pub(super) runner_problem: Option<String>,
+    pub(super) runner_remedy: Option<String>,
+    /// Why no pane of tmux could be opened from here; absent if one could.
+    pub(super) tmux_problem: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SettingsFileFacts {
+    pub(super) path: String,
+    pub(super) is_there: bool,
+    pub(super) problems: Vec<String>,
+    pub(super) unknown: Vec<UnknownSetting>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct UnknownSetting {
+    pub(super) name: String,
+    pub(super) suggestions: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ExtensionFacts {
+    pub(super) directory: Option<String>,
+    pub(super) is_installed: bool,
+    pub(super) version: Option<String>,
+    /// How many of its files are missing, or are not as this program would write them.
+    pub(super) differing_files: usize,
+    /// The program that it starts.
+    pub(super) program: Option<String>,
+    pub(super) has_program: bool,
+    /// What else is in its place.
+    pub(super) problem: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct StoreFacts {
+    pub(super) path: String,
+    /// Why nothing can be kept there.
+    pub(super) problem: Option<String>,
+    pub(super) runs: usize,
+    pub(super) sessions: usize,
+    pub(super) bytes: u64,
+    pub(super) limits: LimitFacts,
+    /// The runs that are alive.
+    pub(super) running: Vec<RunFacts>,
+    /// The runs without a result whose supervisor is gone.
+    pub(super) abandoned: Vec<RunFacts>,
+    /// Processes of runs that have ended.
+    pub(super) leftover_processes: Vec<ProcessFacts>,
+    /// What cannot be read.
+    pub(super) damaged: Vec<String>,
+    /// What was left by programs that died while they made or removed a run.
+    pub(super) debris: Vec<DebrisFacts>,
+    pub(super) temporary_stores: Vec<TemporaryStoreFacts>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct LimitFacts {
+    pub(super) runs: usize,
+    pub(super) bytes: u64,
+    pub(super) days: u64,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RunFacts {
+    pub(super) run_id: String,
+    pub(super) name: String,
+    pub(super) is_background: bool,
+    /// Milliseconds since 1970.
+    pub(super) created_at: u64,
+    /// The processes that carry its mark.
+    pub(super) processes: Vec<i32>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ProcessFacts {
+    pub(super) pid: i32,
+    pub(super) run_dir: String,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct DebrisFacts {
+    pub(super) path: String,
+    /// Whether pruning removes it: it is old enough to be nobody's.
+    pub(super) is_removable: bool,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TemporaryStoreFacts {
+    pub(super) path: String,
+    pub(super) runs: usize,
+    pub(super) bytes: u64,
+    /// Whether one of its runs is alive.
+    pub(super) is_in_use: bool,
+}

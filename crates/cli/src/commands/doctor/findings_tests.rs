@@ -1,0 +1,195 @@
+use super::super::facts::{
+    ChosenFacts, KeyFact, LimitFacts, PiFacts, ProcessFacts, RunFacts, SettingsFileFacts,
+    TemporaryStoreFacts, UnknownSetting,
+};
+use super::*;
+
+/// The findings that are not fine, with the first remedy of each.
+fn complaints(findings: &[Finding]) -> Vec<(char, &str, &str)> {
+    findings
+        .iter()
+        .filter(|finding| finding.level != Level::Fine)
+        .map(|finding| {
+            let remedy = finding.remedies.first().map_or("", String::as_str);
+            (finding.level.mark(), finding.text.as_str(), remedy)
+        })
+        .collect()
+}
+
+fn chosen(kind: model::AgentKind, path: Option<&str>) -> Option<ChosenFacts> {
+    Some(ChosenFacts {
+        kind,
+        reason: "because",
+        command: Some(vec!["my-agent".to_owned()]),
+        path: path.map(str::to_owned),
+    })
+}
+
+#[test]
+fn an_agent_that_cannot_be_started_is_a_problem_only_if_it_is_needed() {
+    use model::AgentKind::{Builtin, Pi, Program};
+    let silent = || {
+        let problem = Some("it took longer than 5 seconds".to_owned());
+        Some(PiFacts { path: "/bin/pi".to_owned(), version: None, problem })
+    };
+    for (pi, chosen, expected) in [
+        (None, chosen(Builtin, None), None),
+        (None, chosen(Pi, None), Some(('✗', "tasks would get pi, which is not found"))),
+        (silent(), chosen(Pi, Some("/bin/pi")), Some(('✗', "/bin/pi does not tell its version"))),
+        (silent(), chosen(Builtin, None), Some(('!', "/bin/pi does not tell its version"))),
+        (None, chosen(Program, None), Some(('✗', "tasks would get \"my-agent\", which is not"))),
+        (None, chosen(Program, Some("/bin/my-agent")), None),
+    ] {
+        let facts = AgentFacts { builtin_version: "1", pi, chosen, problem: None };
+        let findings = agents(&facts);
+        let told = complaints(&findings);
+        match expected {
+            None => assert_eq!(told, []),
+            Some((mark, text)) => {
+                assert!(told.len() == 1 && told[0].0 == mark, "{told:?}");
+                assert!(told[0].1.starts_with(text) && !told[0].2.is_empty(), "{told:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn without_any_key_only_the_built_in_agent_is_lost() {
+    let facts = |keys| KeyFacts {
+        keys,
+        configured_providers: Vec::new(),
+        profiles_with_key: Vec::new(),
+        problems: Vec::new(),
+    };
+    let level = |keys, uses_builtin| {
+        complaints(&keys_of(&facts(keys), uses_builtin))
+            .iter()
+            .map(|told| told.0)
+            .collect::<String>()
+    };
+    let key = |problem: Option<&str>| KeyFact {
+        provider: "groq".to_owned(),
+        place: "GROQ_API_KEY".to_owned(),
+        problem: problem.map(str::to_owned),
+    };
+    assert_eq!(level(Vec::new(), true), "✗");
+    assert_eq!(level(Vec::new(), false), "!");
+    assert_eq!(level(vec![key(None)], true), "");
+    assert_eq!(level(vec![key(Some("it is empty"))], true), "!✗");
+}
+
+fn keys_of(facts: &KeyFacts, uses_builtin: bool) -> Vec<Finding> {
+    keys(facts, uses_builtin, "/agent")
+}
+
+#[test]
+fn an_unknown_setting_is_told_with_the_one_that_was_meant() {
+    let unknown = |name: &str| UnknownSetting {
+        name: name.to_owned(),
+        suggestions: plan::similar_names(name, plan::SETTINGS),
+    };
+    let facts = SettingsFacts {
+        files: vec![SettingsFileFacts {
+            path: "/s".to_owned(),
+            is_there: true,
+            problems: Vec::new(),
+            unknown: vec![unknown("maxConcurency"), unknown("colour")],
+        }],
+        runner: Some("process"),
+        runner_file: None,
+        runner_problem: None,
+        runner_remedy: None,
+        tmux_problem: None,
+    };
+    let findings = settings(&facts);
+    let told = complaints(&findings);
+    assert_eq!(
+        told[0],
+        (
+            '!',
+            "/s: there is no setting \"subagents.maxConcurency\". Did you mean maxConcurrency?",
+            "rename it to \"maxConcurrency\", or remove it"
+        )
+    );
+    assert_eq!(told[1].1, "/s: there is no setting \"subagents.colour\".");
+    assert!(told[1].2.contains("looping_tool_count"), "{told:?}");
+}
+
+fn nothing_kept() -> StoreFacts {
+    StoreFacts {
+        path: "/p/.pi/subagents/runs".to_owned(),
+        problem: None,
+        runs: 1,
+        sessions: 1,
+        bytes: 2048,
+        limits: LimitFacts { runs: 10, bytes: 1 << 30, days: 30 },
+        running: Vec::new(),
+        abandoned: Vec::new(),
+        leftover_processes: Vec::new(),
+        damaged: Vec::new(),
+        debris: Vec::new(),
+        temporary_stores: Vec::new(),
+    }
+}
+
+#[test]
+fn what_a_crash_has_left_is_told_with_what_removes_it() {
+    assert_eq!(complaints(&store(&nothing_kept())), []);
+    let run = |processes| RunFacts {
+        run_id: "r".to_owned(),
+        name: "task".to_owned(),
+        is_background: true,
+        created_at: 0,
+        processes,
+    };
+    let facts = StoreFacts {
+        runs: 11,
+        running: vec![run(vec![1])],
+        abandoned: vec![run(Vec::new()), run(vec![7, 8])],
+        leftover_processes: vec![ProcessFacts { pid: 9, run_dir: "/p/r".to_owned() }],
+        temporary_stores: vec![TemporaryStoreFacts {
+            path: "/t/s".to_owned(),
+            runs: 2,
+            bytes: 10,
+            is_in_use: false,
+        }],
+        ..nothing_kept()
+    };
+    let findings = store(&facts);
+    let told: Vec<(char, &str)> =
+        complaints(&findings).iter().map(|(mark, _, remedy)| (*mark, *remedy)).collect();
+    assert_eq!(
+        told,
+        [
+            ('!', "`pi-subagents sessions prune`"),
+            ('!', "`pi-subagents sessions list` ends it"),
+            ('✗', "`pi-subagents sessions list` stops what is left, and ends it"),
+            ('✗', "`kill 9` stops it"),
+            ('!', "it may be removed when nobody needs its answers: `rm -r /t/s`"),
+        ]
+    );
+}
+
+#[test]
+fn an_extension_of_another_version_is_a_warning_and_one_without_program_a_problem() {
+    let facts = |version: &str, has_program, differing_files| ExtensionFacts {
+        directory: Some("/e".to_owned()),
+        is_installed: true,
+        version: Some(version.to_owned()),
+        differing_files,
+        program: None,
+        has_program,
+        problem: None,
+    };
+    let own = env!("CARGO_PKG_VERSION");
+    for (facts, expected) in [
+        (facts(own, true, 0), ""),
+        (facts(own, true, 1), "!"),
+        (facts("0.0.1", true, 3), "!"),
+        (facts(own, false, 0), "✗"),
+    ] {
+        let findings = extension(&facts, true);
+        let marks: String = complaints(&findings).iter().map(|told| told.0).collect();
+        assert_eq!(marks, expected, "{facts:?}");
+    }
+}

@@ -1,0 +1,222 @@
+//! Gathering the facts. Nothing is changed, and only pi and tmux are asked anything.
+
+use std::env;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use agent::config::{KeyPlace, process_variable, survey_keys};
+use model::variables;
+use plan::{
+    Agent, AgentChoice, AgentReason, DefinitionDirectories, Definitions, Runner, Scope,
+    Surroundings, Trust,
+};
+use process::Exit;
+use runner::{ProcessLauncher, TmuxLauncher};
+use tools::Workspace;
+
+use super::facts::{
+    AgentFacts, ChosenFacts, DefinitionFacts, EnvironmentFacts, ExtensionFacts, Facts, KeyFact,
+    KeyFacts, PiFacts, SettingsFacts, SettingsFileFacts, UnknownSetting,
+};
+use super::runs;
+
+/// How long pi may take to tell its version: it starts Node for that.
+const VERSION_TIME: Duration = Duration::from_secs(5);
+/// No version is longer.
+const VERSION_BYTES: usize = 16 * 1024;
+
+pub(super) fn gather(surroundings: Surroundings) -> Facts {
+    let workspace = Workspace::load(surroundings, None);
+    Facts {
+        environment: environment(&workspace),
+        agents: agents(&workspace),
+        keys: keys(&workspace),
+        profiles: definitions(
+            &workspace.profiles,
+            &DefinitionDirectories::of_profiles(&workspace.surroundings),
+        ),
+        presets: definitions(
+            &workspace.presets,
+            &DefinitionDirectories::of_presets(&workspace.surroundings),
+        ),
+        settings: settings(&workspace.surroundings),
+        extension: extension(&workspace.surroundings.agent_dir),
+        store: runs::look(&workspace.store),
+    }
+}
+
+fn environment(workspace: &Workspace) -> EnvironmentFacts {
+    let Surroundings { cwd, home, agent_dir, .. } = &workspace.surroundings;
+    let root = workspace.surroundings.project_root();
+    let (_, trust_problems) = plan::project_trust(None, agent_dir, root);
+    EnvironmentFacts {
+        home: home.as_deref().map(shown),
+        agent_dir: shown(agent_dir),
+        has_agent_dir: agent_dir.is_dir(),
+        cwd: shown(cwd),
+        project_root: shown(root),
+        trust: match workspace.trust {
+            Trust::Approved | Trust::Trusted => "trusted",
+            Trust::Refused => "refused",
+            Trust::Undecided => "undecided",
+        },
+        trust_problems: trust_problems.iter().map(ToString::to_string).collect(),
+        is_child: env::var_os(variables::CHILD).is_some_and(|value| value == "1"),
+    }
+}
+
+fn agents(workspace: &Workspace) -> AgentFacts {
+    let surroundings = &workspace.surroundings;
+    let pi = Agent::Pi.find(surroundings).map(|path| {
+        let (version, problem) = match version_of(&path) {
+            Ok(version) => (Some(version), None),
+            Err(problem) => (None, Some(problem)),
+        };
+        PiFacts { path: shown(&path), version, problem }
+    });
+    let (chosen, problem) = match AgentChoice::new(None, surroundings, &workspace.settings) {
+        Ok(choice) => {
+            let agent = choice.for_task(None);
+            let chosen = ChosenFacts {
+                kind: agent.kind(),
+                reason: reason(choice.reason()),
+                path: agent.find(surroundings).as_deref().map(shown),
+                command: match agent {
+                    Agent::Program(command) => Some(command),
+                    Agent::Pi | Agent::Builtin => None,
+                },
+            };
+            (Some(chosen), None)
+        }
+        Err(error) => (None, Some(error.to_string())),
+    };
+    AgentFacts { builtin_version: env!("CARGO_PKG_VERSION"), pi, chosen, problem }
+}
+
+fn reason(reason: AgentReason) -> &'static str {
+    match reason {
+        AgentReason::Asked => "the command line asks for it",
+        AgentReason::Environment => "PI_SUBAGENTS_AGENT asks for it",
+        AgentReason::Settings => "`subagents.agent` in the settings asks for it",
+        AgentReason::PiInstalled => "nothing asks for another one, and pi is installed",
+        AgentReason::PiMissing => "nothing asks for another one, and pi is not installed",
+    }
+}
+
+fn version_of(program: &Path) -> Result<String, String> {
+    let program = program.to_str().ok_or("its path is not valid UTF-8")?;
+    let output = process::command_output(program, &["--version"], VERSION_TIME, VERSION_BYTES)
+        .map_err(|error| error.to_string())?;
+    let first_line = |bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+    };
+    match output.exit {
+        Exit::Code(0) => first_line(&output.stdout)
+            .or_else(|| first_line(&output.stderr))
+            .ok_or_else(|| "it printed nothing".to_owned()),
+        Exit::Code(code) => {
+            let complaint = first_line(&output.stderr);
+            let complaint = complaint.map(|line| format!(": {line}")).unwrap_or_default();
+            Err(format!("it exited with code {code}{complaint}"))
+        }
+        Exit::Signal(signal) => Err(format!("it was killed by signal {signal}")),
+    }
+}
+
+fn keys(workspace: &Workspace) -> KeyFacts {
+    let agent_dir = &workspace.surroundings.agent_dir;
+    let survey = survey_keys(agent_dir, &process_variable, SystemTime::now());
+    let with_key = workspace.profiles.iter().filter(|profile| profile.api_key.is_some());
+    KeyFacts {
+        keys: survey
+            .keys
+            .into_iter()
+            .map(|key| KeyFact {
+                provider: key.provider,
+                place: match key.place {
+                    KeyPlace::Variable(name) => name,
+                    KeyPlace::AuthFile => "auth.json".to_owned(),
+                    KeyPlace::SignIn => "a sign-in in auth.json".to_owned(),
+                    KeyPlace::ModelsFile => "models.json".to_owned(),
+                },
+                problem: key.problem,
+            })
+            .collect(),
+        configured_providers: survey.configured,
+        profiles_with_key: with_key.map(|profile| profile.name.clone()).collect(),
+        problems: survey.problems,
+    }
+}
+
+fn definitions(definitions: &Definitions, directories: &DefinitionDirectories) -> DefinitionFacts {
+    let count = |scope| definitions.iter().filter(|definition| definition.scope == scope).count();
+    DefinitionFacts {
+        global: count(Scope::Global),
+        project: count(Scope::Project),
+        directories: [shown(&directories.global), shown(&directories.project)],
+        warnings: definitions.warnings.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn settings(surroundings: &Surroundings) -> SettingsFacts {
+    let files = plan::inspect_settings(surroundings).into_iter().map(|file| SettingsFileFacts {
+        path: shown(&file.path),
+        is_there: file.is_there,
+        problems: file.problems,
+        unknown: file
+            .unknown
+            .into_iter()
+            .map(|name| UnknownSetting {
+                suggestions: plan::similar_names(&name, plan::SETTINGS),
+                name,
+            })
+            .collect(),
+    });
+    let launcher = tools::foreground_launcher(surroundings).err();
+    let choice = plan::load_runner(surroundings).ok();
+    let tmux = ProcessLauncher::own().map_err(|error| error.to_string()).and_then(|processes| {
+        match TmuxLauncher::beside_this_pane(processes) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
+    });
+    SettingsFacts {
+        files: files.collect(),
+        runner: choice.as_ref().map(|choice| match choice.runner {
+            Runner::Process => "process",
+            Runner::Tmux => "tmux",
+        }),
+        runner_file: choice.and_then(|choice| choice.file).as_deref().map(shown),
+        runner_problem: launcher.as_ref().map(ToString::to_string),
+        runner_remedy: launcher.and_then(|error| error.hint()),
+        tmux_problem: tmux.err(),
+    }
+}
+
+fn extension(agent_dir: &Path) -> ExtensionFacts {
+    match setup::pi::inspect(agent_dir) {
+        Ok(found) => ExtensionFacts {
+            directory: Some(shown(&found.directory)),
+            is_installed: found.is_installed,
+            version: found.version,
+            differing_files: found.differing.len(),
+            has_program: found.program.as_ref().is_some_and(|program| program.is_file()),
+            program: found.program.as_deref().map(shown),
+            problem: None,
+        },
+        Err(error) => ExtensionFacts {
+            directory: None,
+            is_installed: false,
+            version: None,
+            differing_files: 0,
+            program: None,
+            has_program: false,
+            problem: Some(error.to_string()),
+        },
+    }
+}
+
+pub(super) fn shown(path: &Path) -> String {
+    path.display().to_string()
+}

@@ -1,0 +1,205 @@
+//! `profile create` and `profile edit`.
+
+use plan::{
+    AgentName, Definition, DefinitionDirectories, Definitions, Scope, Surroundings, ThinkingLevel,
+    check_definition, check_definition_name, create_definition, load_definitions,
+    update_definition,
+};
+use serde::Serialize;
+
+use crate::arguments::ProfileFields;
+use crate::dialogs::TerminalDialogs;
+use crate::editor;
+use crate::error::CommandError;
+use crate::printer::Printer;
+
+/// A profile as it was saved.
+#[derive(Debug, Serialize)]
+struct SavedDocument<'a> {
+    saved: &'a str,
+}
+
+pub(super) fn create(
+    name: &str,
+    fields: &ProfileFields,
+    json: bool,
+    printer: &Printer,
+) -> Result<(), CommandError> {
+    let surroundings = Surroundings::of_this_process()?;
+    let directories = DefinitionDirectories::of_profiles(&surroundings);
+    check_definition_name(directories.kind, name)
+        .map_err(|error| CommandError::usage(error.to_string()))?;
+    let profiles = load_definitions(&directories);
+    if let Ok(known) = profiles.get(name) {
+        return Err(CommandError::usage(format!(
+            "Profile \"{name}\" already exists: {}",
+            known.path.display()
+        ))
+        .hint(format!("change it with `pi-subagents profile edit {name}`")));
+    }
+    if fields.are_absent() {
+        return ask(&surroundings, name, None, printer);
+    }
+    let scope = if fields.project { Scope::Project } else { Scope::Global };
+    let mut profile = Definition::new(name, scope, &directories);
+    apply(fields, &mut profile)?;
+    let path = create_definition(&directories, &profile).map_err(|error| refused(&error))?;
+    say_saved(&profile, &path.to_string_lossy(), json, printer)
+}
+
+pub(super) fn edit(
+    profiles: &Definitions,
+    name: &str,
+    (with_editor, fields): (bool, &ProfileFields),
+    json: bool,
+    printer: &Printer,
+) -> Result<(), CommandError> {
+    let surroundings = Surroundings::of_this_process()?;
+    let directories = DefinitionDirectories::of_profiles(&surroundings);
+    let current = super::definition::find(profiles, name)?;
+    if with_editor {
+        editor::edit_file(&current.path)?;
+        return check_again(&directories, current, json, printer);
+    }
+    if fields.are_absent() {
+        return ask(&surroundings, name, Some(current), printer);
+    }
+    let scope = match (fields.global, fields.project) {
+        (true, _) => Scope::Global,
+        (_, true) => Scope::Project,
+        _ => current.scope,
+    };
+    let path = Definition::new(name, scope, &directories).path;
+    let mut profile = Definition { scope, path, ..current.clone() };
+    apply(fields, &mut profile)?;
+    let path = update_definition(&directories, &profile).map_err(|error| refused(&error))?;
+    say_saved(&profile, &path.to_string_lossy(), json, printer)
+}
+
+/// Step by step.
+fn ask(
+    surroundings: &Surroundings,
+    name: &str,
+    current: Option<&Definition>,
+    printer: &Printer,
+) -> Result<(), CommandError> {
+    let Some(mut dialogs) = TerminalDialogs::new(printer) else {
+        return Err(CommandError::usage("there is no terminal to ask in").hint(
+            "say it with options, such as --model; `pi-subagents profile create --help` lists them",
+        ));
+    };
+    let saved = tools::edit_profile(surroundings, name, current, &mut dialogs)
+        .and_then(|profile| tools::save_profile(surroundings, current, profile, &mut dialogs));
+    match (saved, dialogs.into_failure()) {
+        (Some(path), _) => {
+            printer.note(&format!("written to {}", path.display()));
+            Ok(())
+        }
+        (None, Some(failure)) => Err(failure),
+        (None, None) => Err(CommandError::usage("nothing was saved")),
+    }
+}
+
+/// What the user has written must be a profile still.
+fn check_again(
+    directories: &DefinitionDirectories,
+    before: &Definition,
+    json: bool,
+    printer: &Printer,
+) -> Result<(), CommandError> {
+    let profiles = load_definitions(directories);
+    let of_file = |warning: &&plan::FileWarning| warning.path == before.path;
+    for warning in profiles.warnings.iter().filter(of_file) {
+        printer.warning(&warning.to_string());
+    }
+    let Some(profile) = profiles.iter().find(|profile| profile.path == before.path) else {
+        let message = format!("{} is not a profile any more", before.path.display());
+        return Err(CommandError::failure(message)
+            .hint(format!("`pi-subagents profile edit {} --editor` opens it again", before.name)));
+    };
+    check_definition(profile).map_err(|error| CommandError::failure(error.to_string()))?;
+    say_saved(profile, &profile.path.to_string_lossy(), json, printer)
+}
+
+fn say_saved(
+    profile: &Definition,
+    path: &str,
+    json: bool,
+    printer: &Printer,
+) -> Result<(), CommandError> {
+    if json {
+        return printer.json(&SavedDocument { saved: path });
+    }
+    let (name, scope) = (&profile.name, profile.scope.word());
+    printer.note(&format!("written to {path}"));
+    printer.answer(&format!("Profile \"{name}\" saved to {scope} agent-profiles."))
+}
+
+fn refused(error: &plan::DefinitionFileError) -> CommandError {
+    CommandError::usage(error.to_string())
+}
+
+/// Puts what is said in the place of what was there.
+fn apply(fields: &ProfileFields, profile: &mut Definition) -> Result<(), CommandError> {
+    let text = |value: &String| Some(value.trim().to_owned()).filter(|value| !value.is_empty());
+    let list = |value: &String| -> Vec<String> {
+        let names = value.split(',').map(str::trim).filter(|name| !name.is_empty());
+        names.map(str::to_owned).collect()
+    };
+    for (given, field) in [
+        (&fields.provider, &mut profile.provider),
+        (&fields.model, &mut profile.model),
+        (&fields.system_prompt, &mut profile.system_prompt),
+        (&fields.append_system_prompt, &mut profile.append_system_prompt),
+    ] {
+        if let Some(given) = given {
+            *field = text(given);
+        }
+    }
+    for (given, field) in [
+        (&fields.tools, &mut profile.tools),
+        (&fields.exclude_tools, &mut profile.exclude_tools),
+        (&fields.extensions, &mut profile.extensions),
+        (&fields.suggested_skills, &mut profile.suggested_skills),
+        (&fields.load_skills, &mut profile.load_skills),
+    ] {
+        if let Some(given) = given {
+            *field = list(given);
+        }
+    }
+    for (given, field) in [
+        (fields.no_tools, &mut profile.no_tools),
+        (fields.no_extensions, &mut profile.no_extensions),
+        (fields.no_skills, &mut profile.no_skills),
+        (fields.no_context_files, &mut profile.no_context_files),
+    ] {
+        *field = given.unwrap_or(*field);
+    }
+    if let Some(word) = &fields.thinking_level {
+        profile.thinking_level =
+            word_of("--thinking-level", word, ThinkingLevel::all(), ThinkingLevel::word)?;
+    }
+    if let Some(word) = &fields.agent {
+        let agents = [AgentName::Pi, AgentName::Builtin].into_iter();
+        profile.agent = word_of("--agent", word, agents, AgentName::word)?;
+    }
+    check_definition(profile).map_err(|error| CommandError::usage(error.to_string()))
+}
+
+/// The value that a word stands for; nothing for an empty one.
+fn word_of<T: Copy>(
+    option: &str,
+    word: &str,
+    values: impl Iterator<Item = T>,
+    word_for: impl Fn(T) -> &'static str,
+) -> Result<Option<T>, CommandError> {
+    if word.trim().is_empty() {
+        return Ok(None);
+    }
+    let values: Vec<T> = values.collect();
+    let found = values.iter().copied().find(|value| word_for(*value) == word.trim());
+    found.map(Some).ok_or_else(|| {
+        let words: Vec<&str> = values.iter().map(|value| word_for(*value)).collect();
+        CommandError::usage(format!("{option}: {word:?} is none of {}", words.join(", ")))
+    })
+}

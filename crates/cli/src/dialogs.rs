@@ -1,0 +1,87 @@
+//! Asking the user in a terminal.
+
+use std::io::{self, IsTerminal, Write};
+
+use inquire::{Confirm, InquireError, Select, Text};
+use tools::{Dialogs, Level};
+
+use crate::editor;
+use crate::error::CommandError;
+use crate::printer::Printer;
+
+/// The terminal as a place for questions. Turning away is Escape or Ctrl-C.
+pub(crate) struct TerminalDialogs<'a> {
+    printer: &'a Printer,
+    /// What went wrong with the terminal itself.
+    failure: Option<CommandError>,
+}
+
+impl<'a> TerminalDialogs<'a> {
+    /// Nothing if there is no terminal to ask in.
+    pub(crate) fn new(printer: &'a Printer) -> Option<TerminalDialogs<'a>> {
+        let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
+        is_terminal.then_some(TerminalDialogs { printer, failure: None })
+    }
+
+    /// Why the questions ended, if it was not the user.
+    pub(crate) fn into_failure(self) -> Option<CommandError> {
+        self.failure
+    }
+
+    fn take<T>(&mut self, answer: Result<T, InquireError>) -> Option<T> {
+        match answer {
+            Ok(answer) => Some(answer),
+            Err(InquireError::OperationCanceled | InquireError::OperationInterrupted) => None,
+            Err(error) => {
+                let message = format!("the terminal cannot be used: {error}");
+                self.failure.get_or_insert(CommandError::failure(message));
+                None
+            }
+        }
+    }
+}
+
+impl Dialogs for TerminalDialogs<'_> {
+    fn select(&mut self, title: &str, options: &[String]) -> Option<usize> {
+        let chosen = Select::new(title, options.to_vec()).raw_prompt();
+        self.take(chosen).map(|chosen| chosen.index)
+    }
+
+    fn input(&mut self, title: &str, current: Option<&str>) -> Option<String> {
+        let text = Text::new(title).with_initial_value(current.unwrap_or_default());
+        let text = text.prompt();
+        self.take(text)
+    }
+
+    fn editor(&mut self, title: &str, prefill: &str) -> Option<String> {
+        self.printer.note(&format!("{title} opening your editor"));
+        match editor::edit_text(prefill) {
+            Ok(text) => Some(text),
+            Err(error) => {
+                self.failure.get_or_insert(error);
+                None
+            }
+        }
+    }
+
+    fn confirm(&mut self, title: &str, message: &str) -> bool {
+        // The last line is the question, unless the title is; what stands before is to be read first.
+        let (before, last) = message.rsplit_once('\n').unwrap_or(("", message));
+        let (before, question) =
+            if last.ends_with('?') { (before, last) } else { (message, title) };
+        if !before.trim().is_empty() {
+            self.printer.note(before.trim_end());
+        }
+        let answer = Confirm::new(question).with_default(false).prompt();
+        self.take(answer).unwrap_or(false)
+    }
+
+    fn notify(&mut self, message: &str, level: Level) {
+        match level {
+            Level::Info => self.printer.note(message),
+            Level::Warning => self.printer.warning(message),
+            Level::Error => self.printer.error(&CommandError::failure(message)),
+        }
+        let _ = io::stderr().flush();
+    }
+}

@@ -1,0 +1,111 @@
+//! Completions, as bash asks for them. The other shells are tested in `shells`.
+
+#![expect(clippy::unwrap_used, reason = "this is how a test fails")]
+
+use std::fs;
+
+use serde_json::json;
+use test_support::{Program, Ran, World};
+
+/// Calls the function that the script registers, as bash does when the key is pressed: `$1` is the
+/// program, and the last of the words that follow is the one that is completed.
+const PRESS_TAB: &str = r#"
+eval "$("$1" completions bash)"
+complete -p pi-subagents >/dev/null || exit 9
+shift
+COMP_WORDS=(pi-subagents "$@")
+COMP_CWORD=$#
+COMP_TYPE=9
+_clap_complete_pi_subagents pi-subagents "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
+printf '%s\n' "${COMPREPLY[@]}"
+"#;
+
+fn world() -> World {
+    let world = World::new(Program {
+        pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
+        fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
+    });
+    let write = |path: &str, text: &str| {
+        let path = world.agent_dir().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    };
+    write("agent-profiles/reviewer.md", "---\nname: reviewer\n---\n");
+    write("agent-profiles/planner.md", "---\nname: planner\n---\n");
+    write("subagents/scout.md", "---\nname: scout\ndescription: Looks around.\nmodel: a/b\n---\n");
+    world
+}
+
+fn complete(world: &World, words: &[&str]) -> Vec<String> {
+    let shell = ["bash", "--noprofile", "--norc", "-c", PRESS_TAB, "bash"];
+    let ran = Ran::from(World::behind(&shell, &world.command(words)).output().unwrap());
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
+    ran.stdout.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+/// The same without the options, which could always follow, too.
+fn complete_name(world: &World, words: &[&str]) -> Vec<String> {
+    let mut names = complete(world, words);
+    names.retain(|name| !name.starts_with('-'));
+    names
+}
+
+#[test]
+fn commands_and_options() {
+    let world = world();
+    assert_eq!(complete(&world, &["del"]), ["delegate"]);
+    assert_eq!(complete(&world, &["bg", "st"]), ["start", "status", "stop"]);
+    assert_eq!(complete(&world, &["run", "--timeo"]), ["--timeout"]);
+    let commands = complete(&world, &[""]);
+    for hidden in ["supervise", "view"] {
+        assert!(!commands.iter().any(|command| command == hidden), "{commands:?}");
+    }
+}
+
+#[test]
+fn names_of_profiles_presets_agents_and_files() {
+    let world = world();
+    assert_eq!(complete(&world, &["run", "--profile", ""]), ["planner", "reviewer"]);
+    assert_eq!(complete(&world, &["run", "--profile", "re"]), ["reviewer"]);
+    assert_eq!(complete(&world, &["profile", "show", "pl"]), ["planner"]);
+    assert_eq!(complete(&world, &["bg", "start", "--preset", ""]), ["scout"]);
+    assert_eq!(complete(&world, &["run", "--agent", "b"]), ["builtin"]);
+    fs::write(world.project().join("tasks.json"), "").unwrap();
+    assert_eq!(complete(&world, &["delegate", "ta"]), ["tasks.json"]);
+}
+
+#[test]
+fn ids_of_sessions_and_background_runs() {
+    let world = world();
+    assert_eq!(complete_name(&world, &["sessions", "show", ""]), Vec::<String>::new());
+    let script = json!(["start", {"say": "a"}, {"end": false}, "settle"]);
+    let mut ids: Vec<String> = (0..2)
+        .map(|_| world.play(&script, &[]).task()["sessionId"].as_str().unwrap().to_owned())
+        .collect();
+    ids.reverse();
+    let mut offered = complete_name(&world, &["run", "--resume", ""]);
+    offered.sort();
+    ids.sort();
+    assert_eq!(offered, ids);
+    assert_eq!(complete_name(&world, &["sessions", "output", &ids[0][..8]]), [ids[0].clone()]);
+    assert_eq!(complete_name(&world, &["bg", "logs", ""]), Vec::<String>::new());
+    let agent = world.agent(&script);
+    let start = ["bg", "start", "--preset", "scout", "--agent", &agent, "look"];
+    let id = world.run(&start).stdout.trim().to_owned();
+    assert_eq!(world.run(&["bg", "wait", &id]).code, Some(0));
+    assert_eq!(complete_name(&world, &["bg", "logs", ""]), [id]);
+    assert_eq!(complete_name(&world, &["bg", "stop", ""]), Vec::<String>::new(), "it has ended");
+    world.wait_until_nothing_is_left();
+}
+
+#[test]
+fn looking_for_ids_changes_nothing() {
+    let world = world();
+    let script = json!(["start", {"say": "a"}, {"end": false}, "settle"]);
+    let session = world.play(&script, &[]).task()["sessionId"].as_str().unwrap().to_owned();
+    // As if its supervisor had died: whoever reads the list of sessions would end it.
+    let run = world.only_run();
+    fs::remove_file(run.join("result.json")).unwrap();
+    assert_eq!(complete_name(&world, &["sessions", "show", ""]), [session]);
+    assert!(!run.join("result.json").exists());
+}

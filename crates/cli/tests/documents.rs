@@ -1,0 +1,258 @@
+//! The examples in the documents, run as they stand there.
+//!
+//! Every block of `sh` in `README.md` and `docs/` is run, in the order of its document, in a project
+//! with a `pi` that answers everything; blocks of `console` are for people only. Blocks of
+//! `markdown` are profiles or presets, and blocks of `json` are the files or the arguments that the
+//! word behind `json` names.
+
+#![expect(clippy::panic, clippy::unwrap_used, reason = "this is how a test fails")]
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use test_support::{Program, Ran, World};
+use tools::{
+    BackgroundArguments, DelegateArguments, MOST_TASKS, NoArguments, SessionArguments,
+    StatusArguments, SubagentArguments,
+};
+
+/// The session that all examples speak of.
+const SESSION: &str = "0123456789abcdef";
+
+#[test]
+fn every_example_works() {
+    let documents = documents();
+    assert!(documents.len() > 8, "{documents:?}");
+    let mut run = 0;
+    for document in documents {
+        run += Place::new(&document).run_all();
+    }
+    assert!(run > 12, "only {run} blocks were run");
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn documents() -> Vec<PathBuf> {
+    let entries = fs::read_dir(root().join("docs")).unwrap();
+    let mut documents: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    documents.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    documents.push(root().join("README.md"));
+    documents.sort();
+    documents
+}
+
+/// A block of code: what it is, what it is called, and what is in it.
+struct Block {
+    kind: String,
+    name: String,
+    text: String,
+}
+
+fn blocks(text: &str) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut open: Option<Block> = None;
+    for line in text.lines() {
+        match (line.strip_prefix("```"), &mut open) {
+            (Some(info), None) => {
+                let (kind, name) = info.split_once(' ').unwrap_or((info, ""));
+                let (kind, name) = (kind.to_owned(), name.to_owned());
+                open = Some(Block { kind, name, text: String::new() });
+            }
+            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (None, Some(block)) => block.text += &format!("{line}\n"),
+            (None, None) => {}
+        }
+    }
+    blocks
+}
+
+/// Where the examples of a document are run.
+struct Place {
+    world: World,
+    document: PathBuf,
+    session: String,
+}
+
+impl Place {
+    fn new(document: &Path) -> Place {
+        let world = World::new(Program {
+            pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
+            fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
+        });
+        let bin = world.path("bin");
+        fs::create_dir(&bin).unwrap();
+        symlink(env!("CARGO_BIN_EXE_pi-subagents"), bin.join("pi-subagents")).unwrap();
+        let agent = "#!/bin/sh\nexec \"$FAKE_AGENT\" '[\"start\", {\"say\": \"done\"}, {\"end\": false}, \"settle\"]' \"$@\"\n";
+        // The program is built, installed and tested already.
+        let cargo = "#!/bin/sh\n[ \"$1 $2 $3\" = \"run --release --\" ] || exit 0\nshift 3\nexec pi-subagents \"$@\"\n";
+        for (name, text) in [("pi", agent), ("cargo", cargo), ("jq", "#!/bin/sh\ncat\n")] {
+            fs::write(bin.join(name), text).unwrap();
+            fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        for (name, text) in [
+            ("project/src/parser.rs", "fn parse() {}\n"),
+            ("project/src/main.rs", "fn main() {}\n"),
+            ("project/CHANGELOG.md", "# Changelog\n"),
+            ("project/tasks.json", r#"{"tasks": [{"name": "a", "prompt": "b"}]}"#),
+            ("home/.pi/agent/agent-profiles/researcher.md", "---\nname: researcher\n---\n"),
+            ("home/.pi/agent/agent-profiles/writer.md", "---\nname: writer\n---\n"),
+            (
+                "home/.pi/agent/subagents/scout.md",
+                "---\nname: scout\ndescription: Looks around.\nmodel: a/one\n---\n",
+            ),
+        ] {
+            let path = world.path(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let makes_it = fs::read_to_string(document).unwrap().contains("profile create reviewer");
+        if !makes_it {
+            let profile = "---\nname: reviewer\n---\n";
+            fs::write(world.path("home/.pi/agent/agent-profiles/reviewer.md"), profile).unwrap();
+        }
+        fs::remove_dir(world.project().join(".git")).unwrap();
+        let mut place = Place { world, document: document.to_owned(), session: String::new() };
+        place.shell(
+            "git init -q . && git add . && git -c user.name=a -c user.email=b commit -qm first",
+        );
+        fs::write(place.world.project().join("src/main.rs"), "fn main() {} // changed\n").unwrap();
+        let first = place.shell("pi-subagents run --json first").json();
+        place.session = first["tasks"][0]["sessionId"].as_str().unwrap().to_owned();
+        place
+    }
+
+    /// Runs everything, and returns how many blocks were commands.
+    fn run_all(&self) -> usize {
+        let text = fs::read_to_string(&self.document).unwrap();
+        let mut count = 0;
+        for block in blocks(&text) {
+            let text = block.text.replace(SESSION, &self.session);
+            match block.kind.as_str() {
+                "sh" => {
+                    self.shell(&text);
+                    count += 1;
+                }
+                "json" => self.json(&block.name, &text),
+                "markdown" => self.definition(&text),
+                "console" | "text" | "" => {}
+                kind => panic!("{}: a block of {kind:?}?", self.document.display()),
+            }
+        }
+        self.world.wait_until_nothing_is_left();
+        count
+    }
+
+    fn shell(&self, script: &str) -> Ran {
+        let command = self.world.command::<&str>([]);
+        let mut shell = World::behind(&["/bin/sh", "-euc", script, "sh"], &command);
+        let path = format!("{}:/usr/bin:/bin", self.world.path("bin").display());
+        shell.env("PATH", path).env("FAKE_AGENT", env!("CARGO_BIN_EXE_fake-agent"));
+        let ran = Ran::from(shell.stdin(Stdio::null()).output().unwrap());
+        assert_eq!(ran.code, Some(0), "{}:\n{script}\n{ran:?}", self.document.display());
+        assert!(
+            !ran.stderr.contains("warning:"),
+            "{}:\n{script}\n{ran:?}",
+            self.document.display()
+        );
+        ran
+    }
+
+    fn json(&self, name: &str, text: &str) {
+        let value: Value = serde_json::from_str(text)
+            .unwrap_or_else(|error| panic!("{}: {error}: {text}", self.document.display()));
+        let most = Some(MOST_TASKS);
+        let read = match name {
+            "tasks.json" | "" => {
+                fs::write(self.world.project().join("tasks.json"), text).map_err(|e| e.to_string())
+            }
+            "settings.json" | "subagents.json" | "models.json" => {
+                fs::write(self.world.agent_dir().join(name), text).unwrap();
+                self.shell("pi-subagents run hello");
+                Ok(())
+            }
+            "delegate_to_subagents" => {
+                DelegateArguments::parse(&value, most).map(drop).map_err(|e| e.to_string())
+            }
+            "subagent" => {
+                SubagentArguments::parse(&value, most).map(drop).map_err(|e| e.to_string())
+            }
+            "get_subagent_output" => {
+                SessionArguments::parse(&value).map(drop).map_err(|e| e.to_string())
+            }
+            "list_subagent_profiles" => {
+                NoArguments::parse(&value).map(drop).map_err(|e| e.to_string())
+            }
+            "background_agent" => {
+                BackgroundArguments::parse(&value).map(drop).map_err(|e| e.to_string())
+            }
+            "background_agent_status" => {
+                StatusArguments::parse(&value).map(drop).map_err(|e| e.to_string())
+            }
+            "turns.json" => {
+                fs::write(self.world.project().join(name), text).unwrap();
+                self.shell("pi-subagents run --agent builtin --model script/turns.json hello");
+                Ok(())
+            }
+            name => Err(format!("a file {name:?}?")),
+        };
+        assert_eq!(read, Ok(()), "{}: {text}", self.document.display());
+    }
+
+    /// A profile, or, with a description, a preset.
+    fn definition(&self, text: &str) {
+        let name = text.lines().find_map(|line| line.strip_prefix("name: ")).unwrap();
+        let is_preset = text.contains("\ndescription: ");
+        let (directory, option) =
+            if is_preset { ("subagents", "--preset") } else { ("agent-profiles", "--profile") };
+        let directory = self.world.agent_dir().join(directory);
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join(format!("{name}.md")), text).unwrap();
+        self.shell(&format!("pi-subagents run {option} {name} hello"));
+    }
+}
+
+#[test]
+fn no_document_links_to_what_is_not_there() {
+    for document in documents() {
+        let text = fs::read_to_string(&document).unwrap();
+        for target in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+            if target.starts_with("http") {
+                continue;
+            }
+            let path = if file.is_empty() {
+                document.clone()
+            } else {
+                document.parent().unwrap().join(file)
+            };
+            let linked = fs::read_to_string(&path)
+                .unwrap_or_else(|error| panic!("{}: {target}: {error}", document.display()));
+            let titles = linked.lines().filter_map(|line| line.strip_prefix('#'));
+            let mut anchors = titles.map(|title| {
+                let title = title.trim_start_matches('#').trim().to_lowercase();
+                let kept =
+                    title.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+                kept.collect::<String>().replace(' ', "-")
+            });
+            assert!(
+                anchor.is_empty() || anchors.any(|known| known == anchor),
+                "{}: there is no {target}",
+                document.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn an_example_that_fails_is_noticed() {
+    let blocks = blocks("x\n```sh\nfalse\n```\n```json a.json\n{}\n```\n");
+    let kinds: Vec<(&str, &str, &str)> =
+        blocks.iter().map(|block| (&*block.kind, &*block.name, &*block.text)).collect();
+    assert_eq!(kinds, [("sh", "", "false\n"), ("json", "a.json", "{}\n")]);
+    assert_eq!(json!({}), serde_json::from_str::<Value>(&blocks[1].text).unwrap());
+}

@@ -1,0 +1,98 @@
+//! `profile create` and `profile edit`, step by step.
+
+use std::os::unix::fs::PermissionsExt;
+
+use super::terminal::Terminal;
+use super::*;
+
+/// An editor that puts a text in the place of what is there.
+fn editor(world: &World, text: &str) -> String {
+    let path = world.path("editor");
+    fs::write(&path, format!("#!/bin/sh\nprintf '%s' '{text}' > \"$1\"\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+fn wizard(world: &World, arguments: &[&str], editor: &str) -> Terminal {
+    let mut command = on_terminal(world.command([&["profile"], arguments].concat()));
+    command.env("EDITOR", editor);
+    Terminal::start(&command, 110, 40)
+}
+
+/// Waits for each question and presses what answers it.
+fn answer(terminal: &mut Terminal, answers: &[(&str, &str)]) {
+    for (question, keys) in answers {
+        terminal.wait_for(question);
+        terminal.press(keys);
+    }
+}
+
+#[test]
+fn a_profile_is_made_in_ten_steps_and_changed_with_what_is_there() {
+    let world = world();
+    let editor = editor(&world, "You review code.");
+    let mut terminal = wizard(&world, &["create", "reviewer"], &editor);
+    answer(
+        &mut terminal,
+        &[
+            ("Save to which scope?", "\r"),
+            ("Provider (e.g. anthropic, openai, dashscope):", "anthropic\r"),
+            ("Model (supports provider/id and :thinking shorthand):", "claude-haiku-4-5\r"),
+            ("Set a custom system prompt?", "y\r"),
+            ("Append text to the default system prompt?", "n\r"),
+            ("Set a thinking level?", "y\r"),
+            ("Thinking level:", "\u{1b}[B\u{1b}[B\r"),
+            ("Restrict which tools the subagent can use?", "y\r"),
+            ("Disable all tools?", "n\r"),
+            ("Select tool mode:", "\r"),
+            ("Tool allowlist", "read, grep\r"),
+            ("Configure extension loading?", "n\r"),
+            ("Configure skill loading for the subagent?", "n\r"),
+            ("Save this profile?", "y\r"),
+            ("Profile \"reviewer\" saved to global agent-profiles.", ""),
+        ],
+    );
+    assert_eq!(terminal.finish(), Some(0));
+    terminal.assert_usable();
+    let file = world.agent_dir().join("agent-profiles/reviewer.md");
+    let text = fs::read_to_string(&file).unwrap();
+    assert_eq!(
+        text,
+        "---\nname: reviewer\nprovider: anthropic\nmodel: claude-haiku-4-5\nthinkingLevel: low\n\
+         tools: read,grep\n---\n\nYou review code.\n"
+    );
+    // What is there is in the line already, and stays for whoever only presses Enter.
+    let mut terminal = wizard(&world, &["edit", "reviewer"], "true");
+    answer(
+        &mut terminal,
+        &[
+            ("Save to which scope?", "\r"),
+            ("Provider", "\r"),
+            ("Model", "\u{7f}\u{7f}\u{7f}\u{7f}-5\r"),
+            ("A custom system prompt is set. Keep it?", "y\r"),
+            ("Append text to the default system prompt?", "n\r"),
+            ("Thinking level is low. Set one?", "n\r"),
+            ("Tool config is set. Change it?", "n\r"),
+            ("Configure extension loading?", "n\r"),
+            ("Configure skill loading for the subagent?", "n\r"),
+            ("Save this profile?", "y\r"),
+        ],
+    );
+    assert_eq!(terminal.finish(), Some(0));
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains("provider: anthropic\nmodel: claude-haiku-5\ntools"), "{text}");
+    world.assert_nothing_left();
+}
+
+#[test]
+fn whoever_turns_away_changes_nothing_and_keeps_a_usable_terminal() {
+    let world = world();
+    for key in ["\u{1b}", "\u{3}"] {
+        let mut terminal = wizard(&world, &["create", "reviewer"], "true");
+        answer(&mut terminal, &[("Save to which scope?", "\r"), ("Provider", key)]);
+        assert_eq!(terminal.finish(), Some(2));
+        terminal.assert_usable();
+        assert!(terminal.text().contains("nothing was saved"), "{}", terminal.text());
+        assert!(!world.agent_dir().join("agent-profiles").exists());
+    }
+}

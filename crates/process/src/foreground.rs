@@ -1,0 +1,12 @@
+//! A program that the user works with before we go on, such as an editor.
+
+use std::io;
+
+use crate::spawn::new_command;
+
+/// Runs a program with our own terminal and waits for its end. Returns whether it ended well.
+/// Ctrl-C is meant for it meanwhile: whoever calls this must not have installed anything that acts
+/// on SIGINT.
+pub fn run_in_foreground(program: &str, arguments: &[&str]) -> io::Result<bool> {
+    Ok(new_command(program).args(arguments).status()?.success())
+}

@@ -1,0 +1,11 @@
+//! Puts what this program carries where other programs find it, and takes it away again.
+//!
+//! Everything is repeatable: what is there already, stays; what is not ours, is kept and named.
+
+mod error;
+mod files;
+pub mod man;
+pub mod pi;
+
+pub use error::SetupError;
+pub use files::Change;

@@ -1,0 +1,22 @@
+//! The types of the extension for pi, checked against those of the pinned pi.
+//!
+//! pi runs TypeScript without looking at its types, so that a mistake would be found by whoever
+//! first comes by it. The compiler is one of the npm packages, like pi and its Node.
+
+use super::StepResult;
+use super::real_pi::{is_ci, without_pi};
+use crate::invocation::Invocation;
+use crate::packages;
+
+/// Checks them where pi can be installed.
+pub(super) fn run() -> StepResult {
+    if let Err((install, what)) = packages::install() {
+        return without_pi("The checks of the extension", &install, &what, is_ci());
+    }
+    super::execute(
+        &Invocation::new(
+            "node_modules/.bin/node node_modules/typescript/bin/tsc --project ../extension",
+        )
+        .directory("e2e"),
+    )
+}

@@ -1,0 +1,17 @@
+//! The tests of our extension inside of the real pi: `crates/cli/tests/inside_pi`.
+//!
+//! They need what the tests with the real pi need, and tmux for those who look at a screen.
+
+use super::{StepResult, real_pi, system_package};
+use crate::invocation::Invocation;
+
+/// Builds the tests on every machine, and runs them where there are a pi and a tmux.
+pub(super) fn run() -> StepResult {
+    super::execute(&Invocation::new(
+        "cargo test --package pi-subagents --test inside_pi --no-run",
+    ))?;
+    if let Err(missing) = system_package::provide("tmux", "tmux -V") {
+        return missing.report();
+    }
+    real_pi::run_target("inside_pi")
+}

@@ -1,0 +1,81 @@
+//! Packages of the system that a step needs.
+//!
+//! Where this is Debian or one of its like and we are root, they are installed; elsewhere they have to
+//! be there. Without one, its step is reported as not run, except in continuous integration, where it
+//! has to be possible.
+
+use std::env;
+
+use super::{Outcome, StepFailure, StepResult};
+use crate::invocation::Invocation;
+
+/// A package that is not there, and could not be installed.
+#[derive(Debug)]
+pub(super) struct Missing {
+    package: String,
+    install: Invocation,
+    /// What became of the attempt.
+    what: String,
+}
+
+/// Installs a package, unless the probe shows that it is there.
+pub(super) fn provide(package: &str, probe: &str) -> Result<(), Missing> {
+    if Invocation::new(probe).probe().is_ok() {
+        return Ok(());
+    }
+    let install = Invocation::new("apt-get install --yes --no-install-recommends")
+        .word(package)
+        .environment("DEBIAN_FRONTEND", "noninteractive");
+    println!("$ {install}");
+    // The lists of packages are often missing from an image, or old.
+    install
+        .run()
+        .or_else(|_| {
+            let update = Invocation::new("apt-get update");
+            println!("$ {update}");
+            update.run().and_then(|()| install.run())
+        })
+        .map_err(|what| Missing { package: package.to_owned(), install, what })
+}
+
+impl Missing {
+    /// What this means for the step.
+    pub(super) fn report(&self) -> StepResult {
+        self.report_in(env::var("CI").is_ok_and(|value| value == "true"))
+    }
+
+    fn report_in(&self, is_ci: bool) -> StepResult {
+        let Missing { package, install, what } = self;
+        if is_ci {
+            return Err(StepFailure::of(install, what));
+        }
+        let reason = format!("{package} is not installed, and could not be: `{install}` {what}");
+        println!("The tests with {package} are NOT RUN:");
+        println!("{reason}");
+        Ok(Outcome::NotRun(reason))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_package_only_continuous_integration_fails() {
+        let missing = |what: &str| Missing {
+            package: "tmux".to_owned(),
+            install: Invocation::new("apt-get install tmux"),
+            what: what.to_owned(),
+        };
+        assert_eq!(
+            missing("ended with exit status: 100").report_in(false),
+            Ok(Outcome::NotRun(
+                "tmux is not installed, and could not be: `apt-get install tmux` ended with exit \
+                 status: 100"
+                    .to_owned()
+            ))
+        );
+        let failure = missing("could not be started").report_in(true).unwrap_err();
+        assert_eq!(failure.repeat, "apt-get install tmux");
+    }
+}
