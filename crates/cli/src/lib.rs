@@ -9,6 +9,7 @@ mod dialogs;
 mod editor;
 mod error;
 mod live;
+mod notification;
 mod printer;
 mod terminal;
 

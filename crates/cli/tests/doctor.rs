@@ -107,9 +107,16 @@ fn no_key_is_ever_shown() {
     fs::create_dir_all(&profiles).unwrap();
     let profile = format!("---\nname: fast\nprovider: groq\napiKey: {PLANTED}\n---\n");
     fs::write(profiles.join("fast.md"), profile).unwrap();
-    for arguments in [["doctor"].as_slice(), &["doctor", "--json"]] {
+    world.settings(&json!({"agent": ["my-agent", "--key", PLANTED]}));
+    let broken = format!("[\"my-agent\", \"--key={PLANTED}");
+    for (arguments, agent) in [
+        (["doctor"].as_slice(), None),
+        (&["doctor", "--json"], None),
+        (&["doctor", "--json"], Some(&broken)),
+    ] {
         let mut command = world.command(arguments);
         command.env("OPENAI_API_KEY", PLANTED).env("PI_API_KEY", PLANTED);
+        command.envs(agent.map(|agent| ("PI_SUBAGENTS_AGENT", agent)));
         let ran = Ran::from(command.output().unwrap());
         let all = format!("{}{}", ran.stdout, ran.stderr);
         assert!(!all.contains(PLANTED), "{all}");

@@ -6,6 +6,7 @@
 
 mod abridged;
 mod doing;
+mod export;
 mod facts;
 mod loops;
 mod preview;
@@ -25,6 +26,7 @@ mod window;
 
 pub use abridged::abridged;
 pub use doing::Doing;
+pub use export::{ExportedRun, ExportedSession};
 pub use facts::Facts;
 pub use loops::LoopDetector;
 pub use preview::{PreviewContext, preview};
@@ -34,7 +36,7 @@ pub use summary::summary_line;
 pub use text::{clean, cut_bytes, cut_chars};
 pub use todos::Todos;
 pub use tool_summary::tool_summary;
-pub use transcript::{PastRun, resume_transcript, transcript};
+pub use transcript::{PastRun, resume_transcript, transcript, transcript_with_prompts};
 pub use usage::usage_words;
 pub use verdict::{Ending, Verdict, decide};
 pub use window::{LineKind, Window, WindowLine};

@@ -22,13 +22,25 @@ pub fn transcript<Records>(runs: Vec<(Status, Option<String>, Records)>) -> Stri
 where
     Records: IntoIterator<Item = Record>,
 {
+    let runs = runs.into_iter();
+    let without_prompt =
+        |(status, error, records)| PastRun { status, error, prompt: None, records };
+    transcript_with_prompts(runs.map(without_prompt).collect())
+}
+
+/// The same with what was asked in front of each run, where it is given.
+pub fn transcript_with_prompts<Records>(runs: Vec<PastRun<Records>>) -> String
+where
+    Records: IntoIterator<Item = Record>,
+{
     let count = runs.len();
     let mut parts = Vec::new();
-    for (index, (status, error, records)) in runs.into_iter().enumerate() {
+    for (index, PastRun { status, error, prompt, records }) in runs.into_iter().enumerate() {
         let mut lines = Vec::new();
         if count > 1 {
             lines.push(format!("=== Run {}/{count} ({}) ===", index + 1, status.word()));
         }
+        lines.extend(prompt.map(|prompt| format!("[prompt]: {}", prompt.trim_end())));
         lines.extend(conversation(records).iter().filter_map(entry));
         lines.extend(error.map(|error| format!("[Error: {error}]")));
         parts.push(lines.join("\n"));
@@ -36,7 +48,7 @@ where
     finish(&parts.join("\n---\n"))
 }
 
-/// An earlier run of a session that is taken up again.
+/// An earlier run of a session that is told, or taken up again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PastRun<Records> {
     /// Where it stands.

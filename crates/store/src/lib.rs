@@ -23,6 +23,7 @@
 //! session of an agent with a preset, `child-session.jsonl`, and the long output of a command.
 
 mod error;
+mod export;
 mod journal;
 mod requests;
 mod retention;
@@ -34,6 +35,7 @@ mod watch;
 mod write_once;
 
 pub use error::StoreError;
+pub use export::write_export;
 pub use journal::{Journal, Log};
 pub use requests::StopRequest;
 pub use retention::{Pruned, Retention};

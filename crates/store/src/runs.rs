@@ -120,8 +120,19 @@ impl Store {
         Ok(())
     }
 
+    /// Refuses to make a project of the root of the file system, where somebody merely stands.
+    pub(crate) fn check_project(&self) -> Result<(), StoreError> {
+        let is_marked = [".pi", ".git"].iter().any(|mark| Path::new("/").join(mark).exists());
+        if self.runs == Path::new("/.pi/subagents/runs") && !is_marked {
+            let nowhere = io::Error::other("the root of the file system is not a project");
+            return Err(StoreError::io("created", Path::new("/.pi"))(nowhere));
+        }
+        Ok(())
+    }
+
     fn prepare(&self) -> Result<(), StoreError> {
         self.check_place()?;
+        self.check_project()?;
         // Runs hold prompts and answers, which must not end up in a commit by accident.
         let ignore = self.runs.join(".gitignore");
         if ignore.exists() {

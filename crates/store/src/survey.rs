@@ -51,6 +51,7 @@ impl Store {
     /// Whether runs could be made here, as far as that can be told without making one.
     pub fn check_writable(&self) -> Result<(), StoreError> {
         self.check_place()?;
+        self.check_project()?;
         // What is not there yet is made in the nearest directory that is.
         let nearest = self.path().ancestors().find(|directory| directory.exists());
         let nearest = nearest.unwrap_or(Path::new("/"));

@@ -33,7 +33,7 @@ pub use delegate::{CallError, CallOptions, PlannedCall, PlannedTask, plan_delega
 pub use dialogs::{Dialogs, Level};
 pub use fields::{ArgumentError, MOST_TASKS};
 pub use launcher::{LauncherError, foreground_launcher};
-pub use listing::{NO_PRESETS, NO_PROFILES, list_presets, list_profiles};
+pub use listing::{list_presets, list_profiles, no_presets, no_profiles};
 pub use models::{UnknownModel, resolve_model};
 pub use profile_command::{PROFILE_COMMAND_DESCRIPTION, complete_profile_command, profile_command};
 pub use profile_wizard::{edit_profile, save_profile};

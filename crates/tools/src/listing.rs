@@ -1,22 +1,17 @@
 //! `list_subagent_profiles`, and the same for presets.
 
-use plan::{Definitions, definition_summary};
+use plan::{DefinitionDirectories, Definitions, Surroundings, definition_summary};
 
-/// What is said when there are no profiles.
-pub const NO_PROFILES: &str = "No subagent profiles found. Add .md files to ~/.pi/agent/agent-profiles/ or .pi/agent-profiles/.";
-
-/// What is said when there are no presets.
-pub const NO_PRESETS: &str =
-    "No subagent presets found. Add .md files to ~/.pi/agent/subagents/ or .pi/subagents/.";
+use crate::profile_wizard::shown;
 
 /// A line for each profile.
-pub fn list_profiles(profiles: &Definitions) -> String {
+pub fn list_profiles(profiles: &Definitions, surroundings: &Surroundings) -> String {
     let lines: Vec<String> = profiles.iter().map(definition_summary).collect();
-    if lines.is_empty() { NO_PROFILES.to_owned() } else { lines.join("\n") }
+    if lines.is_empty() { no_profiles(surroundings) } else { lines.join("\n") }
 }
 
 /// A line for each preset, with what it is good for.
-pub fn list_presets(presets: &Definitions) -> String {
+pub fn list_presets(presets: &Definitions, surroundings: &Surroundings) -> String {
     let lines: Vec<String> = presets
         .iter()
         .map(|preset| {
@@ -25,5 +20,45 @@ pub fn list_presets(presets: &Definitions) -> String {
             format!("{} — {}", definition_summary(preset), words.join(" "))
         })
         .collect();
-    if lines.is_empty() { NO_PRESETS.to_owned() } else { lines.join("\n") }
+    if lines.is_empty() { no_presets(surroundings) } else { lines.join("\n") }
+}
+
+/// What is said when there are no profiles.
+pub fn no_profiles(surroundings: &Surroundings) -> String {
+    let global = DefinitionDirectories::of_profiles(surroundings).global;
+    let global = shown(surroundings, &global);
+    format!("No subagent profiles found. Add .md files to {global}/ or .pi/agent-profiles/.")
+}
+
+/// What is said when there are no presets.
+pub fn no_presets(surroundings: &Surroundings) -> String {
+    let global = DefinitionDirectories::of_presets(surroundings).global;
+    let global = shown(surroundings, &global);
+    format!("No subagent presets found. Add .md files to {global}/ or .pi/subagents/.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_directories_are_those_that_are_looked_at() {
+        let surroundings = |agent_dir: &str| Surroundings {
+            cwd: "/home/me/project".into(),
+            home: Some("/home/me".into()),
+            agent_dir: agent_dir.into(),
+            agent: None,
+            pi: None,
+            search_path: Vec::new(),
+        };
+        assert_eq!(
+            no_profiles(&surroundings("/home/me/.pi/agent")),
+            "No subagent profiles found. Add .md files to ~/.pi/agent/agent-profiles/ or \
+             .pi/agent-profiles/."
+        );
+        assert_eq!(
+            no_presets(&surroundings("/elsewhere")),
+            "No subagent presets found. Add .md files to /elsewhere/subagents/ or .pi/subagents/."
+        );
+    }
 }

@@ -2,7 +2,7 @@
 //! what can be.
 
 use model::{Event, SessionId, Status};
-use plan::{Definitions, definition_summary};
+use plan::{Definitions, Surroundings, definition_summary};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use store::{Store, StoreError};
@@ -95,7 +95,7 @@ pub fn session_transcript(
 }
 
 /// `list_subagent_profiles`: a line for each.
-pub fn profiles_answer(profiles: &Definitions) -> Retrieved {
+pub fn profiles_answer(profiles: &Definitions, surroundings: &Surroundings) -> Retrieved {
     let summaries =
         profiles.iter().map(|profile| (profile.name.clone(), definition_summary(profile).into()));
     let summaries: serde_json::Map<String, Value> = summaries.collect();
@@ -103,7 +103,7 @@ pub fn profiles_answer(profiles: &Definitions) -> Retrieved {
     if !summaries.is_empty() {
         details["profiles"] = Value::Object(summaries);
     }
-    Retrieved { text: list_profiles(profiles), details }
+    Retrieved { text: list_profiles(profiles, surroundings), details }
 }
 
 enum Found<'a> {

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Meta, RunResult, SessionId, Status};
+use model::{Meta, Record, RunResult, SessionId, Status};
 use serde::Deserialize;
-use session::{Facts, PastRun};
+use session::{ExportedRun, ExportedSession, Facts, PastRun};
 use store::{RunDir, Store, StoreError};
 
 /// One run of a session, as it stands.
@@ -167,18 +167,39 @@ impl Session {
         Ok(session::transcript(runs))
     }
 
+    /// The whole conversation with what was asked, for people.
+    pub fn told(&self) -> Result<String, StoreError> {
+        Ok(session::transcript_with_prompts(self.past_runs()?))
+    }
+
     /// What an agent that continues the session is told.
     pub fn resume_prompt(&self, prompt: &str) -> Result<String, StoreError> {
-        let mut runs = Vec::new();
-        for run in &self.runs {
-            runs.push(PastRun {
+        Ok(continued(&session::resume_transcript(self.past_runs()?), prompt))
+    }
+
+    /// Everything, to be read elsewhere.
+    pub fn export(&self) -> Result<ExportedSession, StoreError> {
+        let runs = self.runs.iter().map(|run| {
+            Ok(ExportedRun {
+                meta: run.meta.clone(),
+                asked: run.asked()?,
+                result: run.result.clone(),
+                records: run.dir.events()?.collect(),
+            })
+        });
+        Ok(ExportedSession { id: self.id.clone(), runs: runs.collect::<Result<_, StoreError>>()? })
+    }
+
+    fn past_runs(&self) -> Result<Vec<PastRun<impl Iterator<Item = Record>>>, StoreError> {
+        let runs = self.runs.iter().map(|run| {
+            Ok(PastRun {
                 status: run.status(),
                 error: run.error().map(str::to_owned),
                 prompt: Some(run.asked()?),
                 records: run.dir.events()?,
-            });
-        }
-        Ok(continued(&session::resume_transcript(runs), prompt))
+            })
+        });
+        runs.collect()
     }
 }
 

@@ -59,7 +59,10 @@ impl Server {
             }
             "list_subagent_profiles" => {
                 NoArguments::parse(arguments).map_err(refuse)?;
-                truncated(tools::profiles_answer(&workspace.profiles), usize::MAX)
+                truncated(
+                    tools::profiles_answer(&workspace.profiles, &workspace.surroundings),
+                    usize::MAX,
+                )
             }
             "background_agent" => {
                 let arguments = BackgroundArguments::parse(arguments).map_err(refuse)?;

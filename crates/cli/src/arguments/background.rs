@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
 
 use crate::candidates;
+use crate::notification::NotifyArguments;
 
 use super::{AgentArguments, OutputArguments, WorkArguments, seconds};
 
@@ -107,8 +108,8 @@ pub(crate) struct Status {
 
 /// Wait until runs have ended
 ///
-/// The exit code is 0 if all of them completed, and 1 if one did not, or if the time was over
-/// before. Ctrl-C ends the waiting, not the runs.
+/// The answer of a single run goes to standard output, as with `run`; of several, a line for each. The
+/// exit code is 0 if all of them completed, and 1 if one did not, or if the time was over before. Ctrl-C ends the waiting, not the runs.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -128,6 +129,9 @@ pub(crate) struct Wait {
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) notify: NotifyArguments,
 }
 
 /// Print what a run did and said

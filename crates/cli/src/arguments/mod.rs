@@ -10,10 +10,11 @@ mod setup;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueHint};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::ArgValueCandidates;
 
 use crate::candidates;
+use crate::notification::NotifyArguments;
 
 pub(crate) use agent::Agent;
 pub(crate) use background::{Background, BackgroundCommand, List, Logs, Start, Status, Stop, Wait};
@@ -146,6 +147,9 @@ pub(crate) struct Run {
 
     #[command(flatten)]
     pub(crate) output: OutputArguments,
+
+    #[command(flatten)]
+    pub(crate) notify: NotifyArguments,
 }
 
 /// Run many tasks, a few at a time
@@ -174,6 +178,9 @@ pub(crate) struct Delegate {
 
     #[command(flatten)]
     pub(crate) output: OutputArguments,
+
+    #[command(flatten)]
+    pub(crate) notify: NotifyArguments,
 }
 
 /// Watch what runs, whoever has started it
@@ -273,7 +280,8 @@ fn seconds(text: &str) -> Result<f64, String> {
 Examples:
   pi-subagents sessions list
   pi-subagents sessions show 0123456789abcdef
-  pi-subagents sessions output 0123")]
+  pi-subagents sessions output 0123
+  pi-subagents sessions export 0123 --format html --output session.html")]
 pub(crate) struct Sessions {
     #[command(subcommand)]
     pub(crate) command: SessionsCommand,
@@ -302,6 +310,7 @@ Examples:
 Examples:
   pi-subagents sessions output 0123456789abcdef > review.md")]
     Output(SessionArguments),
+    Export(Export),
     /// Remove old runs
     ///
     /// Runs that are still alive always stay.
@@ -323,6 +332,39 @@ Examples:
         #[arg(long)]
         json: bool,
     },
+}
+
+/// Print a session as one document
+///
+/// All runs with their prompts, messages, tool calls and results, usage and outcome. An HTML page needs
+/// no other file and runs nothing; JSON has the events as they are recorded.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pi-subagents sessions export 0123456789abcdef > session.md
+  pi-subagents sessions export 0123 --format html --output session.html
+  pi-subagents sessions export 0123 --format json | jq '.runs[].prompt'")]
+pub(crate) struct Export {
+    /// A session id or a run id, or the beginning of one
+    #[arg(add = ArgValueCandidates::new(candidates::sessions))]
+    pub(crate) id: String,
+    /// The form of the document
+    #[arg(long, value_enum, default_value_t = ExportFormat::Md)]
+    pub(crate) format: ExportFormat,
+    /// Write it to this file, which only you can read, instead of standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// The form of an exported session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// Markdown
+    Md,
+    /// One HTML file
+    Html,
+    /// One JSON document
+    Json,
 }
 
 #[derive(Debug, Args)]

@@ -20,7 +20,9 @@ pub(crate) fn profile(arguments: Profile, printer: &Printer) -> Result<Exit, Com
             printer.json(&ProfilesDocument { profiles, warnings: &workspace.warnings })
         }
         ProfileCommand::List { json: false } => {
-            list(&workspace.profiles, tools::list_profiles, tools::NO_PROFILES, printer)
+            let none = tools::no_profiles(&workspace.surroundings);
+            let lines = tools::list_profiles(&workspace.profiles, &workspace.surroundings);
+            list(&workspace.profiles, &lines, &none, printer)
         }
         ProfileCommand::Show { name, json } => show(&workspace.profiles, &name, json, printer),
         ProfileCommand::Create { name, fields, json } => {
@@ -42,7 +44,9 @@ pub(crate) fn preset(arguments: Preset, printer: &Printer) -> Result<Exit, Comma
             printer.json(&PresetsDocument { presets, warnings: &workspace.warnings })
         }
         PresetCommand::List { json: false } => {
-            list(&workspace.presets, tools::list_presets, tools::NO_PRESETS, printer)
+            let none = tools::no_presets(&workspace.surroundings);
+            let lines = tools::list_presets(&workspace.presets, &workspace.surroundings);
+            list(&workspace.presets, &lines, &none, printer)
         }
         PresetCommand::Show { name, json } => show(&workspace.presets, &name, json, printer),
     }
@@ -59,7 +63,7 @@ fn load(printer: &Printer) -> Result<Workspace, CommandError> {
 
 fn list(
     definitions: &Definitions,
-    lines: fn(&Definitions) -> String,
+    lines: &str,
     nothing: &str,
     printer: &Printer,
 ) -> Result<(), CommandError> {
@@ -67,7 +71,7 @@ fn list(
         printer.note(nothing);
         return Ok(());
     }
-    printer.answer(&lines(definitions))
+    printer.answer(lines)
 }
 
 fn show(

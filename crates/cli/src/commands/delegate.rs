@@ -24,5 +24,11 @@ pub(crate) fn delegate(arguments: &Delegate, printer: &mut Printer) -> Result<Ex
     let concurrency = arguments.concurrency.map(usize::from);
     let concurrency = concurrency.unwrap_or(door.workspace.settings.max_concurrency);
     let answers = if arguments.output.json { Answers::Json } else { Answers::Summaries };
-    door.run(call, concurrency, answers, printer)
+    let title = match call.tasks.as_slice() {
+        [task] => task.name.clone(),
+        tasks => format!("{} tasks", tasks.len()),
+    };
+    let exit = door.run(call, concurrency, answers, printer)?;
+    arguments.notify.tell(&title, exit);
+    Ok(exit)
 }

@@ -17,6 +17,7 @@ pub(crate) fn run(arguments: Run, printer: &mut Printer) -> Result<Exit, Command
     if name.trim().is_empty() {
         return Err(CommandError::usage("the name is empty"));
     }
+    let title = name.clone();
     let door = Door::open(&arguments.agent, printer)?;
     let task = TaskArguments {
         name,
@@ -31,7 +32,9 @@ pub(crate) fn run(arguments: Run, printer: &mut Printer) -> Result<Exit, Command
     };
     let call = DelegateArguments { tasks: vec![task], profile: None };
     let answers = if arguments.output.json { Answers::Json } else { Answers::Text };
-    door.run(call, 1, answers, printer)
+    let exit = door.run(call, 1, answers, printer)?;
+    arguments.notify.tell(&title, exit);
+    Ok(exit)
 }
 
 /// On the command line the beginning of an id is enough. One that is not found stays as it is, and

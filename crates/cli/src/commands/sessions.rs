@@ -1,5 +1,7 @@
 //! `sessions`: what was run in this project.
 
+mod export;
+
 use std::time::{Duration, SystemTime};
 
 use model::{Outcome, Status};
@@ -18,8 +20,9 @@ pub(crate) fn sessions(arguments: Sessions, printer: &Printer) -> Result<Exit, C
     let store = Store::in_project(surroundings.project_root());
     match arguments.command {
         SessionsCommand::List { json } => list(&store, json, printer),
-        SessionsCommand::Show(arguments) => print(&store, &arguments, printer, Session::transcript),
+        SessionsCommand::Show(arguments) => print(&store, &arguments, printer, Session::told),
         SessionsCommand::Output(arguments) => print(&store, &arguments, printer, Session::output),
+        SessionsCommand::Export(arguments) => export::export(&store, &arguments, printer),
         SessionsCommand::Prune { keep, days, mebibytes, json } => {
             let retention = Retention {
                 runs: keep,

@@ -56,7 +56,8 @@ fn when_the_time_is_over_the_runs_go_on() {
     assert_eq!(ran.json()["runs"][0]["status"], "running");
     let_go(&world);
     let ran = world.run(&["bg", "wait", "--timeout", "60", &id]);
-    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "found it\n"), "{ran:?}");
+    assert_eq!(ran.stderr, format!("{id}  completed  scout\n"));
     world.wait_until_nothing_is_left();
 }
 

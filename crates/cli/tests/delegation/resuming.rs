@@ -42,7 +42,7 @@ fn a_session_is_continued_by_another_process_with_all_that_was_said() {
         "{prompt}"
     );
     let shown = world.run(&["sessions", "show", &session]).stdout;
-    assert!(shown.starts_with("=== Run 1/3 (error) ===\nI look.\n"), "{shown}");
+    assert!(shown.starts_with("=== Run 1/3 (error) ===\n[prompt]: do it\nI look.\n"), "{shown}");
     assert!(shown.contains("\n---\n=== Run 2/3 (completed) ===\n"), "{shown}");
     let listed = world.run(&["sessions", "list", "--json"]).json();
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 1);

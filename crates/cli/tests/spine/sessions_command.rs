@@ -1,5 +1,8 @@
 //! `sessions` as people use it.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
 use serde_json::json;
 
 use crate::world;
@@ -20,7 +23,8 @@ fn a_run_is_listed_shown_and_its_output_printed() {
     let id = task["sessionId"].as_str().unwrap();
     let listed = world.run(&["sessions", "list"]);
     assert!(listed.stdout.contains(id) && listed.stdout.contains("count  One file."), "{listed:?}");
-    let expected = "I look.\n→ ls: {\"path\":\".\"}\n[tool result]: a.txt\nOne file.\n";
+    let expected =
+        "[prompt]: do it\nI look.\n→ ls: {\"path\":\".\"}\n[tool result]: a.txt\nOne file.\n";
     assert_eq!(world.run(&["sessions", "show", id]).stdout, expected);
     assert_eq!(
         world.run(&["sessions", "show", &id[..6]]).stdout,
@@ -41,7 +45,7 @@ fn a_failed_run_shows_its_error() {
     let id = ran.task()["sessionId"].as_str().unwrap().to_owned();
     assert_eq!(
         world.run(&["sessions", "show", &id]).stdout,
-        "almost\n[Error: Sub-agent exited with code 3]\n"
+        "[prompt]: do it\nalmost\n[Error: Sub-agent exited with code 3]\n"
     );
 }
 
@@ -68,4 +72,43 @@ fn pruning_keeps_the_newest() {
         1
     );
     assert!(world.runs().is_empty());
+}
+
+#[test]
+fn a_session_is_exported_in_every_form() {
+    let world = world();
+    let hostile = "</pre><script>alert(1)</script>\u{1b}[31m\n```\n# x";
+    let script = json!([
+        "start",
+        {"message": {"text": "I look.", "stop": "toolUse"}},
+        {"tool": {"name": "ls", "args": {"path": "."}, "result": hostile}},
+        {"say": "One file."},
+    ]);
+    let ran = world.play(&script, &["--name", "count"]);
+    let id = ran.task()["sessionId"].as_str().unwrap().to_owned();
+    let again = world.play(&script, &["--name", "again", "--resume", &id]);
+    assert_eq!(again.code, Some(0), "{again:?}");
+    let markdown = world.run(&["sessions", "export", &id]).stdout;
+    assert!(markdown.starts_with("# again\n\nSession `"), "{markdown}");
+    for part in ["## Run 1 of 2: completed", "> do it\n", "\n````text\n</pre>", "> One file.\n"] {
+        assert!(markdown.matches(part).count() >= 1, "{part}: {markdown}");
+    }
+    let file = world.path("session.html");
+    let path = file.to_str().unwrap();
+    let ran = world.run(&["sessions", "export", &id[..8], "--format", "html", "--output", path]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{ran:?}");
+    let page = fs::read_to_string(&file).unwrap();
+    assert!(page.contains("&lt;script&gt;") && !page.contains("<script"), "{page}");
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    for text in [&markdown, &page] {
+        assert!(!text.contains('\u{1b}'), "{text}");
+    }
+    let document = world.run(&["sessions", "export", &id, "--format", "json"]).json();
+    assert_eq!(document["runs"][0]["prompt"], "do it");
+    assert_eq!(document["runs"][1]["name"], "again");
+    let events = document["runs"][0]["events"].as_array().unwrap();
+    assert_eq!(events.last().unwrap()["type"], "run_ended");
+    assert!(events.iter().any(|event| event["text"] == hostile), "as it was recorded: {events:?}");
+    let ran = world.run(&["sessions", "export", &id, "--output", "/no/such/directory/file"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
 }

@@ -106,7 +106,7 @@ fn a_run_directory_of_format_1_is_read() {
     let shown = world.run(&["sessions", "show", "b4eb7c3df95a4df6"]);
     assert_eq!(
         shown.stdout,
-        "I look around.\n→ ls: {\"path\":\".\"}\n[tool result]: a.txt\nThere is one file.\n"
+        "[prompt]: look around\nI look around.\n→ ls: {\"path\":\".\"}\n[tool result]: a.txt\nThere is one file.\n"
     );
     let listed = world.run(&["sessions", "list", "--json"]).json();
     assert_eq!(listed["sessions"][0]["runs"][0]["outcome"], "completed");

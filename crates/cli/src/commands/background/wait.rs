@@ -7,7 +7,7 @@ use process::SignalPipe;
 use runner::{EndedRun, Waiting};
 use serde::Serialize;
 use store::{RunDir, Store};
-use tools::{BackgroundRecord, BackgroundStatus};
+use tools::{BackgroundRecord, BackgroundRun, BackgroundStatus};
 
 use super::find_all;
 use crate::arguments::Wait;
@@ -19,13 +19,34 @@ pub(super) fn wait(
     store: &Store,
     printer: &mut Printer,
 ) -> Result<Exit, CommandError> {
-    let mut runs = find_all(store, &arguments.ids)?;
+    let runs = find_all(store, &arguments.ids)?;
+    let title = match runs.as_slice() {
+        [run] => run.record.title().to_owned(),
+        runs => format!("{} runs", runs.len()),
+    };
+    let waited = wait_for(runs, arguments, printer);
+    arguments
+        .notify
+        .tell(&title, waited.as_ref().map_or_else(CommandError::exit_code, |exit| *exit));
+    waited
+}
+
+fn wait_for(
+    mut runs: Vec<BackgroundRun>,
+    arguments: &Wait,
+    printer: &mut Printer,
+) -> Result<Exit, CommandError> {
     let mut signals = SignalPipe::for_quitting()
         .map_err(|error| CommandError::failure(format!("signals cannot be caught: {error}")))?;
     printer.listen_to(&signals);
     let limit = arguments.timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
-    let show = |run: &BackgroundRecord| if arguments.json { Ok(()) } else { summary(run, printer) };
+    let is_only = runs.len() == 1;
+    let show = |run: &BackgroundRecord| match (arguments.json, is_only) {
+        (true, _) => Ok(()),
+        (false, true) => answer(run, printer),
+        (false, false) => printer.answer(&summary(run)),
+    };
     for run in runs.iter().filter(|run| !run.record.is_running()) {
         show(&run.record)?;
     }
@@ -82,10 +103,19 @@ pub(super) fn wait(
     Ok(if all_completed { Exit::Completed } else { Exit::TaskFailed })
 }
 
-fn summary(run: &BackgroundRecord, printer: &Printer) -> Result<(), CommandError> {
+/// The only run that is waited for is told as `run` tells it: the answer alone on standard output.
+fn answer(run: &BackgroundRecord, printer: &Printer) -> Result<(), CommandError> {
+    printer.summary(&summary(run), run.status == BackgroundStatus::Completed);
+    match run.ending.final_text.as_deref().filter(|text| !text.trim().is_empty()) {
+        Some(text) => printer.answer(text),
+        None => Ok(()),
+    }
+}
+
+fn summary(run: &BackgroundRecord) -> String {
     let error = run.ending.error.as_ref().map(|error| format!(" — {error}")).unwrap_or_default();
     let status = run.status.word();
-    printer.answer(&format!("{}  {status:<9}  {}{error}", run.run_id, run.title()))
+    format!("{}  {status:<9}  {}{error}", run.run_id, run.title())
 }
 
 #[derive(Serialize)]

@@ -55,8 +55,9 @@ pub(super) struct ChosenFacts {
     pub(super) kind: model::AgentKind,
     /// Why it is this one.
     pub(super) reason: &'static str,
-    /// The program and its arguments, where the settings or the environment name some.
-    pub(super) command: Option<Vec<String>>,
+    /// The program that the settings or the environment name. Its arguments are not told: a key may be
+    /// one of them.
+    pub(super) program: Option<String>,
     /// The file of its program; absent if it is not found, and for the built-in agent.
     pub(super) path: Option<String>,
 }

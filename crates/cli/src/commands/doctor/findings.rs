@@ -170,7 +170,7 @@ fn agents(facts: &AgentFacts) -> Vec<Finding> {
     }
     let Some(chosen) = &facts.chosen else { return findings };
     let reason = chosen.reason;
-    findings.push(match (chosen.kind, &chosen.path, &chosen.command) {
+    findings.push(match (chosen.kind, &chosen.path, &chosen.program) {
         (model::AgentKind::Builtin, ..) => {
             Finding::fine(area, format!("tasks get the built-in agent: {reason}"))
         }
@@ -185,12 +185,13 @@ fn agents(facts: &AgentFacts) -> Vec<Finding> {
         (model::AgentKind::Program, Some(path), _) => {
             Finding::fine(area, format!("tasks get {path}: {reason}"))
         }
-        (model::AgentKind::Program, None, command) => {
-            let program = command.as_ref().and_then(|command| command.first());
-            let program = program.map_or("", String::as_str);
+        (model::AgentKind::Program, None, program) => {
+            let program = program.as_deref().unwrap_or_default();
             Finding::problem(
                 area,
-                format!("tasks would get {program:?}, which is not found or cannot be executed: {reason}"),
+                format!(
+                    "tasks would get {program:?}, which is not found or cannot be executed: {reason}"
+                ),
             )
             .remedy("name a program that is on PATH, or its whole path")
         }
@@ -236,8 +237,8 @@ fn keys(facts: &KeyFacts, uses_builtin: bool, agent_dir: &str) -> Vec<Finding> {
         } else {
             Finding::warning(
                 area,
-                "there is no key that the built-in agent could use; other agents \
-                may have theirs elsewhere",
+                "there is no key that the built-in agent could use; other agents may have theirs \
+                 elsewhere",
             )
             .remedy(remedy)
         });

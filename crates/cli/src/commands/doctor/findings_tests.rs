@@ -20,7 +20,7 @@ fn chosen(kind: model::AgentKind, path: Option<&str>) -> Option<ChosenFacts> {
     Some(ChosenFacts {
         kind,
         reason: "because",
-        command: Some(vec!["my-agent".to_owned()]),
+        program: Some("my-agent".to_owned()),
         path: path.map(str::to_owned),
     })
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use agent::config::{KeyPlace, process_variable, survey_keys};
 use model::variables;
 use plan::{
-    Agent, AgentChoice, AgentReason, DefinitionDirectories, Definitions, Runner, Scope,
+    Agent, AgentChoice, AgentError, AgentReason, DefinitionDirectories, Definitions, Runner, Scope,
     Surroundings, Trust,
 };
 use process::Exit;
@@ -81,14 +81,21 @@ fn agents(workspace: &Workspace) -> AgentFacts {
                 kind: agent.kind(),
                 reason: reason(choice.reason()),
                 path: agent.find(surroundings).as_deref().map(shown),
-                command: match agent {
-                    Agent::Program(command) => Some(command),
+                program: match agent {
+                    Agent::Program(command) => command.into_iter().next(),
                     Agent::Pi | Agent::Builtin => None,
                 },
             };
             (Some(chosen), None)
         }
-        Err(error) => (None, Some(error.to_string())),
+        // What it says instead is not repeated: a key may be in it.
+        Err(AgentError::NotUnderstood { origin, .. }) => {
+            let problem = format!(
+                "{origin} does not name an agent: it is neither \"pi\" nor \"builtin\" nor a JSON \
+                 array of a program and its arguments"
+            );
+            (None, Some(problem))
+        }
     };
     AgentFacts { builtin_version: env!("CARGO_PKG_VERSION"), pi, chosen, problem }
 }

@@ -44,6 +44,9 @@ impl View for PlainView<'_> {
         let is_silent = self.is_silent();
         match update {
             Update::Record { task, record } => {
+                if let Event::Stderr { text } = &record.event {
+                    self.reporter.has_shown(*task, text);
+                }
                 if let Some(task) = self.tasks.get_mut(*task).filter(|_| !is_silent) {
                     task.show(&record.event, self.printer);
                 }
@@ -90,6 +93,13 @@ impl PlainTask {
             // The last thing said stays the answer, whatever has to be cleaned up behind it.
             Event::Stopping { .. } => printer.progress(&self.name, &words),
             _ => {
+                // What the provider said is in the words about trying again, too.
+                if let (Some(earlier), Event::RetryScheduled { error, .. }) =
+                    (&self.held_back, event)
+                    && earlier.ends_with(error.as_str())
+                {
+                    self.held_back = None;
+                }
                 self.end(printer);
                 printer.progress(&self.name, &words);
             }

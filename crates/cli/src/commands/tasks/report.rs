@@ -21,6 +21,30 @@ struct KnownTask {
     definition: Option<String>,
     is_preset: bool,
     agent: Option<AgentKind>,
+    /// The last lines of its standard error, if they were shown.
+    complaints: Vec<String>,
+}
+
+impl KnownTask {
+    /// Remembers as much as an error can end with.
+    fn complain(&mut self, line: &str) {
+        const LINES: usize = 4;
+        const CHARS: usize = 500;
+        if self.complaints.len() == LINES {
+            self.complaints.remove(0);
+        }
+        self.complaints.push(session::cut_chars(line.trim(), CHARS).to_owned());
+    }
+
+    /// The error, without the complaints at its end that were shown already.
+    fn shortened<'a>(&self, error: &'a str) -> &'a str {
+        (0..self.complaints.len())
+            .find_map(|first| {
+                let shown = self.complaints[first..].join(" ");
+                error.strip_suffix(&shown)?.strip_suffix(": ")
+            })
+            .unwrap_or(error)
+    }
 }
 
 impl<'a> Reporter<'a> {
@@ -33,6 +57,7 @@ impl<'a> Reporter<'a> {
             definition: task.definition.clone(),
             is_preset: task.plan.meta.preset.is_some(),
             agent: task.plan.meta.agent,
+            complaints: Vec::new(),
         });
         Reporter { printer, answers, tasks: tasks.collect() }
     }
@@ -49,14 +74,28 @@ impl<'a> Reporter<'a> {
         }
     }
 
+    /// A line of a task's standard error was shown.
+    pub(super) fn has_shown(&mut self, task: usize, line: &str) {
+        if let Some(task) = self.tasks.get_mut(task) {
+            task.complain(line);
+        }
+    }
+
     /// The last line about a task.
     pub(super) fn summary(&self, task: usize, result: &RunResult) -> String {
+        let task = self.tasks.get(task);
+        // Where both are read one below the other, nothing is said twice.
+        let is_text = self.answers == Answers::Text;
+        let shortened = |error| match task {
+            Some(task) if is_text => task.shortened(error),
+            _ => error,
+        };
         session::summary_line(
             &result.name,
             result.status,
-            result.error.as_deref(),
+            result.error.as_deref().map(shortened),
             &result.session_id,
-            self.tasks.get(task).and_then(|task| task.definition.as_deref()),
+            task.and_then(|task| task.definition.as_deref()),
         )
     }
 
