@@ -8,9 +8,9 @@ use crate::layout::Layout;
 /// What whoever looks at the tasks is to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seat {
-    /// They are his, and end with the view.
+    /// Its owner: they end together with the view.
     Owner,
-    /// They go on without him.
+    /// A watcher: they go on without the view.
     Watcher,
 }
 

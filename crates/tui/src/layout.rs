@@ -13,7 +13,7 @@ use session::view::{
 use self::header::overview;
 use self::heights::{Share, share};
 use crate::controls::{Controls, Mode, Seat};
-use crate::fit::{fit, wrap};
+use crate::fit::{fit, line_width, wrap};
 
 /// How large a screen is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub fn layout(scene: &Scene<'_>, size: Size, controls: &Controls) -> Layout {
     if scene.tasks.len() != 1 {
         parts.top.push(overview(scene, columns));
     }
-    parts.bottom.extend(hint(scene, controls, rows));
+    parts.bottom.extend(hint(scene, controls, rows, columns));
     let room = rows.saturating_sub(parts.top.len() + parts.bottom.len());
     let (middle, page, rows_above) = match (controls.mode, selected) {
         (Mode::Help, _) => (help(controls.seat()), 1, 0),
@@ -81,8 +81,10 @@ struct Parts {
 
 /// With fewer rows, none is spent on what can be looked up.
 const ROWS_WITH_HINT: usize = 5;
+/// The help tells the rest.
+const NARROW_HINT: &str = "↑ ↓ select • ? help";
 
-fn hint(scene: &Scene<'_>, controls: &Controls, rows: usize) -> Option<Line> {
+fn hint(scene: &Scene<'_>, controls: &Controls, rows: usize, columns: usize) -> Option<Line> {
     if let Mode::Question(task) = controls.mode {
         let name = scene.tasks.get(task).map_or("", |task| task.name);
         return Some(Line::of(Role::Warning, &format!("Stop {name}? y/n")));
@@ -100,7 +102,9 @@ fn hint(scene: &Scene<'_>, controls: &Controls, rows: usize) -> Option<Line> {
         (_, Seat::Owner) => "↑ ↓ select • Ctrl+O expand • s stop • S stop all • ? help",
         (_, Seat::Watcher) => "↑ ↓ select • Ctrl+O expand • s stop • q leave • ? help",
     };
-    Some(Line::of(Role::Dim, words))
+    let line = Line::of(Role::Dim, words);
+    let is_narrow = line_width(&line) > columns;
+    Some(if is_narrow { Line::of(Role::Dim, NARROW_HINT) } else { line })
 }
 
 fn help(seat: Seat) -> Vec<Line> {

@@ -183,11 +183,12 @@ pub(crate) struct Delegate {
     pub(crate) notify: NotifyArguments,
 }
 
-/// Watches runs that were started elsewhere: in the background, by pi, or in another shell.
+/// Watch what runs, whoever has started it
 ///
-/// On a terminal there is a window for each, and `?` lists the keys; elsewhere a line for each thing
-/// that happens. A line about each run that ends goes to standard output. `q` and Ctrl-C end the
-/// watching, not the runs.
+/// Shows the runs that were started in the background, by pi, or in another shell. On a terminal
+/// there is a window for each, and `?` lists the keys; elsewhere a line for each thing that happens.
+/// A line about each run that ends goes to standard output. `q` and Ctrl-C end the watching, not the
+/// runs.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use test_support::{Ran, World};
 
 use crate::terminal::Terminal;
-use crate::{let_go, on_terminal, room, working, world};
+use crate::{delegate, let_go, on_terminal, room, working, world};
 
 fn start(world: &World, number: usize) -> String {
     let (agent, room) = (world.agent(&working()), room(world, number));
@@ -104,4 +104,23 @@ fn without_a_terminal_there_are_lines_until_the_end() {
     assert_eq!((ended.code, ended.stdout), (Some(0), ran.stdout), "it can be looked at later");
     let unknown = world.run(&["watch", "nope"]);
     assert_eq!(unknown.code, Some(2), "{unknown:?}");
+}
+
+#[test]
+fn what_another_shell_runs_is_watched_and_stopped_too() {
+    let world = world();
+    let mut owner = Terminal::start(&delegate(&world, &working(), 2, 2), 80, 24);
+    owner.wait_for("cargo test");
+    let mut terminal = watch(&world, &[]);
+    terminal.wait_for("2 running");
+    terminal.wait_for("cargo test");
+    terminal.press("jsy");
+    terminal.wait_for("1 error");
+    owner.wait_for("1 error");
+    let_go(&world, [1, 2]);
+    assert_eq!(terminal.finish(), Some(1));
+    assert_eq!(owner.finish(), Some(1));
+    terminal.assert_usable();
+    owner.assert_usable();
+    world.wait_until_nothing_is_left();
 }

@@ -62,7 +62,7 @@ fn windows_come_before_those_that_are_only_counted() {
             "· q0 • queued",
             "· q1 • queued",
             "… and 94 more: 60 done, 34 queued",
-            "↑ ↓ select • Ctrl+O expand • s stop • …",
+            "↑ ↓ select • ? help",
         ]
     );
     let lines = shown(&tasks, 80, 24, "");
