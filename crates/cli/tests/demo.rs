@@ -33,7 +33,7 @@ fn six_agents_work_on_the_directory_and_nothing_is_left() {
         "✓ search: completed",
         "✓ read: completed",
         "✗ loop: error — Loop detected",
-        "✗ hang: error — Timed out after 5s.",
+        "✗ hang: error — Timed out after 7s.",
         "✓ hang: completed",
         "The agent in the background has ended by itself: There are 2 directories",
         "pi-subagents sessions list",

@@ -29,15 +29,17 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     copy(&repository_root().join("crates"), &project.join("crates"))?;
     fs::copy(repository_root().join("README.md"), project.join("README.md"))
         .map_err(|error| format!("README.md: {error}"))?;
-    let mut command = place.our("pi-subagents");
-    command.arg("demo").current_dir(&project).env_clear();
+    // The terminal must be that of its session: nothing is drawn from the background of another.
+    let mut command = place.command("setsid");
+    command.args(["--ctty", "--wait"]).arg(place.our("pi-subagents").get_program()).arg("demo");
+    command.current_dir(&project).env_clear();
     command.env("PATH", "/usr/bin:/bin").env("TERM", "xterm-256color");
     command.env("HOME", &place.directory).env("LANG", "C.UTF-8");
     let mut screen = Screen::start(command)?;
     let pictures = repository_root().join("docs/pictures");
     fs::create_dir_all(&pictures).map_err(|error| format!("{}: {error}", pictures.display()))?;
-    // One has been stopped by then, and the others are at work.
-    screen.wait_for("4 running, 1 error")?;
+    // Most of them are at work then.
+    screen.wait_for("Now I look how much")?;
     screen.draw(&pictures.join("live.svg"))?;
     screen.wait_for_end()?;
     screen.draw(&pictures.join("demo.svg"))
@@ -76,7 +78,8 @@ impl Screen {
     fn wait_for(&mut self, text: &str) -> Result<(), String> {
         while !self.parser.screen().contents().contains(text) {
             if !self.read() {
-                return Err(format!("{text:?} was never seen"));
+                let seen = self.parser.screen().contents();
+                return Err(format!("{text:?} was never seen, but:\n{seen}"));
             }
         }
         Ok(())

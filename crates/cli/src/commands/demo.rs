@@ -23,7 +23,7 @@ const TASKS: [(&str, &str, &str, Outcome); 5] = [
 ];
 
 /// How long the agent whose model hangs may take, in seconds.
-const TIMEOUT: f64 = 5.0;
+const TIMEOUT: f64 = 7.0;
 
 pub(crate) fn demo(printer: &mut Printer) -> Result<Exit, CommandError> {
     let agent = AgentArguments { agent: Some("builtin".to_owned()), approve: false };
