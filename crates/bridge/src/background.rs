@@ -108,10 +108,7 @@ impl BackgroundWatch {
         for told in &reloaded.notifications {
             client.notify(&told.text, told.level());
             let details = json!({"runId": told.run_id, "status": told.status});
-            client.tell(
-                "session/message",
-                &json!({"customType": COMPLETE_MESSAGE, "content": told.message, "details": details}),
-            );
+            client.say_in_conversation(COMPLETE_MESSAGE, &told.message, &details);
         }
     }
 

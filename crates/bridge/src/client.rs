@@ -35,7 +35,7 @@ impl Client {
     }
 
     pub(crate) fn refuse(&self, id: &Value, code: i64, message: &str) {
-        let error = Some(Problem { code, message });
+        let error = Some(Problem { code, message: &session::clean(message) });
         self.send(&Outgoing { id: Some(id), error, ..Outgoing::default() });
     }
 
@@ -46,10 +46,17 @@ impl Client {
 
     /// Shows the user something.
     pub(crate) fn notify(&self, text: &str, level: &str) {
-        self.tell("ui/notify", &json!({"message": text, "level": level}));
+        self.tell("ui/notify", &json!({"message": session::clean(text), "level": level}));
     }
 
-    /// Asks for something and waits until it is answered. Nothing if nobody answers any more. Not
+    /// Puts a message into the conversation.
+    pub(crate) fn say_in_conversation(&self, kind: &str, text: &str, details: &Value) {
+        let content = session::clean(text);
+        let message = json!({"customType": kind, "content": content, "details": details});
+        self.tell("session/message", &message);
+    }
+
+    /// Asks the user for something and waits until it is answered. Nothing if nobody answers any more. Not
     /// for the thread that reads the answers.
     pub(crate) fn ask(&self, method: &str, params: &Value) -> Option<Value> {
         let id = self.shared.next.fetch_add(1, Ordering::Relaxed);

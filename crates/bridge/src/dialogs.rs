@@ -2,6 +2,7 @@
 
 use plan::Surroundings;
 use serde_json::{Value, json};
+use session::clean;
 use tools::{Dialogs, Level};
 
 use crate::client::Client;
@@ -34,7 +35,7 @@ impl PiDialogs {
 
 impl Dialogs for PiDialogs {
     fn select(&mut self, title: &str, options: &[String]) -> Option<usize> {
-        let chosen = self.text("ui/select", &json!({"title": title, "options": options}))?;
+        let chosen = self.text("ui/select", &json!({"title": clean(title), "options": options}))?;
         options.iter().position(|option| *option == chosen)
     }
 
@@ -43,16 +44,18 @@ impl Dialogs for PiDialogs {
             // Pi's line of input cannot be filled in, and whoever leaves it empty would lose what
             // is there.
             Some(current) => self.editor(title, current),
-            None => self.text("ui/input", &json!({"title": title})),
+            None => self.text("ui/input", &json!({"title": clean(title)})),
         }
     }
 
     fn editor(&mut self, title: &str, prefill: &str) -> Option<String> {
-        self.text("ui/editor", &json!({"title": title, "prefill": prefill}))
+        self.text("ui/editor", &json!({"title": clean(title), "prefill": prefill}))
     }
 
     fn confirm(&mut self, title: &str, message: &str) -> bool {
-        let answer = self.client.ask("ui/confirm", &json!({"title": title, "message": message}));
+        let answer = self
+            .client
+            .ask("ui/confirm", &json!({"title": clean(title), "message": clean(message)}));
         answer.is_some_and(|answer| answer.get("value") == Some(&Value::Bool(true)))
     }
 

@@ -120,9 +120,8 @@ impl Server {
             }
             Incoming::Notification { method, params } => {
                 let call = params.get("callId").and_then(Value::as_str);
-                if let ("tools/cancel", Some(id)) = (method.as_str(), call)
-                    && let Some(call) = self.calls.iter().find(|call| call.id == id)
-                {
+                let is_meant = |known: &&Call| method == "tools/cancel" && Some(&*known.id) == call;
+                for call in self.calls.iter().filter(is_meant) {
                     self.dispatcher.stop(call.lane, StopForce::Gracefully);
                 }
             }

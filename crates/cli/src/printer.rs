@@ -44,7 +44,7 @@ const HURRIED_FRAME: Duration = Duration::from_millis(300);
 
 impl Printer {
     pub(crate) fn new(is_plain: bool) -> Printer {
-        let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         let can_draw = !is_plain && !is_dumb && io::stderr().is_terminal();
         let has_colours = can_draw && !no_colour;

@@ -133,6 +133,8 @@ impl Terminal {
         };
         let mut ours = before.clone();
         ours.local_modes.remove(LocalModes::ECHO);
+        // A second Ctrl-C would take what is written in between with it, such as the cursor's return.
+        ours.local_modes.insert(LocalModes::NOFLSH);
         if self.has_keys {
             ours.local_modes.remove(LocalModes::ICANON | LocalModes::IEXTEN);
             ours.special_codes[SpecialCodeIndex::VMIN] = 1;

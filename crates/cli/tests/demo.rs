@@ -35,7 +35,7 @@ fn six_agents_work_on_the_directory_and_nothing_is_left() {
         "✗ loop: error — Loop detected",
         "✗ hang: error — Timed out after 7s.",
         "✓ hang: completed",
-        "The agent in the background has ended by itself: There are 2 directories",
+        "The agent in the background has ended by itself: There are 1 directories",
         "pi-subagents sessions list",
     ] {
         assert!(ran.stdout.contains(words), "{words:?} is not in\n{}", ran.stdout);
@@ -45,7 +45,7 @@ fn six_agents_work_on_the_directory_and_nothing_is_left() {
         "count: There are 3 files here.",
         "2 rs",
         "search: I found 1 such places, and 3 files",
-        "read: README.md begins with: # A project",
+        "read: What it begins with: # A project",
         "./README.md",
     ] {
         assert!(ran.stderr.contains(words), "{words:?} is not in\n{}", ran.stderr);
@@ -66,4 +66,23 @@ fn whoever_interrupts_it_leaves_nothing_running() {
     let ran = running.finish();
     assert_eq!(ran.code, Some(130), "{ran:?}");
     world.assert_nothing_left();
+}
+
+#[test]
+fn an_empty_directory_has_nothing_in_it() {
+    let world = world();
+    let empty = world.path("empty");
+    fs::create_dir_all(empty.join(".git")).unwrap();
+    let mut command = world.command(["demo"]);
+    let ran = test_support::Ran::from(command.current_dir(&empty).output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for words in [
+        "count: There are 0 files here.",
+        "search: I found 0 such places, and 0 files",
+        "read: What it begins with: nothing: there is no file here",
+    ] {
+        assert!(ran.stderr.contains(words), "{words:?} is not in\n{}", ran.stderr);
+    }
+    assert!(ran.stdout.contains("There are 0 directories"), "{}", ran.stdout);
+    world.wait_until_nothing_is_left();
 }

@@ -65,12 +65,14 @@ pub(crate) fn shorten(text: &str, budget: usize) -> Cow<'_, str> {
 /// Whether a byte can belong to an unsafe character. Almost no text has such a byte, and bytes are
 /// looked at many at a time.
 fn may_be_unsafe(byte: u8) -> bool {
-    // Control characters beyond ASCII begin with the byte 0xC2.
-    (byte < 0x20 && byte != b'\n' && byte != b'\t') || byte == 0x7f || byte == 0xc2
+    // Control characters beyond ASCII begin with the byte 0xC2, those of direction with 0xE2.
+    (byte < 0x20 && byte != b'\n' && byte != b'\t') || matches!(byte, 0x7f | 0xc2 | 0xe2)
 }
 
 fn is_unsafe(character: char) -> bool {
-    character.is_control() && !matches!(character, '\n' | '\t')
+    // What turns the direction around makes a text look like another one.
+    let is_turning = matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    is_turning || (character.is_control() && !matches!(character, '\n' | '\t'))
 }
 
 type Characters<'a> = std::iter::Peekable<std::str::Chars<'a>>;
@@ -105,6 +107,7 @@ mod tests {
         for (dirty, expected) in [
             ("plain\ttext\nzażółć 🦀", "plain\ttext\nzażółć 🦀"),
             ("\u{1b}[31mred\u{1b}[0m", "red"),
+            ("evil\u{202e}txt.exe → \u{2066}x\u{2069}", "eviltxt.exe → x"),
             ("\u{1b}[?25lhidden", "hidden"),
             ("\u{9b}2Jcleared", "cleared"),
             ("\u{1b}]0;title\u{07}after", "after"),

@@ -301,7 +301,7 @@ fn meaning(name: &str, request: &Request, results: &[String]) -> Option<String> 
 
 /// Whether the line is a tool's own word about its output, such as that it was cut.
 fn is_notice(line: &str) -> bool {
-    line.starts_with('[') && line.ends_with(']')
+    (line.starts_with('[') && line.ends_with(']')) || line == "(no output)"
 }
 
 #[cfg(test)]

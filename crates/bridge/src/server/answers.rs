@@ -84,6 +84,11 @@ impl Server {
     }
 
     fn options(&self, workspace: &Workspace, call: &ToolCall) -> Result<CallOptions<'_>, Refusal> {
+        let cwd = &self.surroundings.cwd;
+        if !cwd.is_dir() {
+            // It would be made anew for the record of the run, and an agent would work in nothing.
+            return Err(refuse(format!("the directory {} is gone", cwd.display())));
+        }
         let agent =
             AgentChoice::new(None, &self.surroundings, &workspace.settings).map_err(refuse)?;
         // Children never have ours.

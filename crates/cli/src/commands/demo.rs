@@ -25,11 +25,18 @@ const TASKS: [(&str, &str, &str, Outcome); 5] = [
 /// How long the agent whose model hangs may take, in seconds.
 const TIMEOUT: f64 = 7.0;
 
+/// How long the others may take, wherever they have to look.
+const PATIENCE: f64 = 30.0;
+
 pub(crate) fn demo(printer: &mut Printer) -> Result<Exit, CommandError> {
     let agent = AgentArguments { agent: Some("builtin".to_owned()), approve: false };
     let mut door = Door::open(&agent, printer)?;
     // The agent that hangs was active before: nobody wants to see it waited for.
     door.workspace.settings.extend_timeout_debounce = 0.0;
+    door.workspace.store.check_writable().map_err(|error| {
+        CommandError::failure(format!("the demonstration must be recorded: {error}"))
+            .hint("go to a directory that you can write to")
+    })?;
     let directory = door.workspace.surroundings.cwd.display().to_string();
     printer.answer(&format!(
         "Six agents work on {directory}.\nTheir models play scripts, so that no key is needed; the \
@@ -38,7 +45,7 @@ pub(crate) fn demo(printer: &mut Printer) -> Result<Exit, CommandError> {
     ))?;
     let background = start_in_background(&door)?;
     let tasks = TASKS.map(|(name, script, prompt, outcome)| TaskArguments {
-        timeout: (outcome == Outcome::Timeout).then_some(TIMEOUT),
+        timeout: Some(if outcome == Outcome::Timeout { TIMEOUT } else { PATIENCE }),
         ..task(name, script, prompt)
     });
     let first = run(&door, tasks.to_vec(), printer)?;

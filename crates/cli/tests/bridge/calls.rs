@@ -170,9 +170,45 @@ fn escape_sequences_of_an_agent_reach_nobody() {
     assert!(result["text"].as_str().unwrap().contains("red text"), "{result}");
     let id = result["details"]["sessions"][0]["sessionId"].clone();
     let output = bridge.call("get_subagent_output", &json!({"sessionId": id}));
-    for said in [&result, &output] {
-        assert!(!said.to_string().contains("\\u001b"), "{said}");
+    let started = bridge.call("background_agent", &json!({"preset": "scout", "task": "x"}));
+    let notified = bridge.await_told("ui/notify");
+    let message = bridge.await_told("session/message");
+    assert!(message.to_string().contains("red text"), "{message}");
+    let refused = json!(bridge.refusal("subagent", &json!({"preset": "\u{1b}[31m", "task": ""})));
+    let unknown = json!(bridge.refusal("\u{1b}[2J", &json!({})));
+    let asked = json!({"name": "profile", "arguments": "show \u{1b}[31mx\u{7}"});
+    bridge.ask("command/run", &asked);
+    let shown = bridge.await_told("ui/notify");
+    for said in [result, output, started, notified, message, refused, unknown, shown] {
+        let text = said.to_string();
+        assert!(!text.contains("\\u001b") && !text.contains("\\u0007"), "{said}");
     }
+    bridge.close();
+    world.wait_until_nothing_is_left();
+}
+
+#[test]
+fn all_calls_of_an_id_are_cancelled_together() {
+    let world = world();
+    let mut bridge = Bridge::of_pi(&world, &working(&world));
+    let calls = [(); 2].map(|()| bridge.begin_call("same", "delegate_to_subagents", &tasks(1)));
+    wait_until(|| world.processes().iter().filter(|(_, p)| p.contains("fake-agent")).count() == 2);
+    bridge.tell("tools/cancel", &json!({"callId": "same"}));
+    for call in calls {
+        assert_eq!(bridge.finish(call)["result"]["isError"], json!(true));
+    }
+    bridge.close();
+    world.assert_nothing_left();
+}
+
+#[test]
+fn nothing_is_started_in_a_project_that_is_gone() {
+    let world = world();
+    let mut bridge = Bridge::of_pi(&world, &quick());
+    fs::remove_dir_all(world.project()).unwrap();
+    let refusal = bridge.refusal("delegate_to_subagents", &tasks(1));
+    assert!(refusal.ends_with("is gone"), "{refusal}");
+    assert!(!world.project().exists(), "it was made anew");
     bridge.close();
 }
 

@@ -162,7 +162,11 @@ pub(in crate::commands) fn spawn_hint(error: &str) -> Option<String> {
             "`pi-subagents profile list` lists the profiles and what is wrong with them".to_owned(),
         )
     } else if error.starts_with("Unknown preset") {
-        Some("`pi-subagents preset list` lists the presets and what is wrong with them".to_owned())
+        Some(
+            "`pi-subagents preset list` lists the presets and what is wrong with them; each is a \
+             file in `subagents` of the agent directory, such as ~/.pi/agent/subagents/scout.md"
+                .to_owned(),
+        )
     } else if error.starts_with("No model resolved") {
         Some("name one with --model, or in the preset's file with `model: provider/id`".to_owned())
     } else {
