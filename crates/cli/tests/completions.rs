@@ -21,19 +21,14 @@ printf '%s\n' "${COMPREPLY[@]}"
 "#;
 
 fn world() -> World {
-    let world = World::new(Program {
+    let program = Program {
         pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
         fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
-    });
-    let write = |path: &str, text: &str| {
-        let path = world.agent_dir().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
     };
-    write("agent-profiles/reviewer.md", "---\nname: reviewer\n---\n");
-    write("agent-profiles/planner.md", "---\nname: planner\n---\n");
-    write("subagents/scout.md", "---\nname: scout\ndescription: Looks around.\nmodel: a/b\n---\n");
-    world
+    World::new(program)
+        .with_scout()
+        .with_agent_file("agent-profiles/reviewer.md", "---\nname: reviewer\n---\n")
+        .with_agent_file("agent-profiles/planner.md", "---\nname: planner\n---\n")
 }
 
 fn complete(world: &World, words: &[&str]) -> Vec<String> {

@@ -1,25 +1,16 @@
 //! Names and ids that are almost right: what the program says could have been meant.
 
-#![expect(clippy::unwrap_used, reason = "this is how a test fails")]
-
-use std::fs;
-
 use serde_json::json;
 use test_support::{Program, World};
 
 fn world() -> World {
-    let world = World::new(Program {
+    let program = Program {
         pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
         fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
-    });
-    let write = |path: &str, text: &str| {
-        let path = world.agent_dir().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
     };
-    write("agent-profiles/reviewer.md", "---\nname: reviewer\n---\n");
-    write("subagents/scout.md", "---\nname: scout\ndescription: Looks.\nmodel: a/b\n---\n");
-    world
+    World::new(program)
+        .with_scout()
+        .with_agent_file("agent-profiles/reviewer.md", "---\nname: reviewer\n---\n")
 }
 
 #[track_caller]

@@ -90,6 +90,41 @@ impl World {
         self.path("home/.pi/agent")
     }
 
+    /// The same world with a file of the user's, such as `agent-profiles/reviewer.md`.
+    #[must_use]
+    pub fn with_agent_file(self, name: &str, text: &str) -> World {
+        let path = self.agent_dir().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        self
+    }
+
+    /// The same world with a preset `scout`.
+    #[must_use]
+    pub fn with_scout(self) -> World {
+        let preset = "---\nname: scout\ndescription: Looks around.\nmodel: a/one\n---\n";
+        self.with_agent_file("subagents/scout.md", preset)
+    }
+
+    /// The script of an agent that says something, touches the file `working`, waits for
+    /// [`World::let_go`], and then answers.
+    pub fn working(&self) -> Value {
+        json!([
+            "start",
+            {"message": {"text": "working on it", "stop": "toolUse"}},
+            {"touch": self.path("working")},
+            {"await": self.path("go")},
+            {"say": "found it"},
+            {"end": false},
+            "settle",
+        ])
+    }
+
+    /// Lets working agents go on.
+    pub fn let_go(&self) {
+        fs::write(self.path("go"), "").unwrap();
+    }
+
     /// Writes the user's settings.
     pub fn settings(&self, subagents: &Value) {
         let settings = json!({ "subagents": subagents });

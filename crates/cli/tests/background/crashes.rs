@@ -7,8 +7,8 @@ use serde_json::json;
 use test_support::{Ran, Running, wait_until};
 
 use crate::{
-    Door, has_said, let_go, names, run_dir, signal, start, start_working, status, supervisor,
-    wait_for_result, working, world,
+    Door, has_said, names, run_dir, signal, start, start_working, status, supervisor,
+    wait_for_result, world,
 };
 
 #[test]
@@ -55,7 +55,7 @@ fn whoever_waits_notices_that_the_supervisor_was_killed() {
 #[test]
 fn a_killed_foreground_supervisor_does_not_take_background_runs_with_it() {
     let world = world();
-    let mut door = Door::open(&world, "session-1", &working(&world));
+    let mut door = Door::open(&world, "session-1", &world.working());
     let before = door.ask("background look around");
     wait_until(|| world.path("working").exists());
     let hidden = json!(["setsid", {"touch": world.path("hidden")}, "hang"]);
@@ -80,7 +80,7 @@ fn a_killed_foreground_supervisor_does_not_take_background_runs_with_it() {
         [status(&world, &before), status(&world, &after)].map(|run| run["status"].clone()),
         ["running", "running"]
     );
-    let_go(&world);
+    world.let_go();
     wait_for_result(&world, &before);
     wait_for_result(&world, &after);
     door.close();
@@ -110,7 +110,7 @@ fn a_copy_of_the_project_is_neither_stopped_nor_written() {
     );
     assert_eq!(names(&copied), before);
     assert_eq!(status(&world, &id)["status"], "running");
-    let_go(&world);
+    world.let_go();
     wait_for_result(&world, &id);
     world.wait_until_nothing_is_left();
     assert_eq!(status(&world, &id)["status"], "completed");
@@ -130,7 +130,7 @@ fn a_copy_of_hard_links_does_not_stop_its_original() {
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stderr.contains("it was started in"), "{ran:?}");
     assert_eq!(status(&world, &id)["status"], "running");
-    let_go(&world);
+    world.let_go();
     wait_for_result(&world, &id);
     world.wait_until_nothing_is_left();
     assert_eq!(status(&world, &id)["status"], "completed");
@@ -147,7 +147,7 @@ fn a_run_goes_with_its_project_when_that_is_moved() {
     };
     let run = in_moved(&["bg", "stop", &stopped, "--json"])["runs"][0].clone();
     assert_eq!((&run["status"], &run["left"]), (&json!("aborted"), &json!(0)));
-    let_go(&world);
+    world.let_go();
     let run = in_moved(&["bg", "wait", &completed, "--json"])["runs"][0].clone();
     assert_eq!((&run["status"], &run["finalText"]), (&json!("completed"), &json!("found it")));
     world.wait_until_nothing_is_left();
@@ -172,7 +172,7 @@ fn a_run_whose_directory_is_deleted_goes_on_and_nobody_waits_for_ever() {
     assert_eq!(listed["counts"]["total"], 0);
     assert_eq!(world.run(&["bg", "status", &id]).code, Some(2));
     assert_eq!(world.processes().len(), 2, "the supervisor and the agent");
-    let_go(&world);
+    world.let_go();
     world.wait_until_nothing_is_left();
     assert!(!run_dir(&world, &id).exists(), "it does not come back");
 }

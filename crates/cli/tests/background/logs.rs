@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::{let_go, run_dir, start, start_working, wait_for_result, world};
+use crate::{run_dir, start, start_working, wait_for_result, world};
 
 #[test]
 fn a_run_is_followed_until_its_end() {
@@ -20,7 +20,7 @@ fn a_run_is_followed_until_its_end() {
     while !read.contains("working on it") {
         assert_ne!(output.read_line(&mut read).unwrap(), 0, "{read}");
     }
-    let_go(&world);
+    world.let_go();
     output.read_to_string(&mut read).unwrap();
     assert!(following.wait().unwrap().success());
     assert_eq!(read, fs::read_to_string(run_dir(&world, &id).join("events.jsonl")).unwrap());
@@ -46,7 +46,7 @@ fn lines_come_as_they_are_written() {
     while !read.contains("working on it") {
         assert_ne!(output.read_line(&mut read).unwrap(), 0, "{read}");
     }
-    let_go(&world);
+    world.let_go();
     while !read.contains("found it") {
         assert_ne!(output.read_line(&mut read).unwrap(), 0, "{read}");
     }

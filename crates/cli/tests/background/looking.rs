@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use test_support::{Ran, wait_until};
 
-use crate::{let_go, quick, run_dir, start, start_command, start_working, wait_for_result, world};
+use crate::{quick, run_dir, start, start_command, start_working, wait_for_result, world};
 
 #[test]
 fn start_prints_a_handle() {
@@ -77,7 +77,7 @@ fn runs_are_listed_and_found_by_the_beginning_of_their_ids() {
     let sheet = world.run(&["bg", "status", &failed]);
     assert!(sheet.stdout.contains("\n  status     failed\n"), "{sheet:?}");
     assert!(sheet.stdout.contains("\n  error      quota\n"), "{sheet:?}");
-    let_go(&world);
+    world.let_go();
     wait_for_result(&world, &running);
     world.wait_until_nothing_is_left();
 }

@@ -17,42 +17,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::{Value, json};
+use serde_json::Value;
+use test_support::fake_agent::quick;
 use test_support::{Program, Ran, World, wait_until};
 
 /// A world with the programs that were just built and a preset `scout`.
 fn world() -> World {
-    let world = World::new(Program {
+    let program = Program {
         pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
         fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
-    });
-    let directory = world.agent_dir().join("subagents");
-    fs::create_dir_all(&directory).unwrap();
-    let preset = "---\nname: scout\ndescription: Looks around.\nmodel: a/one\n---\n";
-    fs::write(directory.join("scout.md"), preset).unwrap();
-    world
-}
-
-/// An agent that answers at once.
-fn quick() -> Value {
-    json!(["start", {"say": "found it"}, {"end": false}, "settle"])
-}
-
-/// An agent that says something, works until the file `go` is there, and then answers.
-fn working(world: &World) -> Value {
-    json!([
-        "start",
-        {"message": {"text": "working on it", "stop": "toolUse"}},
-        {"touch": world.path("working")},
-        {"await": world.path("go")},
-        {"say": "found it"},
-        {"end": false},
-        "settle",
-    ])
-}
-
-fn let_go(world: &World) {
-    fs::write(world.path("go"), "").unwrap();
+    };
+    World::new(program).with_scout()
 }
 
 /// `bg start` with a fake agent that plays the script.
@@ -72,7 +47,7 @@ fn start(world: &World, script: &Value) -> String {
 
 /// The same with an agent that works; returns when it does.
 fn start_working(world: &World) -> String {
-    let id = start(world, &working(world));
+    let id = start(world, &world.working());
     wait_until(|| world.path("working").exists() && has_said(world, &id, "working on it"));
     id
 }

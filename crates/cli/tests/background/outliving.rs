@@ -11,14 +11,13 @@ use serde_json::json;
 use test_support::{Ran, World, wait_until};
 
 use crate::{
-    Door, let_go, names, run_dir, signal, start_command, status, supervisor, wait_for_result,
-    working, world,
+    Door, names, run_dir, signal, start_command, status, supervisor, wait_for_result, world,
 };
 
 #[test]
 fn the_starter_is_killed_and_the_run_completes_and_its_owner_is_told_once() {
     let world = world();
-    let mut command = start_command(&world, &working(&world), &["--name", "tour"]);
+    let mut command = start_command(&world, &world.working(), &["--name", "tour"]);
     let mut starter = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut id = String::new();
     BufReader::new(starter.stdout.take().unwrap()).read_line(&mut id).unwrap();
@@ -31,7 +30,7 @@ fn the_starter_is_killed_and_the_run_completes_and_its_owner_is_told_once() {
     assert_eq!((&running["task"], &running["name"]), (&json!("look around"), &json!("tour")));
     let early = world.run(&["bg", "list"]);
     assert!(!early.stderr.contains("Background agent"), "{early:?}");
-    let_go(&world);
+    world.let_go();
     wait_for_result(&world, id);
     world.wait_until_nothing_is_left();
 
@@ -83,7 +82,7 @@ fn nothing_that_the_starter_has_inherited_is_kept() {
     let world = world();
     let lock = fs::canonicalize(world.path("")).unwrap().join("lock");
     let script = format!("exec 9>'{}'; exec \"$@\"", lock.display());
-    let command = start_command(&world, &working(&world), &[]);
+    let command = start_command(&world, &world.working(), &[]);
     let mut command = World::behind(&["sh", "-c", &script, "sh"], &command);
     let ran = Ran::from(command.output().unwrap());
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -93,7 +92,7 @@ fn nothing_that_the_starter_has_inherited_is_kept() {
         let mut open = open.filter_map(|entry| fs::read_link(entry.unwrap().path()).ok());
         assert!(open.all(|target| target != lock), "{words}");
     }
-    let_go(&world);
+    world.let_go();
     wait_for_result(&world, ran.stdout.trim());
     world.wait_until_nothing_is_left();
 }
@@ -117,11 +116,11 @@ fn the_end_of_an_agent_is_noticed_although_the_starter_ignores_the_end_of_childr
 #[test]
 fn a_program_that_stays_is_killed_and_its_runs_complete() {
     let world = world();
-    let mut door = Door::open(&world, "session-1", &working(&world));
+    let mut door = Door::open(&world, "session-1", &world.working());
     let id = door.ask("background look around");
     wait_until(|| world.path("working").exists());
     door.kill();
-    let_go(&world);
+    world.let_go();
     wait_for_result(&world, &id);
     world.wait_until_nothing_is_left();
     assert_eq!(status(&world, &id)["status"], "completed", "everybody finds it");
@@ -149,7 +148,7 @@ fn a_closed_terminal_does_not_end_a_run() {
         || -> OwnedFd { File::options().read(true).write(true).open(&name).unwrap().into() };
     // A shell that owns the terminal, starts a run, and stays.
     let line = "\"$@\" && exec sleep 1000";
-    let start = start_command(&world, &working(&world), &[]);
+    let start = start_command(&world, &world.working(), &[]);
     let mut shell = World::behind(&["setsid", "--ctty", "sh", "-c", line, "sh"], &start);
     shell.stdin(inside()).stdout(inside()).stderr(inside());
     let mut shell = shell.spawn().unwrap();
@@ -164,7 +163,7 @@ fn a_closed_terminal_does_not_end_a_run() {
     drop(terminal);
     wait_until(|| !has_sleep());
     shell.wait().unwrap();
-    let_go(&world);
+    world.let_go();
     let id = names(&world.project().join(".pi/subagents/runs")).pop().unwrap();
     wait_for_result(&world, &id);
     world.wait_until_nothing_is_left();
@@ -190,7 +189,7 @@ fn terminal_of(pid: Pid) -> (i32, bool) {
 fn command_substitution_does_not_wait_for_the_run() {
     let world = world();
     let line = "id=$(\"$@\" 2>&1) && echo \"$id\" && touch \"$GO\"";
-    let start = start_command(&world, &working(&world), &[]);
+    let start = start_command(&world, &world.working(), &[]);
     let mut shell = World::behind(&["sh", "-c", line, "sh"], &start);
     let ran = Ran::from(shell.env("GO", world.path("go")).output().unwrap());
     assert_eq!(ran.code, Some(0), "{ran:?}");

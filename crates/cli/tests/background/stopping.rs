@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use test_support::{Running, World, wait_until};
 
 use crate::{
-    has_said, let_go, quick, run_dir, signal, start, start_working, status, supervisor,
-    wait_for_result, world,
+    has_said, quick, run_dir, signal, start, start_working, status, supervisor, wait_for_result,
+    world,
 };
 
 /// The only run of the document.
@@ -136,5 +136,5 @@ fn several_are_stopped_and_what_had_ended_stays_what_it_was() {
              {running}  aborted    scout: 0 processes left\n"
         )
     );
-    let_go(&world);
+    world.let_go();
 }

@@ -4,7 +4,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use test_support::{Running, wait_until};
 
-use crate::{let_go, quick, start, start_working, status, wait_for_result, world};
+use crate::{quick, start, start_working, status, wait_for_result, world};
 
 #[test]
 fn several_runs_are_waited_for_and_the_exit_code_says_whether_all_completed() {
@@ -15,7 +15,7 @@ fn several_runs_are_waited_for_and_the_exit_code_says_whether_all_completed() {
     let running = start_working(&world);
     let all = Running::start(world.command(["bg", "wait", &finished, &failing, &running]));
     let good = Running::start(world.command(["bg", "wait", "--json", &running, &finished]));
-    let_go(&world);
+    world.let_go();
     let good = good.finish();
     assert_eq!(good.code, Some(0), "{good:?}");
     let document = good.json();
@@ -54,7 +54,7 @@ fn when_the_time_is_over_the_runs_go_on() {
     let ran = world.run(&["bg", "wait", "--timeout", "0.2", "--json", &id]);
     assert_eq!((ran.code, &ran.json()["timedOut"]), (Some(1), &json!(true)));
     assert_eq!(ran.json()["runs"][0]["status"], "running");
-    let_go(&world);
+    world.let_go();
     let ran = world.run(&["bg", "wait", "--timeout", "60", &id]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "found it\n"), "{ran:?}");
     assert_eq!(ran.stderr, format!("{id}  completed  scout\n"));
@@ -81,7 +81,7 @@ fn an_interrupt_ends_the_waiting_and_not_the_run() {
         assert!(ran.stderr.contains("The runs go on."), "{ran:?}");
     }
     assert_eq!(status(&world, &id)["status"], "running");
-    let_go(&world);
+    world.let_go();
     wait_for_result(&world, &id);
     world.wait_until_nothing_is_left();
 }

@@ -21,7 +21,7 @@ fn has_ended(world: &World, run: &str) -> bool {
 #[test]
 fn a_run_is_counted_while_it_runs_and_told_about_when_it_ends() {
     let world = world();
-    let mut bridge = Bridge::of_pi(&world, &working(&world));
+    let mut bridge = Bridge::of_pi(&world, &world.working());
     let run = start_scout(&mut bridge);
     let footer = bridge.await_told("ui/status");
     assert_eq!(footer["params"], json!({"text": "bg: 1 running / 1 total"}));
@@ -30,7 +30,7 @@ fn a_run_is_counted_while_it_runs_and_told_about_when_it_ends() {
     wait_until(|| world.path("working").exists());
     let status = bridge.call("background_agent_status", &json!({}));
     assert!(status["text"].as_str().unwrap().starts_with("Active runs: 1. Counts: running=1"));
-    let_go(&world);
+    world.let_go();
     let told = bridge.await_told("ui/notify")["params"].clone();
     assert_eq!(
         told,
@@ -58,7 +58,7 @@ fn a_run_is_counted_while_it_runs_and_told_about_when_it_ends() {
 fn a_run_outlives_pi_and_the_next_one_is_told() {
     for is_killed in [false, true] {
         let world = world();
-        let mut bridge = Bridge::of_pi(&world, &working(&world));
+        let mut bridge = Bridge::of_pi(&world, &world.working());
         let run = start_scout(&mut bridge);
         let mut entries = bridge.entries();
         wait_until(|| world.path("working").exists());
@@ -74,7 +74,7 @@ fn a_run_outlives_pi_and_the_next_one_is_told() {
         let footer = bridge.await_told("ui/status");
         assert_eq!(footer["params"]["text"], json!("bg: 1 running / 1 total"));
         bridge.close();
-        let_go(&world);
+        world.let_go();
         wait_until(|| has_ended(&world, &run));
         // When it has ended, the one after that is told, and only that one.
         let mut bridge = Bridge::of_pi(&world, &quick());

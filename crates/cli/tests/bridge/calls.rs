@@ -63,7 +63,7 @@ fn a_call_in_which_nothing_succeeds_is_an_error_that_keeps_its_windows() {
 #[test]
 fn calls_run_side_by_side_and_are_cancelled_one_by_one() {
     let world = world();
-    let mut bridge = Bridge::of_pi(&world, &working(&world));
+    let mut bridge = Bridge::of_pi(&world, &world.working());
     let first = bridge.begin_call("first", "delegate_to_subagents", &tasks(6));
     let second = bridge.begin_call("second", "subagent", &json!({"preset": "scout", "task": "x"}));
     wait_until(|| world.processes().iter().filter(|(_, p)| p.contains("fake-agent")).count() == 5);
@@ -75,7 +75,7 @@ fn calls_run_side_by_side_and_are_cancelled_one_by_one() {
     assert_eq!(lines.matches("Cancelled before it was started").count(), 2, "{lines}");
     // The answer comes when everything of the call is gone, and nothing of the other.
     wait_until(|| world.processes().iter().filter(|(_, p)| p.contains("fake-agent")).count() == 1);
-    let_go(&world);
+    world.let_go();
     let completed = bridge.finish(second)["result"].clone();
     assert_eq!(completed["text"], json!("found it"));
     bridge.close();
@@ -148,7 +148,7 @@ fn bad_arguments_are_refused_and_nothing_is_started() {
 fn when_pi_goes_away_everything_in_the_foreground_ends() {
     for is_killed in [false, true] {
         let world = world();
-        let mut bridge = Bridge::of_pi(&world, &working(&world));
+        let mut bridge = Bridge::of_pi(&world, &world.working());
         bridge.begin_call("call", "delegate_to_subagents", &tasks(1));
         wait_until(|| world.path("working").exists());
         if is_killed {
@@ -190,7 +190,7 @@ fn escape_sequences_of_an_agent_reach_nobody() {
 #[test]
 fn all_calls_of_an_id_are_cancelled_together() {
     let world = world();
-    let mut bridge = Bridge::of_pi(&world, &working(&world));
+    let mut bridge = Bridge::of_pi(&world, &world.working());
     let calls = [(); 2].map(|()| bridge.begin_call("same", "delegate_to_subagents", &tasks(1)));
     wait_until(|| world.processes().iter().filter(|(_, p)| p.contains("fake-agent")).count() == 2);
     bridge.tell("tools/cancel", &json!({"callId": "same"}));

@@ -16,41 +16,16 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use test_support::fake_agent::quick;
 use test_support::{Program, Ran, World};
 
 /// A world with the programs that were just built and a preset `scout`.
 fn world() -> World {
-    let world = World::new(Program {
+    let program = Program {
         pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
         fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
-    });
-    let directory = world.agent_dir().join("subagents");
-    fs::create_dir_all(&directory).unwrap();
-    let preset = "---\nname: scout\ndescription: Looks around.\nmodel: a/one\n---\n";
-    fs::write(directory.join("scout.md"), preset).unwrap();
-    world
-}
-
-/// An agent that answers at once.
-fn quick() -> Value {
-    json!(["start", {"say": "found it"}, {"end": false}, "settle"])
-}
-
-/// An agent that says something, works until the file `go` is there, and then answers.
-fn working(world: &World) -> Value {
-    json!([
-        "start",
-        {"message": {"text": "working on it", "stop": "toolUse"}},
-        {"touch": world.path("working")},
-        {"await": world.path("go")},
-        {"say": "found it"},
-        {"end": false},
-        "settle",
-    ])
-}
-
-fn let_go(world: &World) {
-    fs::write(world.path("go"), "").unwrap();
+    };
+    World::new(program).with_scout()
 }
 
 /// Tasks that all agents are asked the same.

@@ -50,7 +50,7 @@ fn a_session_is_answered_resumed_and_known_after_a_restart() {
 #[test]
 fn what_was_cut_off_is_interrupted_with_what_it_had_said() {
     let world = world();
-    let mut bridge = Bridge::of_pi(&world, &working(&world));
+    let mut bridge = Bridge::of_pi(&world, &world.working());
     bridge.begin_call("call", "delegate_to_subagents", &tasks(1));
     wait_until(|| world.path("working").exists());
     let mut entries = vec![bridge.await_told("session/append")["params"].clone()];
@@ -103,7 +103,7 @@ fn sessions_of_other_programs_are_found_by_their_ids() {
 #[test]
 fn a_session_that_runs_cannot_be_resumed() {
     let world = world();
-    let mut bridge = Bridge::of_pi(&world, &working(&world));
+    let mut bridge = Bridge::of_pi(&world, &world.working());
     let call = bridge.begin_call("first", "delegate_to_subagents", &tasks(1));
     wait_until(|| world.path("working").exists());
     let entry = bridge.await_told("session/append")["params"]["data"].clone();
@@ -116,7 +116,7 @@ fn a_session_that_runs_cannot_be_resumed() {
             entry["sessionId"]
         )
     );
-    let_go(&world);
+    world.let_go();
     bridge.finish(call);
     bridge.close();
 }
@@ -124,14 +124,14 @@ fn a_session_that_runs_cannot_be_resumed() {
 #[test]
 fn moving_in_the_tree_forgets_no_run_that_is_under_way() {
     let world = world();
-    let mut bridge = Bridge::of_pi(&world, &working(&world));
+    let mut bridge = Bridge::of_pi(&world, &world.working());
     let call = bridge.begin_call("first", "delegate_to_subagents", &tasks(1));
     wait_until(|| world.path("working").exists());
     let id = bridge.await_told("session/append")["params"]["data"]["sessionId"].clone();
     restore(&mut bridge, &[]);
     let output = bridge.call("get_subagent_output", &json!({"sessionId": id}));
     assert_eq!(output["details"]["status"], json!("running"), "{output}");
-    let_go(&world);
+    world.let_go();
     bridge.finish(call);
     let output = bridge.call("get_subagent_output", &json!({"sessionId": id}));
     assert_eq!(output["text"], json!("found it"));

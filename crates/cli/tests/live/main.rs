@@ -22,15 +22,11 @@ use test_support::{Program, World};
 
 /// A world with the programs that were just built and a preset `scout`.
 fn world() -> World {
-    let world = World::new(Program {
+    let program = Program {
         pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
         fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
-    });
-    let directory = world.agent_dir().join("subagents");
-    fs::create_dir_all(&directory).unwrap();
-    let preset = "---\nname: scout\ndescription: Looks around.\nmodel: a/one\n---\n";
-    fs::write(directory.join("scout.md"), preset).unwrap();
-    world
+    };
+    World::new(program).with_scout()
 }
 
 /// An agent that says and does something, works until the file `go` is in its directory, and then

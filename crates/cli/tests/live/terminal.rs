@@ -81,7 +81,11 @@ impl Terminal {
         self.master.write_all(keys.as_bytes()).unwrap();
     }
 
+    /// Changes the size between two frames: one that was drawn for the old size and is shown at the
+    /// new one looks torn, on every terminal. Clocks tick once a second, so the next is far away.
     pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
+        self.read(Duration::from_millis(1_500));
+        while self.read(Duration::from_millis(20)) {}
         self.screen.screen_mut().set_size(size(rows), size(columns));
         set_size(&self.master, columns, rows);
     }
