@@ -8,6 +8,7 @@ mod background;
 mod children;
 mod errors;
 mod failures;
+mod installation;
 mod profiles;
 mod remote;
 mod screen;
