@@ -120,3 +120,16 @@ fn an_escape_stops_the_children() {
     terminal.wait_for(&["Sub-agents: 1 error", "✗ slow • 1 tools • "]);
     terminal.quit();
 }
+
+#[test]
+fn the_command_completes_its_words_and_names() {
+    let inside = Inside::new();
+    inside.profile("reviewer", "model: fake/fake-1");
+    let terminal = inside.terminal_calling(&[call("list_subagent_profiles", json!({}))]);
+    terminal.wait_for(&["All calls are over.", "profile: reviewer, model=fake/fake-1"]);
+    terminal.type_keys(&["/", "p", "r", "o", "f", "i", "l", "e", "Space", "s", "h"]);
+    terminal.wait_for(&["/profile sh", "→ show"]);
+    terminal.type_keys(&["o", "w", "Space", "r", "e"]);
+    terminal.wait_for(&["→ show reviewer"]);
+    terminal.quit();
+}

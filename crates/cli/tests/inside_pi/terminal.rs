@@ -121,6 +121,13 @@ impl Terminal<'_> {
         self.press("Enter");
     }
 
+    /// Presses keys one by one, by their names in tmux.
+    pub(crate) fn type_keys(&self, keys: &[&str]) {
+        for key in keys {
+            self.press(key);
+        }
+    }
+
     /// Presses a key, by its name in tmux.
     pub(crate) fn press(&self, key: &str) {
         self.tell(&["send-keys", key]);
