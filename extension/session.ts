@@ -146,7 +146,6 @@ class Session implements Host {
 			protocol: PROTOCOL,
 			extensionVersion: JSON.parse(readFileSync(join(DIRECTORY, "package.json"), "utf8")).version,
 			mode: context.mode,
-			cwd: context.cwd,
 			sessionId: context.sessionManager.getSessionId(),
 			// A pi that was compiled into one program has its script inside, where nobody else can start it.
 			agent: script && !script.startsWith("/$bunfs/") ? [process.execPath, script] : null,

@@ -13,6 +13,7 @@ use session::{clean, cut_chars};
 use store::{RunDir, Store};
 
 use crate::commands::age;
+use crate::some_meta::SomeMeta;
 
 /// How many runs are looked at, the newest first: a person who completes an id means a recent one.
 const MOST_RUNS: usize = 200;
@@ -82,15 +83,6 @@ struct SomeRun {
     dir: RunDir,
     meta: SomeMeta,
     status: Status,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct SomeMeta {
-    session_id: SessionId,
-    name: String,
-    lifetime: Lifetime,
-    created_at: u64,
 }
 
 #[derive(Deserialize)]

@@ -11,6 +11,7 @@ mod error;
 mod live;
 mod notification;
 mod printer;
+mod some_meta;
 mod terminal;
 
 use std::process::ExitCode;

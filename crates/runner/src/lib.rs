@@ -31,7 +31,7 @@ pub use tmux::{TmuxError, TmuxLauncher, view_run};
 pub(crate) const STOP_GRACE: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// The wall clock, in milliseconds since 1970.
-pub(crate) fn now_ms() -> u64 {
+pub fn now_ms() -> u64 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

@@ -35,16 +35,17 @@ pub use fields::{ArgumentError, MOST_TASKS};
 pub use launcher::{LauncherError, foreground_launcher};
 pub use listing::{list_presets, list_profiles, no_presets, no_profiles};
 pub use models::{UnknownModel, resolve_model};
-pub use profile_command::{PROFILE_COMMAND_DESCRIPTION, complete_profile_command, profile_command};
+pub use profile_command::{complete_profile_command, profile_command};
 pub use profile_wizard::{edit_profile, save_profile};
 pub use retrieval::{
     NoArguments, SessionArguments, profiles_answer, session_output, session_transcript,
 };
+pub use runner::now_ms;
 pub use schema::{MOST_LISTED_MODELS, ToolDescription, describe_tools};
 pub use session_book::{Retrieved, SESSION_ENTRY, SessionBook, StartedRun};
 pub use sessions::{
     KnownRun, Session, SessionError, find_session, load_sessions, similar_sessions,
 };
-pub use shown::{Appearance, ShownTask, now_ms};
+pub use shown::{Appearance, ShownTask};
 pub use subagent::{SubagentArguments, SubagentTask, plan_subagent, subagent_answer};
 pub use workspace::Workspace;

@@ -11,10 +11,6 @@ use plan::{
 use crate::profile_wizard::shown;
 use crate::{Dialogs, Level, edit_profile, save_profile};
 
-/// What the command is good for, in a list of commands.
-pub const PROFILE_COMMAND_DESCRIPTION: &str =
-    "Manage subagent profiles (list, show, create, edit, delete)";
-
 const SUBCOMMANDS: [&str; 5] = ["list", "show", "create", "edit", "delete"];
 
 const USAGE: &str = "Usage: /profile [list|show <name>|create <name>|edit <name>|delete <name>]";

@@ -1,7 +1,5 @@
 //! A task as it is shown, whether it runs or ran long ago.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use model::{Meta, RunId};
 use session::view::{Phase, ProfileView, TaskView};
 use session::{Context, PreviewContext, State};
@@ -104,10 +102,4 @@ impl ShownTask {
             session: &meta.session_id,
         }
     }
-}
-
-/// The wall clock, in milliseconds since 1970: records are stamped with it.
-pub fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

@@ -4,12 +4,21 @@ use std::fs;
 
 use rustix::process::Signal;
 use serde_json::json;
-use test_support::{Ran, Running, wait_until};
+use test_support::{Ran, Running, World, wait_until};
 
 use crate::{
     Door, has_said, names, run_dir, signal, start, start_working, status, supervisor,
     wait_for_result, world,
 };
+
+/// The run has not been stopped, and ends by itself.
+fn assert_goes_on(world: &World, id: &str) {
+    assert_eq!(status(world, id)["status"], "running");
+    world.let_go();
+    wait_for_result(world, id);
+    world.wait_until_nothing_is_left();
+    assert_eq!(status(world, id)["status"], "completed");
+}
 
 #[test]
 fn a_killed_supervisor_is_found_out_and_nothing_is_left() {
@@ -109,11 +118,7 @@ fn a_copy_of_the_project_is_neither_stopped_nor_written() {
         (&json!(true), &json!(0))
     );
     assert_eq!(names(&copied), before);
-    assert_eq!(status(&world, &id)["status"], "running");
-    world.let_go();
-    wait_for_result(&world, &id);
-    world.wait_until_nothing_is_left();
-    assert_eq!(status(&world, &id)["status"], "completed");
+    assert_goes_on(&world, &id);
 }
 
 #[test]
@@ -129,11 +134,7 @@ fn a_copy_of_hard_links_does_not_stop_its_original() {
     let ran = Ran::from(stop.current_dir(world.path("copy")).output().unwrap());
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stderr.contains("it was started in"), "{ran:?}");
-    assert_eq!(status(&world, &id)["status"], "running");
-    world.let_go();
-    wait_for_result(&world, &id);
-    world.wait_until_nothing_is_left();
-    assert_eq!(status(&world, &id)["status"], "completed");
+    assert_goes_on(&world, &id);
 }
 
 #[test]

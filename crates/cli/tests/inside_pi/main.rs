@@ -9,6 +9,7 @@ mod children;
 mod errors;
 mod failures;
 mod installation;
+mod models;
 mod profiles;
 mod remote;
 mod screen;

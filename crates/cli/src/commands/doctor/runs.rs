@@ -5,23 +5,13 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use model::{Lifetime, SessionId, variables};
-use serde::Deserialize;
 use store::{Life, Retention, RunDir, Store};
 
 use super::facts::{
     DebrisFacts, LimitFacts, ProcessFacts, RunFacts, StoreFacts, TemporaryStoreFacts,
 };
 use super::gather::shown;
-
-/// Some of what was asked for.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct SomeMeta {
-    session_id: SessionId,
-    name: String,
-    lifetime: Lifetime,
-    created_at: u64,
-}
+use crate::some_meta::SomeMeta;
 
 /// The processes of each run directory.
 type Processes = BTreeMap<String, Vec<i32>>;
