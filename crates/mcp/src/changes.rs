@@ -32,6 +32,10 @@ pub(crate) struct Changes {
     runs: BTreeSet<RunId>,
     subscribed: BTreeMap<String, Subscription>,
     looked: Instant,
+    /// Whether there was a directory of runs to watch.
+    is_there: bool,
+    /// Whether something may have changed between looking and watching.
+    must_look: bool,
 }
 
 /// What somebody wants to hear of.
@@ -54,6 +58,8 @@ impl Changes {
             runs: all_runs(store),
             subscribed: BTreeMap::new(),
             looked: Instant::now(),
+            is_there: false,
+            must_look: true,
         };
         changes.watch_anew(store);
         changes
@@ -84,7 +90,8 @@ impl Changes {
     /// How long until somebody should look.
     pub(crate) fn next_look(&self, now: Instant) -> Option<Duration> {
         let until = |time: Instant| time.saturating_duration_since(now);
-        let paced = (self.looked.elapsed() < PACE).then(|| until(self.looked + PACE));
+        let is_paced = self.must_look || self.looked.elapsed() < PACE;
+        let paced = is_paced.then(|| until(self.looked + PACE));
         let looking = (!self.watch.is_complete()).then(|| until(self.looked + LOOKING));
         paced.into_iter().chain(looking).min()
     }
@@ -92,12 +99,13 @@ impl Changes {
     /// Finds out what has changed, and tells of it.
     pub(crate) fn look(&mut self, store: &Store) {
         let is_due = !self.watch.is_complete() && self.looked.elapsed() >= LOOKING;
-        let is_told = self.looked.elapsed() >= PACE && self.watch.is_told();
+        let is_told = self.looked.elapsed() >= PACE && (self.must_look || self.watch.is_told());
         if !is_due && !is_told {
             return;
         }
         self.watch.drain();
         self.looked = Instant::now();
+        self.must_look = false;
         let runs = all_runs(store);
         if runs != self.runs {
             self.runs = runs;
@@ -106,7 +114,7 @@ impl Changes {
                 subscription.runs = runs_at(store, uri);
             }
             self.watch_anew(store);
-        } else if !self.watch.is_complete() {
+        } else if !self.is_there && store.path().is_dir() {
             self.watch_anew(store);
         }
         let mut changed = Vec::new();
@@ -126,6 +134,8 @@ impl Changes {
     }
 
     fn watch_anew(&mut self, store: &Store) {
+        self.must_look = true;
+        self.is_there = store.path().is_dir();
         self.watch = Watch::new();
         self.watch.add(store.path());
         for subscription in self.subscribed.values() {

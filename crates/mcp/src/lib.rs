@@ -21,6 +21,7 @@ mod transport;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::thread;
+use std::time::Duration;
 
 use plan::{Surroundings, SurroundingsError};
 use rmcp::ServiceExt;
@@ -30,6 +31,9 @@ pub use self::tools_list::Offer;
 use self::desk::Desk;
 use self::server::Server;
 use self::transport::Streams;
+
+/// How long a client that has closed its end may take to read what is left.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// The server cannot do its work.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +60,8 @@ pub fn serve(
         .map_err(McpError::Start)?;
     let (counter, desk) = Desk::open(warn).map_err(McpError::Start)?;
     let server = Server::new(counter.clone(), surroundings, offer);
-    let streams = Streams::open(input, output, counter.clone()).map_err(McpError::Start)?;
+    let (streams, written) =
+        Streams::open(input, output, counter.clone()).map_err(McpError::Start)?;
     let speaking = move || {
         runtime.block_on(async move {
             // A client that goes away before it has said who it is wants nothing.
@@ -71,5 +76,7 @@ pub fn serve(
     // The kernel ties supervisors to the thread that starts them, so the desk keeps this one.
     thread::Builder::new().name("mcp".to_owned()).spawn(speaking).map_err(McpError::Start)?;
     desk.run();
+    // What was answered last is on its way, unless nobody reads it.
+    let _ = written.recv_timeout(LAST_WORDS);
     Ok(())
 }

@@ -181,7 +181,8 @@ impl ServerHandler for Server {
         let place = self.place_of(&context).await;
         self.check_tool(place, &name)?;
         let mut arguments = request.arguments.unwrap_or_default();
-        let is_full = match arguments.remove(FULL).filter(|_| tools_list::is_cut(&name)) {
+        let full = tools_list::is_cut(&name).then(|| arguments.remove(FULL)).flatten();
+        let is_full = match full {
             None | Some(Value::Null) => false,
             Some(Value::Bool(is_full)) => is_full,
             Some(_) => {

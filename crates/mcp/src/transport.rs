@@ -7,6 +7,7 @@
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
+use std::sync::mpsc;
 use std::thread;
 
 use process::{Keep, Line, LineBuffer, ReadStatus};
@@ -21,6 +22,9 @@ use crate::desk::Counter;
 
 /// How many messages wait at most until they are taken. Whoever sends more waits, too.
 const WAITING: usize = 64;
+
+/// Tells, by its end, that nothing is left to be written.
+pub(crate) type Written = mpsc::Receiver<()>;
 
 /// The two streams of a client.
 pub(crate) struct Streams {
@@ -39,20 +43,25 @@ enum Incoming {
 }
 
 impl Streams {
-    /// Reads and writes from now on. The desk is told when there is nothing to read any more.
+    /// Reads and writes from now on. The desk is told when there is nothing to read any more; the
+    /// other end of the channel that is returned is gone when everything was written.
     pub(crate) fn open(
         input: OwnedFd,
         output: Box<dyn Write + Send>,
         counter: Counter,
-    ) -> io::Result<Streams> {
+    ) -> io::Result<(Streams, Written)> {
         let (reader, received) = channel(WAITING);
         let (to_send, writer) = channel(WAITING);
         thread::Builder::new().name("reader".to_owned()).spawn(move || {
             read(&input, &reader);
             counter.close();
         })?;
-        thread::Builder::new().name("writer".to_owned()).spawn(move || write(output, writer))?;
-        Ok(Streams { received, to_send, is_asked: false })
+        let (writing, written) = mpsc::channel();
+        thread::Builder::new().name("writer".to_owned()).spawn(move || {
+            write(output, writer);
+            drop(writing);
+        })?;
+        Ok((Streams { received, to_send, is_asked: false }, written))
     }
 }
 
