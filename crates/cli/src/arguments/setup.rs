@@ -1,6 +1,8 @@
 //! `setup`: what other programs get of this one.
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, ValueEnum};
+use setup::clients::{CLIENTS, Client};
 
 /// Give other programs the sub-agents: pi its extension, MCP clients a server
 ///
@@ -20,61 +22,8 @@ pub(crate) struct Setup {
 #[derive(Debug, Subcommand)]
 pub(crate) enum SetupCommand {
     Pi(SetupPi),
-    /// Give Claude Code the sub-agents, as an MCP server
-    ///
-    /// In `~/.claude.json` ($CLAUDE_CONFIG_DIR), or `.mcp.json` of the project.
-    #[command(after_help = "\
-Examples:
-  pi-subagents setup claude --dry-run
-  pi-subagents setup claude
-  pi-subagents setup claude --remove")]
-    Claude(SetupClient),
-    /// Give Codex the sub-agents, as an MCP server
-    ///
-    /// In `~/.codex/config.toml` ($CODEX_HOME), or `.codex/config.toml` of the project, which Codex reads
-    /// if you trust it.
-    #[command(after_help = "\
-Examples:
-  pi-subagents setup codex --dry-run
-  pi-subagents setup codex
-  pi-subagents setup codex --remove")]
-    Codex(SetupClient),
-    /// Give Cursor the sub-agents, as an MCP server
-    ///
-    /// In `~/.cursor/mcp.json`, or `.cursor/mcp.json` of the project.
-    #[command(after_help = "\
-Examples:
-  pi-subagents setup cursor --dry-run
-  pi-subagents setup cursor
-  pi-subagents setup cursor --remove")]
-    Cursor(SetupClient),
-    /// Give VS Code the sub-agents, as an MCP server
-    ///
-    /// In `mcp.json` of your default profile, or `.vscode/mcp.json` of the project.
-    #[command(after_help = "\
-Examples:
-  pi-subagents setup vscode --dry-run
-  pi-subagents setup vscode
-  pi-subagents setup vscode --remove")]
-    Vscode(SetupClient),
-    /// Give Gemini CLI the sub-agents, as an MCP server
-    ///
-    /// In `~/.gemini/settings.json` ($GEMINI_CLI_HOME), or `.gemini/settings.json` of the project.
-    #[command(after_help = "\
-Examples:
-  pi-subagents setup gemini --dry-run
-  pi-subagents setup gemini
-  pi-subagents setup gemini --remove")]
-    Gemini(SetupClient),
-    /// Give opencode the sub-agents, as an MCP server
-    ///
-    /// In `~/.config/opencode/opencode.json` or `.jsonc` ($XDG_CONFIG_HOME), or the same of the project.
-    #[command(after_help = "\
-Examples:
-  pi-subagents setup opencode --dry-run
-  pi-subagents setup opencode
-  pi-subagents setup opencode --remove")]
-    Opencode(SetupClient),
+    #[command(flatten)]
+    Client(SetupClient),
 }
 
 /// Give pi the sub-agents: its extension, in the agent directory
@@ -96,8 +45,16 @@ pub(crate) struct SetupPi {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Args)]
+/// A client of the Model Context Protocol, which gets an entry in its configuration. There is a
+/// command for each that the table of clients has.
+#[derive(Debug)]
 pub(crate) struct SetupClient {
+    pub(crate) client: &'static Client,
+    pub(crate) arguments: ClientArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ClientArguments {
     /// Whose configuration: yours, for every project, or that of this project, for everybody in it
     #[arg(long, value_enum, default_value_t = SetupScope::User)]
     pub(crate) scope: SetupScope,
@@ -119,4 +76,44 @@ pub(crate) enum SetupScope {
     User,
     /// That of this project, for everybody in it
     Project,
+}
+
+impl Subcommand for SetupClient {
+    fn augment_subcommands(command: Command) -> Command {
+        CLIENTS.iter().fold(command, |command, client| {
+            let Client { name, title, .. } = client;
+            let about = format!("Give {title} the sub-agents, as an MCP server");
+            let files = client.files_in_words();
+            let inner = ClientArguments::augment_args(Command::new(*name))
+                .long_about(format!("{about}\n\nThe entry is put into {files}."))
+                .about(about)
+                .after_help(format!(
+                    "Examples:\n  pi-subagents setup {name} --dry-run\n  pi-subagents setup {name}\n  \
+                     pi-subagents setup {name} --scope project\n  pi-subagents setup {name} --remove"
+                ));
+            command.subcommand(inner)
+        })
+    }
+
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        SetupClient::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        Client::named(name).is_some()
+    }
+}
+
+impl FromArgMatches for SetupClient {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<SetupClient, Error> {
+        let found = matches.subcommand();
+        let found = found.and_then(|(name, matches)| Some((Client::named(name)?, matches)));
+        let (client, matches) = found.ok_or_else(|| Error::new(ErrorKind::InvalidSubcommand))?;
+        Ok(SetupClient { client, arguments: ClientArguments::from_arg_matches(matches)? })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = SetupClient::from_arg_matches(matches)?;
+        Ok(())
+    }
 }

@@ -15,12 +15,7 @@ use crate::printer::Printer;
 pub(crate) fn setup(arguments: &Setup, printer: &Printer) -> Result<Exit, CommandError> {
     match &arguments.command {
         SetupCommand::Pi(arguments) => pi::setup_pi(arguments, printer),
-        SetupCommand::Claude(arguments) => client::setup_client("claude", arguments, printer),
-        SetupCommand::Codex(arguments) => client::setup_client("codex", arguments, printer),
-        SetupCommand::Cursor(arguments) => client::setup_client("cursor", arguments, printer),
-        SetupCommand::Vscode(arguments) => client::setup_client("vscode", arguments, printer),
-        SetupCommand::Gemini(arguments) => client::setup_client("gemini", arguments, printer),
-        SetupCommand::Opencode(arguments) => client::setup_client("opencode", arguments, printer),
+        SetupCommand::Client(arguments) => client::setup_client(arguments, printer),
     }
     .map(|()| Exit::Completed)
 }

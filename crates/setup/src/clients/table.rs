@@ -276,6 +276,24 @@ impl Client {
         CLIENTS.iter().find(|client| client.name == name)
     }
 
+    /// The files that it reads, for people.
+    pub fn files_in_words(&self) -> String {
+        let users = match self.user.base {
+            Base::Project => String::new(),
+            Base::User { variable, otherwise, on_macos } => {
+                let on_macos = on_macos.filter(|_| cfg!(target_os = "macos"));
+                let files = self.user.names.iter().map(|name| {
+                    let path = Path::new("~").join(on_macos.unwrap_or(otherwise)).join(name);
+                    path.display().to_string()
+                });
+                let files = files.collect::<Vec<String>>().join(" or ");
+                let variable = variable.filter(|_| on_macos.is_none());
+                variable.map_or(files.clone(), |variable| format!("{files} (${variable})"))
+            }
+        };
+        format!("{users}, or {} of the project", self.project.names.join(" or "))
+    }
+
     /// The form of the entry in a text, or the one that an entry would get there.
     pub(crate) fn form(&'static self, text: &str) -> &'static Form {
         if self.other_forms.is_empty() {

@@ -1,6 +1,6 @@
 //! Which file is the client's.
 
-use pi_subagents_setup::clients::{CLIENTS, Outcome, Scope, Setup};
+use pi_subagents_setup::clients::{CLIENTS, Client, Outcome, Scope, Setup};
 
 use crate::Home;
 
@@ -42,6 +42,17 @@ fn every_client_has_a_file_of_the_users_and_one_of_the_project() {
             "home/project/opencode.json",
         ]
     );
+}
+
+#[test]
+fn the_files_are_told_to_people() {
+    let words = |client: &str| Client::named(client).unwrap().files_in_words();
+    let codex = "~/.codex/config.toml ($CODEX_HOME), or .codex/config.toml of the project";
+    assert_eq!(words("codex"), codex);
+    assert_eq!(words("cursor"), "~/.cursor/mcp.json, or .cursor/mcp.json of the project");
+    let opencode = "~/.config/opencode/opencode.jsonc or ~/.config/opencode/opencode.json \
+                    ($XDG_CONFIG_HOME), or opencode.jsonc or opencode.json of the project";
+    assert_eq!(words("opencode"), opencode);
 }
 
 #[test]

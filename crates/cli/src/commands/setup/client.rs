@@ -6,20 +6,17 @@ use std::path::Path;
 use plan::Surroundings;
 use serde::Serialize;
 use setup::SetupError;
-use setup::clients::{Client, Outcome, Places, Report, Scope, Setup};
+use setup::clients::{Outcome, Places, Report, Scope, Setup};
 
 use super::own_file;
-use crate::arguments::{NAME, SetupClient, SetupScope};
+use crate::arguments::{ClientArguments, NAME, SetupClient, SetupScope};
 use crate::error::CommandError;
 use crate::printer::Printer;
 
 pub(super) fn setup_client(
-    name: &str,
-    arguments: &SetupClient,
+    SetupClient { client, arguments }: &SetupClient,
     printer: &Printer,
 ) -> Result<(), CommandError> {
-    let client = Client::named(name)
-        .ok_or_else(|| CommandError::usage(format!("there is no client {name}")))?;
     let surroundings = Surroundings::of_this_process()?;
     let own_file = own_file()?;
     let program = own_file.to_str().ok_or_else(|| {
@@ -179,7 +176,7 @@ struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    fn new(setup: &Setup, report: &'a Report, arguments: &SetupClient) -> Document<'a> {
+    fn new(setup: &Setup, report: &'a Report, arguments: &ClientArguments) -> Document<'a> {
         Document {
             client: setup.client.name,
             scope: match setup.scope {
