@@ -5,7 +5,7 @@ use model::{Event, SessionId, Status};
 use plan::{Definitions, Surroundings, definition_summary};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use store::{Store, StoreError};
+use store::{RunDir, Store, StoreError};
 
 use crate::fields::Fields;
 use crate::session_book::without_absent;
@@ -92,6 +92,17 @@ pub fn session_transcript(
         "maxLines": max_lines,
     }));
     Ok(Retrieved { text: session.transcript()?, details })
+}
+
+/// The runs of a session that have not ended, whoever started them.
+pub fn running_runs(store: &Store, id: &SessionId) -> Result<Vec<RunDir>, StoreError> {
+    let running = runs_of(store, id)?.into_iter().filter(|run| run.result.is_none());
+    Ok(running.map(|run| run.dir).collect())
+}
+
+/// The latest run of a session, if the store knows it.
+pub fn latest_run(store: &Store, id: &SessionId) -> Result<Option<RunDir>, StoreError> {
+    Ok(runs_of(store, id)?.pop().map(|run| run.dir))
 }
 
 /// `list_subagent_profiles`: a line for each.

@@ -52,6 +52,7 @@ impl Arguments {
             | Command::Man(_)
             | Command::Agent(_)
             | Command::Bridge
+            | Command::Mcp
             | Command::Supervise(_)
             | Command::View { .. } => false,
         }
@@ -86,6 +87,11 @@ pub(crate) enum Command {
     Agent(Box<Agent>),
     /// Serve pi's extension on standard input and output (started by the extension)
     Bridge,
+    /// Serve a client of the Model Context Protocol on standard input and output
+    ///
+    /// Clients start it themselves; `pi-subagents setup` tells them how. Standard output carries
+    /// nothing but the protocol.
+    Mcp,
     /// Carry out the run whose directory is given (started by the other commands)
     #[command(hide = true)]
     Supervise(Supervise),
