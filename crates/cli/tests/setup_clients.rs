@@ -3,8 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "this is how a test fails")]
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 use test_support::{Program, Ran, World};
@@ -70,6 +72,35 @@ fn every_client_is_set_up_and_what_was_done_is_undone() {
             assert!(again.stdout.starts_with("Nothing to remove: there is no "), "{again:?}");
         }
     }
+}
+
+#[test]
+fn what_is_written_starts_a_server() {
+    let world = world();
+    setup(&world, &["cursor"]);
+    let text = fs::read_to_string(user_file(&world, "cursor")).unwrap();
+    let entry = &serde_json::from_str::<Value>(&text).unwrap()["mcpServers"]["pi-subagents"];
+    let mut words = vec![entry["command"].as_str().unwrap()];
+    words.extend(entry["args"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()));
+    let line = format!("exec '{}'", words.join("' '"));
+    let mut server = World::behind(&["/bin/sh", "-c", &line], &world.command::<&str>([]));
+    let mut server = server.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let initialize = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {},
+            "clientInfo": { "name": "test", "version": "1" },
+        },
+    });
+    // A client listens until it has its answer.
+    let mut input = server.stdin.take().unwrap();
+    writeln!(input, "{initialize}").unwrap();
+    let mut answer = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut answer).unwrap();
+    drop(input);
+    assert_eq!(server.wait().unwrap().code(), Some(0));
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(answer["result"]["serverInfo"]["name"], "pi-subagents", "{answer}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Clients of the Model Context Protocol, which start this program as a server if their
 //! configuration names it.
 //!
-//! That configuration is the user's: everything in it stays as it is but one entry. [`decision`]
+//! That configuration is the user's: everything in it stays as it is but one entry. `decision`
 //! decides what becomes of a file, from texts alone; here that is read and written.
 
 mod decision;
