@@ -84,7 +84,7 @@ impl Subcommand for SetupClient {
             let Client { name, title, .. } = client;
             let about = format!("Give {title} the sub-agents, as an MCP server");
             let files = client.files_in_words();
-            let inner = ClientArguments::augment_args(Command::new(*name))
+            let inner = ClientArguments::augment_args(Command::default().name(*name))
                 .long_about(format!("{about}\n\nThe entry is put into {files}."))
                 .about(about)
                 .after_help(format!(
