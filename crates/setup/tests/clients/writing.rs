@@ -1,7 +1,7 @@
 //! How files are written: whole, in their place, for whom they were.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 
 use pi_subagents_setup::clients::{Outcome, Scope};
 
@@ -60,6 +60,24 @@ fn the_mode_stays_and_a_new_file_of_the_users_is_private() {
     home.scope = Scope::Project;
     home.install("claude", Outcome::Created);
     assert_ne!(mode(&home, "project/.mcp.json") & 0o044, 0, "others may read it");
+}
+
+#[test]
+fn the_owner_stays() {
+    let home = Home::new().with_file(".cursor/mcp.json", "{}");
+    // Only who may give files away meets files of others that can be replaced.
+    if chown(home.at(".cursor/mcp.json"), Some(1234), Some(4321)).is_err() {
+        return;
+    }
+    let owner = |path: &str| {
+        let metadata = fs::metadata(home.at(path)).unwrap();
+        (metadata.uid(), metadata.gid())
+    };
+    home.install("cursor", Outcome::Added);
+    assert_eq!(owner(".cursor/mcp.json"), (1234, 4321));
+    assert_eq!(owner(".cursor/mcp.json.pi-subagents-backup"), (1234, 4321));
+    home.remove("cursor", Outcome::Restored);
+    assert_eq!(owner(".cursor/mcp.json"), (1234, 4321));
 }
 
 #[test]
