@@ -22,7 +22,7 @@ pub(crate) use completions::{Completions, Shell};
 pub(crate) use doctor::Doctor;
 pub(crate) use man::Man;
 pub(crate) use profile::{Preset, PresetCommand, Profile, ProfileCommand, ProfileFields};
-pub(crate) use setup::{Setup, SetupCommand, SetupPi};
+pub(crate) use setup::{ClientArguments, Setup, SetupClient, SetupCommand, SetupPi, SetupScope};
 
 /// What this program is called.
 pub(crate) const NAME: &str = "pi-subagents";
