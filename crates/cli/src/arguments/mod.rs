@@ -91,6 +91,11 @@ pub(crate) enum Command {
     ///
     /// Clients start it themselves; `pi-subagents setup` tells them how. Standard output carries
     /// nothing but the protocol.
+    #[command(after_help = "\
+Examples:
+  pi-subagents setup claude
+  claude mcp add subagents -- pi-subagents mcp
+  npx @modelcontextprotocol/inspector --cli pi-subagents mcp --method tools/list")]
     Mcp,
     /// Carry out the run whose directory is given (started by the other commands)
     #[command(hide = true)]
