@@ -248,15 +248,8 @@ impl<'a> Service<'a> {
 
     /// Looks whether the sessions that somebody waits for have ended.
     fn look_at_sessions(&mut self) {
-        for place in 0..self.pending.len() {
-            let Work::Session(session) = &self.pending[place].work else {
-                continue;
-            };
-            let id = session.id.clone();
-            if self.is_own_running(&id) {
-                continue;
-            }
-            if let Work::Session(session) = &mut self.pending[place].work {
+        for pending in &mut self.pending {
+            if let Work::Session(session) = &mut pending.work {
                 session.look(&self.store);
             }
         }
@@ -267,7 +260,8 @@ impl<'a> Service<'a> {
         let pending = &self.pending[place];
         let is_over = match &pending.work {
             Work::Tasks(call) => call.is_over(),
-            Work::Session(session) => !self.is_own_running(&session.id) && session.is_over,
+            // A task that waits for its turn has no directory yet.
+            Work::Session(session) => session.is_over && !self.is_own_running(&session.id),
         };
         let is_late = pending.is_late(Instant::now());
         if is_over {

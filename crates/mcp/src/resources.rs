@@ -92,17 +92,14 @@ pub(crate) fn read(
     let place = parse(uri)?;
     let (text, mime_type) = match &place {
         Place::Session(id) => {
-            let session = tools::find_session(&store, id.as_str());
+            let session = tools::load_session(&store, id);
             let session = session.map_err(|error| not_found(&error.to_string()))?;
             (session.told().map_err(|error| unreadable(&error))?, TEXT)
         }
         Place::Run(id) => {
-            let sessions = sessions(surroundings)?;
-            let mut runs = sessions.iter().flat_map(|session| &session.runs);
-            let run = runs.find(|run| run.meta.run_id == *id);
-            let run = run.ok_or_else(|| not_found(&format!("There is no run {id}.")))?;
+            let run = tools::load_run(&store, id).map_err(|error| not_found(&error.to_string()))?;
             // Plain data with string keys always serialises.
-            (serde_json::to_string_pretty(&RunReport::from(run)).unwrap_or_default(), JSON)
+            (serde_json::to_string_pretty(&RunReport::from(&run)).unwrap_or_default(), JSON)
         }
         Place::Profile(name) => {
             let workspace = Workspace::load(surroundings.clone(), None);
