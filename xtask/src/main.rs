@@ -14,6 +14,7 @@ mod package;
 mod packages;
 mod pictures;
 mod pseudo_terminal;
+mod python_packages;
 mod release;
 mod test;
 mod tidy;

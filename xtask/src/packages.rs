@@ -1,5 +1,5 @@
-//! The npm packages in `e2e`: the real pi, the Node that it needs, the peers we measure against, and
-//! the compiler that checks our extension.
+//! The npm packages in `e2e`: the real pi, the Node that it needs, the peers we measure against, the
+//! compiler that checks our extension, and clients of the Model Context Protocol.
 
 use std::fs;
 use std::path::Path;

@@ -15,7 +15,7 @@ use plan::Surroundings;
 use runner::{Dispatcher, Update};
 use session::view::Phase;
 use store::Store;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, oneshot};
 use tools::{RunningCall, SessionBook, ShownTask, Workspace};
 
 use crate::changes::{Change, Changes};
@@ -41,8 +41,8 @@ pub(crate) enum Request {
     Call(Box<Asked>),
     /// Nobody waits for the answer to this call any more.
     Cancel(CallNumber),
-    /// Somebody wants to hear when something at an address changes.
-    Subscribe(String),
+    /// Somebody wants to hear when something at an address changes, and whether we look from now on.
+    Subscribe(String, oneshot::Sender<()>),
     /// Nobody does any more.
     Unsubscribe(String),
     /// The client says nothing any more.
@@ -208,7 +208,11 @@ impl<'a> Service<'a> {
         match request {
             Request::Call(asked) => self.call(*asked),
             Request::Cancel(number) => self.cancel(number),
-            Request::Subscribe(uri) => self.changes.subscribe(&self.store, &uri),
+            Request::Subscribe(uri, watched) => {
+                self.changes.subscribe(&self.store, &uri);
+                // Somebody who is gone does not have to know.
+                let _ = watched.send(());
+            }
             Request::Unsubscribe(uri) => self.changes.unsubscribe(&uri),
             Request::Close => {
                 self.is_closed = true;

@@ -3,6 +3,7 @@
 mod confined;
 mod extension;
 mod inside_pi;
+mod mcp_clients;
 mod package;
 mod real_pi;
 mod shells;
@@ -43,8 +44,9 @@ struct Step {
 }
 
 /// Cheap checks come first. The check of the extension, the tests with the real pi, with tmux, with
-/// both and with other shells, and the confined tests come last because they are the only steps that
-/// may be impossible on a machine, and the last lines of all are where nobody overlooks that.
+/// both, with clients of others and with other shells, and the confined tests come last because they
+/// are the only steps that may be impossible on a machine, and the last lines of all are where nobody
+/// overlooks that.
 const STEPS: &[Step] = &[
     Step { name: "format", run: format },
     Step { name: "lints", run: lints },
@@ -56,6 +58,7 @@ const STEPS: &[Step] = &[
     Step { name: "tmux", run: tmux::run },
     Step { name: "inside pi", run: inside_pi::run },
     Step { name: "package", run: package::run },
+    Step { name: "mcp clients", run: mcp_clients::run },
     Step { name: "shells", run: shells::run },
     Step { name: "confined tests", run: confined::run },
 ];
@@ -103,8 +106,7 @@ fn lints() -> StepResult {
     // Despite its name, `--all-targets` passes over test targets that say `test = false`.
     execute(&Invocation::new(
         "cargo clippy --package pi-subagents --test confined --test inside_pi --test real_pi \
-         --test shells \
-         --test tmux --all-features -- -D warnings",
+         --test mcp_clients --test shells --test tmux --all-features -- -D warnings",
     ))
 }
 

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::real_pi::{is_ci, without_pi};
+use super::real_pi::{is_ci, without_packages};
 use super::{Outcome, StepFailure, StepResult};
 use crate::invocation::{Invocation, target_directory};
 use crate::{package, packages};
@@ -12,7 +12,7 @@ use crate::{package, packages};
 /// Checks it where there is npm.
 pub(super) fn run() -> StepResult {
     if let Err((install, what)) = packages::install() {
-        return without_pi("The packages", &install, &what, is_ci());
+        return without_packages("The packages", "pi", &install, &what, is_ci());
     }
     let build = Invocation::new("cargo build --package pi-subagents");
     super::execute(&build)?;
