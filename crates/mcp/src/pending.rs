@@ -44,13 +44,15 @@ pub(crate) struct AwaitedSession {
     pub(crate) is_over: bool,
     dirs: Vec<RunDir>,
     watch: Watch,
-    looked: Option<Instant>,
+    /// When to look again. Nothing while a task of this client runs it, whose end is told.
+    next_look: Option<Instant>,
 }
 
 impl AwaitedSession {
     pub(crate) fn new(id: SessionId, is_full: bool) -> AwaitedSession {
         let (dirs, watch) = (Vec::new(), Watch::new());
-        AwaitedSession { id, is_full, is_over: false, dirs, watch, looked: None }
+        let next_look = Some(Instant::now());
+        AwaitedSession { id, is_full, is_over: false, dirs, watch, next_look }
     }
 
     /// The latest of its runs that have not ended.
@@ -60,22 +62,26 @@ impl AwaitedSession {
 
     /// Finds out whether it has ended, if it is time for that.
     pub(crate) fn look(&mut self, store: &Store) {
-        let is_due = self.looked.is_none_or(|looked| looked.elapsed() >= self.watch.interval());
+        let is_due = self.next_look.is_none_or(|time| Instant::now() >= time);
         if !is_due && !self.watch.is_told() {
             return;
         }
         self.watch.drain();
-        self.looked = Some(Instant::now());
         // What cannot be read now can perhaps be read the next time.
-        let Ok(dirs) = tools::running_runs(store, &self.id) else {
-            return;
-        };
-        self.is_over = dirs.is_empty();
-        if dirs != self.dirs {
-            self.watch = Watch::new();
-            dirs.iter().for_each(|dir| self.watch.add(dir.path()));
-            self.dirs = dirs;
+        if let Ok(dirs) = tools::running_runs(store, &self.id) {
+            self.is_over = dirs.is_empty();
+            if dirs != self.dirs {
+                self.watch = Watch::new();
+                dirs.iter().for_each(|dir| self.watch.add(dir.path()));
+                self.dirs = dirs;
+            }
         }
+        self.next_look = Some(Instant::now() + self.watch.interval());
+    }
+
+    /// There is nothing to look for while this client runs it itself.
+    pub(crate) fn rest(&mut self) {
+        self.next_look = None;
     }
 }
 
@@ -127,7 +133,7 @@ impl Pending {
     pub(crate) fn waker(&self) -> Option<BorrowedFd<'_>> {
         match &self.work {
             Work::Tasks(_) => None,
-            Work::Session(session) => session.watch.waker(),
+            Work::Session(session) => session.next_look.and(session.watch.waker()),
         }
     }
 
@@ -136,11 +142,7 @@ impl Pending {
         let until = |time: Instant| time.saturating_duration_since(now);
         let look = match &self.work {
             Work::Tasks(_) => None,
-            Work::Session(session) => Some(
-                session
-                    .looked
-                    .map_or(Duration::ZERO, |looked| until(looked + session.watch.interval())),
-            ),
+            Work::Session(session) => session.next_look.map(until),
         };
         let word = self.next_word().map(until);
         let late = self.is_kept_in_the_dark().then(|| until(self.began + self.patience));

@@ -1,5 +1,9 @@
 //! Clients that cannot be told how a call stands.
 
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
 use test_support::wait_until;
 
 use super::*;
@@ -44,6 +48,34 @@ fn a_call_is_answered_in_time_and_its_work_goes_on() {
         let output = server.call("get_subagent_output", &id);
         assert_eq!(output["structuredContent"]["output"], json!("found it"), "{output}");
     }
+    server.close();
+    world.assert_nothing_left();
+}
+
+/// How long a process has kept a processor busy, in hundredths of a second.
+#[cfg(target_os = "linux")]
+fn busy(pid: u32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let fields: Vec<&str> = stat.rsplit(") ").next().unwrap().split(' ').collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn waiting_for_a_session_of_its_own_costs_nothing() {
+    let world = impatient();
+    let mut server = Server::greeted(&world, &world.working());
+    let early = server.call("delegate_to_subagents", &tasks(1));
+    assert!(early["structuredContent"]["sessions"][0]["runId"].is_string(), "{early}");
+    let id = json!({"sessionId": session(&early, 0)});
+    let waiting = server.begin_call("get_subagent_output", &id, Some("token"));
+    server.await_told("notifications/progress");
+    let before = busy(server.pid());
+    thread::sleep(Duration::from_secs(2));
+    let busy = busy(server.pid()) - before;
+    assert!(busy < 40, "{busy} hundredths of a second in two seconds");
+    world.let_go();
+    assert_eq!(text(&server.result(waiting)), "found it");
     server.close();
     world.assert_nothing_left();
 }
