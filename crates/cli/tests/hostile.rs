@@ -130,6 +130,22 @@ fn looking_at_a_hostile_project_runs_nothing() {
         run_in_time(&world, look);
         assert!(!proof(&world).exists(), "{look:?}");
     }
+    let requests = [
+        json!({"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18",
+            "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}}),
+        json!({"method": "notifications/initialized"}),
+        json!({"id": 2, "method": "tools/list"}),
+        json!({"id": 3, "method": "resources/list"}),
+        json!({"id": 4, "method": "tools/call",
+            "params": {"name": "list_subagent_profiles", "arguments": {}}}),
+    ];
+    let input = requests.map(|mut request| {
+        request["jsonrpc"] = json!("2.0");
+        format!("{request}\n")
+    });
+    let served = world.feed(world.command(["mcp"]), &input.concat());
+    assert!(served.stdout.contains("\"id\":4"), "{served:?}");
+    assert!(!proof(&world).exists());
     world.assert_nothing_left();
     assert!(run_dir.join("result.json").exists(), "the planted run was found, and ended");
 }
