@@ -57,6 +57,8 @@ pub enum InvocationError {
     UnsafeExtraArg(String),
     #[error("{definition} cannot be used: \"{field}\" contains a null byte")]
     NullByte { definition: String, field: &'static str },
+    #[error("{definition} cannot be used: \"{field}\" begins with a hyphen, as an option does")]
+    LooksLikeOption { definition: String, field: &'static str },
 }
 
 impl Invocation {
@@ -140,6 +142,11 @@ impl Arguments<'_> {
         // No system takes such an argument, and the failure to start would not say why.
         if value.contains('\0') {
             return Err(InvocationError::NullByte { definition: self.definition.label(), field });
+        }
+        // Whether the program would take it for a value is the program's to say.
+        if value.starts_with('-') {
+            let definition = self.definition.label();
+            return Err(InvocationError::LooksLikeOption { definition, field });
         }
         self.list.extend([flag.to_owned(), value.to_owned()]);
         Ok(())

@@ -45,8 +45,8 @@ fn every_field_has_its_arguments() {
     );
     assert_eq!(arguments(|p| p.no_extensions = true), ["--no-extensions"]);
     assert_eq!(
-        arguments(|p| p.extensions = strings(&["/a.js", "-b"])),
-        ["--extension", "/a.js", "--extension", "-b"]
+        arguments(|p| p.extensions = strings(&["/a.js", "b.js"])),
+        ["--extension", "/a.js", "--extension", "b.js"]
     );
     assert_eq!(arguments(|p| p.no_skills = true), ["--no-skills"]);
     assert_eq!(arguments(|p| p.no_context_files = true), ["--no-context-files"]);
@@ -216,6 +216,24 @@ fn null_bytes_are_refused_and_the_checks_have_an_order() {
     assert!(refusal("--tools=\0;", true).starts_with("Refusing extraArg \"--tools="));
     let refusal = try_arguments(|p| p.model = Some("a\0b".into())).unwrap_err();
     assert_eq!(refusal, "Profile \"p\" cannot be used: \"model\" contains a null byte");
+}
+
+#[test]
+fn no_field_can_be_an_option() {
+    let changes: [fn(&mut Definition); 5] = [
+        |p| p.provider = Some("--extension=/evil.js".into()),
+        |p| p.model = Some("-e".into()),
+        |p| p.tools = strings(&["--extension", "/evil.js"]),
+        |p| p.exclude_tools = strings(&["-e"]),
+        |p| p.extensions = strings(&["--approve"]),
+    ];
+    for (field, change) in
+        ["provider", "model", "tools", "excludeTools", "extensions"].into_iter().zip(changes)
+    {
+        let expected = format!("\"{field}\" begins with a hyphen, as an option does");
+        let refusal = try_arguments(change).unwrap_err();
+        assert!(refusal.ends_with(&expected), "{refusal}");
+    }
 }
 
 #[test]
