@@ -15,7 +15,7 @@ use plan::Surroundings;
 use runner::{Dispatcher, Update};
 use session::view::Phase;
 use store::Store;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, oneshot};
 use tools::{RunningCall, SessionBook, ShownTask, Workspace};
 
 use crate::changes::{Change, Changes};
@@ -41,8 +41,8 @@ pub(crate) enum Request {
     Call(Box<Asked>),
     /// Nobody waits for the answer to this call any more.
     Cancel(CallNumber),
-    /// Somebody wants to hear when something at an address changes.
-    Subscribe(String),
+    /// Somebody wants to hear when something at an address changes, and whether we look from now on.
+    Subscribe(String, oneshot::Sender<()>),
     /// Nobody does any more.
     Unsubscribe(String),
     /// The client says nothing any more.
@@ -208,7 +208,11 @@ impl<'a> Service<'a> {
         match request {
             Request::Call(asked) => self.call(*asked),
             Request::Cancel(number) => self.cancel(number),
-            Request::Subscribe(uri) => self.changes.subscribe(&self.store, &uri),
+            Request::Subscribe(uri, watched) => {
+                self.changes.subscribe(&self.store, &uri);
+                // Somebody who is gone does not have to know.
+                let _ = watched.send(());
+            }
             Request::Unsubscribe(uri) => self.changes.unsubscribe(&uri),
             Request::Close => {
                 self.is_closed = true;
@@ -248,15 +252,8 @@ impl<'a> Service<'a> {
 
     /// Looks whether the sessions that somebody waits for have ended.
     fn look_at_sessions(&mut self) {
-        for place in 0..self.pending.len() {
-            let Work::Session(session) = &self.pending[place].work else {
-                continue;
-            };
-            let id = session.id.clone();
-            if self.is_own_running(&id) {
-                continue;
-            }
-            if let Work::Session(session) = &mut self.pending[place].work {
+        for pending in &mut self.pending {
+            if let Work::Session(session) = &mut pending.work {
                 session.look(&self.store);
             }
         }
@@ -267,7 +264,8 @@ impl<'a> Service<'a> {
         let pending = &self.pending[place];
         let is_over = match &pending.work {
             Work::Tasks(call) => call.is_over(),
-            Work::Session(session) => !self.is_own_running(&session.id) && session.is_over,
+            // A task that waits for its turn has no directory yet.
+            Work::Session(session) => session.is_over && !self.is_own_running(&session.id),
         };
         let is_late = pending.is_late(Instant::now());
         if is_over {

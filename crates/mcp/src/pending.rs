@@ -44,13 +44,19 @@ pub(crate) struct AwaitedSession {
     pub(crate) is_over: bool,
     dirs: Vec<RunDir>,
     watch: Watch,
-    looked: Option<Instant>,
+    looked: Instant,
 }
 
 impl AwaitedSession {
-    pub(crate) fn new(id: SessionId, is_full: bool) -> AwaitedSession {
-        let (dirs, watch) = (Vec::new(), Watch::new());
-        AwaitedSession { id, is_full, is_over: false, dirs, watch, looked: None }
+    /// `running` are those of its runs that have not ended.
+    pub(crate) fn new(id: SessionId, running: Vec<RunDir>, is_full: bool) -> AwaitedSession {
+        let mut watch = Watch::new();
+        running.iter().for_each(|dir| watch.add(dir.path()));
+        let is_over = running.is_empty();
+        let looked = Instant::now();
+        // Something may have happened before it was watched.
+        let looked = looked.checked_sub(watch.interval()).unwrap_or(looked);
+        AwaitedSession { id, is_full, is_over, dirs: running, watch, looked }
     }
 
     /// The latest of its runs that have not ended.
@@ -60,12 +66,11 @@ impl AwaitedSession {
 
     /// Finds out whether it has ended, if it is time for that.
     pub(crate) fn look(&mut self, store: &Store) {
-        let is_due = self.looked.is_none_or(|looked| looked.elapsed() >= self.watch.interval());
-        if !is_due && !self.watch.is_told() {
+        if self.looked.elapsed() < self.watch.interval() && !self.watch.is_told() {
             return;
         }
         self.watch.drain();
-        self.looked = Some(Instant::now());
+        self.looked = Instant::now();
         // What cannot be read now can perhaps be read the next time.
         let Ok(dirs) = tools::running_runs(store, &self.id) else {
             return;
@@ -136,11 +141,7 @@ impl Pending {
         let until = |time: Instant| time.saturating_duration_since(now);
         let look = match &self.work {
             Work::Tasks(_) => None,
-            Work::Session(session) => Some(
-                session
-                    .looked
-                    .map_or(Duration::ZERO, |looked| until(looked + session.watch.interval())),
-            ),
+            Work::Session(session) => Some(until(session.looked + session.watch.interval())),
         };
         let word = self.next_word().map(until);
         let late = self.is_kept_in_the_dark().then(|| until(self.began + self.patience));

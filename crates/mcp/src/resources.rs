@@ -1,12 +1,14 @@
 //! Sessions, runs and profiles as things that can be listed, read and completed.
 
+use std::io;
+
 use model::RunId;
 use plan::Surroundings;
 use rmcp::model::{
     CompletionInfo, ErrorCode, ErrorData, ListResourcesResult, ReadResourceResult, Resource,
     ResourceContents, ResourceTemplate,
 };
-use store::Store;
+use store::{Store, StoreError};
 use tools::{KnownRun, RunReport, Session, Workspace};
 
 use crate::place::{Place, Template};
@@ -92,17 +94,19 @@ pub(crate) fn read(
     let place = parse(uri)?;
     let (text, mime_type) = match &place {
         Place::Session(id) => {
-            let session = tools::find_session(&store, id.as_str());
+            let session = tools::load_session(&store, id);
             let session = session.map_err(|error| not_found(&error.to_string()))?;
             (session.told().map_err(|error| unreadable(&error))?, TEXT)
         }
         Place::Run(id) => {
-            let sessions = sessions(surroundings)?;
-            let mut runs = sessions.iter().flat_map(|session| &session.runs);
-            let run = runs.find(|run| run.meta.run_id == *id);
-            let run = run.ok_or_else(|| not_found(&format!("There is no run {id}.")))?;
+            let run = tools::load_run(&store, id).map_err(|error| match &error {
+                StoreError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                    not_found(&format!("There is no run {id}."))
+                }
+                _ => unreadable(&error),
+            })?;
             // Plain data with string keys always serialises.
-            (serde_json::to_string_pretty(&RunReport::from(run)).unwrap_or_default(), JSON)
+            (serde_json::to_string_pretty(&RunReport::from(&run)).unwrap_or_default(), JSON)
         }
         Place::Profile(name) => {
             let workspace = Workspace::load(surroundings.clone(), None);

@@ -17,8 +17,8 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext};
 use serde_json::Value;
-use tokio::sync::OnceCell;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{OnceCell, oneshot};
 
 use crate::answer::{Answer, Refusal};
 use crate::changes::Change;
@@ -97,6 +97,14 @@ impl Server {
         tokio::task::spawn_blocking(move || find(&place))
             .await
             .map_err(|error| ErrorData::internal_error(error.to_string(), None))?
+    }
+
+    /// Has somebody look at an address. Nothing that changes there after this is missed.
+    async fn watch(&self, uri: String) {
+        let (watched, is_watched) = oneshot::channel();
+        self.shared.counter.hand_in(Request::Subscribe(uri, watched));
+        // A desk that has closed tells nobody anything.
+        let _ = is_watched.await;
     }
 
     fn subscribed(&self) -> MutexGuard<'_, BTreeSet<String>> {
@@ -252,8 +260,9 @@ impl ServerHandler for Server {
     ) -> Result<(), ErrorData> {
         let uri = resources::parse(&request.uri)?.to_string();
         self.place_of(&context).await;
-        if self.subscribed().insert(uri.clone()) {
-            self.shared.counter.hand_in(Request::Subscribe(uri));
+        let is_new = self.subscribed().insert(uri.clone());
+        if is_new {
+            self.watch(uri).await;
         }
         Ok(())
     }
@@ -285,7 +294,9 @@ impl ServerHandler for Server {
         self.place_of(context.request_context()).await;
         let uris = context.accepted().resource_subscriptions.clone().unwrap_or_default();
         for uri in &uris {
-            self.shared.counter.hand_in(Request::Subscribe(uri.clone()));
+            self.watch(uri.clone()).await;
+            // The SDK has told the client that we look, before we did.
+            let _ = context.sink().notify_resource_updated(uri.clone()).await;
         }
         loop {
             let change = tokio::select! {

@@ -43,8 +43,8 @@ pub use profile_command::{complete_profile_command, profile_command};
 pub use profile_wizard::{edit_profile, save_profile};
 pub use report::{RunReport, SessionReport};
 pub use retrieval::{
-    NoArguments, SessionArguments, latest_run, profiles_answer, running_runs, session_output,
-    session_transcript,
+    NoArguments, SessionArguments, latest_run, load_run, load_session, profiles_answer,
+    running_runs, session_output, session_transcript,
 };
 pub use runner::now_ms;
 pub use running_call::{CallKind, RunningCall};

@@ -1,7 +1,7 @@
 //! `get_subagent_output`, `get_subagent_session` and `list_subagent_profiles`: what was run, and
 //! what can be.
 
-use model::{Event, SessionId, Status};
+use model::{Event, RunId, SessionId, Status};
 use plan::{Definitions, Surroundings, definition_summary};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -92,6 +92,22 @@ pub fn session_transcript(
         "maxLines": max_lines,
     }));
     Ok(Retrieved { text: session.transcript()?, details })
+}
+
+/// The session with this id, without reading anything else.
+pub fn load_session(store: &Store, id: &SessionId) -> Result<Session, SessionError> {
+    let runs = runs_of(store, id)?;
+    if runs.is_empty() {
+        return Err(SessionError::NotFound(id.to_string()));
+    }
+    Ok(Session { id: id.clone(), runs })
+}
+
+/// The run with this id.
+pub fn load_run(store: &Store, id: &RunId) -> Result<KnownRun, StoreError> {
+    let dir = RunDir::open(&store.path().join(id.as_str()))?;
+    let result = runner::recover(&dir)?.result();
+    Ok(KnownRun { meta: dir.meta()?, dir, result })
 }
 
 /// The runs of a session that have not ended, whoever started them.

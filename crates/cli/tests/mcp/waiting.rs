@@ -80,6 +80,33 @@ fn what_was_answered_early_ends_with_the_client() {
 }
 
 #[test]
+fn waiting_costs_nothing() {
+    let world = impatient();
+    let mut server = Server::greeted(&world, &world.working());
+    let result = server.call("delegate_to_subagents", &tasks(5));
+    let before = ticks(server.pid());
+    // A second each: a task that runs, and one that waits for its turn.
+    for place in [0, 4] {
+        let id = json!({"sessionId": session(&result, place)});
+        let waited = server.call("get_subagent_output", &id);
+        assert_eq!(waited["structuredContent"]["status"], json!("running"), "{waited}");
+    }
+    let spent = ticks(server.pid()) - before;
+    assert!(spent < 20, "{spent} hundredths of a second in two seconds");
+    world.let_go();
+    server.close();
+    world.wait_until_nothing_is_left();
+}
+
+/// The processor time of a process, in hundredths of a second.
+fn ticks(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, fields) = stat.rsplit_once(')').unwrap();
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+}
+
+#[test]
 fn waiting_is_given_up_without_stopping_what_is_waited_for() {
     let world = world();
     let mut server = Server::greeted(&world, &world.working());

@@ -113,10 +113,11 @@ impl Service<'_> {
     /// The answer of a session, or its end, which is waited for.
     fn output(&mut self, id: &str, is_full: bool, max_lines: usize) -> Result<Done, Refusal> {
         if let Ok(session) = SessionId::parse(id) {
-            let runs = tools::running_runs(&self.store, &session).map_err(failed)?;
-            if self.is_own_running(&session) || !runs.is_empty() {
+            let running = tools::running_runs(&self.store, &session).map_err(failed)?;
+            if self.is_own_running(&session) || !running.is_empty() {
                 self.refuse_if_closed()?;
-                return Ok(Done::Later(Work::Session(AwaitedSession::new(session, is_full))));
+                let awaited = AwaitedSession::new(session, running, is_full);
+                return Ok(Done::Later(Work::Session(awaited)));
             }
         }
         let output = tools::session_output(&self.store, Some(&self.book), id, max_lines);
