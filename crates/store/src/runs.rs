@@ -167,7 +167,7 @@ impl Store {
 
 /// Whether the owner of a directory does nothing to this user. The system's administrator could do
 /// everything anyway, and in a container everything may belong to somebody outside of it.
-fn is_trusted(owner: Uid, user: Uid) -> bool {
+pub(crate) fn is_trusted(owner: Uid, user: Uid) -> bool {
     owner == user || owner.is_root() || user.is_root()
 }
 
