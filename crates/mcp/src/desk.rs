@@ -15,7 +15,7 @@ use plan::Surroundings;
 use runner::{Dispatcher, Update};
 use session::view::Phase;
 use store::Store;
-use tokio::sync::{broadcast, oneshot};
+use tokio::sync::{broadcast, oneshot, watch};
 use tools::{RunningCall, SessionBook, ShownTask, Workspace};
 
 use crate::changes::{Change, Changes};
@@ -30,6 +30,7 @@ pub(crate) struct Counter {
     requests: Sender<Request>,
     bell: Arc<UnixStream>,
     changes: broadcast::Sender<Change>,
+    is_closed: watch::Sender<bool>,
 }
 
 /// What is handed in.
@@ -74,7 +75,14 @@ impl Counter {
 
     /// The client says nothing any more.
     pub(crate) fn close(&self) {
+        self.is_closed.send_replace(true);
         self.hand_in(Request::Close);
+    }
+
+    /// Waits until the client says nothing any more.
+    pub(crate) async fn closed(&self) {
+        // The sender is here, so that there is an end.
+        let _ = self.is_closed.subscribe().wait_for(|is_closed| *is_closed).await;
     }
 
     /// The conversation is over.
@@ -108,7 +116,12 @@ impl<'a> Desk<'a> {
         rung.set_nonblocking(true)?;
         bell.set_nonblocking(true)?;
         let (changes, _) = broadcast::channel(CHANGES);
-        let counter = Counter { requests: sender, bell: Arc::new(rung), changes: changes.clone() };
+        let counter = Counter {
+            requests: sender,
+            bell: Arc::new(rung),
+            changes: changes.clone(),
+            is_closed: watch::Sender::new(false),
+        };
         Ok((counter, Desk { requests, bell, changes, warn }))
     }
 

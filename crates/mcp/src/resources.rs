@@ -129,11 +129,11 @@ pub(crate) fn complete(
     let template = Template::ALL.into_iter().find(|template| template.uri() == uri);
     let Some(template) = template else {
         let message = format!("ref.uri: there is no template \"{uri}\"");
-        return Err(ErrorData::invalid_params(message, None));
+        return Err(ErrorData::invalid_params(clean(&message), None));
     };
     if !uri.contains(&format!("{{{argument}}}")) {
         let message = format!("argument.name: {uri} has no \"{argument}\"");
-        return Err(ErrorData::invalid_params(message, None));
+        return Err(ErrorData::invalid_params(clean(&message), None));
     }
     let mut values: Vec<String> = match template {
         Template::Session => {
