@@ -1,7 +1,8 @@
 //! A child that plays a script.
 //!
-//! `fake-agent SCRIPT [PI'S ARGUMENTS]`, where the script is a JSON array of [`Step`]s, or `@` and the
-//! path of a file that holds one. Without a
+//! `fake-agent SCRIPT [PI'S ARGUMENTS]`, where the script is a JSON array of [`Step`]s, `@` and the
+//! path of a file that holds one, or `-` if it stands in the prompt, between `<<SCRIPT>>` and `<<END>>`:
+//! a program that serves many tasks has one agent for all of them. Without a
 //! script it answers every prompt with `You said: PROMPT`, in pi's stream.
 
 use std::ffi::OsString;
@@ -14,6 +15,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::fake_llm::script_in;
 use crate::processes::wait_until;
 use crate::world::MARK;
 
@@ -172,6 +174,7 @@ struct Agent {
 impl Agent {
     fn from_arguments() -> io::Result<Agent> {
         let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+        let mut prompt = None;
         let steps = match arguments.first() {
             Some(script) if script.starts_with('[') => {
                 let steps = serde_json::from_str(script)?;
@@ -183,9 +186,18 @@ impl Agent {
                 arguments.remove(0);
                 steps
             }
+            Some(script) if script == "-" => {
+                let text = io::read_to_string(io::stdin())?;
+                let script = script_in(&text)
+                    .ok_or_else(|| io::Error::other("there is no script in the prompt"))?;
+                let steps = serde_json::from_str(script)?;
+                arguments.remove(0);
+                prompt = Some(text);
+                steps
+            }
             _ => vec![Step::Start, Step::Tell(Fact::Prompt), Step::End(false), Step::Settle],
         };
-        Ok(Agent { steps, arguments, prompt: None, messages: 0 })
+        Ok(Agent { steps, arguments, prompt, messages: 0 })
     }
 
     fn play_all(mut self) -> io::Result<ExitCode> {

@@ -75,6 +75,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 pub use self::http::Request;
+pub(crate) use self::script::script_in;
 use self::service::Service;
 
 /// How long to wait before trying again what failed for want of file descriptors.

@@ -182,6 +182,11 @@ impl<'text> Block<'text> {
     }
 }
 
+/// The script within a text, as it is written there.
+pub(crate) fn script_in(text: &str) -> Option<&str> {
+    Block::find(text).map(|block| block.script)
+}
+
 /// Finds the script that counts, and the messages that came after it.
 fn last_script(messages: &[Value]) -> Option<(String, &[Value])> {
     messages.iter().enumerate().rev().find_map(|(position, message)| {
