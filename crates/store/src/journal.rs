@@ -8,7 +8,7 @@ use std::path::Path;
 use model::{Event, Limits, Record, RunResult};
 
 use crate::run_dir::{EVENTS, RESULT, open_with};
-use crate::write_once::{create_private, write_once};
+use crate::write_once::{create_private, remove_unfinished, write_once};
 use crate::{Abandoned, Hold, RunDir, StoreError};
 
 /// The logs beside `events.jsonl`.
@@ -91,7 +91,7 @@ impl Journal {
     }
 
     /// Goes on with the journal of a run whose supervisor is gone, after repairing a torn line at
-    /// the end of its events.
+    /// the end of its events, and removing a result that it had not finished writing.
     pub fn resume(abandoned: Abandoned, limits: &Limits) -> Result<Journal, StoreError> {
         let Abandoned { dir, hold } = abandoned;
         dir.check_writable()?;
@@ -104,6 +104,7 @@ impl Journal {
             Ok(events)
         };
         let events = repair().map_err(StoreError::io("repaired", &path))?;
+        remove_unfinished(dir.path());
         let open = |log: Log| {
             let path = dir.file(log.file_name());
             let mut options = OpenOptions::new();

@@ -1,11 +1,14 @@
 //! Files that appear once, whole, and private.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use crate::StoreError;
+
+/// What the names of files begin with that have not got their own yet.
+const UNFINISHED: &str = ".new-";
 
 /// Creates a file that only its owner can read, and that must not exist yet.
 pub(crate) fn create_private(path: &Path) -> io::Result<File> {
@@ -20,7 +23,7 @@ pub(crate) fn write_once(directory: &Path, name: &str, contents: &[u8]) -> Resul
     let path = directory.join(name);
     let write = |directory: &Path| -> io::Result<()> {
         // Temporary files of this kind are created with mode 0600.
-        let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(directory)?;
+        let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(directory)?;
         file.write_all(contents)?;
         file.as_file().sync_data()?;
         file.persist_noclobber(&path).map_err(|error| error.error)?;
@@ -32,4 +35,15 @@ pub(crate) fn write_once(directory: &Path, name: &str, contents: &[u8]) -> Resul
         io::ErrorKind::AlreadyExists => StoreError::AlreadyEnded(directory.to_owned()),
         _ => StoreError::Io { action: "written", path: directory.join(name), source },
     })
+}
+
+/// Removes what a program left that was killed before its file had a name. Only for whoever is alone with
+/// the directory.
+pub(crate) fn remove_unfinished(directory: &Path) {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        if entry.file_name().as_encoded_bytes().starts_with(UNFINISHED.as_bytes()) {
+            // It is in nobody's way, and may have gone with its directory.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }

@@ -162,6 +162,20 @@ fn a_torn_event_is_cut_off_before_another_is_written() {
 }
 
 #[test]
+fn a_result_that_was_not_finished_goes_when_the_run_is_ended() {
+    let (_directory, store) = store();
+    let NewRun { dir, meta, hold } = store.create(&plan(1, "")).unwrap();
+    drop(hold);
+    fs::write(dir.file(".new-Ab1"), "{\"format\":1,").unwrap();
+    let Life::Abandoned(abandoned) = dir.life().unwrap() else { panic!("nobody holds it") };
+    let mut journal = Journal::resume(abandoned, &meta.limits).unwrap();
+    journal.record(1, ended());
+    journal.finish(&result(&meta, "")).unwrap();
+    let names = fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(names.filter(|name| name.to_string_lossy().starts_with('.')).count(), 0);
+}
+
+#[test]
 fn a_full_log_takes_only_the_terminal_event() {
     let (_directory, store) = store();
     let limits = Limits { log_bytes: 1_000, ..Limits::default() };
