@@ -219,6 +219,25 @@ fn a_stopped_supervisor_is_woken_by_who_wants_to_leave() {
 }
 
 /// A parent that does not read makes the child wait; that is not the child's silence.
+/// The kernel sends SIGHUP and SIGCONT to stopped processes whose parent dies. That must not look as if
+/// somebody had asked for the end.
+#[test]
+fn a_stopped_supervisor_knows_that_its_parent_was_killed() {
+    let world = world();
+    let running = start_working(&world, false);
+    let supervisor = supervisor(&world);
+    kill_process(supervisor, Signal::STOP).unwrap();
+    running.signal(Signal::KILL);
+    drop(running.finish());
+    // Also where it is in a group in which somebody is left; it is gone already where it is not.
+    for signal in [Signal::HUP, Signal::CONT] {
+        let _ = kill_process(supervisor, signal);
+    }
+    world.wait_until_nothing_is_left();
+    assert_eq!(result(&world)["outcome"], "interrupted");
+    assert!(has_event(&world, "parent_died"));
+}
+
 #[test]
 fn a_paused_parent_does_not_cost_the_answer() {
     let world = world();

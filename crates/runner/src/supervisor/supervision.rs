@@ -170,6 +170,10 @@ impl Supervision {
                 quit if self.quit == Some(quit) => self.stopper.hasten(Instant::now()),
                 quit => {
                     self.quit.get_or_insert(quit);
+                    // If we were stopped while our parent died, the kernel hangs up on us, as on all
+                    // who are stopped and have nobody left: that is no wish, and the end of the
+                    // lifeline says what it is.
+                    self.handle_lifeline();
                     self.stop(StopCause::Cancelled);
                 }
             }
