@@ -59,7 +59,7 @@ pub(crate) fn recover_because(dir: &RunDir, reason: &str) -> Result<Recovery, St
     };
     dir.check_writable()?;
     let meta = dir.meta()?;
-    let mut facts = Facts::replay(dir.events()?);
+    let mut facts = replay(dir)?;
     if !dir.is_original(&meta) {
         // A copy was never run, so there is nothing of it to be stopped, and nothing is written
         // into a directory that somebody else has made.
@@ -105,6 +105,29 @@ pub(crate) fn recover_because(dir: &RunDir, reason: &str) -> Result<Recovery, St
         Err(error) => Err(error),
     }
 }
+
+/// What is recorded of a run.
+///
+/// Events are numbered without a gap. What is missing could not be written, and if that may have been the
+/// answer of a run that completed, no earlier word of it must be taken for one.
+fn replay(dir: &RunDir) -> Result<Facts, StoreError> {
+    let mut facts = Facts::default();
+    let mut last_seq = 0;
+    let mut is_answer_lost = false;
+    for record in dir.events()? {
+        is_answer_lost |= record.seq > last_seq + 1;
+        is_answer_lost &= !matches!(record.event, Event::AssistantMessage { .. });
+        last_seq = record.seq;
+        facts.apply(&record);
+    }
+    if facts.outcome == Some(Outcome::Completed) && is_answer_lost {
+        facts.output.clear();
+        facts.warnings.push(ANSWER_LOST.to_owned());
+    }
+    Ok(facts)
+}
+
+const ANSWER_LOST: &str = "The record of this run is not complete: its answer was not kept";
 
 /// Why a run without a supervisor was interrupted.
 pub(crate) const SUPERVISOR_DIED: &str = "Interrupted: the supervisor of this run died";

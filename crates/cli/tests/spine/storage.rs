@@ -72,6 +72,29 @@ fn a_supervisor_killed_over_a_deleted_directory_is_told_from_memory() {
     assert_eq!(ran.task()["output"], "half");
 }
 
+/// As after a disk that was full until the last moment: the end was recorded, and neither the answer nor
+/// the result.
+#[test]
+fn an_earlier_word_is_not_taken_for_an_answer_that_was_not_kept() {
+    let world = world();
+    let script = json!([
+        {"message": {"text": "I look.", "stop": "toolUse"}},
+        {"say": "the whole answer"},
+    ]);
+    let run_dir = world.play(&script, &[]).run_dir();
+    fs::remove_file(run_dir.join("result.json")).unwrap();
+    let events = fs::read_to_string(run_dir.join("events.jsonl")).unwrap();
+    let kept = events.lines().filter(|line| !line.contains("the whole answer"));
+    let kept: String = kept.map(|line| format!("{line}\n")).collect();
+    assert!(kept.contains("I look.") && kept.contains("run_ended"), "{kept}");
+    fs::write(run_dir.join("events.jsonl"), kept).unwrap();
+    let listed = world.run(&["sessions", "list", "--json"]).json();
+    let run = &listed["sessions"][0]["runs"][0];
+    assert_eq!((&run["outcome"], &run["output"]), (&json!("completed"), &json!("")));
+    let result = fs::read_to_string(run_dir.join("result.json")).unwrap();
+    assert!(result.contains("its answer was not kept"), "{result}");
+}
+
 #[test]
 fn many_programs_in_one_project_do_not_disturb_each_other() {
     let world = world();
