@@ -51,7 +51,8 @@ pub use running_call::{CallKind, RunningCall};
 pub use schema::{MOST_LISTED_MODELS, ToolDescription, describe_tools};
 pub use session_book::{Retrieved, SESSION_ENTRY, SessionBook, StartedRun};
 pub use sessions::{
-    KnownRun, Session, SessionError, find_session, load_sessions, similar_sessions,
+    KnownRun, Session, SessionError, end_abandoned_elsewhere, find_session, load_sessions,
+    similar_sessions,
 };
 pub use shown::{Appearance, ShownTask};
 pub use subagent::{MOST_BYTES, SubagentArguments, SubagentTask, plan_subagent, subagent_answer};

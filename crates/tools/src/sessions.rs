@@ -63,6 +63,16 @@ pub fn load_sessions(
     Ok((sessions, warnings))
 }
 
+/// Ends the runs in temporary stores that have lost their supervisor, and stops what is left of them: they
+/// are in no project, so that nobody else would come across them. Returns what could not be done.
+pub fn end_abandoned_elsewhere() -> Vec<String> {
+    let stores = Store::temporary_ones();
+    let runs = stores.iter().flat_map(|store| store.runs().unwrap_or_default());
+    let failures =
+        runs.filter_map(|dir| runner::recover(&dir).err().filter(|_| dir.path().exists()));
+    failures.map(|error| error.to_string()).collect()
+}
+
 /// The session with this id, or with a run of this id, or the only one whose ids begin so.
 pub fn find_session(store: &Store, id: &str) -> Result<Session, SessionError> {
     let (mut sessions, _) = load_sessions(store)?;

@@ -51,8 +51,10 @@ pub(super) fn not_found_hint(store: &Store, id: &str) -> String {
 }
 
 fn list(store: &Store, json: bool, printer: &Printer) -> Result<Exit, CommandError> {
+    // First, because a project that cannot be read may be the reason why something is there.
+    let elsewhere = tools::end_abandoned_elsewhere();
     let (sessions, warnings) = tools::load_sessions(store)?;
-    for warning in warnings {
+    for warning in warnings.into_iter().chain(elsewhere) {
         printer.warning(&warning);
     }
     let mut sessions: Vec<Session> = sessions.into_values().collect();

@@ -1,6 +1,7 @@
 //! Parents and supervisors that die or are told to.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -39,6 +40,14 @@ fn kill_both(world: &World, running: Running) {
     running.signal(Signal::KILL);
     drop(running.finish());
     wait_until(|| !world.processes().iter().any(|(_, line)| line.contains("supervise")));
+}
+
+/// The directory whose name begins so.
+fn directory_in(parent: &Path, beginning: &str) -> PathBuf {
+    let mut entries = fs::read_dir(parent).unwrap().map(|entry| entry.unwrap().path());
+    let is_meant =
+        |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with(beginning);
+    entries.find(is_meant).unwrap()
 }
 
 fn result(world: &World) -> Value {
@@ -187,6 +196,31 @@ fn parent_and_supervisor_killed_together_are_found_out_by_the_next_look() {
         ["run_started", "assistant toolUse \"working on it\"", "ended interrupted"]
     );
     assert_only_known_files(&world.only_run());
+}
+
+/// A run that could not be kept in its project is in none, and found out about all the same.
+#[test]
+fn parent_and_supervisor_killed_together_are_found_out_in_a_temporary_store() {
+    let world = world();
+    let runs = world.project().join(".pi/subagents/runs");
+    fs::create_dir_all(runs.parent().unwrap()).unwrap();
+    fs::write(runs, "in the way").unwrap();
+    let (ready, working) = (world.path("ready"), world.path("working"));
+    let command = json!(["setsid", {"touch": ready}, "hang"]);
+    let script = json!([
+        {"spawn": {"steps": command}}, {"await": ready}, {"touch": working}, "hang",
+    ]);
+    let running = world.start(&script, &[]);
+    wait_until(|| working.exists());
+    kill_both(&world, running);
+    // The agent dies with its supervisor, and what it has started does not.
+    wait_until(|| world.processes().len() == 1);
+    world.run(&["sessions", "list"]);
+    world.assert_nothing_left();
+    let store = directory_in(&world.path(""), "pi-subagents-");
+    let run = directory_in(&store, "0");
+    assert_eq!(events(&run), ["run_started", "ended interrupted"]);
+    assert_only_known_files(&run);
 }
 
 #[test]
