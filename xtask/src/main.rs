@@ -10,6 +10,7 @@
 
 mod bench;
 mod invocation;
+mod namespace;
 mod package;
 mod packages;
 mod pictures;

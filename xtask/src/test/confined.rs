@@ -8,19 +8,10 @@ use serde_json::Value;
 
 use super::{Outcome, StepFailure, StepResult};
 use crate::invocation::Invocation;
+use crate::namespace;
 
 /// The name of the test target.
 const TARGET: &str = "confined";
-
-/// Ways into a namespace with mounts of its own, the best first. The second is for those who are
-/// root already where user namespaces are refused.
-const ENTRANCES: &[&str] = &[
-    "unshare --user --map-root-user --mount --propagation private --",
-    "unshare --mount --propagation private --",
-];
-
-/// What must be possible inside.
-const PROBES: &[&str] = &["true", "mount -t tmpfs none /mnt"];
 
 /// Builds the tests on every machine, and runs them where that is possible.
 pub(super) fn run() -> StepResult {
@@ -34,7 +25,7 @@ pub(super) fn run() -> StepResult {
         .read()
         .and_then(|messages| executable(&String::from_utf8_lossy(&messages)))
         .map_err(|what| StepFailure::of(&build, &what))?;
-    let entrance = match find_entrance() {
+    let entrance = match namespace::find_entrance() {
         Ok(entrance) => entrance,
         Err(reason) => {
             println!("The confined tests are NOT RUN, because this machine permits no mounts:");
@@ -61,22 +52,6 @@ fn executable(messages: &str) -> Result<String, String> {
         })
         .find_map(|message| message["executable"].as_str().map(str::to_owned))
         .ok_or_else(|| format!("named no executable of the test target `{TARGET}`"))
-}
-
-/// The first entrance behind which every probe succeeds, or why each of them is closed.
-fn find_entrance() -> Result<&'static str, String> {
-    let mut reasons = Vec::new();
-    for entrance in ENTRANCES {
-        let probed = PROBES.iter().try_for_each(|probe| {
-            let probe = Invocation::new(entrance).words(probe);
-            probe.probe().map_err(|what| format!("`{probe}` {what}"))
-        });
-        match probed {
-            Ok(()) => return Ok(entrance),
-            Err(reason) => reasons.push(reason),
-        }
-    }
-    Err(reasons.join("; "))
 }
 
 #[cfg(test)]
