@@ -17,6 +17,8 @@ mod pictures;
 mod pseudo_terminal;
 mod python_packages;
 mod release;
+#[cfg(target_os = "linux")]
+mod soak;
 mod test;
 mod tidy;
 
@@ -30,6 +32,7 @@ Commands:
   package Make what is given out for this platform: an archive, and packages for npm
   pictures  Make the pictures in the documents anew, from a real run
   release Write a new version everywhere, and into the changelog: `release 0.2.0`
+  soak    Random tasks and random faults, and a proof that nothing is left: `soak --minutes N --seed S`
   test    Run everything that continuous integration checks, up to the first failure; or only
           some steps of it: `test format tidy`
   tidy    Check the rules of this repository that no compiler knows
@@ -47,6 +50,8 @@ fn main() -> ExitCode {
             "package" => package::run(rest),
             "pictures" => pictures::run(rest),
             "release" => release::run(rest),
+            #[cfg(target_os = "linux")]
+            "soak" => soak::run(rest),
             "test" => test::run(rest),
             "tidy" => tidy::run(rest),
             unknown => Err(format!("there is no command `{unknown}`.\n\n{HELP}")),
