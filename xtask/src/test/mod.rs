@@ -7,6 +7,7 @@ mod mcp_clients;
 mod package;
 mod real_pi;
 mod shells;
+mod soak;
 mod system_package;
 mod tmux;
 
@@ -53,6 +54,7 @@ const STEPS: &[Step] = &[
     Step { name: "docs", run: docs },
     Step { name: "tidy", run: check_tidiness },
     Step { name: "tests", run: tests },
+    Step { name: "soak", run: soak::run },
     Step { name: "extension", run: extension::run },
     Step { name: "real pi", run: real_pi::run },
     Step { name: "tmux", run: tmux::run },
