@@ -7,6 +7,16 @@ use crate::event::Update;
 use crate::message::{AssistantMessage, Content, StopReason, Usage};
 use crate::provider::{Piece, ProviderError, Remedy};
 
+/// The message that pieces make when no more of them come. For checks that have an answer and nobody
+/// who asked for it.
+pub fn put_together(model: &Model, pieces: impl IntoIterator<Item = Piece>) -> AssistantMessage {
+    let mut answer = Answer::new(model, 0);
+    for piece in pieces {
+        answer.add(piece, &mut |_, _| {});
+    }
+    answer.finish(None, &mut |_, _| {}).message
+}
+
 /// An answer that is being written.
 #[derive(Debug)]
 pub(crate) struct Answer {

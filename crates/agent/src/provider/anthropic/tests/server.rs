@@ -36,6 +36,19 @@ fn play(turn: &Value) -> (Vec<Piece>, Result<(), ProviderError>) {
 }
 
 #[test]
+fn a_failure_always_has_a_reason() {
+    let provider = provider(model(), "sk-secret");
+    for answer in [
+        "event: error\ndata:  \n\n",
+        "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"refusal\",\
+         \"stop_details\":{\"explanation\":\"\"}}}\n\n",
+    ] {
+        let error = provider.read_answer(answer.as_bytes(), &mut |_| {}).unwrap_err();
+        assert_eq!(error.message, "The provider failed, and did not say why", "{answer}");
+    }
+}
+
+#[test]
 fn an_answer_is_streamed_over_one_connection() {
     let server = FakeLlm::start().unwrap();
     let provider = provider(claude(&server), "sk-secret");
