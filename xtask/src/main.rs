@@ -9,6 +9,8 @@
 )]
 
 mod bench;
+mod executable;
+mod fuzz;
 mod invocation;
 mod packages;
 mod pictures;
@@ -23,6 +25,7 @@ Usage: cargo xtask COMMAND
 
 Commands:
   bench   Measure, as ratios in one run: `bench spine`, `bench delegate`, or all
+  fuzz    Look for bytes that break what reads them: `fuzz [TARGET] [--seconds N]`
   pictures  Make the pictures in the documents anew, from a real run
   test    Run everything that continuous integration checks, up to the first failure
   tidy    Check the rules of this repository that no compiler knows
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
         Some((word, rest)) => match word.as_str() {
             "help" | "--help" | "-h" => help(rest),
             "bench" => bench::run(rest),
+            "fuzz" => fuzz::run(rest),
             "pictures" => pictures::run(rest),
             "test" => test::run(rest),
             "tidy" => tidy::run(rest),

@@ -2,6 +2,7 @@
 
 mod confined;
 mod extension;
+mod fuzz;
 mod inside_pi;
 mod real_pi;
 mod shells;
@@ -50,6 +51,7 @@ const STEPS: &[Step] = &[
     Step { name: "docs", run: docs },
     Step { name: "tidy", run: check_tidiness },
     Step { name: "tests", run: tests },
+    Step { name: "fuzz", run: fuzz::run },
     Step { name: "extension", run: extension::run },
     Step { name: "real pi", run: real_pi::run },
     Step { name: "tmux", run: tmux::run },
