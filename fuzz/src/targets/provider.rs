@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use agent::config::{Api, Compat, Model, Rates, Secret};
 use agent::message::{Content, Message};
+use agent::message_of;
 use agent::provider::{Anthropic, OpenAi, Options, Piece, ProviderError};
-use agent::put_together;
 
 use crate::assertions::{assert_clean, assert_reads_back};
 
@@ -28,7 +28,8 @@ static PROVIDERS: LazyLock<Option<Providers>> = LazyLock::new(|| {
     Some(Providers { model, anthropic, openai })
 });
 
-type Read1 = (Vec<Piece>, Result<(), ProviderError>);
+/// The pieces of an answer, and how it ended.
+type Answer = (Vec<Piece>, Result<(), ProviderError>);
 
 /// The first byte is the length of the pieces in which the rest arrives.
 pub(super) fn check(data: &[u8]) {
@@ -48,14 +49,14 @@ pub(super) fn check(data: &[u8]) {
     assert_answer(providers, openai);
 }
 
-fn read(answer: impl FnOnce(&mut dyn FnMut(Piece)) -> Result<(), ProviderError>) -> Read1 {
+fn read(answer: impl FnOnce(&mut dyn FnMut(Piece)) -> Result<(), ProviderError>) -> Answer {
     let mut pieces = Vec::new();
     let result = answer(&mut |piece| pieces.push(piece));
     (pieces, result)
 }
 
 /// A call without a name of its own is given one, which is another every time.
-fn without_made_up((pieces, result): &Read1) -> Read1 {
+fn without_made_up((pieces, result): &Answer) -> Answer {
     let pieces = pieces.iter().cloned().map(|piece| match piece {
         Piece::ToolCall { index, id, name } if id.len() > 30 => {
             Piece::ToolCall { index, id: id[..4].to_owned(), name }
@@ -65,7 +66,7 @@ fn without_made_up((pieces, result): &Read1) -> Read1 {
     (pieces.collect(), result.clone())
 }
 
-fn assert_answer(providers: &Providers, (pieces, result): Read1) {
+fn assert_answer(providers: &Providers, (pieces, result): Answer) {
     let ends = pieces.iter().filter(|piece| matches!(piece, Piece::Ended { .. })).count();
     match &result {
         Ok(()) => {
@@ -77,7 +78,7 @@ fn assert_answer(providers: &Providers, (pieces, result): Read1) {
             assert!(!error.message.is_empty() && !error.message.contains(KEY), "{error:?}");
         }
     }
-    let message = put_together(&providers.model, pieces);
+    let message = message_of(&providers.model, pieces);
     let mut ids = BTreeSet::new();
     for part in &message.content {
         if let Content::ToolCall { id, .. } = part {
