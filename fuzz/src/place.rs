@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use plan::Surroundings;
 use tempfile::TempDir;
 
-/// A directory that is gone with its target. One of a process, because making it anew for every
-/// input would be most of the work.
+/// A directory that is gone with its thread. One for all inputs, because making it anew for each would
+/// be most of the work.
 pub(crate) struct Place {
     top: TempDir,
 }

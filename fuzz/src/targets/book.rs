@@ -1,7 +1,5 @@
 //! The entries in pi's session log, from which a conversation finds its runs again.
 
-use std::sync::LazyLock;
-
 use serde_json::Value;
 use store::Store;
 use tools::{BackgroundBook, SESSION_ENTRY, SessionBook};
@@ -9,12 +7,10 @@ use tools::{BackgroundBook, SESSION_ENTRY, SessionBook};
 use crate::assertions::{assert_clean, assert_reads_back};
 use crate::place::Place;
 
-/// A store in which nothing is.
-static STORE: LazyLock<(Place, Store)> = LazyLock::new(|| {
-    let place = Place::new();
-    let store = Store::in_project(place.path());
-    (place, store)
-});
+thread_local! {
+    /// A project in which nothing is.
+    static PLACE: Place = Place::new();
+}
 
 /// A line is an entry: its kind, a space, and its data.
 pub(super) fn check(data: &[u8]) {
@@ -26,17 +22,18 @@ pub(super) fn check(data: &[u8]) {
         .collect();
     let of_sessions: Vec<&Value> =
         entries.iter().filter(|(kind, _)| *kind == SESSION_ENTRY).map(|(_, data)| data).collect();
-    check_sessions(&of_sessions);
-    check_background(&entries);
+    let store = PLACE.with(|place| Store::in_project(place.path()));
+    check_sessions(&of_sessions, &store);
+    check_background(&entries, &store);
 }
 
-fn check_sessions(entries: &[&Value]) {
+fn check_sessions(entries: &[&Value], store: &Store) {
     let mut book = SessionBook::restore(entries.iter().copied());
     let ids = |name: &str| {
         let ids = entries.iter().filter_map(|entry| entry.get(name).and_then(Value::as_str));
         ids.map(str::to_owned).collect::<Vec<String>>()
     };
-    for run in book.catch_up(&STORE.1) {
+    for run in book.catch_up(store) {
         assert!(book.knows_run(&run), "{run} was caught up with and is not known");
     }
     for session in ids("sessionId").iter().filter(|session| book.knows(session)) {
@@ -53,7 +50,7 @@ fn check_sessions(entries: &[&Value]) {
     }
 }
 
-fn check_background(entries: &[(&str, Value)]) {
+fn check_background(entries: &[(&str, Value)], store: &Store) {
     let entries = entries.iter().map(|(kind, data)| (*kind, data));
     let mut book = BackgroundBook::restore(entries);
     assert_eq!(book.counts().total, book.runs().len());
@@ -64,6 +61,6 @@ fn check_background(entries: &[(&str, Value)]) {
         let is_new = book.update(run.update());
         assert!(!is_new, "{run:?} ends twice");
     }
-    tools::reload(&mut book, &STORE.1);
+    tools::reload(&mut book, store);
     assert_eq!(book.pending().count(), 0, "a run without a directory is waited for");
 }

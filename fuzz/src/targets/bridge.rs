@@ -3,21 +3,24 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use plan::Surroundings;
 use serde_json::Value;
 
 use crate::place::Place;
 
-static PLACE: LazyLock<(Place, Surroundings)> = LazyLock::new(|| {
+thread_local! {
+    static PLACE: Place = furnished();
+}
+
+/// With a file, a profile and a preset.
+fn furnished() -> Place {
     let place = Place::new();
     place.write("project/file", b"one\n");
     place.write("agent/agent-profiles/fast.md", b"---\nname: fast\ntools: [read]\n---\nBe fast.\n");
     place.write("agent/subagents/scout.md", b"---\nname: scout\ndescription: Looks.\n---\nLook.\n");
-    let surroundings = place.surroundings();
-    (place, surroundings)
-});
+    place
+}
 
 /// What the bridge has said.
 #[derive(Clone, Default)]
@@ -41,12 +44,12 @@ pub(super) fn check(data: &[u8]) {
     if messages.iter().any(|message| message["method"] == "command/run") {
         return;
     }
-    let (place, surroundings) = &*PLACE;
-    let path = place.write("input", data);
+    let (path, surroundings) =
+        PLACE.with(|place| (place.write("input", data), place.surroundings()));
     let Ok(input) = File::open(path) else { return };
     let said = Said::default();
     let output = Box::new(said.clone());
-    let served = bridge::serve_in(|| Ok(surroundings.clone()), input.as_fd(), output);
+    let served = bridge::serve_in(|| Ok(surroundings), input.as_fd(), output);
     let said = said.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let said = String::from_utf8_lossy(&said).into_owned();
     let answers: Vec<Value> =

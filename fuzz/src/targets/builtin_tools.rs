@@ -1,7 +1,6 @@
 //! The calls that a model makes of the built-in agent's tools, and the files that it makes them about.
 
 use std::fs;
-use std::sync::LazyLock;
 
 use agent::cancel::Cancel;
 use agent::message::Content;
@@ -16,12 +15,18 @@ struct Workplace {
     cancel: Cancel,
 }
 
-static WORKPLACE: LazyLock<Option<Workplace>> = LazyLock::new(|| {
-    let place = Place::new();
-    let outputs = place.path().to_owned();
-    let shell = Shell { program: None, prefix: None, outputs };
-    Some(Workplace { place, shell, cancel: Cancel::new().ok()? })
-});
+thread_local! {
+    static WORKPLACE: Option<Workplace> = Workplace::new();
+}
+
+impl Workplace {
+    fn new() -> Option<Workplace> {
+        let place = Place::new();
+        let outputs = place.path().to_owned();
+        let shell = Shell { program: None, prefix: None, outputs };
+        Some(Workplace { place, shell, cancel: Cancel::new().ok()? })
+    }
+}
 
 /// What a tool may answer at most: 50 KiB of text, and a few words about what is left out. A picture
 /// is as large as its file.
@@ -29,12 +34,17 @@ const LONGEST_ANSWER: usize = 64 * 1024;
 
 /// The first byte chooses the tool; the parts are its arguments and the content of a file.
 pub(super) fn check(data: &[u8]) {
-    let (Some(workplace), Some((choice, data))) = (&*WORKPLACE, data.split_first()) else {
-        return;
-    };
+    WORKPLACE.with(|workplace| {
+        if let (Some(workplace), Some((choice, data))) = (workplace, data.split_first()) {
+            check_call(workplace, *choice, data);
+        }
+    });
+}
+
+fn check_call(workplace: &Workplace, choice: u8, data: &[u8]) {
     // Commands are not for a fuzzer.
     let tools: Vec<&Tool> = ALL.iter().filter(|tool| tool.name != "bash").collect();
-    let tool = tools[usize::from(*choice) % tools.len()];
+    let tool = tools[usize::from(choice) % tools.len()];
     let (arguments, content) = {
         let mut parts = data.splitn(2, |byte| *byte == 0x1e);
         (parts.next().unwrap_or_default(), parts.next().unwrap_or_default())

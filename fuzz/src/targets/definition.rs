@@ -1,7 +1,5 @@
 //! Profiles, presets and skills: Markdown files that begin with YAML.
 
-use std::sync::LazyLock;
-
 use plan::{
     Definition, DefinitionDirectories, DefinitionKind, InvocationContext, SkillPlaces, Skills,
     Surroundings, Trust,
@@ -9,11 +7,9 @@ use plan::{
 
 use crate::place::Place;
 
-static PLACE: LazyLock<(Place, Surroundings)> = LazyLock::new(|| {
-    let place = Place::new();
-    let surroundings = place.surroundings();
-    (place, surroundings)
-});
+thread_local! {
+    static PLACE: Place = Place::new();
+}
 
 const FILES: [&str; 4] = [
     "agent/agent-profiles/a.md",
@@ -23,7 +19,10 @@ const FILES: [&str; 4] = [
 ];
 
 pub(super) fn check(data: &[u8]) {
-    let (place, surroundings) = &*PLACE;
+    PLACE.with(|place| check_files(place, &place.surroundings(), data));
+}
+
+fn check_files(place: &Place, surroundings: &Surroundings, data: &[u8]) {
     for file in FILES.iter().chain(&["agent/skills/a/SKILL.md"]) {
         place.write(file, data);
     }

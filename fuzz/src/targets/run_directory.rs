@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::LazyLock;
 
 use model::{Event, Record, RunId};
 use store::{RunDir, Store};
@@ -25,12 +24,16 @@ struct Project {
     run: PathBuf,
 }
 
-static PROJECT: LazyLock<Project> = LazyLock::new(|| {
+thread_local! {
+    static PROJECT: Project = project();
+}
+
+fn project() -> Project {
     let place = Place::new();
     let files = [
-        ("meta.json", include_str!("healthy/meta.json")),
-        ("events.jsonl", include_str!("healthy/events.jsonl")),
-        ("result.json", include_str!("healthy/result.json")),
+        ("meta.json", include_str!("run_directory/healthy/meta.json")),
+        ("events.jsonl", include_str!("run_directory/healthy/events.jsonl")),
+        ("result.json", include_str!("run_directory/healthy/result.json")),
     ];
     for (name, text) in files {
         place.write(&format!("{RUNS}/{HEALTHY}/{name}"), text.as_bytes());
@@ -39,11 +42,14 @@ static PROJECT: LazyLock<Project> = LazyLock::new(|| {
     let appearance = Appearance::new(&workspace, Some(80));
     let run = place.path().join(RUNS).join(RUN);
     Project { store: workspace.store, appearance, run, place }
-});
+}
 
 /// The parts are the files of a run directory. In them, `@RUN@` stands for the directory itself.
 pub(super) fn check(data: &[u8]) {
-    let project = &*PROJECT;
+    PROJECT.with(|project| check_in(project, data));
+}
+
+fn check_in(project: &Project, data: &[u8]) {
     let _ = fs::remove_dir_all(&project.run);
     let files = ["events.jsonl", "meta.json", "result.json", "prompt.md"];
     for (name, content) in files.iter().zip(parts(data)) {

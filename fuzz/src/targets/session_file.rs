@@ -1,6 +1,6 @@
 //! The session files of the built-in agent, which pi writes too.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use agent::continue_session;
 use agent::message::{Content, Message, UserMessage};
@@ -8,12 +8,18 @@ use agent::message::{Content, Message, UserMessage};
 use crate::assertions::assert_reads_back;
 use crate::place::Place;
 
-static PLACE: LazyLock<Place> = LazyLock::new(Place::new);
+thread_local! {
+    static PLACE: Place = Place::new();
+}
 
 pub(super) fn check(data: &[u8]) {
-    let path = PLACE.write("session.jsonl", data);
+    PLACE.with(|place| check_in(place, data));
+}
+
+fn check_in(place: &Place, data: &[u8]) {
+    let path = place.write("session.jsonl", data);
     let (first, second) = (said("first"), said("second"));
-    let Ok(mut before) = continue_session(&path, PLACE.path(), first.clone()) else {
+    let Ok(mut before) = continue_session(&path, place.path(), first.clone()) else {
         let left = std::fs::read(&path).unwrap_or_default();
         assert_eq!(left, data, "a file that cannot be used was changed");
         return;
@@ -21,7 +27,7 @@ pub(super) fn check(data: &[u8]) {
     for message in &before {
         assert_reads_back(&**message);
     }
-    let after = continue_session(&path, PLACE.path(), second);
+    let after = continue_session(&path, place.path(), second);
     before.push(Arc::new(first));
     assert_eq!(after.ok(), Some(before), "what was added is not what is read");
     let written = std::fs::read(&path).unwrap_or_default();

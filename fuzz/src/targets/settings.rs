@@ -1,7 +1,6 @@
 //! The settings of pi and of ours, the user's and the project's, and the files with models and keys.
 
 use std::path::Path;
-use std::sync::LazyLock;
 use std::time::SystemTime;
 
 use agent::config::{load_agent_settings, survey_keys};
@@ -9,11 +8,9 @@ use plan::{Agent, Settings, Surroundings, Trust};
 
 use crate::place::{Place, parts};
 
-static PLACE: LazyLock<(Place, Surroundings)> = LazyLock::new(|| {
-    let place = Place::new();
-    let surroundings = place.surroundings();
-    (place, surroundings)
-});
+thread_local! {
+    static PLACE: Place = Place::new();
+}
 
 const FILES: [&str; 7] = [
     "agent/settings.json",
@@ -25,8 +22,12 @@ const FILES: [&str; 7] = [
     "agent/trust.json",
 ];
 
+/// The parts are the files.
 pub(super) fn check(data: &[u8]) {
-    let (place, surroundings) = &*PLACE;
+    PLACE.with(|place| check_files(place, &place.surroundings(), data));
+}
+
+fn check_files(place: &Place, surroundings: &Surroundings, data: &[u8]) {
     let mut contents: Vec<&[u8]> = parts(data).take(FILES.len()).collect();
     let has_models = contents.len() > 4;
     contents.resize(FILES.len(), b"{}");

@@ -1,7 +1,5 @@
 //! The arguments that models give to the tools of every door, and the plans that are made of them.
 
-use std::sync::LazyLock;
-
 use model::{Lifetime, Owner, OwnerKind};
 use plan::{Agent, AgentChoice};
 use serde_json::Value;
@@ -14,23 +12,32 @@ use tools::{
 use crate::assertions::{assert_reads_back, assert_row};
 use crate::place::Place;
 
-static WORKSPACE: LazyLock<(Place, Workspace)> = LazyLock::new(|| {
+thread_local! {
+    static WORKSPACE: (Place, Workspace) = furnished();
+}
+
+/// With a file, a profile and a preset.
+fn furnished() -> (Place, Workspace) {
     let place = Place::new();
     place.write("project/file", b"one\ntwo\nthree\n");
     place.write("agent/agent-profiles/fast.md", b"---\nname: fast\ntools: [read]\n---\nBe fast.\n");
     place.write("agent/subagents/scout.md", b"---\nname: scout\ndescription: Looks.\n---\nLook.\n");
     let workspace = Workspace::load(place.surroundings(), Some(true));
     (place, workspace)
-});
+}
 
 pub(super) fn check(data: &[u8]) {
-    let Ok(value) = serde_json::from_slice::<Value>(data) else { return };
-    for tool in ["delegate_to_subagents", "subagent", "background_agent", "get_subagent_output"] {
-        assert_row("the line of a call", &call_line(tool, &value).text());
+    if let Ok(value) = serde_json::from_slice::<Value>(data) {
+        WORKSPACE.with(|(_, workspace)| check_call(workspace, &value));
     }
-    let workspace = &WORKSPACE.1;
+}
+
+fn check_call(workspace: &Workspace, value: &Value) {
+    for tool in ["delegate_to_subagents", "subagent", "background_agent", "get_subagent_output"] {
+        assert_row("the line of a call", &call_line(tool, value).text());
+    }
     let options = options();
-    if let Some(arguments) = read(DelegateArguments::parse(&value, Some(MOST_TASKS))) {
+    if let Some(arguments) = read(DelegateArguments::parse(value, Some(MOST_TASKS))) {
         let count = arguments.tasks.len();
         // Only what is in the project may be read here.
         let files = arguments.tasks.iter().flat_map(|task| &task.files);
@@ -40,20 +47,20 @@ pub(super) fn check(data: &[u8]) {
             assert_planned(tools::plan_delegation(workspace, arguments, &options), count, &prompts);
         }
     }
-    if let Some(arguments) = read(SubagentArguments::parse(&value, Some(MOST_TASKS))) {
+    if let Some(arguments) = read(SubagentArguments::parse(value, Some(MOST_TASKS))) {
         let prompts: Vec<String> = arguments.tasks().iter().map(|task| task.task.clone()).collect();
         let planned = tools::plan_subagent(workspace, &arguments, &options);
         assert_planned(planned, prompts.len(), &prompts);
     }
-    if let Some(arguments) = read(BackgroundArguments::parse(&value)) {
+    if let Some(arguments) = read(BackgroundArguments::parse(value)) {
         let prompts = [arguments.task.clone()];
         assert_planned(tools::plan_background(workspace, arguments, &options), 1, &prompts);
     }
-    if let Some(arguments) = read(StatusArguments::parse(&value)) {
+    if let Some(arguments) = read(StatusArguments::parse(value)) {
         assert!(tools::background_status(&workspace.store, Vec::new(), &arguments).is_ok());
     }
-    read(SessionArguments::parse(&value));
-    read(NoArguments::parse(&value));
+    read(SessionArguments::parse(value));
+    read(NoArguments::parse(value));
 }
 
 /// Whoever has made a mistake is told where and what.
