@@ -100,22 +100,36 @@ impl Fuzzer {
         }
     }
 
-    /// Looks for something new, beginning with what is known.
-    pub(crate) fn search(&self, target: &str, seconds: u32) -> Result<Invocation, String> {
+    /// Looks for something new, from where the last search has ended.
+    fn search(&self, target: &str, seconds: u32) -> Result<Invocation, String> {
+        self.search_from(target, seconds, found(target)?)
+    }
+
+    /// Looks around the corpus, always in the same direction, and remembers nothing.
+    pub(crate) fn look_around(&self, target: &str, seconds: u32) -> Result<Invocation, String> {
+        let forgotten = directory("forgotten", target)?;
+        // Whatever is there was left by a search that was cut off.
+        let emptied = fs::remove_dir_all(repository_root().join(&forgotten));
+        emptied.map_err(|error| format!("{forgotten} cannot be emptied: {error}"))?;
+        let search = self.search_from(target, seconds, directory("forgotten", target)?)?;
+        Ok(search.words("-seed=1"))
+    }
+
+    fn search_from(&self, target: &str, seconds: u32, found: String) -> Result<Invocation, String> {
         Ok(self
             .on(target)
             .word(format!("-max_total_time={seconds}"))
             .word(format!("-artifact_prefix={}", findings(target)?))
             .words("-timeout=10 -rss_limit_mb=1024 -print_final_stats=1")
-            .word(found(target)?)
+            .word(found)
             .word(format!("fuzz/corpus/{target}")))
     }
 
-    /// Adds to the corpus what was found since. Only what reaches code that nothing else reaches is
-    /// kept, the smallest first: a corpus of everything that differs in how often would be a hundred
-    /// times as large.
+    /// Adds to the corpus what was found since. Only what is short and reaches code that nothing else
+    /// reaches is kept, the smallest first: everything that differs in how often it does so would be a
+    /// hundred times as much.
     fn keep(&self, target: &str) -> Result<Invocation, String> {
-        let words = "-merge=1 -use_counters=0 -max_len=4096";
+        let words = "-merge=1 -use_counters=0 -max_len=400";
         let corpus = format!("fuzz/corpus/{target}");
         Ok(self.on(target).words(words).word(corpus).word(found(target)?))
     }

@@ -19,7 +19,7 @@ pub(super) fn run() -> StepResult {
     let built = Fuzzer::build(Build::Soon);
     let fuzzer = built.map_err(|(build, what)| StepFailure::of(&build, &what))?;
     for target in targets().map_err(failure)? {
-        let search = fuzzer.search(&target, SECONDS).map_err(failure)?.words("-seed=1");
+        let search = fuzzer.look_around(&target, SECONDS).map_err(failure)?;
         println!("$ {search}");
         let said = search.run_quietly().map_err(|what| StepFailure::of(&search, &what))?;
         let inputs = statistic(&said, "number_of_executed_units");
