@@ -7,7 +7,7 @@ use super::{Outcome, StepFailure, StepResult, system_package};
 use crate::fuzz::{Build, Fuzzer, targets};
 
 /// How long each target is fuzzed.
-const SECONDS: u32 = 3;
+const SECONDS: u32 = 2;
 
 /// Runs it where there is a C++ compiler, with which the fuzzer is built.
 pub(super) fn run() -> StepResult {
