@@ -1,14 +1,11 @@
-//! A call whose tasks run: what has become of them, and what is told about it.
+//! A call whose tasks run, as pi is told about it.
 
-use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use model::{Record, RunResult, Status, Usage};
-use runner::{LaneId, Report, TaskId};
+use model::Usage;
 use serde_json::{Value, json};
-use session::view::{self, Extent, Phase, TaskView};
-use store::Claim;
-use tools::{Appearance, PlannedTask, ShownTask, StartedRun, SubagentArguments, now_ms};
+use session::view::{self, Extent, Phase};
+use tools::{RunningCall, ShownTask};
 
 use crate::wire;
 
@@ -17,36 +14,16 @@ const FRAME: Duration = Duration::from_millis(50);
 /// How often the clocks in the windows are set, and how often those are told who draw nothing.
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Which tool was called.
-#[derive(Debug)]
-pub(crate) enum CallKind {
-    Delegate,
-    Subagent(SubagentArguments),
-}
-
 /// One call of a tool that runs tasks in the foreground.
 pub(crate) struct Call {
     pub(crate) id: String,
     /// The request that is answered in the end.
     pub(crate) request: Value,
-    pub(crate) lane: LaneId,
-    kind: CallKind,
-    numbers: Range<TaskId>,
-    tasks: Vec<CallTask>,
+    pub(crate) running: RunningCall,
     /// Whether somebody draws the windows.
     is_drawn: bool,
     told: Option<Instant>,
-    is_changed: bool,
-    /// Nobody else continues the same sessions meanwhile.
-    _claims: Vec<Claim>,
-}
-
-struct CallTask {
-    shown: ShownTask,
-    started: StartedRun,
-    /// The profile or preset in a few words.
-    definition: Option<String>,
-    report: Option<Report>,
+    pub(crate) is_changed: bool,
 }
 
 /// What a call is answered with.
@@ -66,89 +43,18 @@ impl Answer {
     }
 }
 
-/// The tasks of a call before they are handed to a dispatcher.
-pub(crate) struct Tasks(Vec<CallTask>);
-
-impl Tasks {
-    pub(crate) fn new(planned: &[PlannedTask], appearance: &Appearance) -> Tasks {
-        let tasks = planned.iter().map(|task| CallTask {
-            shown: ShownTask::queued(task.plan.meta.clone(), appearance),
-            started: StartedRun::of(&task.plan),
-            definition: task.definition.clone(),
-            report: None,
-        });
-        Tasks(tasks.collect())
-    }
-}
-
 impl Call {
     pub(crate) fn new(
         (id, request): (String, Value),
-        kind: CallKind,
-        Tasks(tasks): Tasks,
-        submitted: runner::Submitted,
-        claims: Vec<Claim>,
+        running: RunningCall,
         is_drawn: bool,
     ) -> Call {
-        Call {
-            id,
-            request,
-            lane: submitted.lane,
-            kind,
-            numbers: submitted.tasks,
-            tasks,
-            is_drawn,
-            told: None,
-            is_changed: true,
-            _claims: claims,
-        }
-    }
-
-    pub(crate) fn has(&self, task: TaskId) -> bool {
-        self.numbers.contains(&task)
-    }
-
-    /// A task has left the queue.
-    pub(crate) fn start(&mut self, task: TaskId) -> Option<&StartedRun> {
-        let task = self.task(task)?;
-        task.shown.phase = Phase::Running;
-        Some(&task.started)
-    }
-
-    /// Something happened in a task.
-    pub(crate) fn apply(&mut self, task: TaskId, record: &Record) -> Option<&StartedRun> {
-        let task = self.task(task)?;
-        task.shown.state.apply(record);
-        Some(&task.started)
-    }
-
-    /// Nothing of a task is left.
-    pub(crate) fn end(&mut self, task: TaskId, report: Report) -> Option<&StartedRun> {
-        let task = self.task(task)?;
-        task.shown.phase = Phase::Ended;
-        task.report = Some(report);
-        Some(&task.started)
-    }
-
-    fn task(&mut self, task: TaskId) -> Option<&mut CallTask> {
-        self.is_changed = true;
-        self.tasks.get_mut(task.checked_sub(self.numbers.start)?)
-    }
-
-    /// The runs that have begun and not ended.
-    pub(crate) fn running(&self) -> impl Iterator<Item = StartedRun> {
-        let running = self.tasks.iter().filter(|task| task.shown.phase == Phase::Running);
-        running.map(|task| task.started.clone())
+        Call { id, request, running, is_drawn, told: None, is_changed: true }
     }
 
     /// The task of a run.
     pub(crate) fn shown(&self, run: &str) -> Option<&ShownTask> {
-        let mut tasks = self.tasks.iter().map(|task| &task.shown);
-        tasks.find(|shown| shown.meta.run_id.as_str() == run)
-    }
-
-    pub(crate) fn is_over(&self) -> bool {
-        self.tasks.iter().all(|task| task.report.is_some())
+        self.running.tasks().find(|shown| shown.meta.run_id.as_str() == run)
     }
 
     /// How long until something is to be told, as things stand.
@@ -168,7 +74,7 @@ impl Call {
             // Nobody looks at the clocks.
             return None;
         }
-        let views = self.views();
+        let views = self.running.views();
         let lines = if self.is_drawn {
             view::render(&views, Extent::Collapsed)
         } else {
@@ -183,25 +89,10 @@ impl Call {
 
     /// The answer when all tasks have ended.
     pub(crate) fn answer(&self) -> Answer {
-        let reports: Vec<&Report> =
-            self.tasks.iter().filter_map(|task| task.report.as_ref()).collect();
-        let results: Vec<RunResult> = reports.iter().map(|report| report.result.clone()).collect();
-        let mut text = match &self.kind {
-            CallKind::Delegate => self.summaries(),
-            CallKind::Subagent(arguments) => tools::subagent_answer(arguments, &results),
-        };
-        for report in &reports {
-            for warning in report.result.warnings.iter().chain(&report.warnings) {
-                text.push_str(&format!("\nWarning: {}: {warning}", report.result.name));
-            }
-        }
-        let usage = results.iter().fold(Usage::default(), |mut sum, result| {
-            sum += result.usage;
-            sum
-        });
-        let lines = view::render(&self.views(), Extent::Collapsed);
-        let sessions: Vec<Value> = results
-            .iter()
+        let lines = view::render(&self.running.views(), Extent::Collapsed);
+        let sessions: Vec<Value> = self
+            .running
+            .results()
             .map(|result| {
                 json!({
                     "name": result.name,
@@ -211,38 +102,19 @@ impl Call {
             })
             .collect();
         Answer {
-            text,
+            text: self.running.answer(),
             details: json!({
                 "status": "done",
                 "sessions": sessions,
                 "lines": wire::kept(&lines),
                 "runs": self.runs(),
             }),
-            usage: (usage != Usage::default()).then_some(usage),
-            is_error: results.iter().all(|result| result.status != Status::Completed),
+            usage: self.running.usage(),
+            is_error: self.running.is_failure(),
         }
     }
 
-    fn summaries(&self) -> String {
-        let lines = self.tasks.iter().filter_map(|task| {
-            let result = &task.report.as_ref()?.result;
-            Some(session::summary_line(
-                &result.name,
-                result.status,
-                result.error.as_deref(),
-                &result.session_id,
-                task.definition.as_deref(),
-            ))
-        });
-        lines.collect::<Vec<String>>().join("\n")
-    }
-
-    fn views(&self) -> Vec<TaskView<'_>> {
-        let now = now_ms();
-        self.tasks.iter().map(|task| task.shown.view(now)).collect()
-    }
-
     fn runs(&self) -> Vec<&str> {
-        self.tasks.iter().map(|task| task.shown.meta.run_id.as_str()).collect()
+        self.running.tasks().map(|task| task.meta.run_id.as_str()).collect()
     }
 }

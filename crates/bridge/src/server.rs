@@ -11,7 +11,7 @@ use std::time::Duration;
 use model::{Owner, OwnerKind};
 use plan::Surroundings;
 use process::{LineBuffer, ReadStatus};
-use runner::{Dispatcher, StopForce, Update};
+use runner::{Dispatcher, Update};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -122,7 +122,7 @@ impl Server {
                 let call = params.get("callId").and_then(Value::as_str);
                 let is_meant = |known: &&Call| method == "tools/cancel" && Some(&*known.id) == call;
                 for call in self.calls.iter().filter(is_meant) {
-                    self.dispatcher.stop(call.lane, StopForce::Gracefully);
+                    call.running.stop(&mut self.dispatcher);
                 }
             }
             Incoming::Answer { id, result } => self.client.resolve(id, result),
@@ -188,7 +188,9 @@ impl Server {
         let of_kind = |kind: &'static str| {
             session.entries.iter().filter(move |entry| entry.custom_type == kind)
         };
-        let running: Vec<StartedRun> = self.calls.iter().flat_map(Call::running).collect();
+        let calls = self.calls.iter();
+        let running: Vec<StartedRun> =
+            calls.flat_map(|call| call.running.running().cloned()).collect();
         self.book = SessionBook::restore(of_kind(SESSION_ENTRY).map(|entry| &entry.data));
         for run in running {
             // The user moved in the tree meanwhile. What runs for him stays known.
@@ -211,44 +213,18 @@ impl Server {
     }
 
     fn take(&mut self, update: Update) {
-        let task = match &update {
-            Update::Started { task, .. }
-            | Update::Record { task, .. }
-            | Update::Activity { task, .. }
-            | Update::Ended { task, .. } => *task,
-        };
-        let Some(position) = self.calls.iter().position(|call| call.has(task)) else {
+        let task = update.task();
+        let Some(position) = self.calls.iter().position(|call| call.running.has(task)) else {
             return;
         };
         let call = &mut self.calls[position];
-        match update {
-            Update::Started { .. } => {
-                if let Some(run) = call.start(task).cloned() {
-                    self.book.start(run.clone());
-                    self.append(&run.run_id);
-                }
-            }
-            Update::Record { record, .. } => {
-                if let Some(run) = call.apply(task, &record) {
-                    self.book.apply(&run.run_id, &record);
-                }
-            }
-            Update::Ended { report, .. } => {
-                let result = report.result.clone();
-                if let Some(run) = call.end(task, *report).cloned() {
-                    if !self.book.knows_run(&run.run_id) {
-                        // It never left the queue, or nobody could make a record of it.
-                        self.book.start(run.clone());
-                    }
-                    self.book.end(&run.run_id, &result);
-                    self.append(&run.run_id);
-                }
-                if self.calls[position].is_over() {
-                    let call = self.calls.remove(position);
-                    self.client.answer(&call.request, &call.answer().into_json());
-                }
-            }
-            Update::Activity { .. } => {}
+        call.is_changed |= !matches!(update, Update::Activity { .. });
+        if let Some(run) = call.running.take(update, &mut self.book) {
+            self.append(&run);
+        }
+        if self.calls[position].running.is_over() {
+            let call = self.calls.remove(position);
+            self.client.answer(&call.request, &call.answer().into_json());
         }
     }
 
@@ -316,7 +292,7 @@ struct Models {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ToolCall {
+struct Asked {
     call_id: String,
     name: String,
     #[serde(default)]

@@ -79,6 +79,7 @@ fn carry_out(command: Command, printer: &mut Printer) -> Result<ExitCode, Comman
             commands::refuse_in_child()?;
             commands::bridge::bridge()
         }
+        Command::Mcp => commands::mcp::mcp(printer),
         Command::Supervise(arguments) => {
             commands::refuse_in_child()?;
             commands::supervise::supervise(&arguments)

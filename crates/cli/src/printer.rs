@@ -186,6 +186,19 @@ impl Printer {
         self.tell(&session::clean(text));
     }
 
+    /// Lines that come and go.
+    pub(crate) fn diff(&self, lines: &str) {
+        for line in lines.lines() {
+            let style = match line.as_bytes().first() {
+                Some(b'+') => AnsiColor::Green.on_default(),
+                Some(b'-') => AnsiColor::Red.on_default(),
+                Some(b'@') => AnsiColor::Cyan.on_default(),
+                _ => Style::new(),
+            };
+            self.tell(&self.paint(style, line));
+        }
+    }
+
     /// Something that may be wrong.
     pub(crate) fn warning(&self, text: &str) {
         let label = self.paint(AnsiColor::Yellow.on_default(), "warning:");

@@ -25,10 +25,13 @@ pub struct Settings {
     pub max_concurrency: usize,
     /// Which tools a model is offered.
     pub tools: ToolFamilies,
+    /// Seconds after which an MCP client is answered that cannot be told how the work stands. The
+    /// work goes on.
+    pub mcp_answer_after: f64,
 }
 
 /// The names of all settings, as they stand below the key `subagents`.
-pub const SETTINGS: [&str; 7] = [
+pub const SETTINGS: [&str; 8] = [
     "agent",
     "extend_timeout_debounce",
     "looping_tool_count",
@@ -36,6 +39,7 @@ pub const SETTINGS: [&str; 7] = [
     "commandPreviewWidth",
     "maxConcurrency",
     "tools",
+    "mcpAnswerAfter",
 ];
 
 /// One of the files that settings are read from.
@@ -86,6 +90,7 @@ impl Default for Settings {
             command_preview_width: None,
             max_concurrency: 4,
             tools: ToolFamilies::All,
+            mcp_answer_after: 45.0,
         }
     }
 }
@@ -179,6 +184,9 @@ impl Reader {
         }
         if let Some(count) = self.number(subagents, "maxConcurrency") {
             self.settings.max_concurrency = count.clamp(1.0, 256.0) as usize;
+        }
+        if let Some(seconds) = self.number(subagents, "mcpAnswerAfter") {
+            self.settings.mcp_answer_after = seconds.clamp(1.0, 86_400.0);
         }
         if let Some(value) = subagents.get("tools") {
             match ToolFamilies::parse(value) {

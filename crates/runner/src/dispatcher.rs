@@ -58,6 +58,18 @@ pub enum Update {
     },
 }
 
+impl Update {
+    /// Which task it is about.
+    pub fn task(&self) -> TaskId {
+        match self {
+            Update::Started { task, .. }
+            | Update::Record { task, .. }
+            | Update::Activity { task, .. }
+            | Update::Ended { task, .. } => *task,
+        }
+    }
+}
+
 /// Tasks that were queued together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submitted {

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::config::ConfigError;
+
 /// Something cannot be put in its place, or be taken away.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
@@ -13,6 +15,22 @@ pub enum SetupError {
     NotOurs(PathBuf),
     #[error("{} is not a link, but something that was put there by hand", .0.display())]
     NotALink(PathBuf),
+    #[error("{} is a link to {}, which is not there", path.display(), target.display())]
+    Dangling { path: PathBuf, target: PathBuf },
+    #[error("{} is not a file", .0.display())]
+    NotAFile(PathBuf),
+    #[error("{}, line {line}: this is not UTF-8", path.display())]
+    NotUtf8 { path: PathBuf, line: usize },
+    #[error("{}, {error}", path.display())]
+    Config { path: PathBuf, error: ConfigError },
+    #[error("{}, line {line}: another server is called pi-subagents", path.display())]
+    AnotherServer { path: PathBuf, line: usize },
+    #[error("{} has just been changed by somebody else", .0.display())]
+    JustChanged(PathBuf),
+    #[error("there is no home directory")]
+    NoHome,
+    #[error("{} is the home directory, and no project", .0.display())]
+    NoProject(PathBuf),
     #[error("{} cannot be {action}: {source}", path.display())]
     Io { action: &'static str, path: PathBuf, source: io::Error },
 }
@@ -20,6 +38,6 @@ pub enum SetupError {
 impl SetupError {
     /// Whether nothing was tried because of what is there.
     pub fn is_refusal(&self) -> bool {
-        !matches!(self, SetupError::Io { .. })
+        !matches!(self, SetupError::Io { .. } | SetupError::JustChanged(_))
     }
 }

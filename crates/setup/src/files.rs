@@ -1,9 +1,11 @@
 //! Files and links that appear whole. Nothing else in this crate changes files.
 
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs::{self, DirBuilder, Metadata, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
-use std::path::Path;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, fchown, symlink};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
 
 use crate::SetupError;
 
@@ -45,16 +47,139 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<Change, SetupError> {
         Err(_) => Change::Created,
     };
     let put = || -> io::Result<()> {
-        let mut file = tempfile::Builder::new()
-            .prefix(".new-")
-            .permissions(Permissions::from_mode(0o644))
-            .tempfile_in(path.parent().unwrap_or(Path::new(".")))?;
-        file.write_all(text.as_bytes())?;
-        file.as_file().sync_data()?;
-        file.persist(path)?;
+        prepared(path, text, 0o644)?.persist(path)?;
         Ok(())
     };
     put().map_err(failed("written", path)).map(|()| change)
+}
+
+/// A file of the user's, as it was found.
+#[derive(Debug)]
+pub(crate) struct Original {
+    /// Where it is, behind all links.
+    target: PathBuf,
+    /// What is in it, if it is there.
+    contents: Option<(String, Metadata)>,
+}
+
+/// Only the user reads a new file: such files are where keys are put.
+const PRIVATE: u32 = 0o600;
+/// A new file of a project is for everybody whom the user lets read.
+const SHARED: u32 = 0o666;
+
+impl Original {
+    /// Reads a file, which may be a link to one.
+    pub(crate) fn read(path: &Path) -> Result<Original, SetupError> {
+        let there = match fs::symlink_metadata(path) {
+            Ok(there) => there,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Original { target: path.to_owned(), contents: None });
+            }
+            Err(error) => return Err(failed("read", path)(error)),
+        };
+        let target = match fs::canonicalize(path) {
+            Ok(target) => target,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && there.is_symlink() => {
+                let target = fs::read_link(path).map_err(failed("read", path))?;
+                return Err(SetupError::Dangling { path: path.to_owned(), target });
+            }
+            Err(error) => return Err(failed("read", path)(error)),
+        };
+        let metadata = fs::metadata(&target).map_err(failed("read", path))?;
+        if !metadata.is_file() {
+            return Err(SetupError::NotAFile(path.to_owned()));
+        }
+        let bytes = fs::read(&target).map_err(failed("read", path))?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            let line = valid.iter().filter(|byte| **byte == b'\n').count() + 1;
+            SetupError::NotUtf8 { path: path.to_owned(), line }
+        })?;
+        Ok(Original { target, contents: Some((text, metadata)) })
+    }
+
+    /// Whether it is somewhere else than where it was looked for.
+    pub(crate) fn is_linked(&self, path: &Path) -> bool {
+        fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
+            && self.contents.is_some()
+    }
+
+    pub(crate) fn text(&self) -> Option<&str> {
+        self.contents.as_ref().map(|(text, _)| text.as_str())
+    }
+
+    /// Makes the file hold another text, at once and whole, with the mode and the owner that it
+    /// had. The links to it stay.
+    pub(crate) fn replace(&self, text: &str, is_private: bool) -> Result<(), SetupError> {
+        let mode = if is_private { PRIVATE } else { SHARED };
+        let file = match &self.contents {
+            Some((_, metadata)) => copied(&self.target, text, metadata),
+            None => prepared(&self.target, text, mode),
+        };
+        let file = file.map_err(failed("written", &self.target))?;
+        self.refuse_change()?;
+        // A file that was not there must not take the place of one that is there now.
+        let put = match self.contents {
+            Some(_) => file.persist(&self.target),
+            None => file.persist_noclobber(&self.target),
+        };
+        put.map(drop).map_err(|error| match error.error.kind() {
+            io::ErrorKind::AlreadyExists => SetupError::JustChanged(self.target.clone()),
+            _ => failed("written", &self.target)(error.error),
+        })
+    }
+
+    /// Removes the file.
+    pub(crate) fn remove(&self) -> Result<(), SetupError> {
+        self.refuse_change()?;
+        remove(&self.target).map(drop)
+    }
+
+    /// Writes what the file holds to another one beside it, with the same mode and owner.
+    pub(crate) fn back_up(&self, path: &Path) -> Result<(), SetupError> {
+        let Some((text, metadata)) = &self.contents else { return Ok(()) };
+        let put = || -> io::Result<()> {
+            copied(path, text, metadata)?.persist(path)?;
+            Ok(())
+        };
+        put().map_err(failed("written", path))
+    }
+
+    /// Goes on only if the file is still as it was found. Between this and the change there is no
+    /// more than a system call.
+    fn refuse_change(&self) -> Result<(), SetupError> {
+        let now = fs::read(&self.target).ok();
+        let is_same = now.as_deref() == self.text().map(str::as_bytes);
+        if is_same { Ok(()) } else { Err(SetupError::JustChanged(self.target.clone())) }
+    }
+}
+
+/// The text of a file that is no link, if there is one and it can be read.
+pub(crate) fn text_of(path: &Path) -> Option<String> {
+    let is_file = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file());
+    is_file.then(|| fs::read_to_string(path).ok()).flatten()
+}
+
+/// A file that can take the place of another one.
+fn prepared(path: &Path, text: &str, mode: u32) -> io::Result<NamedTempFile> {
+    let mut file = tempfile::Builder::new()
+        .prefix(".new-")
+        .permissions(Permissions::from_mode(mode))
+        .tempfile_in(path.parent().unwrap_or(Path::new(".")))?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_data()?;
+    Ok(file)
+}
+
+/// The same, with the mode and the owner of a file that is there.
+fn copied(path: &Path, text: &str, like: &Metadata) -> io::Result<NamedTempFile> {
+    let file = prepared(path, text, PRIVATE)?;
+    let own = file.as_file().metadata()?;
+    if (own.uid(), own.gid()) != (like.uid(), like.gid()) {
+        fchown(file.as_file(), Some(like.uid()), Some(like.gid()))?;
+    }
+    file.as_file().set_permissions(Permissions::from_mode(like.mode() & 0o7777))?;
+    Ok(file)
 }
 
 /// Refuses what is in the place of a link and is none.
@@ -104,4 +229,33 @@ pub(crate) fn drop_directory(path: &Path) -> Result<bool, SetupError> {
 pub(crate) fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> SetupError {
     let path = path.to_owned();
     move |source| SetupError::Io { action, path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_somebody_else_writes_in_between_is_not_overwritten() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("settings.json");
+        let changed = |original: &Original, by: &str| {
+            fs::write(&path, by).unwrap();
+            let results = [original.replace("ours", true), original.remove()];
+            let is_refused =
+                |result: &Result<(), SetupError>| matches!(result, Err(SetupError::JustChanged(_)));
+            assert!(results.iter().all(is_refused), "{results:?}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), by);
+            assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+        };
+        // It was not there.
+        changed(&Original::read(&path).unwrap(), "theirs");
+        // It was there.
+        changed(&Original::read(&path).unwrap(), "theirs, too");
+        // It is gone.
+        let original = Original::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        assert!(matches!(original.replace("ours", true), Err(SetupError::JustChanged(_))));
+        assert!(!path.exists());
+    }
 }

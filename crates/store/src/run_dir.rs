@@ -121,6 +121,13 @@ impl RunDir {
         })
     }
 
+    /// By what the state of the run is known without reading it: how long its events are, and
+    /// whether it has a result. Both only grow.
+    pub fn trace(&self) -> (u64, bool) {
+        let size = |name| self.file(name).symlink_metadata().map(|metadata| metadata.len());
+        (size(EVENTS).unwrap_or_default(), size(RESULT).is_ok())
+    }
+
     /// How it ended, if it has.
     pub fn result(&self) -> Result<Option<RunResult>, StoreError> {
         self.result_as()

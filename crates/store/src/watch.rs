@@ -4,6 +4,8 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
 /// Watches directories for files that appear in them or vanish from them.
 ///
 /// The system gives every user only so many watches. Where it gives none, there is nothing to wait
@@ -74,6 +76,16 @@ impl Watch {
         None
     }
 
+    /// Whether something has changed since it was last forgotten, as far as the system tells.
+    pub fn is_told(&self) -> bool {
+        let Some(waker) = self.waker() else {
+            return false;
+        };
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut [PollFd::from_borrowed_fd(waker, PollFlags::IN)], Some(&at_once))
+            .is_ok_and(|ready| ready > 0)
+    }
+
     /// Forgets what has changed. Call it before looking, so that no later change is missed.
     pub fn drain(&self) {
         #[cfg(target_os = "linux")]
@@ -102,8 +114,6 @@ impl Default for Watch {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-
     use super::*;
 
     fn is_told(watch: &Watch, seconds: i64) -> bool {

@@ -1,12 +1,15 @@
 //! What tests play against: a child that can be made to misbehave ([`fake_agent`]), a model
-//! provider without a network ([`fake_llm`]), and a small world to run in ([`World`]); and how to
+//! provider without a network ([`fake_llm`]), a small world to run in ([`World`]), and a program to
+//! talk with ([`Conversation`]); and how to
 //! compare what they print ([`pi_stream`]).
 
+mod conversation;
 pub mod fake_agent;
 pub mod fake_llm;
 pub mod pi_stream;
 mod processes;
 mod world;
 
+pub use conversation::Conversation;
 pub use processes::{marked_processes, wait_until};
 pub use world::{MARK, Program, Ran, Running, World};

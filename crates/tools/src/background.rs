@@ -15,7 +15,9 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-pub use agent::{BackgroundArguments, background_answer, plan_background};
+pub use agent::{
+    BackgroundArguments, StartError, background_answer, plan_background, start_background,
+};
 pub use book::{BackgroundBook, COMPLETE_MESSAGE, RUN_ENTRY, Reloaded, UPDATE_ENTRY, reload};
 pub use notification::{Notification, take_notifications};
 pub use record::{ArtifactPaths, BackgroundEnding, BackgroundRecord, BackgroundUpdate};

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use model::{InvalidId, Lifetime, Owner, Plan, RunId, SessionId};
 use plan::{
-    AgentChoice, AppliedDefinition, Contradiction, Definition, DefinitionKind, InvocationContext,
-    Request, Skills, definition_summary, with_files,
+    AgentChoice, AgentError, AppliedDefinition, Contradiction, Definition, DefinitionKind,
+    InvocationContext, Request, Skills, definition_summary, with_files,
 };
 use store::{Claim, StoreError};
 
@@ -33,6 +33,25 @@ pub struct CallOptions<'a> {
     pub book: Option<&'a SessionBook>,
 }
 
+impl<'a> CallOptions<'a> {
+    /// For whoever waits for the answer, where the caller stands.
+    pub fn of_waiting(
+        workspace: &Workspace,
+        owner: Owner,
+        book: &'a SessionBook,
+    ) -> Result<CallOptions<'a>, CallError> {
+        let cwd = &workspace.surroundings.cwd;
+        if !cwd.is_dir() {
+            // It would be made anew for the record of the run, and an agent would work in nothing.
+            return Err(CallError::DirectoryGone(cwd.clone()));
+        }
+        let agent = AgentChoice::new(None, &workspace.surroundings, &workspace.settings)?;
+        let (all_tools, models) = (None, None);
+        let lifetime = Lifetime::Foreground;
+        Ok(CallOptions { agent, owner, lifetime, all_tools, models, book: Some(book) })
+    }
+}
+
 /// A task that is ready to run.
 #[derive(Debug)]
 pub struct PlannedTask {
@@ -57,6 +76,10 @@ pub struct PlannedCall {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum CallError {
+    #[error("the directory {} is gone", .0.display())]
+    DirectoryGone(PathBuf),
+    #[error(transparent)]
+    Agent(#[from] AgentError),
     #[error(transparent)]
     Contradiction(#[from] Contradiction),
     #[error(

@@ -30,6 +30,12 @@ impl LauncherError {
         };
         Some(format!("{remedy}, or say \"runner\": \"process\" in {}", file.display()))
     }
+
+    /// What is wrong and what to do about it, in one sentence.
+    pub fn with_hint(&self) -> String {
+        let hint = self.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
+        format!("{self}{hint}")
+    }
 }
 
 /// What starts foreground runs where the caller stands, by his settings. Whatever is in its way is

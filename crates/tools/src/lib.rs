@@ -11,7 +11,9 @@ mod listing;
 mod models;
 mod profile_command;
 mod profile_wizard;
+mod report;
 mod retrieval;
+mod running_call;
 mod schema;
 mod session_book;
 mod sessions;
@@ -19,15 +21,17 @@ mod shown;
 mod subagent;
 #[cfg(test)]
 mod testing;
+mod tool_call;
 mod workspace;
 
 pub use arguments::{DelegateArguments, TaskArguments};
 pub use background::{
     ArtifactPaths, BackgroundArguments, BackgroundBook, BackgroundCounts, BackgroundEnding,
     BackgroundRecord, BackgroundRun, BackgroundRunError, BackgroundRuns, BackgroundStatus,
-    BackgroundUpdate, COMPLETE_MESSAGE, Notification, RUN_ENTRY, Reloaded, StatusArguments,
-    UPDATE_ENTRY, Whose, background_answer, background_status, find_background, load_background,
-    plan_background, reload, similar_background, take_notifications,
+    BackgroundUpdate, COMPLETE_MESSAGE, Notification, RUN_ENTRY, Reloaded, StartError,
+    StatusArguments, UPDATE_ENTRY, Whose, background_answer, background_status, find_background,
+    load_background, plan_background, reload, similar_background, start_background,
+    take_notifications,
 };
 pub use delegate::{CallError, CallOptions, PlannedCall, PlannedTask, plan_delegation};
 pub use dialogs::{Dialogs, Level};
@@ -37,15 +41,19 @@ pub use listing::{list_presets, list_profiles, no_presets, no_profiles};
 pub use models::{UnknownModel, resolve_model};
 pub use profile_command::{complete_profile_command, profile_command};
 pub use profile_wizard::{edit_profile, save_profile};
+pub use report::{RunReport, SessionReport};
 pub use retrieval::{
-    NoArguments, SessionArguments, profiles_answer, session_output, session_transcript,
+    NoArguments, SessionArguments, latest_run, load_run, load_session, profiles_answer,
+    running_runs, session_output, session_transcript,
 };
 pub use runner::now_ms;
+pub use running_call::{CallKind, RunningCall};
 pub use schema::{MOST_LISTED_MODELS, ToolDescription, describe_tools};
 pub use session_book::{Retrieved, SESSION_ENTRY, SessionBook, StartedRun};
 pub use sessions::{
     KnownRun, Session, SessionError, find_session, load_sessions, similar_sessions,
 };
 pub use shown::{Appearance, ShownTask};
-pub use subagent::{SubagentArguments, SubagentTask, plan_subagent, subagent_answer};
+pub use subagent::{MOST_BYTES, SubagentArguments, SubagentTask, plan_subagent, subagent_answer};
+pub use tool_call::{ToolCall, ToolError};
 pub use workspace::Workspace;

@@ -1,11 +1,11 @@
 //! `get_subagent_output`, `get_subagent_session` and `list_subagent_profiles`: what was run, and
 //! what can be.
 
-use model::{Event, SessionId, Status};
+use model::{Event, RunId, SessionId, Status};
 use plan::{Definitions, Surroundings, definition_summary};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use store::{Store, StoreError};
+use store::{RunDir, Store, StoreError};
 
 use crate::fields::Fields;
 use crate::session_book::without_absent;
@@ -92,6 +92,33 @@ pub fn session_transcript(
         "maxLines": max_lines,
     }));
     Ok(Retrieved { text: session.transcript()?, details })
+}
+
+/// The session with this id, without reading anything else.
+pub fn load_session(store: &Store, id: &SessionId) -> Result<Session, SessionError> {
+    let runs = runs_of(store, id)?;
+    if runs.is_empty() {
+        return Err(SessionError::NotFound(id.to_string()));
+    }
+    Ok(Session { id: id.clone(), runs })
+}
+
+/// The run with this id.
+pub fn load_run(store: &Store, id: &RunId) -> Result<KnownRun, StoreError> {
+    let dir = RunDir::open(&store.path().join(id.as_str()))?;
+    let result = runner::recover(&dir)?.result();
+    Ok(KnownRun { meta: dir.meta()?, dir, result })
+}
+
+/// The runs of a session that have not ended, whoever started them.
+pub fn running_runs(store: &Store, id: &SessionId) -> Result<Vec<RunDir>, StoreError> {
+    let running = runs_of(store, id)?.into_iter().filter(|run| run.result.is_none());
+    Ok(running.map(|run| run.dir).collect())
+}
+
+/// The latest run of a session, if the store knows it.
+pub fn latest_run(store: &Store, id: &SessionId) -> Result<Option<RunDir>, StoreError> {
+    Ok(runs_of(store, id)?.pop().map(|run| run.dir))
 }
 
 /// `list_subagent_profiles`: a line for each.

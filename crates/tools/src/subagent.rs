@@ -117,7 +117,7 @@ pub fn plan_subagent(
 }
 
 /// How many bytes the answers of one call have together at most: what a model can be given to read.
-pub(crate) const MOST_BYTES: usize = 48 * 1024;
+pub const MOST_BYTES: usize = 48 * 1024;
 
 /// What the model reads when all tasks of a call have ended: the answer of one, or of several a
 /// summary and all answers. The results are in the order of the tasks.

@@ -34,13 +34,18 @@ pub(super) const TABLE: &[Arrows] = &[
         to: &["model", "plan", "process", "runner", "session", "store", "tools"],
         to_optional: &[],
     },
+    Arrows {
+        from: "mcp",
+        to: &["model", "plan", "process", "runner", "session", "store", "tools"],
+        to_optional: &[],
+    },
     Arrows { from: "setup", to: &[], to_optional: &[] },
     Arrows { from: "tui", to: &["model", "session"], to_optional: &[] },
     Arrows {
         from: "cli",
         to: &[
-            "agent", "bridge", "model", "plan", "process", "runner", "session", "setup", "store",
-            "tools", "tui",
+            "agent", "bridge", "mcp", "model", "plan", "process", "runner", "session", "setup",
+            "store", "tools", "tui",
         ],
         to_optional: &["test-support"],
     },

@@ -61,7 +61,8 @@ const INVARIANTS: &[Invariant] = &[
             "crates/agent/src/tools/bash/full_output.rs",
             // A conversation is kept where the user wants it.
             "crates/agent/src/session_file.rs",
-            // An extension of another program is put where that program looks for it.
+            // An extension of another program is put where that program looks for it, and an entry
+            // into its configuration.
             "crates/setup/src/files.rs",
         ],
         reason: "only crates/store changes files.",

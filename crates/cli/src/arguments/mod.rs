@@ -22,7 +22,7 @@ pub(crate) use completions::{Completions, Shell};
 pub(crate) use doctor::Doctor;
 pub(crate) use man::Man;
 pub(crate) use profile::{Preset, PresetCommand, Profile, ProfileCommand, ProfileFields};
-pub(crate) use setup::{Setup, SetupCommand, SetupPi};
+pub(crate) use setup::{ClientArguments, Setup, SetupClient, SetupCommand, SetupPi, SetupScope};
 
 /// What this program is called.
 pub(crate) const NAME: &str = "pi-subagents";
@@ -52,6 +52,7 @@ impl Arguments {
             | Command::Man(_)
             | Command::Agent(_)
             | Command::Bridge
+            | Command::Mcp
             | Command::Supervise(_)
             | Command::View { .. } => false,
         }
@@ -86,6 +87,16 @@ pub(crate) enum Command {
     Agent(Box<Agent>),
     /// Serve pi's extension on standard input and output (started by the extension)
     Bridge,
+    /// Serve a client of the Model Context Protocol on standard input and output
+    ///
+    /// Clients start it themselves; `pi-subagents setup` tells them how. Standard output carries
+    /// nothing but the protocol.
+    #[command(after_help = "\
+Examples:
+  pi-subagents setup claude
+  claude mcp add subagents -- pi-subagents mcp
+  npx @modelcontextprotocol/inspector --cli pi-subagents mcp --method tools/list")]
+    Mcp,
     /// Carry out the run whose directory is given (started by the other commands)
     #[command(hide = true)]
     Supervise(Supervise),

@@ -9,6 +9,7 @@ pub(crate) mod delegate;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod man;
+pub(crate) mod mcp;
 mod profile_edit;
 pub(crate) mod run;
 pub(crate) mod sessions;
@@ -24,9 +25,14 @@ pub(crate) use sessions::age;
 
 use crate::error::CommandError;
 
+/// Whether this process runs inside a sub-agent.
+pub(crate) fn is_child() -> bool {
+    std::env::var_os(variables::CHILD).is_some_and(|value| value == "1")
+}
+
 /// Agents that start agents that start agents are what nobody asked for.
 pub(crate) fn refuse_in_child() -> Result<(), CommandError> {
-    if std::env::var_os(variables::CHILD).is_some_and(|value| value == "1") {
+    if is_child() {
         return Err(CommandError::usage("a sub-agent cannot start sub-agents")
             .hint(format!("this process runs inside a sub-agent ({}=1)", variables::CHILD)));
     }

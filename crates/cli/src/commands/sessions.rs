@@ -4,12 +4,11 @@ mod export;
 
 use std::time::{Duration, SystemTime};
 
-use model::{Outcome, Status};
 use plan::Surroundings;
 use serde::Serialize;
 use session::cut_chars;
 use store::{Retention, Store, StoreError};
-use tools::{KnownRun, Session, SessionError};
+use tools::{Session, SessionError, SessionReport};
 
 use crate::arguments::{SessionArguments, Sessions, SessionsCommand};
 use crate::error::{CommandError, Exit};
@@ -140,58 +139,6 @@ pub(crate) fn age(created_at: u64) -> String {
 #[derive(Serialize)]
 struct SessionsDocument<'a> {
     sessions: Vec<SessionReport<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct SessionReport<'a> {
-    session_id: &'a str,
-    name: &'a str,
-    status: Status,
-    runs: Vec<RunReport<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct RunReport<'a> {
-    run_id: &'a str,
-    status: Status,
-    outcome: Option<Outcome>,
-    error: Option<&'a str>,
-    output: String,
-    profile: Option<&'a str>,
-    preset: Option<&'a str>,
-    created_at: u64,
-    duration_ms: Option<u64>,
-    run_dir: String,
-}
-
-impl<'a> From<&'a Session> for SessionReport<'a> {
-    fn from(session: &'a Session) -> SessionReport<'a> {
-        SessionReport {
-            session_id: session.id.as_str(),
-            name: session.runs.last().map_or("", |run| &run.meta.name),
-            status: session.status(),
-            runs: session.runs.iter().map(RunReport::from).collect(),
-        }
-    }
-}
-
-impl<'a> From<&'a KnownRun> for RunReport<'a> {
-    fn from(run: &'a KnownRun) -> RunReport<'a> {
-        RunReport {
-            run_id: run.meta.run_id.as_str(),
-            status: run.status(),
-            outcome: run.result.as_ref().map(|result| result.outcome),
-            error: run.error(),
-            output: run.output().unwrap_or_default(),
-            profile: run.meta.profile.as_deref(),
-            preset: run.meta.preset.as_deref(),
-            created_at: run.meta.created_at,
-            duration_ms: run.result.as_ref().map(|result| result.duration_ms),
-            run_dir: run.dir.path().display().to_string(),
-        }
-    }
 }
 
 #[derive(Serialize)]

@@ -1,31 +1,23 @@
 //! `setup`: what other programs get of this one.
 
+mod client;
+mod pi;
+
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use model::variables;
-use plan::Surroundings;
-use serde::Serialize;
-use setup::pi::{Installed, Removed};
-use setup::{Change, SetupError};
+use setup::SetupError;
 
-use crate::arguments::{Setup, SetupCommand, SetupPi};
+use crate::arguments::{Setup, SetupCommand};
 use crate::error::{CommandError, Exit};
 use crate::printer::Printer;
 
 pub(crate) fn setup(arguments: &Setup, printer: &Printer) -> Result<Exit, CommandError> {
-    let SetupCommand::Pi(SetupPi { remove, json }) = arguments.command;
-    let agent_dir = Surroundings::of_this_process()?.agent_dir;
-    if remove {
-        report_removal(&setup::pi::remove(&agent_dir)?, json, printer)?;
-    } else {
-        let installed = setup::pi::install(&agent_dir, &own_file()?)?;
-        report_installation(&installed, json, printer)?;
-        if let Some(warning) = not_looked_at(&agent_dir) {
-            printer.warning(&warning);
-        }
+    match &arguments.command {
+        SetupCommand::Pi(arguments) => pi::setup_pi(arguments, printer),
+        SetupCommand::Client(arguments) => client::setup_client(arguments, printer),
     }
-    Ok(Exit::Completed)
+    .map(|()| Exit::Completed)
 }
 
 /// The file of this program, by a path that lasts.
@@ -38,100 +30,6 @@ fn own_file() -> Result<PathBuf, CommandError> {
     if path.is_file() { Ok(path) } else { Err(failure("it was moved or removed")) }
 }
 
-fn report_installation(
-    installed: &Installed,
-    json: bool,
-    printer: &Printer,
-) -> Result<(), CommandError> {
-    let directory = installed.directory.display();
-    let version = env!("CARGO_PKG_VERSION");
-    if json {
-        let files = installed.files.iter();
-        return printer.json(&InstalledDocument {
-            directory: directory.to_string(),
-            version,
-            files: files
-                .map(|(path, change)| FileReport { path: shown(path), change: word(*change) })
-                .collect(),
-            kept: all_shown(&installed.foreign),
-        });
-    }
-    for (path, change) in &installed.files {
-        if *change != Change::Unchanged {
-            printer.note(&format!("{} {}", word(*change), path.display()));
-        }
-    }
-    note_foreign(&installed.foreign, printer);
-    if installed.is_unchanged() {
-        return printer
-            .answer(&format!("Already up to date: pi-subagents {version} in {directory}"));
-    }
-    let done = if installed.is_new() { "Installed" } else { "Updated" };
-    printer.answer(&format!("{done} pi-subagents {version} for pi in {directory}"))?;
-    printer.hint(
-        "start pi, or type /reload in one that runs; `/profile` lists the profiles there, and \
-         `pi-subagents setup pi --remove` undoes this",
-    );
-    Ok(())
-}
-
-fn report_removal(removed: &Removed, json: bool, printer: &Printer) -> Result<(), CommandError> {
-    let directory = removed.directory.display();
-    if json {
-        return printer.json(&RemovedDocument {
-            directory: directory.to_string(),
-            removed: all_shown(&removed.removed),
-            kept: all_shown(&removed.foreign),
-        });
-    }
-    if removed.removed.is_empty() {
-        return printer.answer(&format!("Nothing to remove: there is no extension in {directory}"));
-    }
-    for path in &removed.removed {
-        printer.note(&format!("removed {}", path.display()));
-    }
-    note_foreign(&removed.foreign, printer);
-    printer.answer(&format!("Removed pi-subagents from {directory}"))?;
-    printer.hint("a pi that runs keeps it until it ends, or until `/reload`");
-    Ok(())
-}
-
-fn note_foreign(paths: &[PathBuf], printer: &Printer) {
-    for path in paths {
-        printer.note(&format!("kept {}, which is not part of the extension", path.display()));
-    }
-}
-
-/// Why pi would not find the extension: it does not know our own variable.
-fn not_looked_at(agent_dir: &Path) -> Option<String> {
-    env::var_os(variables::PI_AGENT_DIR).filter(|value| !value.is_empty())?;
-    let looks = env::var_os(variables::PI_CODING_AGENT_DIR).is_some_and(|value| value == agent_dir);
-    (!looks).then(|| {
-        format!(
-            "{} does not count for pi itself; it finds the extension only with {}={}",
-            variables::PI_AGENT_DIR,
-            variables::PI_CODING_AGENT_DIR,
-            agent_dir.display()
-        )
-    })
-}
-
-fn word(change: Change) -> &'static str {
-    match change {
-        Change::Created => "created",
-        Change::Replaced => "replaced",
-        Change::Unchanged => "unchanged",
-    }
-}
-
-fn shown(path: &Path) -> String {
-    path.display().to_string()
-}
-
-fn all_shown(paths: &[PathBuf]) -> Vec<String> {
-    paths.iter().map(|path| shown(path)).collect()
-}
-
 impl From<SetupError> for CommandError {
     fn from(error: SetupError) -> CommandError {
         if error.is_refusal() {
@@ -140,25 +38,4 @@ impl From<SetupError> for CommandError {
             CommandError::failure(error.to_string())
         }
     }
-}
-
-#[derive(Serialize)]
-struct InstalledDocument {
-    directory: String,
-    version: &'static str,
-    files: Vec<FileReport>,
-    kept: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct FileReport {
-    path: String,
-    change: &'static str,
-}
-
-#[derive(Serialize)]
-struct RemovedDocument {
-    directory: String,
-    removed: Vec<String>,
-    kept: Vec<String>,
 }

@@ -22,10 +22,9 @@ fn another_version_is_refused_with_what_to_do() {
 fn nothing_is_done_before_the_greeting_and_garbage_is_answered() {
     let world = world();
     let mut bridge = Bridge::start(&world);
-    bridge.input.as_mut().unwrap().write_all(b"garbage\n[]\n\n").unwrap();
+    bridge.write(b"garbage\n[]\n\n");
     for code in [-32700, -32600, -32700] {
-        bridge.hear();
-        assert_eq!(bridge.answers.pop().unwrap()["error"]["code"], json!(code));
+        assert_eq!(bridge.await_complaint()["error"]["code"], json!(code));
     }
     let answer = bridge.ask("tools/list", &json!({"models": []}));
     assert_eq!(answer["error"]["message"], json!("tools/list before initialize"));
@@ -39,7 +38,7 @@ fn nothing_is_done_before_the_greeting_and_garbage_is_answered() {
 fn half_a_message_is_the_end_of_nothing_but_itself() {
     let world = world();
     let mut bridge = Bridge::of_pi(&world, &quick());
-    bridge.input.as_mut().unwrap().write_all(b"{\"jsonrpc\":").unwrap();
+    bridge.write(b"{\"jsonrpc\":");
     let ran = bridge.close();
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
 }

@@ -9,15 +9,12 @@ mod hello;
 mod profiles;
 mod sessions;
 
-use std::collections::VecDeque;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::ops::{Deref, DerefMut};
 
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use test_support::fake_agent::quick;
-use test_support::{Program, Ran, World};
+use test_support::{Conversation, Program, Ran, World};
 
 /// A world with the programs that were just built and a preset `scout`.
 fn world() -> World {
@@ -35,27 +32,26 @@ fn tasks(count: usize) -> Value {
 }
 
 /// The other end: a bridge, and everything that it has said unasked.
-struct Bridge {
-    child: Child,
-    input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
-    next_id: u64,
-    /// What was told and what was asked, and nobody has taken yet.
-    heard: VecDeque<Value>,
-    /// The answers that nobody has waited for yet.
-    answers: Vec<Value>,
+struct Bridge(Conversation);
+
+impl Deref for Bridge {
+    type Target = Conversation;
+
+    fn deref(&self) -> &Conversation {
+        &self.0
+    }
+}
+
+impl DerefMut for Bridge {
+    fn deref_mut(&mut self) -> &mut Conversation {
+        &mut self.0
+    }
 }
 
 impl Bridge {
     /// A bridge that has not been greeted.
     fn start(world: &World) -> Bridge {
-        let mut command = world.command(["bridge"]);
-        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let input = child.stdin.take();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        let (heard, answers) = (VecDeque::new(), Vec::new());
-        Bridge { child, input, output, next_id: 1, heard, answers }
+        Bridge(Conversation::start(world.command(["bridge"])))
     }
 
     /// A bridge of a pi whose agents play the script.
@@ -75,38 +71,6 @@ impl Bridge {
         );
         assert_eq!(hello["result"]["protocol"], json!(bridge::PROTOCOL), "{hello}");
         bridge
-    }
-
-    fn say(&mut self, message: &Value) {
-        let input = self.input.as_mut().unwrap();
-        input.write_all(format!("{message}\n").as_bytes()).unwrap();
-    }
-
-    fn tell(&mut self, method: &str, params: &Value) {
-        self.say(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
-    }
-
-    /// Asks for something, without waiting. Returns the number of the request.
-    fn begin(&mut self, method: &str, params: &Value) -> u64 {
-        let id = self.next_id;
-        self.next_id += 1;
-        self.say(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
-        id
-    }
-
-    /// The answer to a request.
-    fn finish(&mut self, id: u64) -> Value {
-        loop {
-            if let Some(at) = self.answers.iter().position(|answer| answer["id"] == json!(id)) {
-                return self.answers.remove(at);
-            }
-            self.hear();
-        }
-    }
-
-    fn ask(&mut self, method: &str, params: &Value) -> Value {
-        let id = self.begin(method, params);
-        self.finish(id)
     }
 
     /// Begins the call of a tool, under its own name.
@@ -133,52 +97,12 @@ impl Bridge {
         answer["error"]["message"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
     }
 
-    /// Waits for the next message of this method, and returns its parameters. What comes before
-    /// stays to be heard.
-    fn await_told(&mut self, method: &str) -> Value {
-        loop {
-            let at = self.heard.iter().position(|message| message["method"] == json!(method));
-            if let Some(message) = at.and_then(|at| self.heard.remove(at)) {
-                return message;
-            }
-            self.hear();
-        }
-    }
-
-    /// The parameters of everything of this method that was told so far.
-    fn told(&mut self, method: &str) -> Vec<Value> {
-        let (told, rest) =
-            self.heard.drain(..).partition(|message| message["method"] == json!(method));
-        self.heard = rest;
-        let told: VecDeque<Value> = told;
-        told.into_iter().map(|message| message["params"].clone()).collect()
-    }
-
     /// What was written into pi's log so far, by its kinds.
     fn entries(&mut self) -> Vec<Value> {
         self.told("session/append")
     }
 
-    fn hear(&mut self) {
-        let mut line = String::new();
-        let length = self.output.read_line(&mut line).unwrap();
-        assert!(length > 0, "the bridge is gone: {:?}", self.child.wait());
-        let message: Value = serde_json::from_str(&line).unwrap();
-        if message.get("method").is_some() {
-            self.heard.push_back(message);
-        } else {
-            self.answers.push(message);
-        }
-    }
-
-    fn kill(&self) {
-        kill_process(Pid::from_child(&self.child), Signal::KILL).unwrap();
-    }
-
-    /// Closes the bridge's input and waits for its end.
-    fn close(mut self) -> Ran {
-        drop(self.input.take());
-        drop(self.output);
-        self.child.wait_with_output().unwrap().into()
+    fn close(self) -> Ran {
+        self.0.close()
     }
 }

@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "this is how a test fails")]
 
+mod diffs;
 mod keys;
 mod kinds;
 mod records;

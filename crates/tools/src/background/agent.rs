@@ -1,7 +1,11 @@
 //! `background_agent`: one task that goes on by itself.
 
+use std::io;
+
 use model::Lifetime;
+use runner::{BackgroundError, Dispatcher, ProcessLauncher};
 use serde_json::{Value, json};
+use store::RunDir;
 
 use super::{BackgroundCounts, BackgroundRecord};
 use crate::fields::Fields;
@@ -57,6 +61,30 @@ pub fn plan_background(
     let call = DelegateArguments { tasks: vec![task], profile: None };
     let options = CallOptions { lifetime: Lifetime::Background, ..options.clone() };
     plan_delegation(workspace, call, &options)
+}
+
+/// Starts the one task of a call. It outlives this process.
+pub fn start_background(
+    dispatcher: &mut Dispatcher,
+    planned: PlannedCall,
+) -> Result<(RunDir, BackgroundRecord), StartError> {
+    let task = planned.tasks.into_iter().next().ok_or(StartError::NothingPlanned)?;
+    let launcher = ProcessLauncher::own().map_err(StartError::NotFound)?;
+    let (dir, meta) = dispatcher.start_background(&launcher, task.plan)?;
+    let record = BackgroundRecord::started(&dir, &meta);
+    Ok((dir, record))
+}
+
+/// A background run could not be started.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum StartError {
+    #[error("nothing was planned")]
+    NothingPlanned,
+    #[error("this program cannot find itself: {0}")]
+    NotFound(io::Error),
+    #[error(transparent)]
+    Background(#[from] BackgroundError),
 }
 
 /// What is answered at once when a run has been started.

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use agent::config::{KeyPlace, process_variable, survey_keys};
-use model::variables;
 use plan::{
     Agent, AgentChoice, AgentError, AgentReason, DefinitionDirectories, Definitions, Runner, Scope,
     Surroundings, Trust,
@@ -19,6 +18,7 @@ use super::facts::{
     KeyFacts, PiFacts, SettingsFacts, SettingsFileFacts, UnknownSetting,
 };
 use super::runs;
+use crate::commands::is_child;
 
 /// How long pi may take to tell its version: it starts Node for that.
 const VERSION_TIME: Duration = Duration::from_secs(5);
@@ -61,7 +61,7 @@ fn environment(workspace: &Workspace) -> EnvironmentFacts {
             Trust::Undecided => "undecided",
         },
         trust_problems: trust_problems.iter().map(ToString::to_string).collect(),
-        is_child: env::var_os(variables::CHILD).is_some_and(|value| value == "1"),
+        is_child: is_child(),
     }
 }
 

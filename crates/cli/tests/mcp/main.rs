@@ -1,0 +1,141 @@
+//! `pi-subagents mcp` on real processes, with a test in the place of the client: what it answers, what
+//! it tells unasked, and what is left when one of the two goes away. Real clients are in
+//! `mcp_clients`.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "this is how a test fails")]
+
+mod bounds;
+mod calls;
+mod conformance;
+mod ends;
+mod resources;
+mod waiting;
+
+use std::ops::{Deref, DerefMut};
+
+use serde_json::{Value, json};
+use test_support::fake_agent::quick;
+use test_support::{Conversation, Program, Ran, World};
+
+/// A world with the programs that were just built and a preset `scout`.
+fn world() -> World {
+    let program = Program {
+        pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
+        fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
+    };
+    World::new(program).with_scout()
+}
+
+/// Tasks that all agents are asked the same.
+fn tasks(count: usize) -> Value {
+    let tasks = (1..=count).map(|number| json!({"name": format!("task {number}"), "prompt": "go"}));
+    json!({"tasks": tasks.collect::<Vec<Value>>()})
+}
+
+/// How many agents of a world are alive.
+fn agents(world: &World) -> usize {
+    world.processes().iter().filter(|(_, command)| command.contains("fake-agent")).count()
+}
+
+/// A server, and everything that it has said.
+struct Server(Conversation);
+
+impl Deref for Server {
+    type Target = Conversation;
+
+    fn deref(&self) -> &Conversation {
+        &self.0
+    }
+}
+
+impl DerefMut for Server {
+    fn deref_mut(&mut self) -> &mut Conversation {
+        &mut self.0
+    }
+}
+
+impl Server {
+    /// A server that has not been greeted, and whose agents play the script.
+    fn start(world: &World, script: &Value) -> Server {
+        Server::start_with(world, script, &[])
+    }
+
+    fn start_with(world: &World, script: &Value, variables: &[(&str, &str)]) -> Server {
+        let mut command = world.command(["mcp"]);
+        command.env("PI_SUBAGENTS_AGENT", world.agent(script));
+        command.envs(variables.iter().copied());
+        Server(Conversation::start(command))
+    }
+
+    /// A server whose client has said who it is.
+    fn greeted(world: &World, script: &Value) -> Server {
+        let mut server = Server::start(world, script);
+        server.greet(&json!({}));
+        server
+    }
+
+    fn greet(&mut self, capabilities: &Value) -> Value {
+        let hello = self.ask(
+            "initialize",
+            &json!({
+                "protocolVersion": "2025-06-18", "capabilities": capabilities,
+                "clientInfo": {"name": "a test", "version": "1"},
+            }),
+        );
+        self.tell("notifications/initialized", &json!({}));
+        hello["result"].clone()
+    }
+
+    /// Begins the call of a tool. With a token, the client wants to hear how it stands.
+    fn begin_call(&mut self, tool: &str, arguments: &Value, token: Option<&str>) -> u64 {
+        let mut params = json!({"name": tool, "arguments": arguments});
+        if let Some(token) = token {
+            params["_meta"] = json!({"progressToken": token});
+        }
+        self.begin("tools/call", &params)
+    }
+
+    /// The result of a call.
+    fn call(&mut self, tool: &str, arguments: &Value) -> Value {
+        let id = self.begin_call(tool, arguments, None);
+        self.result(id)
+    }
+
+    fn result(&mut self, id: u64) -> Value {
+        let answer = self.finish(id);
+        assert!(answer["error"].is_null(), "{answer}");
+        answer["result"].clone()
+    }
+
+    /// Why something is refused, and the code for it.
+    fn refusal(&mut self, method: &str, params: &Value) -> (i64, String) {
+        let answer = self.ask(method, params);
+        let error = &answer["error"];
+        let message = error["message"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned();
+        (error["code"].as_i64().unwrap(), message)
+    }
+
+    /// The text of what is at an address.
+    fn read(&mut self, uri: &str) -> String {
+        let answer = self.ask("resources/read", &json!({"uri": uri}));
+        let content = &answer["result"]["contents"][0];
+        assert_eq!(content["uri"], json!(uri), "{answer}");
+        content["text"].as_str().unwrap().to_owned()
+    }
+
+    fn close(self) -> Ran {
+        self.0.close()
+    }
+}
+
+/// The text of a result.
+fn text(result: &Value) -> &str {
+    assert_eq!(result["content"].as_array().unwrap().len(), 1, "{result}");
+    result["content"][0]["text"].as_str().unwrap()
+}
+
+/// The id of the session of one of the tasks of a call.
+fn session(result: &Value, place: usize) -> String {
+    let id = &result["structuredContent"]["sessions"][place]["sessionId"];
+    id.as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
+}

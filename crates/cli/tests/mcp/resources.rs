@@ -1,0 +1,176 @@
+//! Sessions, runs and profiles as resources.
+
+use std::fs;
+
+use test_support::wait_until;
+
+use super::*;
+
+#[test]
+fn sessions_runs_and_profiles_are_listed_and_read() {
+    let profile = "---\nname: fast\nmodel: a/one\napiKey: sk-secret\nprovider: a\n---\nBe fast.\n";
+    let world = world().with_agent_file("agent-profiles/fast.md", profile);
+    let mut server = Server::greeted(&world, &quick());
+    let done = server.call("delegate_to_subagents", &tasks(1));
+    let id = session(&done, 0);
+    let listed = server.ask("resources/list", &json!({}))["result"].clone();
+    let run = world.only_run().file_name().unwrap().to_str().unwrap().to_owned();
+    let uris: Vec<&str> = listed["resources"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|resource| resource["uri"].as_str().unwrap())
+        .collect();
+    let (session, run) = (format!("subagent://session/{id}"), format!("subagent://run/{run}"));
+    assert_eq!(uris, ["subagent://profile/fast", session.as_str(), run.as_str()]);
+    assert!(listed["nextCursor"].is_null());
+    let told = server.read(&session);
+    assert!(told.contains("go") && told.contains("found it"), "{told}");
+    let report: Value = serde_json::from_str(&server.read(&run)).unwrap();
+    assert_eq!(report["status"], json!("completed"));
+    assert_eq!(report["output"], json!("found it"));
+    let profile = server.read("subagent://profile/fast");
+    assert!(profile.contains("a/one") && !profile.contains("sk-secret"), "{profile}");
+    for uri in [
+        "subagent://session/0123456789abcdef",
+        "subagent://run/00000000",
+        "subagent://profile/nobody",
+        "subagent://session/../..",
+        "file:///etc/passwd",
+    ] {
+        let (code, message) = server.refusal("resources/read", &json!({"uri": uri}));
+        assert_eq!(code, -32002, "{uri}: {message}");
+    }
+    let templates = server.ask("resources/templates/list", &json!({}))["result"].clone();
+    assert_eq!(templates["resourceTemplates"].as_array().unwrap().len(), 3, "{templates}");
+    server.close();
+}
+
+#[test]
+fn many_sessions_are_listed_page_by_page_the_latest_first() {
+    let world = world();
+    let mut server = Server::greeted(&world, &quick());
+    for _ in 0..4 {
+        server.call("delegate_to_subagents", &tasks(16));
+    }
+    let (mut sessions, mut pages) = (Vec::new(), 0);
+    let mut params = json!({});
+    loop {
+        let page = server.ask("resources/list", &params)["result"].clone();
+        pages += 1;
+        let uris =
+            page["resources"].as_array().unwrap().iter().map(|resource| resource["uri"].clone());
+        sessions.extend(uris.filter(|uri| uri.as_str().unwrap().contains("/session/")));
+        if page["nextCursor"].is_null() {
+            break;
+        }
+        params = json!({"cursor": page["nextCursor"]});
+    }
+    assert_eq!((pages, sessions.len()), (2, 64));
+    let newest = fs::read_to_string(world.runs()[63].join("meta.json")).unwrap();
+    let newest: Value = serde_json::from_str(&newest).unwrap();
+    let newest = format!("subagent://session/{}", newest["sessionId"].as_str().unwrap());
+    assert_eq!(sessions[0], json!(newest));
+    sessions.sort_by_key(ToString::to_string);
+    sessions.dedup();
+    assert_eq!(sessions.len(), 64, "each of them once");
+    server.close();
+}
+
+#[test]
+fn ids_and_names_are_completed() {
+    let world = world().with_agent_file("agent-profiles/fast.md", "---\nname: fast\n---\n");
+    let mut server = Server::greeted(&world, &quick());
+    let done = server.call("delegate_to_subagents", &tasks(2));
+    let mut complete = |uri: &str, name: &str, value: &str| {
+        let params = json!({
+            "ref": {"type": "ref/resource", "uri": uri},
+            "argument": {"name": name, "value": value},
+        });
+        server.ask("completion/complete", &params)["result"]["completion"].clone()
+    };
+    let ids = complete("subagent://session/{id}", "id", "");
+    assert_eq!((ids["total"].clone(), ids["hasMore"].clone()), (json!(2), json!(false)));
+    let first = session(&done, 0);
+    assert_eq!(complete("subagent://session/{id}", "id", &first[..15])["values"], json!([first]));
+    assert_eq!(complete("subagent://session/{id}", "id", "task 1")["values"], json!([first]));
+    assert_eq!(complete("subagent://run/{id}", "id", "")["total"], json!(2));
+    assert_eq!(complete("subagent://profile/{name}", "name", "fa")["values"], json!(["fast"]));
+    assert_eq!(complete("subagent://profile/{name}", "name", "x")["values"], json!([]));
+    let params = json!({
+        "ref": {"type": "ref/resource", "uri": "subagent://session/{id}"},
+        "argument": {"name": "name", "value": ""},
+    });
+    let (code, message) = server.refusal("completion/complete", &params);
+    assert_eq!(code, -32602);
+    assert!(message.starts_with("argument.name: "), "{message}");
+    server.close();
+}
+
+#[test]
+fn a_client_hears_of_new_runs_and_of_what_it_asked_to_hear_of() {
+    let world = world();
+    let mut server = Server::greeted(&world, &world.working());
+    assert_eq!(server.ask("resources/list", &json!({}))["result"]["resources"], json!([]));
+    // Whoever starts it: the shell does here.
+    let running = world.start(&world.working(), &["--name", "shell's"]);
+    server.await_told("notifications/resources/list_changed");
+    let meta = fs::read_to_string(world.only_run().join("meta.json")).unwrap();
+    let meta: Value = serde_json::from_str(&meta).unwrap();
+    let uri = format!("subagent://session/{}", meta["sessionId"].as_str().unwrap());
+    wait_until(|| world.path("working").exists());
+    let subscribed = server.ask("resources/subscribe", &json!({"uri": uri}));
+    assert!(subscribed["result"].is_object(), "{subscribed}");
+    world.let_go();
+    let updated = server.await_told("notifications/resources/updated");
+    assert_eq!(updated["params"]["uri"], json!(uri));
+    assert_eq!(running.finish().code, Some(0));
+    world.play(&quick(), &[]);
+    server.await_told("notifications/resources/list_changed");
+    server.ask("resources/unsubscribe", &json!({"uri": uri}));
+    let (code, _) = server.refusal("resources/subscribe", &json!({"uri": "file:///etc/passwd"}));
+    assert_eq!(code, -32002);
+    server.close();
+    world.assert_nothing_left();
+}
+
+#[test]
+fn a_client_of_the_newest_protocol_listens() {
+    let world = world();
+    let mut server = Server::start(&world, &quick());
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "a test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let notifications = json!({"resourcesListChanged": true});
+    let listening = json!({"_meta": meta, "notifications": notifications});
+    let id = server.begin("subscriptions/listen", &listening);
+    server.await_told("notifications/subscriptions/acknowledged");
+    let call = json!({"_meta": meta, "name": "delegate_to_subagents", "arguments": tasks(1)});
+    let call = server.begin("tools/call", &call);
+    let changed = server.await_told("notifications/resources/list_changed");
+    assert_eq!(changed["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], json!(id));
+    assert_eq!(server.result(call)["isError"], json!(false));
+    server.close();
+    world.assert_nothing_left();
+}
+
+#[test]
+fn a_client_that_says_where_it_works_is_served_there() {
+    let world = world();
+    let elsewhere = world.path("a project");
+    fs::create_dir_all(elsewhere.join(".git")).unwrap();
+    let script = json!(["start", {"tell": "cwd"}, {"end": false}, "settle"]);
+    let mut server = Server::start(&world, &script);
+    server.greet(&json!({"roots": {}}));
+    let asked = server.await_told("roots/list");
+    let uri = format!("file://{}", elsewhere.display()).replace(' ', "%20");
+    let roots = json!([{"uri": "file:///nowhere"}, {"uri": uri}]);
+    server.say(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": roots}}));
+    let result = server.call("subagent", &json!({"preset": "scout", "task": "where"}));
+    assert!(text(&result).ends_with("/a project"), "{result}");
+    assert!(elsewhere.join(".pi/subagents/runs").is_dir() && world.runs().is_empty());
+    server.close();
+    world.assert_nothing_left();
+}

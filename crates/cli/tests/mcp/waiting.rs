@@ -1,0 +1,128 @@
+//! Clients that cannot be told how a call stands.
+
+use test_support::wait_until;
+
+use super::*;
+
+/// A world in which nobody waits longer than a second without a word.
+fn impatient() -> World {
+    let world = world();
+    world.settings(&json!({"mcpAnswerAfter": 1}));
+    world
+}
+
+#[test]
+fn a_call_is_answered_in_time_and_its_work_goes_on() {
+    let world = impatient();
+    let mut server = Server::greeted(&world, &world.working());
+    let result = server.call("delegate_to_subagents", &tasks(6));
+    assert_eq!(result["isError"], json!(false), "{result}");
+    let structured = &result["structuredContent"];
+    assert_eq!(structured["status"], json!("running"));
+    let statuses: Vec<&str> = structured["sessions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|session| session["status"].as_str().unwrap())
+        .collect();
+    assert_eq!(statuses, ["running", "running", "running", "running", "queued", "queued"]);
+    let told = text(&result);
+    assert!(
+        told.starts_with("Still running after 1 s, and going on. get_subagent_output"),
+        "{told}"
+    );
+    assert!(told.contains(&format!("- task 1 (session: {}): running", session(&result, 0))));
+    // It goes on although its call was answered, and also a task that had to wait is waited for.
+    assert_eq!(agents(&world), 4);
+    let last = json!({"sessionId": session(&result, 5)});
+    let waited = server.call("get_subagent_output", &last);
+    assert_eq!(waited["structuredContent"]["status"], json!("running"), "{waited}");
+    assert!(text(&waited).ends_with("Call get_subagent_output again to wait on."), "{waited}");
+    world.let_go();
+    for place in 0..6 {
+        let id = json!({"sessionId": session(&result, place)});
+        let output = server.call("get_subagent_output", &id);
+        assert_eq!(output["structuredContent"]["output"], json!("found it"), "{output}");
+    }
+    server.close();
+    world.assert_nothing_left();
+}
+
+#[test]
+fn a_client_that_listens_is_not_answered_before_the_end() {
+    let world = impatient();
+    let mut server = Server::greeted(&world, &world.working());
+    let heard = server.begin_call("delegate_to_subagents", &tasks(1), Some("token"));
+    let unheard = server.begin_call("delegate_to_subagents", &tasks(1), None);
+    // The second call begins later, and is answered nevertheless: its time is over.
+    assert_eq!(server.result(unheard)["structuredContent"]["status"], json!("running"));
+    world.let_go();
+    assert_eq!(server.result(heard)["structuredContent"]["status"], json!("done"));
+    server.close();
+    world.wait_until_nothing_is_left();
+}
+
+#[test]
+fn what_was_answered_early_ends_with_the_client() {
+    let world = impatient();
+    let mut server = Server::greeted(&world, &world.working());
+    server.call("delegate_to_subagents", &tasks(2));
+    assert_eq!(agents(&world), 2);
+    server.close();
+    world.wait_until_nothing_is_left();
+    let outcomes: Vec<Value> = world.run(&["sessions", "list", "--json"]).json()["sessions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|session| session["status"].clone())
+        .collect();
+    assert_eq!(outcomes, [json!("error"), json!("error")]);
+}
+
+#[test]
+fn waiting_costs_nothing() {
+    let world = impatient();
+    let mut server = Server::greeted(&world, &world.working());
+    let result = server.call("delegate_to_subagents", &tasks(5));
+    let before = ticks(server.pid());
+    // A second each: a task that runs, and one that waits for its turn.
+    for place in [0, 4] {
+        let id = json!({"sessionId": session(&result, place)});
+        let waited = server.call("get_subagent_output", &id);
+        assert_eq!(waited["structuredContent"]["status"], json!("running"), "{waited}");
+    }
+    let spent = ticks(server.pid()) - before;
+    assert!(spent < 20, "{spent} hundredths of a second in two seconds");
+    world.let_go();
+    server.close();
+    world.wait_until_nothing_is_left();
+}
+
+/// The processor time of a process, in hundredths of a second.
+fn ticks(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, fields) = stat.rsplit_once(')').unwrap();
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
+}
+
+#[test]
+fn waiting_is_given_up_without_stopping_what_is_waited_for() {
+    let world = world();
+    let mut server = Server::greeted(&world, &world.working());
+    let agent = world.agent(&world.working());
+    let started =
+        world.run(&["bg", "start", "--json", "--agent", &agent, "--preset", "scout", "look"]);
+    let id = started.json()["sessionId"].as_str().unwrap().to_owned();
+    let arguments = json!({"sessionId": id});
+    let waiting = server.begin_call("get_subagent_output", &arguments, Some("token"));
+    server.await_told("notifications/progress");
+    server.tell("notifications/cancelled", &json!({"requestId": waiting}));
+    // Another call waits on, and hears of the end.
+    let again = server.begin_call("get_subagent_output", &arguments, None);
+    wait_until(|| world.path("working").exists());
+    world.let_go();
+    assert_eq!(text(&server.result(again)), "found it");
+    server.close();
+    world.wait_until_nothing_is_left();
+}

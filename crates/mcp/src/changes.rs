@@ -1,0 +1,174 @@
+//! What changes among the sessions and runs, whoever changes it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use model::{RunId, SessionId};
+use serde::Deserialize;
+use store::{RunDir, Store, Watch};
+use tokio::sync::broadcast;
+
+use crate::place::Place;
+
+/// How often at most is looked for changes.
+const PACE: Duration = Duration::from_millis(500);
+/// How often to look where the system does not tell of changes, and for a directory that is not
+/// there yet.
+const LOOKING: Duration = Duration::from_secs(2);
+
+/// Something that a client may want to hear of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// There is another session or run, or one less.
+    List,
+    /// Something at this address.
+    Resource(String),
+}
+
+pub(crate) struct Changes {
+    told: broadcast::Sender<Change>,
+    watch: Watch,
+    runs: BTreeSet<RunId>,
+    subscribed: BTreeMap<String, Subscription>,
+    looked: Instant,
+    /// Whether there was a directory of runs to watch.
+    is_there: bool,
+    /// Whether something may have changed between looking and watching.
+    must_look: bool,
+}
+
+/// What somebody wants to hear of.
+#[derive(Default)]
+struct Subscription {
+    /// How many want to.
+    count: usize,
+    runs: Vec<RunDir>,
+    seen: Vec<Trace>,
+}
+
+/// A run, how long its events are, and whether it has ended.
+type Trace = (RunId, (u64, bool));
+
+impl Changes {
+    pub(crate) fn new(store: &Store, told: broadcast::Sender<Change>) -> Changes {
+        let mut changes = Changes {
+            told,
+            watch: Watch::new(),
+            runs: all_runs(store),
+            subscribed: BTreeMap::new(),
+            looked: Instant::now(),
+            is_there: false,
+            must_look: true,
+        };
+        changes.watch_anew(store);
+        changes
+    }
+
+    pub(crate) fn subscribe(&mut self, store: &Store, uri: &str) {
+        let subscription = self.subscribed.entry(uri.to_owned()).or_default();
+        subscription.count += 1;
+        subscription.runs = runs_at(store, uri);
+        subscription.seen = traces(&subscription.runs);
+        self.watch_anew(store);
+    }
+
+    pub(crate) fn unsubscribe(&mut self, uri: &str) {
+        if let Some(subscription) = self.subscribed.get_mut(uri) {
+            subscription.count -= 1;
+            if subscription.count == 0 {
+                self.subscribed.remove(uri);
+            }
+        }
+    }
+
+    /// What can be read when something has changed, if it is time to look.
+    pub(crate) fn waker(&self) -> Option<BorrowedFd<'_>> {
+        self.watch.waker().filter(|_| self.looked.elapsed() >= PACE)
+    }
+
+    /// How long until somebody should look.
+    pub(crate) fn next_look(&self, now: Instant) -> Option<Duration> {
+        let until = |time: Instant| time.saturating_duration_since(now);
+        let is_paced = self.must_look || self.looked.elapsed() < PACE;
+        let paced = is_paced.then(|| until(self.looked + PACE));
+        let looking = (!self.watch.is_complete()).then(|| until(self.looked + LOOKING));
+        paced.into_iter().chain(looking).min()
+    }
+
+    /// Finds out what has changed, and tells of it.
+    pub(crate) fn look(&mut self, store: &Store) {
+        let is_due = !self.watch.is_complete() && self.looked.elapsed() >= LOOKING;
+        let is_told = self.looked.elapsed() >= PACE && (self.must_look || self.watch.is_told());
+        if !is_due && !is_told {
+            return;
+        }
+        self.watch.drain();
+        self.looked = Instant::now();
+        self.must_look = false;
+        let runs = all_runs(store);
+        if runs != self.runs {
+            self.runs = runs;
+            self.tell(Change::List);
+            for (uri, subscription) in &mut self.subscribed {
+                subscription.runs = runs_at(store, uri);
+            }
+            self.watch_anew(store);
+        } else if !self.is_there && store.path().is_dir() {
+            self.watch_anew(store);
+        }
+        let mut changed = Vec::new();
+        for (uri, subscription) in &mut self.subscribed {
+            let traces = traces(&subscription.runs);
+            if traces != subscription.seen {
+                subscription.seen = traces;
+                changed.push(Change::Resource(uri.clone()));
+            }
+        }
+        changed.into_iter().for_each(|change| self.tell(change));
+    }
+
+    fn tell(&self, change: Change) {
+        // Nobody has to listen.
+        let _ = self.told.send(change);
+    }
+
+    fn watch_anew(&mut self, store: &Store) {
+        self.must_look = true;
+        self.is_there = store.path().is_dir();
+        self.watch = Watch::new();
+        self.watch.add(store.path());
+        for subscription in self.subscribed.values() {
+            // What has ended does not change any more.
+            for run in subscription.runs.iter().filter(|run| !run.trace().1) {
+                self.watch.add_with_writes(run.path());
+            }
+        }
+    }
+}
+
+fn all_runs(store: &Store) -> BTreeSet<RunId> {
+    // A directory that is not there, or that cannot be read, has none.
+    store.runs().unwrap_or_default().iter().map(|run| run.run_id().clone()).collect()
+}
+
+fn runs_at(store: &Store, uri: &str) -> Vec<RunDir> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Whose {
+        session_id: SessionId,
+    }
+    let mut runs = store.runs().unwrap_or_default();
+    runs.retain(|run| match Place::parse(uri) {
+        Some(Place::Run(id)) => *run.run_id() == id,
+        Some(Place::Session(id)) => {
+            run.meta_as::<Whose>().is_ok_and(|whose| whose.session_id == id)
+        }
+        Some(Place::Profile(_)) | None => false,
+    });
+    runs
+}
+
+fn traces(runs: &[RunDir]) -> Vec<Trace> {
+    runs.iter().map(|run| (run.run_id().clone(), run.trace())).collect()
+}

@@ -1,0 +1,268 @@
+//! Messages as lines, in both directions.
+//!
+//! The SDK's own reader passes over what it cannot parse, and answers without an id what it cannot
+//! understand, so that whoever sent it waits for ever. Here every request is answered. Reading and
+//! writing have a thread each: neither a client that does not read nor one that does not write
+//! holds up anything else.
+
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::sync::mpsc;
+use std::thread;
+
+use process::{Keep, Line, LineBuffer, ReadStatus};
+use rmcp::RoleServer;
+use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
+use rmcp::transport::Transport;
+use rustix::event::{PollFd, PollFlags, poll};
+use serde_json::Value;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+use crate::desk::Counter;
+
+/// How many messages wait at most until they are taken. Whoever sends more waits, too.
+const WAITING: usize = 64;
+
+/// Tells, by its end, that nothing is left to be written.
+pub(crate) type Written = mpsc::Receiver<()>;
+
+/// The two streams of a client.
+pub(crate) struct Streams {
+    received: Receiver<Incoming>,
+    to_send: Sender<Vec<u8>>,
+    /// Whether something was asked. Before that, there is nothing that could be told of or answered.
+    is_asked: bool,
+}
+
+/// A line of the client's.
+#[derive(Debug)]
+enum Incoming {
+    Message(Box<ClientJsonRpcMessage>),
+    /// It is no message, for this reason.
+    Problem(Option<RequestId>, ErrorData),
+}
+
+impl Streams {
+    /// Reads and writes from now on. The desk is told when there is nothing to read any more; the
+    /// other end of the channel that is returned is gone when everything was written.
+    pub(crate) fn open(
+        input: OwnedFd,
+        output: Box<dyn Write + Send>,
+        counter: Counter,
+    ) -> io::Result<(Streams, Written)> {
+        let (reader, received) = channel(WAITING);
+        let (to_send, writer) = channel(WAITING);
+        thread::Builder::new().name("reader".to_owned()).spawn(move || {
+            read(&input, &reader);
+            counter.close();
+        })?;
+        let (writing, written) = mpsc::channel();
+        thread::Builder::new().name("writer".to_owned()).spawn(move || {
+            write(output, writer);
+            drop(writing);
+        })?;
+        Ok((Streams { received, to_send, is_asked: false }, written))
+    }
+}
+
+impl Transport<RoleServer> for Streams {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: ServerJsonRpcMessage,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let to_send = self.to_send.clone();
+        async move {
+            let mut line = serde_json::to_vec(&message)?;
+            line.push(b'\n');
+            to_send.send(line).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        loop {
+            let incoming = tokio::select! {
+                incoming = self.received.recv() => incoming?,
+                // Whoever does not listen any more is gone.
+                () = self.to_send.closed() => return None,
+            };
+            match incoming {
+                Incoming::Message(message) => {
+                    self.is_asked |= matches!(*message, ClientJsonRpcMessage::Request(_));
+                    // The SDK takes anything else for the end of the conversation.
+                    if self.is_asked {
+                        return Some(*message);
+                    }
+                }
+                Incoming::Problem(id, error) => {
+                    self.send(ServerJsonRpcMessage::error(error, id)).await.ok()?;
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.received.close();
+        Ok(())
+    }
+}
+
+fn read(input: &OwnedFd, reader: &Sender<Incoming>) {
+    let mut lines = LineBuffer::new(|_| Keep::Whole);
+    loop {
+        while let Some(line) = lines.next_line() {
+            if let Some(incoming) = understand(line)
+                && reader.blocking_send(incoming).is_err()
+            {
+                return;
+            }
+        }
+        match lines.read_from(input) {
+            Ok(ReadStatus::Bytes(_)) => {}
+            // The client's end can make ours so.
+            Ok(ReadStatus::WouldBlock) => {
+                let _ = poll(&mut [PollFd::new(input, PollFlags::IN)], None);
+            }
+            Ok(ReadStatus::EndOfFile) | Err(_) => return,
+        }
+    }
+}
+
+fn write(mut output: Box<dyn Write + Send>, mut writer: Receiver<Vec<u8>>) {
+    while let Some(line) = writer.blocking_recv() {
+        if output.write_all(&line).and_then(|()| output.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+/// What a line says; nothing if it is none that anybody waits for an answer to.
+fn understand(line: Line<'_>) -> Option<Incoming> {
+    let line = match line {
+        Line::Whole(line) => line.trim_ascii(),
+        Line::Cut { head, tail, bytes } => {
+            let error = invalid(format!("a message of {bytes} bytes is too long; 16 MiB are read"));
+            return Some(Incoming::Problem(id_of_cut(head, tail), error));
+        }
+    };
+    if line.is_empty() {
+        return None;
+    }
+    if let Ok(message) = serde_json::from_slice(line) {
+        return Some(Incoming::Message(Box::new(message)));
+    }
+    let value: Value = match serde_json::from_slice(line) {
+        Ok(value) => value,
+        Err(error) => {
+            let message = format!("this is not JSON: {error}");
+            let error = ErrorData::new(ErrorCode::PARSE_ERROR, message, None);
+            return Some(Incoming::Problem(None, error));
+        }
+    };
+    let Value::Object(fields) = &value else {
+        let error = invalid("a message is one JSON object in one line".to_owned());
+        return Some(Incoming::Problem(None, error));
+    };
+    let id = fields.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
+    let problem = if fields.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+        "jsonrpc: must be \"2.0\""
+    } else if !fields.contains_key("method") {
+        // An answer to nothing that was asked, or to nothing at all.
+        return fields.contains_key("id").then(|| {
+            let error = invalid("method: is missing".to_owned());
+            Incoming::Problem(id, error)
+        });
+    } else if !fields["method"].is_string() {
+        "method: must be a text"
+    } else if fields.contains_key("id") && id.is_none() {
+        "id: must be a text or a number"
+    } else if id.is_none() {
+        // A notification is never answered.
+        return None;
+    } else {
+        "params: must be an object"
+    };
+    Some(Incoming::Problem(id, invalid(problem.to_owned())))
+}
+
+fn invalid(message: String) -> ErrorData {
+    ErrorData::invalid_request(message, None)
+}
+
+/// The id of a message of which only the two ends are known. Whatever lies between them, the first
+/// fields and the last one of a line are those of the message itself.
+fn id_of_cut(head: &[u8], tail: &[u8]) -> Option<RequestId> {
+    let read = |text: &str| serde_json::from_str(text.trim()).ok();
+    let head = String::from_utf8_lossy(head);
+    let first: Vec<&str> = head.trim_start().trim_start_matches('{').splitn(3, ',').collect();
+    let in_front = first.iter().take(2).find_map(|field| {
+        let (name, value) = field.split_once(':')?;
+        (name.trim() == "\"id\"").then(|| read(value)).flatten()
+    });
+    in_front.or_else(|| {
+        let tail = String::from_utf8_lossy(tail);
+        let (_, last) = tail.trim_end().strip_suffix('}')?.rsplit_once(',')?;
+        let (name, value) = last.split_once(':')?;
+        (name.trim() == "\"id\"").then(|| read(value)).flatten()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(line: &str) -> (Option<RequestId>, i32, String) {
+        match understand(Line::Whole(line.as_bytes())) {
+            Some(Incoming::Problem(id, error)) => (id, error.code.0, error.message.into_owned()),
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_is_answered_with_the_reason() {
+        for (line, id, code, part) in [
+            ("hello", None, -32700, "not JSON"),
+            ("{\"jsonrpc\": \"2.0\", \"id\": 1, \"met", None, -32700, "not JSON"),
+            ("\u{feff}{}", None, -32700, "not JSON"),
+            ("[]", None, -32600, "one JSON object"),
+            ("7", None, -32600, "one JSON object"),
+            (r#"{"id":1,"method":"ping"}"#, Some(1), -32600, "jsonrpc: must be \"2.0\""),
+            (r#"{"jsonrpc":"1.0","id":1,"method":"ping"}"#, Some(1), -32600, "jsonrpc"),
+            (r#"{"jsonrpc":"2.0","id":4}"#, Some(4), -32600, "method: is missing"),
+            (r#"{"jsonrpc":"2.0","id":4,"method":7}"#, Some(4), -32600, "method: must be a text"),
+            (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, None, -32600, "id: must be"),
+        ] {
+            let (given, given_code, message) = problem(line);
+            assert_eq!(given, id.map(RequestId::Number), "{line}");
+            assert_eq!(given_code, code, "{line}");
+            assert!(message.contains(part), "{line}: {message}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_waits_for_is_passed_over() {
+        for line in ["", "  ", r#"{"jsonrpc":"2.0"}"#] {
+            assert!(understand(Line::Whole(line.as_bytes())).is_none(), "{line}");
+        }
+    }
+
+    #[test]
+    fn too_long_a_message_is_refused_by_its_id() {
+        let cut = |head: &'static str, tail: &'static str| {
+            let (head, tail) = (head.as_bytes(), tail.as_bytes());
+            match understand(Line::Cut { head, tail, bytes: 20_000_000 }) {
+                Some(Incoming::Problem(id, error)) => (id, error.message.into_owned()),
+                other => panic!("{other:?}"),
+            }
+        };
+        let number = |number| Some(RequestId::Number(number));
+        let (id, message) = cut(r#"{"jsonrpc":"2.0","id":3,"method":"#, r#""}}}"#);
+        assert_eq!(id, number(3));
+        assert!(message.contains("20000000 bytes"), "{message}");
+        assert_eq!(cut(r#"{ "id": "a", "x":"#, "}").0, Some(RequestId::String("a".into())));
+        assert_eq!(cut(r#"{"method":"x","params""#, r#"}},"jsonrpc":"2.0","id":9}"#).0, number(9));
+        // An id further inside is that of something else.
+        assert_eq!(cut(r#"{"method":"x","params":{"id":9,"#, r#""id":9}}"#).0, None);
+    }
+}

@@ -1,0 +1,316 @@
+//! What is known about each client: where its files are, and what it wants to read there.
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::config::{Format, Spot};
+
+/// What this program is called, as a file and as an entry.
+pub(crate) const NAME: &str = "pi-subagents";
+
+/// With what this program is a server.
+pub(crate) const COMMAND: &str = "mcp";
+
+/// How long a call may take: a task may take an hour, and may have waited for others before.
+const CALL_SECONDS: u64 = 6 * 60 * 60;
+const CALL_MILLISECONDS: u64 = CALL_SECONDS * 1_000;
+
+/// How long the start may take, on a machine that is busy.
+const START_SECONDS: u64 = 30;
+
+/// A program that speaks the Model Context Protocol, and starts the servers that its configuration
+/// names.
+#[derive(Debug)]
+pub struct Client {
+    /// What `setup` calls it.
+    pub name: &'static str,
+    /// What it calls itself.
+    pub title: &'static str,
+    /// How its user sees that it has found the server.
+    pub next_step: &'static str,
+    pub(crate) format: Format,
+    pub(crate) user: Place,
+    pub(crate) project: Place,
+    /// What an entry looks like.
+    pub(crate) form: Form,
+    /// What it looks like where the section of another form is there already.
+    pub(crate) other_forms: &'static [Form],
+}
+
+/// Where a file is.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) base: Base,
+    /// The names that the file may have below that. If there is none, the last is created.
+    pub(crate) names: &'static [&'static str],
+}
+
+/// The directory below which a file is.
+#[derive(Debug)]
+pub(crate) enum Base {
+    /// The root of the project.
+    Project,
+    /// A directory of the user's.
+    User {
+        /// The client's own variable that names it.
+        variable: Option<&'static str>,
+        /// Where it is else, below the home directory.
+        otherwise: &'static str,
+        /// The same on macOS, where that is another one.
+        on_macos: Option<&'static str>,
+    },
+}
+
+/// What an entry looks like.
+#[derive(Debug)]
+pub(crate) struct Form {
+    section: &'static [&'static str],
+    fields: &'static [(&'static str, Field)],
+}
+
+/// What the value of a field is.
+#[derive(Debug)]
+enum Field {
+    Text(&'static str),
+    Number(u64),
+    Flag(bool),
+    /// An object with one number in it.
+    Within(&'static str, u64),
+    /// The program.
+    Program,
+    /// Its arguments.
+    Arguments,
+    /// The program and its arguments.
+    CommandLine,
+}
+
+const HOME: Base = Base::User { variable: None, otherwise: "", on_macos: None };
+
+const STANDARD_FIELDS: &[(&str, Field)] =
+    &[("type", Field::Text("stdio")), ("command", Field::Program), ("args", Field::Arguments)];
+
+/// Every client, by the name that `setup` gives it.
+pub static CLIENTS: &[Client] = &[
+    Client {
+        name: "claude",
+        title: "Claude Code",
+        next_step: "start `claude` anew; `/mcp` lists the server there",
+        format: Format::Jsonc,
+        user: Place {
+            base: Base::User { variable: Some("CLAUDE_CONFIG_DIR"), otherwise: "", on_macos: None },
+            names: &[".claude.json"],
+        },
+        project: Place { base: Base::Project, names: &[".mcp.json"] },
+        form: Form {
+            section: &["mcpServers"],
+            fields: &[
+                ("type", Field::Text("stdio")),
+                ("command", Field::Program),
+                ("args", Field::Arguments),
+                ("timeout", Field::Number(CALL_MILLISECONDS)),
+            ],
+        },
+        other_forms: &[],
+    },
+    Client {
+        name: "codex",
+        title: "Codex",
+        next_step: "start `codex` anew; `/mcp` lists the server there",
+        format: Format::Toml,
+        user: Place {
+            base: Base::User { variable: Some("CODEX_HOME"), otherwise: ".codex", on_macos: None },
+            names: &["config.toml"],
+        },
+        project: Place { base: Base::Project, names: &[".codex/config.toml"] },
+        form: Form {
+            section: &["mcp_servers"],
+            fields: &[
+                ("command", Field::Program),
+                ("args", Field::Arguments),
+                ("startup_timeout_sec", Field::Number(START_SECONDS)),
+                ("tool_timeout_sec", Field::Number(CALL_SECONDS)),
+            ],
+        },
+        other_forms: &[],
+    },
+    Client {
+        name: "cursor",
+        title: "Cursor",
+        next_step: "start Cursor anew, and switch the server on in its settings for MCP",
+        format: Format::Jsonc,
+        user: Place { base: HOME, names: &[".cursor/mcp.json"] },
+        project: Place { base: Base::Project, names: &[".cursor/mcp.json"] },
+        form: Form { section: &["mcpServers"], fields: STANDARD_FIELDS },
+        other_forms: &[],
+    },
+    Client {
+        name: "vscode",
+        title: "VS Code",
+        next_step: "`MCP: List Servers` in the command palette shows the server, and starts it",
+        format: Format::Jsonc,
+        user: Place {
+            base: Base::User {
+                variable: Some("XDG_CONFIG_HOME"),
+                otherwise: ".config",
+                on_macos: Some("Library/Application Support"),
+            },
+            names: &["Code/User/mcp.json"],
+        },
+        project: Place { base: Base::Project, names: &[".vscode/mcp.json"] },
+        form: Form { section: &["servers"], fields: STANDARD_FIELDS },
+        other_forms: &[],
+    },
+    Client {
+        name: "gemini",
+        title: "Gemini CLI",
+        next_step: "start `gemini` anew; `/mcp` lists the server there",
+        format: Format::Jsonc,
+        user: Place {
+            base: Base::User { variable: Some("GEMINI_CLI_HOME"), otherwise: "", on_macos: None },
+            names: &[".gemini/settings.json"],
+        },
+        project: Place { base: Base::Project, names: &[".gemini/settings.json"] },
+        form: Form {
+            section: &["mcpServers"],
+            fields: &[
+                ("command", Field::Program),
+                ("args", Field::Arguments),
+                ("timeout", Field::Number(CALL_MILLISECONDS)),
+            ],
+        },
+        other_forms: &[],
+    },
+    Client {
+        name: "opencode",
+        title: "opencode",
+        next_step: "start `opencode` anew; `opencode mcp list` lists the server",
+        format: Format::Jsonc,
+        user: Place {
+            base: Base::User {
+                variable: Some("XDG_CONFIG_HOME"),
+                otherwise: ".config",
+                on_macos: None,
+            },
+            names: &["opencode/opencode.jsonc", "opencode/opencode.json"],
+        },
+        project: Place { base: Base::Project, names: &["opencode.jsonc", "opencode.json"] },
+        form: Form {
+            section: &["mcp"],
+            fields: &[
+                ("type", Field::Text("local")),
+                ("command", Field::CommandLine),
+                ("enabled", Field::Flag(true)),
+                ("timeout", Field::Number(CALL_MILLISECONDS)),
+            ],
+        },
+        // The form of opencode 2, which also reads the first one, but perhaps not both in one file.
+        other_forms: &[Form {
+            section: &["mcp", "servers"],
+            fields: &[
+                ("type", Field::Text("local")),
+                ("command", Field::CommandLine),
+                ("timeout", Field::Within("request", CALL_MILLISECONDS)),
+            ],
+        }],
+    },
+];
+
+impl Form {
+    pub(crate) fn spot(&self) -> Spot {
+        Spot { section: self.section, name: NAME }
+    }
+
+    /// The names of the fields that we write.
+    pub(crate) fn names(&self) -> Vec<&'static str> {
+        self.fields.iter().map(|(name, _)| *name).collect()
+    }
+
+    /// The entry that starts this program.
+    pub(crate) fn entry(&self, program: &str) -> Value {
+        let fields = self.fields.iter().map(|(name, field)| {
+            let value = match field {
+                Field::Text(text) => Value::from(*text),
+                Field::Number(number) => Value::from(*number),
+                Field::Flag(flag) => Value::from(*flag),
+                Field::Within(name, number) => {
+                    Value::Object(Map::from_iter([((*name).to_owned(), Value::from(*number))]))
+                }
+                Field::Program => Value::from(program),
+                Field::Arguments => Value::from(vec![COMMAND]),
+                Field::CommandLine => Value::from(vec![program, COMMAND]),
+            };
+            ((*name).to_owned(), value)
+        });
+        Value::Object(fields.collect())
+    }
+
+    /// The field that names the program, alone or as its first element.
+    pub(crate) fn program_field(&self) -> &'static str {
+        let names_it = |field: &Field| matches!(field, Field::Program | Field::CommandLine);
+        self.fields.iter().find(|(_, field)| names_it(field)).map_or("command", |(name, _)| name)
+    }
+
+    /// The program that an entry starts, if it is this one, wherever that is.
+    pub(crate) fn own_program<'a>(&self, entry: &'a Value) -> Option<&'a str> {
+        let mut words = Vec::new();
+        for (name, field) in self.fields {
+            match (field, &entry[name]) {
+                (Field::Program, Value::String(program)) => words.push(program.as_str()),
+                (Field::Arguments | Field::CommandLine, Value::Array(values)) => {
+                    words.extend(values.iter().map(|value| value.as_str().unwrap_or_default()));
+                }
+                _ => {}
+            }
+        }
+        match words[..] {
+            [program, COMMAND, ..] if Path::new(program).file_name()? == NAME => Some(program),
+            _ => None,
+        }
+    }
+}
+
+impl Client {
+    /// The client of this name.
+    pub fn named(name: &str) -> Option<&'static Client> {
+        CLIENTS.iter().find(|client| client.name == name)
+    }
+
+    /// The files that it reads, for people.
+    pub fn files_in_words(&self) -> String {
+        let users = match self.user.base {
+            Base::Project => String::new(),
+            Base::User { variable, otherwise, on_macos } => {
+                let on_macos = on_macos.filter(|_| cfg!(target_os = "macos"));
+                let files = self.user.names.iter().map(|name| {
+                    let path = Path::new("~").join(on_macos.unwrap_or(otherwise)).join(name);
+                    path.display().to_string()
+                });
+                let files = files.collect::<Vec<String>>().join(" or ");
+                let variable = variable.filter(|_| on_macos.is_none());
+                variable.map_or(files.clone(), |variable| format!("{files} (${variable})"))
+            }
+        };
+        format!("{users}, or {} of the project", self.project.names.join(" or "))
+    }
+
+    /// The form of the entry in a text, or the one that an entry would get there.
+    pub(crate) fn form(&'static self, text: &str) -> &'static Form {
+        if self.other_forms.is_empty() {
+            return &self.form;
+        }
+        let has_entry = |form: &&'static Form| {
+            self.format.entry(text, form.spot()).is_ok_and(|entry| entry.is_some())
+        };
+        if let Some(form) = [&self.form].into_iter().chain(self.other_forms).find(has_entry) {
+            return form;
+        }
+        // A section with a `type` is a server of that name, in another form.
+        let is_there = |form: &&'static Form| {
+            let spot = form.spot();
+            self.format.sections(text, spot) == Ok(spot.section.len())
+                && self.format.entry(text, Spot { name: "type", ..spot }) == Ok(None)
+        };
+        self.other_forms.iter().find(is_there).unwrap_or(&self.form)
+    }
+}

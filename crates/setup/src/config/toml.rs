@@ -1,0 +1,181 @@
+//! TOML.
+//!
+//! `toml_edit` says what a text means and where everything stands; the text itself is changed
+//! here. Written by `toml_edit`, it would lose its `\r\n`, the mark at its beginning, and would
+//! get a line feed at its end.
+
+use std::ops::Range;
+
+use serde_json::{Map, Value};
+use toml_edit::{Document, Item, Key, TableLike, Value as Node};
+
+use super::{ConfigError, Located, Spot, line_at, line_end};
+
+pub(super) fn read(text: &str) -> Result<Value, ConfigError> {
+    let document = parse(text).map_err(|error| ConfigError::Syntax {
+        line: line_at(text, error.span().map_or(0, |span| span.start)),
+        message: error.message().trim().replace('\n', "; "),
+    })?;
+    Ok(of_table(document.as_table()))
+}
+
+/// The entry becomes a table at the end, where every other table is complete.
+pub(super) fn insert(text: &str, spot: Spot, entry: &Value) -> Option<String> {
+    let line_end = line_end(text);
+    let path: Vec<String> = spot.section.iter().chain([&spot.name]).map(|name| key(name)).collect();
+    let mut lines = vec![format!("[{}]", path.join("."))];
+    for (name, value) in entry.as_object()? {
+        lines.push(format!("{} = {}", key(name), written(value)?));
+    }
+    let has_line_end = text.is_empty() || text.ends_with('\n');
+    let (before, after) = match (text.is_empty(), has_line_end) {
+        (true, _) => (String::new(), line_end),
+        (false, true) => (line_end.to_owned(), line_end),
+        (false, false) => (line_end.repeat(2), ""),
+    };
+    Some(format!("{text}{before}{}{after}", lines.join(line_end)))
+}
+
+/// The lines of the entry's table and of the tables in it, and an empty line in front of them if
+/// nothing follows that it could belong to.
+pub(super) fn remove(text: &str, spot: Spot) -> Option<String> {
+    let Range { mut start, end } = located(text, spot)?.0;
+    let rest = &text[end..];
+    let line_end = line_end(text);
+    let is_last = rest.trim().is_empty();
+    if is_last || rest.starts_with(['\n', '\r']) {
+        let before = &text[..start];
+        if before.ends_with(&line_end.repeat(2)) || before == line_end {
+            start -= line_end.len();
+        }
+    }
+    let had_line_end = text.ends_with('\n');
+    if is_last && !had_line_end && text[..start].ends_with(line_end) {
+        start -= line_end.len();
+    }
+    Some(super::spliced(text, start..end, ""))
+}
+
+/// Where the text is that is the value of a field of the entry, or the first element of it.
+pub(super) fn first_text(text: &str, spot: Spot, key: &str) -> Option<Range<usize>> {
+    let document = parse(text).ok()?;
+    let value = entry(document.as_table(), spot)?.as_table_like()?.get(key)?;
+    let value = match value.as_value()? {
+        Node::Array(array) => array.get(0)?,
+        value => value,
+    };
+    value.as_str().and_then(|_| value.span())
+}
+
+pub(super) fn located(text: &str, spot: Spot) -> Option<Located> {
+    let document = parse(text).ok()?;
+    let Item::Table(table) = entry(document.as_table(), spot)? else { return None };
+    // A table without a header of its own is spread over other lines.
+    let start = table.span().filter(|_| !table.is_dotted() && !table.is_implicit())?.start;
+    let mut fields = Vec::new();
+    collect(table, &mut fields);
+    let last = fields.iter().map(|(_, range)| range.end).max().unwrap_or(start);
+    let last = last.max(table.span()?.end);
+    let end = text[last..].find('\n').map_or(text.len(), |index| last + index + 1);
+    fields.sort_by_key(|(_, range)| range.start);
+    // A header shows a name, and no value.
+    fields.retain(|(name, _)| !name.is_empty());
+    Some((start..end, fields))
+}
+
+/// Where the last thing begins that is found on the way along a path.
+pub(super) fn offset(text: &str, path: &[&str]) -> usize {
+    let Ok(document) = parse(text) else { return 0 };
+    let mut table: Option<&dyn TableLike> = Some(document.as_table());
+    let mut offset = 0;
+    for name in path {
+        let Some((key, item)) = table.and_then(|table| table.get_key_value(name)) else { break };
+        let span = item.span().or_else(|| key.span());
+        offset = span.map_or(offset, |span| span.start);
+        table = item.as_table_like();
+    }
+    offset
+}
+
+pub(super) fn quoted(text: &str) -> String {
+    Node::from(text).to_string()
+}
+
+fn parse(text: &str) -> Result<Document<&str>, toml_edit::TomlError> {
+    Document::parse(text)
+}
+
+fn entry(root: &dyn TableLike, spot: Spot) -> Option<&Item> {
+    let section = spot
+        .section
+        .iter()
+        .try_fold(root, |table, name| table.get(name).and_then(Item::as_table_like))?;
+    section.get(spot.name)
+}
+
+/// The values of a table and of the tables in it, and their headers, which have no name here.
+fn collect(table: &dyn TableLike, found: &mut Vec<(String, Range<usize>)>) {
+    for (name, item) in table.iter() {
+        match item {
+            Item::Value(value) => {
+                found.extend(value.span().map(|span| (name.to_owned(), span)));
+            }
+            Item::Table(inner) => {
+                found.extend(inner.span().map(|span| (String::new(), span)));
+                let mut within = Vec::new();
+                collect(inner, &mut within);
+                // What stands in a table of its own has no name that anybody knows.
+                found.extend(within.into_iter().map(|(field, range)| {
+                    let field = if field.is_empty() { field } else { format!("{name}.{field}") };
+                    (field, range)
+                }));
+            }
+            Item::None | Item::ArrayOfTables(_) => {}
+        }
+    }
+}
+
+fn key(name: &str) -> String {
+    Key::new(name).to_string()
+}
+
+fn written(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(quoted(text)),
+        Value::Bool(flag) => Some(flag.to_string()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Array(values) => {
+            let values: Option<Vec<String>> = values.iter().map(written).collect();
+            Some(format!("[{}]", values?.join(", ")))
+        }
+        Value::Null | Value::Object(_) => None,
+    }
+}
+
+fn of_table(table: &dyn TableLike) -> Value {
+    let entries = table.iter().filter_map(|(name, item)| {
+        let value = match item {
+            Item::None => return None,
+            Item::Value(value) => of_value(value),
+            Item::Table(table) => of_table(table),
+            Item::ArrayOfTables(tables) => {
+                Value::Array(tables.iter().map(|table| of_table(table)).collect())
+            }
+        };
+        Some((name.to_owned(), value))
+    });
+    Value::Object(entries.collect::<Map<String, Value>>())
+}
+
+fn of_value(value: &Node) -> Value {
+    match value {
+        Node::String(text) => Value::from(text.value().as_str()),
+        Node::Integer(number) => Value::from(*number.value()),
+        // JSON has no such numbers; all that matters is that they are the same before and after.
+        Node::Float(number) => Value::from(number.value().to_string()),
+        Node::Boolean(flag) => Value::from(*flag.value()),
+        Node::Datetime(time) => Value::from(time.value().to_string()),
+        Node::Array(array) => Value::Array(array.iter().map(of_value).collect()),
+        Node::InlineTable(table) => of_table(table),
+    }
+}
