@@ -4,6 +4,7 @@
 mod book;
 mod bridge;
 mod builtin_tools;
+mod client_file;
 mod definition;
 mod dialect;
 mod provider;
@@ -27,6 +28,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "book", check: book::check },
     Target { name: "bridge", check: bridge::check },
     Target { name: "builtin_tools", check: builtin_tools::check },
+    Target { name: "client_file", check: client_file::check },
     Target { name: "definition", check: definition::check },
     Target { name: "dialect", check: dialect::check },
     Target { name: "provider", check: provider::check },
