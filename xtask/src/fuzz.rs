@@ -129,7 +129,7 @@ impl Fuzzer {
     /// reaches is kept, the smallest first: everything that differs in how often it does so would be a
     /// hundred times as much.
     fn keep(&self, target: &str) -> Result<Invocation, String> {
-        let words = "-merge=1 -use_counters=0 -max_len=400";
+        let words = "-set_cover_merge=1 -use_counters=0 -max_len=200";
         let corpus = format!("fuzz/corpus/{target}");
         Ok(self.on(target).words(words).word(corpus).word(found(target)?))
     }
