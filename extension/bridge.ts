@@ -2,6 +2,7 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { accessSync, constants, statSync } from "node:fs";
+import { createRequire } from "node:module";
 import type { Socket } from "node:net";
 import { delimiter, join, resolve } from "node:path";
 
@@ -211,14 +212,25 @@ export function messageOf(error: unknown): string {
 function findProgram(directory: string, cwd: string): string {
 	const named = process.env.PI_SUBAGENTS_BIN;
 	const beside = join(directory, PROGRAM);
+	const packaged = ofPlatform(directory);
 	const onPath = (process.env.PATH ?? "").split(delimiter).map((place) => resolve(cwd, place, PROGRAM));
-	const found = (named ? [resolve(cwd, named)] : [beside, ...onPath]).find(isProgram);
+	const found = (named ? [resolve(cwd, named)] : [beside, ...packaged, ...onPath]).find(isProgram);
 	if (found) return found;
 	const looked = named ? `PI_SUBAGENTS_BIN is ${named}` : `neither ${beside} nor ${PROGRAM} on the PATH`;
 	throw new Error(
 		`The program ${PROGRAM} was not found, or cannot be run: ${looked}. Install it with \`cargo install --path ` +
 			"crates/cli` and run `pi-subagents setup pi`, or set PI_SUBAGENTS_BIN to its path.",
 	);
+}
+
+/** The program that came with the npm package, which has one for each platform. */
+function ofPlatform(directory: string): string[] {
+	try {
+		const name = `@pi-subagents/${process.platform}-${process.arch}/${PROGRAM}`;
+		return [createRequire(join(directory, "package.json")).resolve(name)];
+	} catch {
+		return [];
+	}
 }
 
 function isProgram(path: string): boolean {

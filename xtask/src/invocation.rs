@@ -15,6 +15,12 @@ pub(crate) fn repository_root() -> PathBuf {
     manifest_directory.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
 }
 
+/// Where Cargo puts what it builds.
+pub(crate) fn target_directory() -> PathBuf {
+    let directory = env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
+    repository_root().join(directory)
+}
+
 /// A command line that has not been started yet. Displayed, it can be pasted into a shell at the
 /// root of the repository.
 ///

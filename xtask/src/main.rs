@@ -12,9 +12,12 @@ mod bench;
 mod executable;
 mod fuzz;
 mod invocation;
+mod package;
 mod packages;
 mod pictures;
 mod pseudo_terminal;
+mod python_packages;
+mod release;
 mod test;
 mod tidy;
 
@@ -26,8 +29,11 @@ Usage: cargo xtask COMMAND
 Commands:
   bench   Measure, as ratios in one run: `bench spine`, `bench delegate`, or all
   fuzz    Look for bytes that break what reads them: `fuzz [TARGET] [--seconds N]`
+  package Make what is given out for this platform: an archive, and packages for npm
   pictures  Make the pictures in the documents anew, from a real run
-  test    Run everything that continuous integration checks, up to the first failure
+  release Write a new version everywhere, and into the changelog: `release 0.2.0`
+  test    Run everything that continuous integration checks, up to the first failure; or only
+          some steps of it: `test format tidy`
   tidy    Check the rules of this repository that no compiler knows
   help    Show this list
 ";
@@ -41,7 +47,9 @@ fn main() -> ExitCode {
             "help" | "--help" | "-h" => help(rest),
             "bench" => bench::run(rest),
             "fuzz" => fuzz::run(rest),
+            "package" => package::run(rest),
             "pictures" => pictures::run(rest),
+            "release" => release::run(rest),
             "test" => test::run(rest),
             "tidy" => tidy::run(rest),
             unknown => Err(format!("there is no command `{unknown}`.\n\n{HELP}")),

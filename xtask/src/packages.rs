@@ -1,5 +1,5 @@
-//! The npm packages in `e2e`: the real pi, the Node that it needs, the peers we measure against, and
-//! the compiler that checks our extension.
+//! The npm packages in `e2e`: the real pi, the Node that it needs, the peers we measure against, the
+//! compiler that checks our extension, and clients of the Model Context Protocol.
 
 use std::fs;
 use std::path::Path;
@@ -11,8 +11,17 @@ use crate::invocation::{Invocation, repository_root};
 /// Installs them, pinned, into a folder that git ignores, unless they are there. What could not be
 /// done is told together with its command.
 pub(crate) fn install() -> Result<(), (Invocation, String)> {
-    let install = Invocation::new("npm ci --no-audit --no-fund").directory("e2e");
-    if are_installed(&repository_root().join("e2e")) {
+    install_in("e2e")
+}
+
+/// Installs those that only benchmarks need.
+pub(crate) fn install_peers() -> Result<(), (Invocation, String)> {
+    install_in("e2e/peers")
+}
+
+fn install_in(directory: &'static str) -> Result<(), (Invocation, String)> {
+    let install = Invocation::new("npm ci --no-audit --no-fund").directory(directory);
+    if are_installed(&repository_root().join(directory)) {
         return Ok(());
     }
     println!("$ {install}");

@@ -101,7 +101,8 @@ pub(crate) fn of_tasks_so_far(call: &RunningCall, waited: Duration) -> Answer {
         if task.phase == Phase::Running {
             text.push_str(&format!(", {}", task.state.doing_words()));
         }
-        json!({"name": view.name, "sessionId": id, "status": status})
+        let run_id = task.meta.run_id.as_str();
+        json!({"name": view.name, "sessionId": id, "runId": run_id, "status": status})
     });
     let sessions: Vec<Value> = sessions.collect();
     Answer::new(&text, json!({"status": "running", "sessions": sessions}), false)
@@ -153,7 +154,11 @@ pub(crate) fn of_profiles(Retrieved { text, mut details }: Retrieved) -> Answer 
 }
 
 /// `background_agent`.
-pub(crate) fn of_background(Retrieved { text, details }: Retrieved) -> Answer {
+pub(crate) fn of_background(Retrieved { mut text, mut details }: Retrieved) -> Answer {
+    if let Some(session) = details["sessionId"].as_str() {
+        text.push_str(&format!("\nSession: {session}; get_subagent_output waits for its answer."));
+    }
+    cut_fields(&mut details);
     Answer::new(&text, details, false)
 }
 
@@ -172,15 +177,18 @@ pub(crate) fn of_status(Retrieved { text, mut details }: Retrieved) -> Answer {
         text.push(']');
     }
     if let Some(runs) = details["runs"].as_array_mut() {
-        for run in runs {
-            for field in ["finalText", "task"] {
-                if let Some(long) = run.get(field).and_then(Value::as_str) {
-                    run[field] = json!(cut_bytes(long, MOST_BYTES));
-                }
-            }
-        }
+        runs.iter_mut().for_each(cut_fields);
     }
     Answer::new(&text, details, false)
+}
+
+/// Cuts what may be long in the record of a run.
+fn cut_fields(run: &mut Value) {
+    for field in ["finalText", "task"] {
+        if let Some(long) = run.get(field).and_then(Value::as_str) {
+            run[field] = json!(cut_bytes(long, MOST_BYTES));
+        }
+    }
 }
 
 /// How a task ended.

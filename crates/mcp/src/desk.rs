@@ -15,7 +15,7 @@ use plan::Surroundings;
 use runner::{Dispatcher, Update};
 use session::view::Phase;
 use store::Store;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, oneshot, watch};
 use tools::{RunningCall, SessionBook, ShownTask, Workspace};
 
 use crate::changes::{Change, Changes};
@@ -30,6 +30,7 @@ pub(crate) struct Counter {
     requests: Sender<Request>,
     bell: Arc<UnixStream>,
     changes: broadcast::Sender<Change>,
+    is_closed: watch::Sender<bool>,
 }
 
 /// What is handed in.
@@ -41,8 +42,8 @@ pub(crate) enum Request {
     Call(Box<Asked>),
     /// Nobody waits for the answer to this call any more.
     Cancel(CallNumber),
-    /// Somebody wants to hear when something at an address changes.
-    Subscribe(String),
+    /// Somebody wants to hear when something at an address changes, and whether we look from now on.
+    Subscribe(String, oneshot::Sender<()>),
     /// Nobody does any more.
     Unsubscribe(String),
     /// The client says nothing any more.
@@ -74,7 +75,14 @@ impl Counter {
 
     /// The client says nothing any more.
     pub(crate) fn close(&self) {
+        self.is_closed.send_replace(true);
         self.hand_in(Request::Close);
+    }
+
+    /// Waits until the client says nothing any more.
+    pub(crate) async fn closed(&self) {
+        // The sender is here, so that there is an end.
+        let _ = self.is_closed.subscribe().wait_for(|is_closed| *is_closed).await;
     }
 
     /// The conversation is over.
@@ -108,7 +116,12 @@ impl<'a> Desk<'a> {
         rung.set_nonblocking(true)?;
         bell.set_nonblocking(true)?;
         let (changes, _) = broadcast::channel(CHANGES);
-        let counter = Counter { requests: sender, bell: Arc::new(rung), changes: changes.clone() };
+        let counter = Counter {
+            requests: sender,
+            bell: Arc::new(rung),
+            changes: changes.clone(),
+            is_closed: watch::Sender::new(false),
+        };
         Ok((counter, Desk { requests, bell, changes, warn }))
     }
 
@@ -208,7 +221,11 @@ impl<'a> Service<'a> {
         match request {
             Request::Call(asked) => self.call(*asked),
             Request::Cancel(number) => self.cancel(number),
-            Request::Subscribe(uri) => self.changes.subscribe(&self.store, &uri),
+            Request::Subscribe(uri, watched) => {
+                self.changes.subscribe(&self.store, &uri);
+                // Somebody who is gone does not have to know.
+                let _ = watched.send(());
+            }
             Request::Unsubscribe(uri) => self.changes.unsubscribe(&uri),
             Request::Close => {
                 self.is_closed = true;

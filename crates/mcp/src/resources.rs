@@ -1,12 +1,14 @@
 //! Sessions, runs and profiles as things that can be listed, read and completed.
 
+use std::io;
+
 use model::RunId;
 use plan::Surroundings;
 use rmcp::model::{
     CompletionInfo, ErrorCode, ErrorData, ListResourcesResult, ReadResourceResult, Resource,
     ResourceContents, ResourceTemplate,
 };
-use store::Store;
+use store::{Store, StoreError};
 use tools::{KnownRun, RunReport, Session, Workspace};
 
 use crate::place::{Place, Template};
@@ -97,7 +99,12 @@ pub(crate) fn read(
             (session.told().map_err(|error| unreadable(&error))?, TEXT)
         }
         Place::Run(id) => {
-            let run = tools::load_run(&store, id).map_err(|error| not_found(&error.to_string()))?;
+            let run = tools::load_run(&store, id).map_err(|error| match &error {
+                StoreError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                    not_found(&format!("There is no run {id}."))
+                }
+                _ => unreadable(&error),
+            })?;
             // Plain data with string keys always serialises.
             (serde_json::to_string_pretty(&RunReport::from(&run)).unwrap_or_default(), JSON)
         }
@@ -122,11 +129,11 @@ pub(crate) fn complete(
     let template = Template::ALL.into_iter().find(|template| template.uri() == uri);
     let Some(template) = template else {
         let message = format!("ref.uri: there is no template \"{uri}\"");
-        return Err(ErrorData::invalid_params(message, None));
+        return Err(ErrorData::invalid_params(clean(&message), None));
     };
     if !uri.contains(&format!("{{{argument}}}")) {
         let message = format!("argument.name: {uri} has no \"{argument}\"");
-        return Err(ErrorData::invalid_params(message, None));
+        return Err(ErrorData::invalid_params(clean(&message), None));
     }
     let mut values: Vec<String> = match template {
         Template::Session => {

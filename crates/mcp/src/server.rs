@@ -1,7 +1,7 @@
 //! What a client can ask for, as the SDK hands it over. Nothing is decided here.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::{Owner, OwnerKind};
@@ -17,8 +17,8 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext};
 use serde_json::Value;
-use tokio::sync::OnceCell;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{OnceCell, oneshot};
 
 use crate::answer::{Answer, Refusal};
 use crate::changes::Change;
@@ -46,6 +46,8 @@ struct Shared {
     /// Where the client works, once that is known.
     place: OnceCell<Surroundings>,
     next_call: AtomicU64,
+    /// Whether the client hears of changes, by the older way. Once is enough.
+    is_told: AtomicBool,
     /// What the client wants to hear of, by the older way to say so.
     subscribed: Mutex<BTreeSet<String>>,
 }
@@ -59,6 +61,7 @@ impl Server {
                 here,
                 place: OnceCell::new(),
                 next_call: AtomicU64::new(1),
+                is_told: AtomicBool::new(false),
                 subscribed: Mutex::default(),
             }),
         }
@@ -99,6 +102,14 @@ impl Server {
             .map_err(|error| ErrorData::internal_error(error.to_string(), None))?
     }
 
+    /// Has somebody look at an address. Nothing that changes there after this is missed.
+    async fn watch(&self, uri: String) {
+        let (watched, is_watched) = oneshot::channel();
+        self.shared.counter.hand_in(Request::Subscribe(uri, watched));
+        // A desk that has closed tells nobody anything.
+        let _ = is_watched.await;
+    }
+
     fn subscribed(&self) -> MutexGuard<'_, BTreeSet<String>> {
         // A thread that panicked with the lock has left nothing half done.
         self.shared.subscribed.lock().unwrap_or_else(PoisonError::into_inner)
@@ -120,7 +131,7 @@ impl Server {
             let known: Vec<&str> = tools.iter().map(|tool| tool.name.as_ref()).collect();
             format!("There is no tool \"{name}\"; there are {}.", known.join(", "))
         };
-        Err(ErrorData::invalid_params(message, None))
+        Err(ErrorData::invalid_params(clean(&message), None))
     }
 }
 
@@ -144,21 +155,30 @@ impl ServerHandler for Server {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        if self.shared.is_told.swap(true, Ordering::Relaxed) {
+            return;
+        }
         let client = context.peer.peer_info().map(|info| info.client_info.clone());
         let mut changes = self.shared.counter.changes();
         self.place(&context.peer, client).await;
         loop {
-            let told = match changes.recv().await {
-                Ok(Change::List) => context.peer.notify_resource_list_changed().await,
-                Ok(Change::Resource(uri)) if self.subscribed().contains(&uri) => {
-                    let updated = ResourceUpdatedNotificationParam::new(uri);
-                    context.peer.notify_resource_updated(updated).await
-                }
-                Ok(Change::Resource(_)) | Err(RecvError::Lagged(_)) => Ok(()),
+            let changed = match changes.recv().await {
+                Ok(change) => vec![change],
+                Err(RecvError::Lagged(_)) => everything(&*self.subscribed()),
                 Err(RecvError::Closed) => return,
             };
-            if told.is_err() {
-                return;
+            for change in changed {
+                let told = match change {
+                    Change::List => context.peer.notify_resource_list_changed().await,
+                    Change::Resource(uri) if self.subscribed().contains(&uri) => {
+                        let updated = ResourceUpdatedNotificationParam::new(uri);
+                        context.peer.notify_resource_updated(updated).await
+                    }
+                    Change::Resource(_) => Ok(()),
+                };
+                if told.is_err() {
+                    return;
+                }
             }
         }
     }
@@ -252,8 +272,9 @@ impl ServerHandler for Server {
     ) -> Result<(), ErrorData> {
         let uri = resources::parse(&request.uri)?.to_string();
         self.place_of(&context).await;
-        if self.subscribed().insert(uri.clone()) {
-            self.shared.counter.hand_in(Request::Subscribe(uri));
+        let is_new = self.subscribed().insert(uri.clone());
+        if is_new {
+            self.watch(uri).await;
         }
         Ok(())
     }
@@ -285,20 +306,31 @@ impl ServerHandler for Server {
         self.place_of(context.request_context()).await;
         let uris = context.accepted().resource_subscriptions.clone().unwrap_or_default();
         for uri in &uris {
-            self.shared.counter.hand_in(Request::Subscribe(uri.clone()));
+            self.watch(uri.clone()).await;
+            // The SDK has told the client that we look, before we did.
+            let _ = context.sink().notify_resource_updated(uri.clone()).await;
         }
-        loop {
-            let change = tokio::select! {
-                change = changes.recv() => change,
-                () = context.cancelled() => break,
-            };
-            // The sink passes on what was accepted, and refuses the rest.
-            let _ = match change {
-                Ok(Change::List) => context.sink().notify_resource_list_changed().await,
-                Ok(Change::Resource(uri)) => context.sink().notify_resource_updated(uri).await,
-                Err(RecvError::Lagged(_)) => Ok(()),
-                Err(RecvError::Closed) => break,
-            };
+        let telling = async {
+            loop {
+                let changed = match changes.recv().await {
+                    Ok(change) => vec![change],
+                    Err(RecvError::Lagged(_)) => everything(&uris),
+                    Err(RecvError::Closed) => return,
+                };
+                for change in changed {
+                    // The sink passes on what was accepted, and refuses the rest.
+                    let _ = match change {
+                        Change::List => context.sink().notify_resource_list_changed().await,
+                        Change::Resource(uri) => context.sink().notify_resource_updated(uri).await,
+                    };
+                }
+            }
+        };
+        tokio::select! {
+            () = telling => {}
+            () = context.cancelled() => {}
+            // The SDK waits for everybody who still has something to say.
+            () = self.shared.counter.closed() => {}
         }
         for uri in uris {
             self.shared.counter.hand_in(Request::Unsubscribe(uri));
@@ -343,7 +375,7 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let prompt = prompts::get(&request.name, request.arguments.as_ref());
-        Ok(prompt.map_err(|message| ErrorData::invalid_params(message, None))?.into())
+        Ok(prompt.map_err(|message| ErrorData::invalid_params(clean(&message), None))?.into())
     }
 
     /// What the SDK did not take for one of the methods above, although it may be called so.
@@ -399,6 +431,12 @@ impl Field {
             (Field::Argument, _) => Some("must have a name and a value"),
         }
     }
+}
+
+/// What may have changed while nobody listened.
+fn everything<'a>(uris: impl IntoIterator<Item = &'a String>) -> Vec<Change> {
+    let resources = uris.into_iter().cloned().map(Change::Resource);
+    [Change::List].into_iter().chain(resources).collect()
 }
 
 /// What others wrote may be shown in a terminal.

@@ -42,8 +42,12 @@ impl Ticket {
                 biased;
                 reply = &mut self.answer => return reply.ok(),
                 Some(words) = self.words.recv() => {
-                    if let Some(progress) = &mut self.progress {
-                        progress.tell(peer, words).await;
+                    let Some(progress) = &mut self.progress else { continue };
+                    // Nobody may take these words any more, and then there is no answer, either.
+                    tokio::select! {
+                        biased;
+                        reply = &mut self.answer => return reply.ok(),
+                        () = progress.tell(peer, words) => {}
                     }
                 }
             }

@@ -16,6 +16,7 @@ use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, RequestId, ServerJ
 use rmcp::transport::Transport;
 use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::Value;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use crate::desk::Counter;
@@ -30,6 +31,7 @@ pub(crate) type Written = mpsc::Receiver<()>;
 pub(crate) struct Streams {
     received: Receiver<Incoming>,
     to_send: Sender<Vec<u8>>,
+    counter: Counter,
     /// Whether something was asked. Before that, there is nothing that could be told of or answered.
     is_asked: bool,
 }
@@ -52,6 +54,7 @@ impl Streams {
     ) -> io::Result<(Streams, Written)> {
         let (reader, received) = channel(WAITING);
         let (to_send, writer) = channel(WAITING);
+        let streams = Streams { received, to_send, counter: counter.clone(), is_asked: false };
         thread::Builder::new().name("reader".to_owned()).spawn(move || {
             read(&input, &reader);
             counter.close();
@@ -61,7 +64,7 @@ impl Streams {
             write(output, writer);
             drop(writing);
         })?;
-        Ok((Streams { received, to_send, is_asked: false }, written))
+        Ok((streams, written))
     }
 }
 
@@ -74,8 +77,7 @@ impl Transport<RoleServer> for Streams {
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let to_send = self.to_send.clone();
         async move {
-            let mut line = serde_json::to_vec(&message)?;
-            line.push(b'\n');
+            let line = line_of(&message)?;
             to_send.send(line).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
         }
     }
@@ -85,7 +87,10 @@ impl Transport<RoleServer> for Streams {
             let incoming = tokio::select! {
                 incoming = self.received.recv() => incoming?,
                 // Whoever does not listen any more is gone.
-                () = self.to_send.closed() => return None,
+                () = self.to_send.closed() => {
+                    self.counter.close();
+                    return None;
+                }
             };
             match incoming {
                 Incoming::Message(message) => {
@@ -96,7 +101,13 @@ impl Transport<RoleServer> for Streams {
                     }
                 }
                 Incoming::Problem(id, error) => {
-                    self.send(ServerJsonRpcMessage::error(error, id)).await.ok()?;
+                    let line = line_of(&ServerJsonRpcMessage::error(error, id)).ok()?;
+                    // The SDK drops this future when something else happens, so that it must not
+                    // wait with an answer in its hands.
+                    if let Err(TrySendError::Full(line)) = self.to_send.try_send(line) {
+                        let to_send = self.to_send.clone();
+                        tokio::spawn(async move { to_send.send(line).await });
+                    }
                 }
             }
         }
@@ -137,6 +148,12 @@ fn write(mut output: Box<dyn Write + Send>, mut writer: Receiver<Vec<u8>>) {
     }
 }
 
+fn line_of(message: &ServerJsonRpcMessage) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
 /// What a line says; nothing if it is none that anybody waits for an answer to.
 fn understand(line: Line<'_>) -> Option<Incoming> {
     let line = match line {
@@ -168,11 +185,12 @@ fn understand(line: Line<'_>) -> Option<Incoming> {
     let problem = if fields.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
         "jsonrpc: must be \"2.0\""
     } else if !fields.contains_key("method") {
-        // An answer to nothing that was asked, or to nothing at all.
-        return fields.contains_key("id").then(|| {
-            let error = invalid("method: is missing".to_owned());
-            Incoming::Problem(id, error)
-        });
+        // Answers are never answered: their ids are ours, and may be those of requests of the client's.
+        let is_answer = fields.contains_key("result") || fields.contains_key("error");
+        if is_answer || !fields.contains_key("id") {
+            return None;
+        }
+        "method: is missing"
     } else if !fields["method"].is_string() {
         "method: must be a text"
     } else if fields.contains_key("id") && id.is_none() {
@@ -242,7 +260,7 @@ mod tests {
 
     #[test]
     fn what_nobody_waits_for_is_passed_over() {
-        for line in ["", "  ", r#"{"jsonrpc":"2.0"}"#] {
+        for line in ["", "  ", r#"{"jsonrpc":"2.0"}"#, r#"{"jsonrpc":"2.0","id":0,"error":"no"}"#] {
             assert!(understand(Line::Whole(line.as_bytes())).is_none(), "{line}");
         }
     }

@@ -15,8 +15,8 @@ use super::table::Table;
 use super::tasks::{ANSWER, TASKS, check, check_stream, create, delegate, prompt, write_tasks};
 use crate::invocation::repository_root;
 
-/// Measures everything and prints the table.
-pub(crate) fn run() -> Result<(), String> {
+/// Measures everything.
+pub(crate) fn run() -> Result<Table, String> {
     let mut table = Table::default();
     let place = Place::new()?;
     let provider = Provider::start(&place)?;
@@ -26,7 +26,7 @@ pub(crate) fn run() -> Result<(), String> {
     one_task(&place, &provider, &project, &mut table)?;
     many_tasks(&place, &provider, &project, &mut table)?;
     start_up(&place, &project, &mut table)?;
-    table.print()
+    Ok(table)
 }
 
 const ONE_ROUNDS: usize = 11;

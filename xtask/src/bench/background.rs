@@ -7,8 +7,8 @@ use super::table::Table;
 /// How many runs there are.
 const RUNS: &str = "10000";
 
-/// Measures everything and prints the table.
-pub(crate) fn run() -> Result<(), String> {
+/// Measures everything.
+pub(crate) fn run() -> Result<Table, String> {
     let mut table = Table::default();
     let place = Place::new()?;
     let project = place.subdirectory("finished")?;
@@ -43,5 +43,5 @@ pub(crate) fn run() -> Result<(), String> {
         );
     }
     table.note("its memory", &format!("{} KiB", peak_kib(&costs[0])), "");
-    table.print()
+    Ok(table)
 }

@@ -16,8 +16,8 @@ use crate::invocation::repository_root;
 pub(crate) struct Extension {
     /// Where it is, from the root of the repository.
     path: &'static str,
-    /// The calls that a model makes in one message to have all tasks done at once.
-    calls: fn() -> Vec<Value>,
+    /// The calls that a model makes in one message to have so many tasks done at once.
+    calls: fn(usize) -> Vec<Value>,
     /// How many tasks are done, according to the text of a result.
     done: fn(&str) -> usize,
 }
@@ -41,24 +41,47 @@ pub(crate) const TINTINWEB: Extension = Extension {
     done: |text| usize::from(text.contains(ANSWER)),
 };
 
-fn delegation() -> Vec<Value> {
+/// Starts a pi for each task, in a run of a script that it calls a workflow.
+pub(crate) const NICOBAILON: Extension = Extension {
+    path: "e2e/peers/node_modules/pi-subagents",
+    calls: workflow,
+    done: |text| text.matches(ANSWER).count(),
+};
+
+/// A call takes so many tasks.
+const MOST_TASKS: usize = 16;
+
+fn delegation(count: usize) -> Vec<Value> {
     let task = |task| json!({"name": format!("task {task}"), "prompt": prompt(task)});
-    let tasks: Vec<Value> = (0..TASKS).map(task).collect();
-    vec![json!({"name": "delegate_to_subagents", "args": {"tasks": tasks}})]
+    let tasks: Vec<Value> = (0..count).map(task).collect();
+    let call = |tasks| json!({"name": "delegate_to_subagents", "args": {"tasks": tasks}});
+    tasks.chunks(MOST_TASKS).map(call).collect()
+}
+
+fn workflow(count: usize) -> Vec<Value> {
+    let task =
+        |task| json!({"key": format!("task{task}"), "agent": "delegate", "task": prompt(task)});
+    let tasks: Vec<Value> = (0..count).map(task).collect();
+    let script = format!(
+        "const done = await runs.all({}); return done.map((run) => run.output).join(\"\\n\");",
+        json!(tasks)
+    );
+    let args = json!({"workflowScript": script, "async": false, "mission": false});
+    vec![json!({"name": "subagent", "args": args})]
 }
 
 fn count_completed(text: &str) -> usize {
     text.lines().filter(|line| line.starts_with('✓') && line.contains(": completed")).count()
 }
 
-fn agents() -> Vec<Value> {
+fn agents(count: usize) -> Vec<Value> {
     let call = |task| {
         let name = format!("task {task}");
         json!({"name": "Agent", "args": {
             "subagent_type": "general-purpose", "description": name, "prompt": prompt(task),
         }})
     };
-    (0..TASKS).map(call).collect()
+    (0..count).map(call).collect()
 }
 
 /// What it cost to have all tasks done by the tools of an extension.
@@ -69,17 +92,20 @@ pub(crate) struct Calls {
     pub(crate) whole: Duration,
     /// How much pi has printed about the progress of the calls.
     pub(crate) update_bytes: usize,
+    /// How much pi has printed in all.
+    pub(crate) bytes: usize,
 }
 
 impl Extension {
-    /// Starts a pi that gives all tasks to the extension.
+    /// Starts a pi that gives so many tasks to the extension.
     pub(crate) fn start(
         &self,
         place: &Place,
         provider: &Provider,
         project: &Path,
+        count: usize,
     ) -> Result<Session, String> {
-        let script = json!([{"tools": (self.calls)()}, {"text": "All are done."}]);
+        let script = json!([{"tools": (self.calls)(count)}, {"text": "All are done."}]);
         let mut command = place.command("pi");
         command.args(["--mode", "json", "-p", "--no-session"]).current_dir(project);
         command.arg(format!("Delegate <<SCRIPT>>{script}<<END>>"));
@@ -88,7 +114,7 @@ impl Extension {
         command.env("PI_SUBAGENTS_BIN", place.our("pi-subagents").get_program());
         provider.install(&[repository_root().join(self.path)])?;
         provider.offer(&mut command);
-        Session::start(command, self.done)
+        Session::start(command, self.done, count)
     }
 
     /// Has all tasks done once.
@@ -98,7 +124,7 @@ impl Extension {
         provider: &Provider,
         project: &Path,
     ) -> Result<Calls, String> {
-        self.start(place, provider, project)?.finish()
+        self.start(place, provider, project, TASKS)?.finish()
     }
 }
 
@@ -107,14 +133,19 @@ pub(crate) struct Session {
     child: Child,
     start: Instant,
     done: fn(&str) -> usize,
+    count: usize,
 }
 
 impl Session {
-    fn start(mut command: Command, done: fn(&str) -> usize) -> Result<Session, String> {
+    fn start(
+        mut command: Command,
+        done: fn(&str) -> usize,
+        count: usize,
+    ) -> Result<Session, String> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let start = Instant::now();
         let child = command.spawn().map_err(|error| format!("pi: {error}"))?;
-        Ok(Session { child, start, done })
+        Ok(Session { child, start, done, count })
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -134,11 +165,12 @@ impl Session {
         let Some(stdout) = self.child.stdout.take() else {
             return Err("pi says nothing".to_owned());
         };
-        let (mut first, mut last, mut update_bytes) = (None, None, 0);
+        let (mut first, mut last, mut update_bytes, mut bytes) = (None, None, 0, 0);
         let mut ends = Vec::new();
         for line in BufReader::new(stdout).lines() {
             let now = Instant::now();
             let line = line.map_err(|error| format!("pi: {error}"))?;
+            bytes += line.len() + 1;
             if line.starts_with(r#"{"type":"agent_settled""#) {
                 break;
             } else if line.starts_with(r#"{"type":"tool_execution_start""#) {
@@ -152,10 +184,10 @@ impl Session {
         }
         let done: usize = ends.iter().map(|line| (self.done)(&text_of_result(line))).sum();
         match (first, last) {
-            (Some(first), Some(last)) if done == TASKS => {
-                Ok(Calls { time: last - first, whole: last - self.start, update_bytes })
+            (Some(first), Some(last)) if done == self.count => {
+                Ok(Calls { time: last - first, whole: last - self.start, update_bytes, bytes })
             }
-            _ => Err(format!("{done} of {TASKS} tasks are done: {ends:?}")),
+            _ => Err(format!("{done} of {} tasks are done: {ends:?}", self.count)),
         }
     }
 }

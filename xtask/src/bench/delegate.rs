@@ -11,14 +11,14 @@ use super::provider::Provider;
 use super::table::Table;
 use super::tasks::{ANSWER, TASKS, check, check_stream, create, delegate, prompt, write_tasks};
 
-/// Measures everything and prints the table.
-pub(crate) fn run() -> Result<(), String> {
+/// Measures everything.
+pub(crate) fn run() -> Result<Table, String> {
     let mut table = Table::default();
     let place = Place::new()?;
     // First, because of what it says about memory.
     many_tasks(&place, &mut table)?;
     real_tasks(&place, &mut table)?;
-    table.print()
+    Ok(table)
 }
 
 /// How often each of two commands is measured, in turns.

@@ -20,23 +20,37 @@ pub(crate) struct Sampler {
 /// Starts to look at the descendants of `ancestor` that run `program` with one of these as its
 /// first argument. What pages they share with each other is counted once (PSS).
 pub(crate) fn peak_pss_kib(ancestor: u32, program: &Path, roles: &'static [&str]) -> Sampler {
-    let is_over = Arc::new(AtomicBool::new(false));
     let program = program.to_owned();
-    let thread = thread::spawn({
-        let is_over = Arc::clone(&is_over);
-        move || {
-            let mut peak = 0;
-            while !is_over.load(Ordering::Relaxed) {
-                peak = peak.max(sum_of_pss_kib(ancestor, &program, roles));
-                thread::sleep(INTERVAL);
-            }
-            peak
-        }
-    });
-    Sampler { is_over, thread }
+    Sampler::start(INTERVAL, move || sum_of_pss_kib(ancestor, &program, roles))
+}
+
+/// Starts to look at all descendants of this process, except for one.
+pub(crate) fn peak_pss_kib_of_all(except: u32) -> Sampler {
+    // Looking at large processes is work for the kernel, which the others must not wait for.
+    Sampler::start(10 * INTERVAL, move || {
+        let mut all = descendants(std::process::id());
+        all.remove(&except);
+        all.iter().map(pss_kib).sum()
+    })
 }
 
 impl Sampler {
+    fn start(interval: Duration, look: impl Fn() -> u64 + Send + 'static) -> Sampler {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let thread = thread::spawn({
+            let is_over = Arc::clone(&is_over);
+            move || {
+                let mut peak = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    peak = peak.max(look());
+                    thread::sleep(interval);
+                }
+                peak
+            }
+        });
+        Sampler { is_over, thread }
+    }
+
     /// The most that was seen, in KiB.
     pub(crate) fn finish(self) -> Result<u64, String> {
         self.is_over.store(true, Ordering::Relaxed);
@@ -52,11 +66,13 @@ fn sum_of_pss_kib(ancestor: u32, program: &Path, roles: &[&str]) -> u64 {
         let role = command_line.split('\0').nth(1).unwrap_or_default();
         roles.contains(&role) && fs::read_link(process.join("exe")).is_ok_and(|exe| exe == program)
     };
-    let pss = |pid: &u32| {
-        let text = fs::read_to_string(process_directory(*pid).join("smaps_rollup"));
-        text.ok().and_then(|text| pss_of(&text)).unwrap_or(0)
-    };
-    descendants(ancestor).iter().filter(is_ours).map(pss).sum()
+    descendants(ancestor).iter().filter(is_ours).map(pss_kib).sum()
+}
+
+/// Whatever ends while it is looked at counts as gone.
+fn pss_kib(pid: &u32) -> u64 {
+    let text = fs::read_to_string(process_directory(*pid).join("smaps_rollup"));
+    text.ok().and_then(|text| pss_of(&text)).unwrap_or(0)
 }
 
 fn pss_of(smaps_rollup: &str) -> Option<u64> {
@@ -68,15 +84,14 @@ fn process_directory(pid: u32) -> PathBuf {
     Path::new("/proc").join(pid.to_string())
 }
 
+/// The children of this process, dead or alive.
+pub(crate) fn children_of_this_process() -> Vec<i32> {
+    let children = children_by_parent().remove(&std::process::id()).unwrap_or_default();
+    children.into_iter().filter_map(|pid| i32::try_from(pid).ok()).collect()
+}
+
 fn descendants(ancestor: u32) -> HashSet<u32> {
-    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let pid = entry.file_name().to_str().and_then(|name| name.parse().ok());
-        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        if let (Some(pid), Some(parent)) = (pid, parent_of(&stat)) {
-            children.entry(parent).or_default().push(pid);
-        }
-    }
+    let children = children_by_parent();
     let mut found = HashSet::new();
     let mut next = vec![ancestor];
     while let Some(pid) = next.pop() {
@@ -87,6 +102,18 @@ fn descendants(ancestor: u32) -> HashSet<u32> {
         }
     }
     found
+}
+
+fn children_by_parent() -> HashMap<u32, Vec<u32>> {
+    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let pid = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+        if let (Some(pid), Some(parent)) = (pid, parent_of(&stat)) {
+            children.entry(parent).or_default().push(pid);
+        }
+    }
+    children
 }
 
 /// The parent in a line of `/proc/PID/stat`, whose second field, a name, may hold anything.

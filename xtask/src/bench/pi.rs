@@ -20,8 +20,8 @@ const ROUNDS: usize = 7;
 /// What bridge and supervisors may need together.
 const MEMORY_MEGABYTES: f64 = 60.0;
 
-/// Measures everything and prints the table.
-pub(crate) fn run() -> Result<(), String> {
+/// Measures everything.
+pub(crate) fn run() -> Result<Table, String> {
     let mut table = Table::default();
     let place = Place::new()?;
     let provider = Provider::start(&place)?;
@@ -52,7 +52,7 @@ pub(crate) fn run() -> Result<(), String> {
             1.0,
         );
     }
-    table.print()
+    Ok(table)
 }
 
 struct Bench<'bench> {
@@ -125,7 +125,7 @@ impl Bench<'_> {
     /// together with the time, which looking at them would cost.
     fn memory(&self, project: &Path) -> Result<f64, String> {
         let program = self.place.our("pi-subagents").get_program().to_owned();
-        let session = OURS.start(self.place, self.provider, project)?;
+        let session = OURS.start(self.place, self.provider, project, TASKS)?;
         let sampler = peak_pss_kib(session.pid(), Path::new(&program), &["bridge", "supervise"]);
         session.finish()?;
         let kib = sampler.finish()?;

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::invocation::{Invocation, repository_root};
+use crate::invocation::{Invocation, target_directory};
 
 /// A directory in memory, so that we are measured and not a disk. Removed at the end.
 pub(crate) struct Place {
@@ -20,12 +20,11 @@ impl Place {
         Invocation::new("cargo build --release --package pi-subagents --features test-fakes")
             .run()
             .map_err(|error| format!("`cargo build` {error}"))?;
-        let target = env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
         let memory = Path::new("/dev/shm");
         let parent = if memory.is_dir() { memory.to_owned() } else { env::temp_dir() };
         let directory = parent.join(format!("pi-subagents-bench-{}", std::process::id()));
         fs::create_dir_all(directory.join("home")).map_err(|error| error.to_string())?;
-        Ok(Place { directory, programs: repository_root().join(target).join("release") })
+        Ok(Place { directory, programs: target_directory().join("release") })
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

@@ -62,6 +62,11 @@ impl Provider {
         Ok(provider)
     }
 
+    /// Its process, which is not what is measured.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Makes these the packages that every pi has, as `pi install` does; sub-agents have them, too.
     pub(crate) fn install(&self, packages: &[PathBuf]) -> Result<(), String> {
         let settings =

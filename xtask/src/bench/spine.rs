@@ -15,8 +15,8 @@ use crate::packages;
 
 const RECORDS: usize = 212_000;
 
-/// Measures everything and prints the table.
-pub(crate) fn run() -> Result<(), String> {
+/// Measures everything.
+pub(crate) fn run() -> Result<Table, String> {
     let mut table = Table::default();
     let place = Place::new()?;
     stream_costs(&place, &mut table)?;
@@ -24,7 +24,7 @@ pub(crate) fn run() -> Result<(), String> {
     single_run(&place, &mut table)?;
     start_up(&place, &mut table)?;
     many_runs(&place, &mut table)?;
-    table.print()
+    Ok(table)
 }
 
 /// `run` with a child that prints the file.

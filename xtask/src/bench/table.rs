@@ -73,27 +73,27 @@ impl Table {
         });
     }
 
-    /// Prints all rows, and says which limits are not met.
-    pub(crate) fn print(&self) -> Result<(), String> {
-        println!("| what | ours | reference | ratio | limit | |");
-        println!("|---|---|---|---|---|---|");
+    /// All rows, in Markdown.
+    pub(crate) fn text(&self) -> String {
+        let mut text =
+            "| what | ours | reference | ratio | limit | |\n|---|---|---|---|---|---|\n".to_owned();
         for row in &self.rows {
             let verdict = match row.is_met {
                 Some(true) => "met",
                 Some(false) => "MISSED",
                 None => "",
             };
-            println!(
-                "| {} | {} | {} | {} | {} | {verdict} |",
+            text.push_str(&format!(
+                "| {} | {} | {} | {} | {} | {verdict} |\n",
                 row.what, row.ours, row.reference, row.ratio, row.limit
-            );
+            ));
         }
-        let missed: Vec<&str> = self
-            .rows
-            .iter()
-            .filter(|row| row.is_met == Some(false))
-            .map(|row| row.what.as_str())
-            .collect();
-        if missed.is_empty() { Ok(()) } else { Err(format!("missed: {}", missed.join("; "))) }
+        text
+    }
+
+    /// The limits that are not met.
+    pub(crate) fn missed(&self) -> impl Iterator<Item = &str> {
+        let missed = self.rows.iter().filter(|row| row.is_met == Some(false));
+        missed.map(|row| row.what.as_str())
     }
 }

@@ -20,8 +20,8 @@ const LINES_A_SECOND: u64 = 200;
 const SECONDS: u64 = 5;
 const ROUNDS: usize = 5;
 
-/// Measures everything and prints the table.
-pub(crate) fn run() -> Result<(), String> {
+/// Measures everything.
+pub(crate) fn run() -> Result<Table, String> {
     let mut table = Table::default();
     let place = Place::new()?;
     let agent = place.our("fake-agent");
@@ -58,7 +58,7 @@ pub(crate) fn run() -> Result<(), String> {
         2.0,
     );
     table.note("written to the terminal a second", &kilobytes(bytes / SECONDS as f64), "");
-    table.print()
+    Ok(table)
 }
 
 fn kilobytes(bytes: f64) -> String {

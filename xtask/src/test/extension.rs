@@ -4,14 +4,14 @@
 //! first comes by it. The compiler is one of the npm packages, like pi and its Node.
 
 use super::StepResult;
-use super::real_pi::{is_ci, without_pi};
+use super::real_pi::{is_ci, without_packages};
 use crate::invocation::Invocation;
 use crate::packages;
 
 /// Checks them where pi can be installed.
 pub(super) fn run() -> StepResult {
     if let Err((install, what)) = packages::install() {
-        return without_pi("The checks of the extension", &install, &what, is_ci());
+        return without_packages("The checks of the extension", "pi", &install, &what, is_ci());
     }
     super::execute(
         &Invocation::new(

@@ -4,6 +4,8 @@ mod confined;
 mod extension;
 mod fuzz;
 mod inside_pi;
+mod mcp_clients;
+mod package;
 mod real_pi;
 mod shells;
 mod system_package;
@@ -42,9 +44,10 @@ struct Step {
     run: fn() -> StepResult,
 }
 
-/// Cheap checks come first. The check of the extension, the tests with the real pi, with tmux, with
-/// both and with other shells, and the confined tests come last because they are the only steps that
-/// may be impossible on a machine, and the last lines of all are where nobody overlooks that.
+/// Cheap checks come first. The fuzzer, the check of the extension, the tests with the real pi, with
+/// tmux, with both, with clients of others and with other shells, and the confined tests come last
+/// because they are the only steps that may be impossible on a machine, and the last lines of all are
+/// where nobody overlooks that.
 const STEPS: &[Step] = &[
     Step { name: "format", run: format },
     Step { name: "lints", run: lints },
@@ -56,15 +59,16 @@ const STEPS: &[Step] = &[
     Step { name: "real pi", run: real_pi::run },
     Step { name: "tmux", run: tmux::run },
     Step { name: "inside pi", run: inside_pi::run },
+    Step { name: "package", run: package::run },
+    Step { name: "mcp clients", run: mcp_clients::run },
     Step { name: "shells", run: shells::run },
     Step { name: "confined tests", run: confined::run },
 ];
 
 /// Runs the command.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
-    crate::refuse_arguments("test", arguments)?;
     let mut summary = Vec::new();
-    for step in STEPS {
+    for step in chosen(arguments)? {
         println!("== {}", step.name);
         let started = Instant::now();
         let result = (step.run)();
@@ -83,6 +87,16 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
+/// All steps, or those that are named, in their own order.
+fn chosen(names: &[String]) -> Result<Vec<&'static Step>, String> {
+    if let Some(unknown) = names.iter().find(|name| STEPS.iter().all(|step| step.name != **name)) {
+        let known: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
+        return Err(format!("there is no step `{unknown}`; there are: {}", known.join(", ")));
+    }
+    let is_chosen = |step: &&Step| names.is_empty() || names.iter().any(|name| step.name == name);
+    Ok(STEPS.iter().filter(is_chosen).collect())
+}
+
 fn format() -> StepResult {
     execute(&Invocation::new("cargo fmt --all --check"))
 }
@@ -94,8 +108,7 @@ fn lints() -> StepResult {
     // Despite its name, `--all-targets` passes over test targets that say `test = false`.
     execute(&Invocation::new(
         "cargo clippy --package pi-subagents --test confined --test inside_pi --test real_pi \
-         --test shells \
-         --test tmux --all-features -- -D warnings",
+         --test mcp_clients --test shells --test tmux --all-features -- -D warnings",
     ))
 }
 
@@ -153,6 +166,16 @@ mod tests {
         );
         let failure = StepFailure { reason: String::new(), repeat: String::new() };
         assert_eq!(line(Err(failure)), "confined tests: FAILED after 1.2 s");
+    }
+
+    #[test]
+    fn steps_are_chosen_by_their_names() {
+        assert_eq!(chosen(&[]).unwrap().len(), STEPS.len());
+        let names = ["tidy".to_owned(), "format".to_owned()];
+        let steps: Vec<&str> = chosen(&names).unwrap().iter().map(|step| step.name).collect();
+        assert_eq!(steps, ["format", "tidy"]);
+        let error = chosen(&["nothing".to_owned()]).err().unwrap();
+        assert!(error.starts_with("there is no step `nothing`; there are: format, "), "{error}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::invocation::{Invocation, repository_root};
 use crate::packages;
 
 /// Tells the tests where `e2e` is.
-const E2E: &str = "PI_SUBAGENTS_TEST_E2E";
+pub(super) const E2E: &str = "PI_SUBAGENTS_TEST_E2E";
 
 /// Builds the tests on every machine, and runs them where there is a pi.
 pub(super) fn run() -> StepResult {
@@ -24,7 +24,7 @@ pub(super) fn run_target(target: &str) -> StepResult {
     super::execute(&test.clone().words("--no-run"))?;
     let e2e = repository_root().join("e2e");
     if let Err((install, what)) = packages::install() {
-        return without_pi("The tests with the real pi", &install, &what, is_ci());
+        return without_packages("The tests with the real pi", "pi", &install, &what, is_ci());
     }
     // Each test mostly waits for a child that starts, so that there are more than two.
     super::execute(&test.words("-- --test-threads=4").environment(E2E, &e2e.to_string_lossy()))
@@ -35,12 +35,18 @@ pub(super) fn is_ci() -> bool {
     env::var("CI").is_ok_and(|value| value == "true")
 }
 
-/// What becomes of steps that need pi where it could not be installed.
-pub(super) fn without_pi(steps: &str, install: &Invocation, what: &str, is_ci: bool) -> StepResult {
+/// What becomes of steps that need packages, such as pi, where they could not be installed.
+pub(super) fn without_packages(
+    steps: &str,
+    packages: &str,
+    install: &Invocation,
+    what: &str,
+    is_ci: bool,
+) -> StepResult {
     if is_ci {
         return Err(StepFailure::of(install, what));
     }
-    let reason = format!("pi could not be installed: `{install}` {what}");
+    let reason = format!("{packages} could not be installed: `{install}` {what}");
     println!("{steps} are NOT RUN:");
     println!("{reason}");
     Ok(Outcome::NotRun(reason))
@@ -54,13 +60,14 @@ mod tests {
     fn without_pi_only_continuous_integration_fails() {
         let install = Invocation::new("npm ci").directory("e2e");
         assert_eq!(
-            without_pi("Tests", &install, "ended with exit status: 1", false),
+            without_packages("Tests", "pi", &install, "ended with exit status: 1", false),
             Ok(Outcome::NotRun(
                 "pi could not be installed: `cd e2e && npm ci` ended with exit status: 1"
                     .to_owned()
             ))
         );
-        let failure = without_pi("Tests", &install, "could not be started", true).unwrap_err();
+        let failure = without_packages("Tests", "pi", &install, "could not be started", true);
+        let failure = failure.unwrap_err();
         assert_eq!(failure.repeat, "cd e2e && npm ci");
     }
 }

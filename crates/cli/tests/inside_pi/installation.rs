@@ -1,5 +1,8 @@
-//! The three ways to have the extension: put there by `setup pi`, installed from where it is, and
-//! named this once (which is how all other tests have it).
+//! The ways to have the extension: put there by `setup pi`, installed from where it is or with the
+//! program as npm packages, and named this once (which is how all other tests have it).
+
+use std::env::consts::{ARCH, OS};
+use std::fs;
 
 use serde_json::json;
 
@@ -54,4 +57,34 @@ fn pi_installs_it_from_where_it_is() {
     let output = install.output().unwrap();
     assert!(output.status.success(), "{output:?}");
     assert_at_work(&inside, false);
+}
+
+#[test]
+fn the_npm_packages_bring_the_program_with_them() {
+    let inside = Inside::new();
+    let modules = inside.world.path("node_modules");
+    let directory = modules.join("pi-subagents");
+    for name in [".", "prompts"] {
+        fs::create_dir_all(directory.join(name)).unwrap();
+        for entry in fs::read_dir(extension().join(name)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                fs::copy(&path, directory.join(name).join(path.file_name().unwrap())).unwrap();
+            }
+        }
+    }
+    // As Node calls them.
+    let platform = if OS == "macos" { "darwin" } else { OS };
+    let architecture = match ARCH {
+        "x86_64" => "x64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    let package = modules.join(format!("@pi-subagents/{platform}-{architecture}"));
+    fs::create_dir_all(&package).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_pi-subagents"), package.join("pi-subagents")).unwrap();
+    let mut install = inside.pi_without_extension(&["install", directory.to_str().unwrap()]);
+    let output = install.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_at_work(&inside, true);
 }

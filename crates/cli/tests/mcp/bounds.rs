@@ -85,7 +85,15 @@ fn what_agents_print_reaches_nobody_raw() {
     let output = server.call("get_subagent_output", &json!({"sessionId": session(&result, 0)}));
     let resource = server.read(&format!("subagent://session/{}", session(&result, 0)));
     let listed = server.ask("resources/list", &json!({}));
-    let told = json!([result, output, resource, listed, server.told("notifications/progress")]);
+    let raw = "\u{1b}[31m\u{7}\u{202e}";
+    let named = json!({"name": raw, "arguments": {}});
+    let reference = json!({"type": "ref/resource", "uri": raw});
+    let completed = json!({"ref": reference, "argument": {"name": "id", "value": ""}});
+    let refused =
+        [("tools/call", &named), ("prompts/get", &named), ("completion/complete", &completed)]
+            .map(|(method, params)| server.refusal(method, params).1);
+    let words = server.told("notifications/progress");
+    let told = json!([result, output, resource, listed, refused, words]);
     for raw in ["\\u001b", "\\u0007", "\u{202e}"] {
         assert!(!told.to_string().contains(raw), "{raw}: {told}");
     }

@@ -129,6 +129,7 @@ fn background_runs_are_started_and_asked_after() {
     assert_eq!(structured["status"], json!("running"), "{started}");
     assert!(text(&started).contains(&run), "{started}");
     let id = structured["sessionId"].as_str().unwrap().to_owned();
+    assert!(text(&started).contains(&id), "it can be waited for: {started}");
     let status = server.call("background_agent_status", &json!({}));
     assert_eq!(status["structuredContent"]["counts"]["running"], json!(1), "{status}");
     // The output of a session waits for its end, whoever runs it.

@@ -1,6 +1,8 @@
 //! Sessions, runs and profiles as resources.
 
+use std::collections::BTreeSet;
 use std::fs;
+use std::time::{Duration, Instant};
 
 use test_support::wait_until;
 
@@ -135,6 +137,51 @@ fn a_client_hears_of_new_runs_and_of_what_it_asked_to_hear_of() {
 }
 
 #[test]
+fn a_change_is_told_once_however_often_a_client_says_that_it_is_ready() {
+    let world = world();
+    let mut server = Server::greeted(&world, &quick());
+    for _ in 0..3 {
+        server.tell("notifications/initialized", &json!({}));
+    }
+    server.ask("ping", &json!({}));
+    world.play(&quick(), &[]);
+    server.await_told("notifications/resources/list_changed");
+    server.ask("ping", &json!({}));
+    let more = server.told("notifications/resources/list_changed");
+    assert!(more.is_empty(), "{more:?}");
+    server.close();
+}
+
+#[test]
+fn many_changes_at_once_are_all_told() {
+    let world = world();
+    let mut server = Server::greeted(&world, &quick());
+    server.call("delegate_to_subagents", &tasks(1));
+    let template = world.only_run();
+    let name = template.file_name().unwrap().to_str().unwrap().to_owned();
+    let runs: Vec<String> =
+        (0..300).map(|n| format!("{}{n:08x}", &name[..name.len() - 8])).collect();
+    for run in &runs {
+        let copy = template.with_file_name(run);
+        fs::create_dir(&copy).unwrap();
+        for file in ["meta.json", "result.json"] {
+            let text = fs::read_to_string(template.join(file)).unwrap().replace(&name, run);
+            fs::write(copy.join(file), text).unwrap();
+        }
+        server.ask("resources/subscribe", &json!({"uri": format!("subagent://run/{run}")}));
+    }
+    server.call("list_subagent_profiles", &json!({}));
+    fs::remove_dir_all(template.parent().unwrap()).unwrap();
+    let mut left: BTreeSet<String> =
+        runs.iter().map(|run| format!("subagent://run/{run}")).collect();
+    while !left.is_empty() {
+        let updated = server.await_told("notifications/resources/updated");
+        left.remove(updated["params"]["uri"].as_str().unwrap());
+    }
+    server.close();
+}
+
+#[test]
 fn a_client_of_the_newest_protocol_listens() {
     let world = world();
     let mut server = Server::start(&world, &quick());
@@ -152,7 +199,10 @@ fn a_client_of_the_newest_protocol_listens() {
     let changed = server.await_told("notifications/resources/list_changed");
     assert_eq!(changed["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], json!(id));
     assert_eq!(server.result(call)["isError"], json!(false));
+    // Whoever listens has nothing to say that would be waited for.
+    let closed = Instant::now();
     server.close();
+    assert!(closed.elapsed() < Duration::from_secs(4), "{:?}", closed.elapsed());
     world.assert_nothing_left();
 }
 

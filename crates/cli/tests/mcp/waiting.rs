@@ -48,6 +48,7 @@ fn a_call_is_answered_in_time_and_its_work_goes_on() {
     world.assert_nothing_left();
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn a_client_that_listens_is_not_answered_before_the_end() {
     let world = impatient();

@@ -131,7 +131,8 @@ impl Setup {
             }
             let is_private = self.scope == Scope::User;
             if let Err(error) = original.replace(&text, is_private) {
-                if is_backed_up {
+                // If somebody else was faster to put the entry in, it is the copy of that, too.
+                if is_backed_up && !self.has_entry(&path) {
                     files::remove(&backup)?;
                 }
                 return Err(error);
@@ -208,15 +209,16 @@ impl Setup {
     }
 
     fn location(&self) -> Result<Location, SetupError> {
-        let names_us = |path: &Path| {
-            let text = Original::read(path).ok();
-            let text = text.as_ref().and_then(Original::text);
-            text.is_some_and(|text| {
-                let spot = self.client.form(text).spot();
-                matches!(self.client.format.entry(text, spot), Ok(Some(_)))
-            })
-        };
-        place::locate(self.client, self.scope, &self.places, names_us)
+        place::locate(self.client, self.scope, &self.places, |path| self.has_entry(path))
+    }
+
+    fn has_entry(&self, path: &Path) -> bool {
+        let text = Original::read(path).ok();
+        let text = text.as_ref().and_then(Original::text);
+        text.is_some_and(|text| {
+            let spot = self.client.form(text).spot();
+            matches!(self.client.format.entry(text, spot), Ok(Some(_)))
+        })
     }
 
     /// A file that comes or goes is shown whole: all of it is ours.
@@ -225,7 +227,8 @@ impl Setup {
         let format = self.client.format;
         let shown = |text: &str| {
             let form = self.client.form(text);
-            format.shown(text, form.spot(), &form.names(), is_whole_file)
+            let entry = format.entry(text, form.spot()).ok().flatten()?;
+            format.shown(text, form.spot(), &form.own_fields(&entry), is_whole_file)
         };
         let (text, other) = (after.unwrap_or_default(), before.unwrap_or_default());
         let text = if shown(text).is_some() { text } else { other };

@@ -221,9 +221,12 @@ impl Form {
         Spot { section: self.section, name: NAME }
     }
 
-    /// The names of the fields that we write.
-    pub(crate) fn names(&self) -> Vec<&'static str> {
-        self.fields.iter().map(|(name, _)| *name).collect()
+    /// The names of those fields of an entry that say what we say. Somebody may have put a key into
+    /// any other.
+    pub(crate) fn own_fields(&self, entry: &Value) -> Vec<&'static str> {
+        let ours = self.entry(self.own_program(entry).unwrap_or_default());
+        let is_own = |name: &&str| entry[*name] == ours[*name] || entry[*name].is_number();
+        self.fields.iter().map(|(name, _)| *name).filter(is_own).collect()
     }
 
     /// The entry that starts this program.

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use serde_json::{Map, Value};
-use toml_edit::{Document, Item, Key, TableLike, Value as Node};
+use toml_edit::{Document, Item, Key, Table, TableLike, Value as Node};
 
 use super::{ConfigError, Located, Spot, line_at, line_end};
 
@@ -77,6 +77,15 @@ pub(super) fn located(text: &str, spot: Spot) -> Option<Located> {
     let last = fields.iter().map(|(_, range)| range.end).max().unwrap_or(start);
     let last = last.max(table.span()?.end);
     let end = text[last..].find('\n').map_or(text.len(), |index| last + index + 1);
+    // Tables of others may stand between ours.
+    let is_header = |(name, range): &&(String, Range<usize>)| {
+        name.is_empty() && (start + 1..end).contains(&range.start)
+    };
+    let mut all = Vec::new();
+    collect(document.as_table(), &mut all);
+    if all.iter().filter(is_header).count() != fields.iter().filter(is_header).count() {
+        return None;
+    }
     fields.sort_by_key(|(_, range)| range.start);
     // A header shows a name, and no value.
     fields.retain(|(name, _)| !name.is_empty());
@@ -120,19 +129,25 @@ fn collect(table: &dyn TableLike, found: &mut Vec<(String, Range<usize>)>) {
             Item::Value(value) => {
                 found.extend(value.span().map(|span| (name.to_owned(), span)));
             }
-            Item::Table(inner) => {
-                found.extend(inner.span().map(|span| (String::new(), span)));
-                let mut within = Vec::new();
-                collect(inner, &mut within);
-                // What stands in a table of its own has no name that anybody knows.
-                found.extend(within.into_iter().map(|(field, range)| {
-                    let field = if field.is_empty() { field } else { format!("{name}.{field}") };
-                    (field, range)
-                }));
+            Item::Table(inner) => collect_within(name, inner, found),
+            Item::ArrayOfTables(tables) => {
+                tables.iter().for_each(|inner| collect_within(name, inner, found));
             }
-            Item::None | Item::ArrayOfTables(_) => {}
+            Item::None => {}
         }
     }
+}
+
+fn collect_within(name: &str, inner: &Table, found: &mut Vec<(String, Range<usize>)>) {
+    let header = inner.span().filter(|_| !inner.is_implicit());
+    found.extend(header.map(|span| (String::new(), span)));
+    let mut within = Vec::new();
+    collect(inner, &mut within);
+    // What stands in a table of its own has no name that anybody knows.
+    found.extend(within.into_iter().map(|(field, range)| {
+        let field = if field.is_empty() { field } else { format!("{name}.{field}") };
+        (field, range)
+    }));
 }
 
 fn key(name: &str) -> String {

@@ -110,6 +110,44 @@ fn what_somebody_has_put_into_our_entry_is_not_shown_either() {
 }
 
 #[test]
+fn no_value_of_somebody_else_is_shown_wherever_it_stands() {
+    let toml = "[mcp_servers.pi-subagents]\ncommand = \"/old/pi-subagents\"\nargs = [\"mcp\"]\n";
+    for (client, path, text) in [
+        (
+            "claude",
+            ".claude.json",
+            r#"{"mcpServers": {"pi-subagents": {"command": "/old/pi-subagents", "args": ["mcp", "SECRET"]}}}"#
+                .to_owned(),
+        ),
+        (
+            "codex",
+            ".codex/config.toml",
+            format!(
+                "{toml}[[mcp_servers.pi-subagents.more]]\nkey = \"SECRET\"\n\
+                 [mcp_servers.pi-subagents.env]\nKEY = \"SECRET\"\n"
+            ),
+        ),
+        (
+            "codex",
+            ".codex/config.toml",
+            format!(
+                "{toml}[mcp_servers.other.env]\nKEY = \"SECRET\"\n\
+                 [mcp_servers.pi-subagents.env]\nKEY = \"SECRET\"\n"
+            ),
+        ),
+    ] {
+        let home = Home::new().with_file(path, &text);
+        let report = home.install(client, Outcome::Updated);
+        assert!(!report.diff.contains("SECRET"), "{}", report.diff);
+        assert_eq!(home.read(path), text.replace("/old/pi-subagents", home.program));
+        // Where tables of others stand between ours, it is refused.
+        if let Ok(report) = home.setup(client).remove() {
+            assert!(!report.diff.contains("SECRET"), "{}", report.diff);
+        }
+    }
+}
+
+#[test]
 fn a_change_is_shown_as_a_diff() {
     let cursor = include_str!("../fixtures/cursor.json");
     let mut home = Home::new().with_file(".cursor/mcp.json", cursor);

@@ -172,3 +172,19 @@ fn a_project_gets_a_name_that_everybody_has() {
     let report = home.install("claude", Outcome::Created);
     assert_eq!(report.program.as_deref(), Some(PROGRAM));
 }
+
+#[test]
+fn the_copy_survives_several_who_set_up_at_once() {
+    let before = "{ \"mcpServers\": {\"git\": {\"command\": \"x\"}}}";
+    for _ in 0..20 {
+        let home = Home::new().with_file(".cursor/mcp.json", before);
+        // Whoever comes too late is told so, or finds everything as it should be.
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| home.setup("cursor").install().is_ok());
+            }
+        });
+        home.remove("cursor", Outcome::Restored);
+        assert_eq!(home.read(".cursor/mcp.json"), before);
+    }
+}

@@ -1,0 +1,138 @@
+//! `cargo xtask release VERSION`: the version everywhere, and the changelog, in one step.
+
+use std::fs;
+use std::time::SystemTime;
+
+use crate::invocation::{Invocation, repository_root};
+
+/// The heading of what is not released yet.
+const UNRELEASED: &str = "## [Unreleased]\n";
+
+/// Runs the command.
+pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    let [version] = arguments else {
+        return Err("usage: cargo xtask release VERSION, such as 0.2.0".to_owned());
+    };
+    let status = Invocation::new("git status --porcelain").read()?;
+    if !status.is_empty() {
+        return Err("there are changes that are not committed; commit them first".to_owned());
+    }
+    let root = repository_root();
+    let mut changed = Vec::new();
+    let mut change = |name: &str, edit: &dyn Fn(&str) -> Result<String, String>| {
+        let path = root.join(name);
+        let told = |error: std::io::Error| format!("{name}: {error}");
+        let text = edit(&fs::read_to_string(&path).map_err(told)?)
+            .map_err(|problem| format!("{name}: {problem}"))?;
+        changed.push((path, text));
+        Ok::<(), String>(())
+    };
+    let today = date(SystemTime::now());
+    change("Cargo.toml", &|text| with_version(text, "version = \"", version))?;
+    change("extension/package.json", &|text| with_version(text, "\"version\": \"", version))?;
+    change("CHANGELOG.md", &|text| released(text, version, &today))?;
+    // Only now, when nothing can be wrong any more.
+    for (path, text) in changed {
+        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    let lock = Invocation::new("cargo update --workspace --offline");
+    lock.run().map_err(|what| format!("`{lock}` {what}"))?;
+    println!(
+        "Version {version} is written. Look at it, and then:\n    cargo xtask test\n    git commit \
+         --all --message \"Release {version}\"\n    git tag v{version}\n    git push --tags"
+    );
+    Ok(())
+}
+
+/// The text with the first version in it replaced by a later one.
+fn with_version(text: &str, before: &str, version: &str) -> Result<String, String> {
+    let start = text.find(before).ok_or("there is no version")? + before.len();
+    let end = start + text[start..].find('"').ok_or("the version has no end")?;
+    let current = &text[start..end];
+    if parse(version)? <= parse(current)? {
+        return Err(format!("{version} is not later than {current}"));
+    }
+    Ok(format!("{}{version}{}", &text[..start], &text[end..]))
+}
+
+fn parse(version: &str) -> Result<[u64; 3], String> {
+    let parts: Vec<Option<u64>> = version.split('.').map(|part| part.parse().ok()).collect();
+    match parts[..] {
+        [Some(major), Some(minor), Some(patch)] => Ok([major, minor, patch]),
+        _ => Err(format!("{version} is not a version of three numbers")),
+    }
+}
+
+/// The changelog with everything that was not released under a version.
+fn released(text: &str, version: &str, today: &str) -> Result<String, String> {
+    let (head, rest) = text.split_once(UNRELEASED).ok_or("there is no [Unreleased]")?;
+    let news = rest.split("\n## [").next().unwrap_or_default();
+    if news.trim().is_empty() {
+        return Err("nothing is written below [Unreleased]".to_owned());
+    }
+    Ok(format!("{head}{UNRELEASED}\n## [{version}] - {today}\n{rest}"))
+}
+
+/// The day of a time, in Greenwich.
+fn date(now: SystemTime) -> String {
+    let days = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs() / 86_400;
+    // From days to a date in the civil calendar, by eras of 400 years that begin in March.
+    let shifted = days + 719_468;
+    let day_of_era = shifted % 146_097;
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let march_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
+    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
+    let year = year_of_era + shifted / 146_097 * 400 + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_version_is_replaced_by_a_later_one_only() {
+        let text = "[workspace.package]\nversion = \"0.1.0\"\n[x]\nversion = \"9\"\n";
+        let written = |version| with_version(text, "version = \"", version);
+        assert_eq!(
+            written("0.2.0").unwrap(),
+            "[workspace.package]\nversion = \"0.2.0\"\n[x]\nversion = \"9\"\n"
+        );
+        assert!(written("0.1.0").unwrap_err().contains("not later than 0.1.0"));
+        assert!(written("0.0.9").unwrap_err().contains("not later"));
+        assert!(written("1.0").unwrap_err().contains("three numbers"));
+        assert!(written("v1.0.0").unwrap_err().contains("three numbers"));
+    }
+
+    #[test]
+    fn what_was_not_released_gets_a_heading() {
+        let text =
+            "# Changelog\n\n## [Unreleased]\n\n### Added\n\n- it\n\n## [0.1.0] - 2026-01-01\n";
+        assert_eq!(
+            released(text, "0.2.0", "2026-02-03").unwrap(),
+            "# Changelog\n\n## [Unreleased]\n\n## [0.2.0] - 2026-02-03\n\n### Added\n\n- it\n\n\
+             ## [0.1.0] - 2026-01-01\n"
+        );
+        let empty = "# Changelog\n\n## [Unreleased]\n\n## [0.1.0] - 2026-01-01\n\n- it\n";
+        assert!(released(empty, "0.2.0", "2026-02-03").unwrap_err().contains("nothing"));
+    }
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        for (seconds, day) in [
+            (0, "1970-01-01"),
+            (951_782_399, "2000-02-28"),
+            (951_782_400, "2000-02-29"),
+            (951_868_800, "2000-03-01"),
+            (1_798_761_599, "2026-12-31"),
+            (1_798_761_600, "2027-01-01"),
+        ] {
+            assert_eq!(date(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)), day);
+        }
+    }
+}

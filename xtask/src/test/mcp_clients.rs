@@ -1,0 +1,33 @@
+//! The tests with clients of the Model Context Protocol that others wrote:
+//! `crates/cli/tests/mcp_clients`.
+//!
+//! The official SDKs are pinned packages, installed once into folders that git ignores: one from npm,
+//! with the Node that it runs in, and one for the Python of this machine.
+
+use super::real_pi::{E2E, is_ci, without_packages};
+use super::{StepResult, system_package};
+use crate::invocation::{Invocation, repository_root};
+use crate::{packages, python_packages};
+
+/// Builds the tests on every machine, and runs them where both SDKs can be installed.
+pub(super) fn run() -> StepResult {
+    let test = Invocation::new("cargo test --package pi-subagents --test mcp_clients");
+    super::execute(&test.clone().words("--no-run"))?;
+    // Debian has Python without what a virtual environment needs, and that in a package of its own.
+    if let Err(missing) = system_package::provide("python3-venv", "python3 -m ensurepip --version")
+    {
+        return missing.report();
+    }
+    if let Err((install, what)) = packages::install().and_then(|()| python_packages::install()) {
+        return without_packages(
+            "The tests with MCP clients",
+            "the clients",
+            &install,
+            &what,
+            is_ci(),
+        );
+    }
+    // Some of the tests take three minutes, in which they only wait, so the others run meanwhile.
+    let e2e = repository_root().join("e2e");
+    super::execute(&test.words("-- --test-threads=8").environment(E2E, &e2e.to_string_lossy()))
+}
