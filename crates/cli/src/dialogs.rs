@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use inquire::{Confirm, InquireError, Select, Text};
+use session::clean;
 use tools::{Dialogs, Level};
 
 use crate::editor;
@@ -43,13 +44,14 @@ impl<'a> TerminalDialogs<'a> {
 
 impl Dialogs for TerminalDialogs<'_> {
     fn select(&mut self, title: &str, options: &[String]) -> Option<usize> {
-        let chosen = Select::new(title, options.to_vec()).raw_prompt();
+        let options = options.iter().map(|option| clean(option)).collect();
+        let chosen = Select::new(&clean(title), options).raw_prompt();
         self.take(chosen).map(|chosen| chosen.index)
     }
 
     fn input(&mut self, title: &str, current: Option<&str>) -> Option<String> {
-        let text = Text::new(title).with_initial_value(current.unwrap_or_default());
-        let text = text.prompt();
+        let (title, current) = (clean(title), clean(current.unwrap_or_default()));
+        let text = Text::new(&title).with_initial_value(&current).prompt();
         self.take(text)
     }
 
@@ -72,7 +74,7 @@ impl Dialogs for TerminalDialogs<'_> {
         if !before.trim().is_empty() {
             self.printer.note(before.trim_end());
         }
-        let answer = Confirm::new(question).with_default(false).prompt();
+        let answer = Confirm::new(&clean(question)).with_default(false).prompt();
         self.take(answer).unwrap_or(false)
     }
 

@@ -88,15 +88,15 @@ impl Printer {
         let mut text = serde_json::to_string_pretty(document)
             .map_err(|error| CommandError::failure(error.to_string()))?;
         text.push('\n');
-        self.print(&text)
+        self.print(&session::escape_json(&text))
     }
 
-    /// A JSON document in a line, as it is.
+    /// A JSON document in a line.
     pub(crate) fn line(&self, json: &str) -> Result<(), CommandError> {
-        self.print(&format!("{json}\n"))
+        self.print(&format!("{}\n", session::escape_json(json)))
     }
 
-    /// Something that another program reads, as it is. Nothing in it came from a child.
+    /// Something that another program reads, as it is. What in it came from a child is clean already.
     pub(crate) fn script(&self, text: &str) -> Result<(), CommandError> {
         self.print(text)
     }

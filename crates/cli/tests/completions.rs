@@ -104,3 +104,30 @@ fn looking_for_ids_changes_nothing() {
     assert_eq!(complete_name(&world, &["sessions", "show", ""]), [session]);
     assert!(!run.join("result.json").exists());
 }
+
+/// A key that is pressed in a directory agrees to nothing that is in it.
+#[test]
+fn nothing_that_a_project_says_is_run_or_shown_raw_by_the_shell() {
+    let world = world();
+    let proof = world.path("owned");
+    let evil = format!("\u{1b}[2J\u{7}$(touch {0})`touch {0}`;touch {0}", proof.display());
+    let text = |name: &str| {
+        format!("---\nname: {name}\ndescription: {}\n---\n", serde_json::Value::from(&*evil))
+    };
+    let directory = world.project().join(".pi/agent-profiles");
+    fs::create_dir_all(&directory).unwrap();
+    fs::write(directory.join("good.md"), text("good")).unwrap();
+    fs::write(directory.join("evil.md"), text("\"$(touch owned)\"")).unwrap();
+    let script = json!([{"say": "done"}]);
+    let task = world.play(&script, &["--name", &evil]).task();
+    let offered = complete_name(&world, &["run", "--profile", ""]);
+    assert_eq!(offered, ["good", "planner", "reviewer"]);
+    let sessions = complete_name(&world, &["sessions", "show", ""]);
+    assert_eq!(sessions, [task["sessionId"].as_str().unwrap()]);
+    assert!(!proof.exists() && !world.project().join("owned").exists());
+    // The other shells show what is told about each.
+    let mut command = world.command(["--", "pi-subagents", "run", "--profile", "g"]);
+    command.env("PI_SUBAGENTS_COMPLETE", "fish");
+    let fish = Ran::from(command.output().unwrap());
+    assert!(fish.stdout.starts_with("good\t$(touch "), "{fish:?}");
+}

@@ -30,6 +30,8 @@ pub(crate) struct Changes {
     told: broadcast::Sender<Change>,
     watch: Watch,
     runs: BTreeSet<RunId>,
+    /// Whose runs they are, as far as somebody had to know.
+    sessions: BTreeMap<RunId, SessionId>,
     subscribed: BTreeMap<String, Subscription>,
     looked: Instant,
     /// Whether there was a directory of runs to watch.
@@ -56,6 +58,7 @@ impl Changes {
             told,
             watch: Watch::new(),
             runs: all_runs(store),
+            sessions: BTreeMap::new(),
             subscribed: BTreeMap::new(),
             looked: Instant::now(),
             is_there: false,
@@ -66,10 +69,11 @@ impl Changes {
     }
 
     pub(crate) fn subscribe(&mut self, store: &Store, uri: &str) {
+        let runs = self.runs_at(store, uri);
         let subscription = self.subscribed.entry(uri.to_owned()).or_default();
         subscription.count += 1;
-        subscription.runs = runs_at(store, uri);
-        subscription.seen = traces(&subscription.runs);
+        subscription.seen = traces(&runs);
+        subscription.runs = runs;
         self.watch_anew(store);
     }
 
@@ -108,11 +112,14 @@ impl Changes {
         self.must_look = false;
         let runs = all_runs(store);
         if runs != self.runs {
+            self.sessions.retain(|run, _| runs.contains(run));
             self.runs = runs;
             self.tell(Change::List);
-            for (uri, subscription) in &mut self.subscribed {
-                subscription.runs = runs_at(store, uri);
+            let mut subscribed = std::mem::take(&mut self.subscribed);
+            for (uri, subscription) in &mut subscribed {
+                subscription.runs = self.runs_at(store, uri);
             }
+            self.subscribed = subscribed;
             self.watch_anew(store);
         } else if !self.is_there && store.path().is_dir() {
             self.watch_anew(store);
@@ -126,6 +133,31 @@ impl Changes {
             }
         }
         changed.into_iter().for_each(|change| self.tell(change));
+    }
+
+    /// The runs that make up what is at an address. Of each run is read once whose it is.
+    fn runs_at(&mut self, store: &Store, uri: &str) -> Vec<RunDir> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Whose {
+            session_id: SessionId,
+        }
+        let mut runs = match Place::parse(uri) {
+            Some(Place::Session(_) | Place::Run(_)) => store.runs().unwrap_or_default(),
+            Some(Place::Profile(_)) | None => Vec::new(),
+        };
+        runs.retain(|run| match Place::parse(uri) {
+            Some(Place::Session(session)) => {
+                if !self.sessions.contains_key(run.run_id())
+                    && let Ok(Whose { session_id }) = run.meta_as()
+                {
+                    self.sessions.insert(run.run_id().clone(), session_id);
+                }
+                self.sessions.get(run.run_id()) == Some(&session)
+            }
+            place => place == Some(Place::Run(run.run_id().clone())),
+        });
+        runs
     }
 
     fn tell(&self, change: Change) {
@@ -150,23 +182,6 @@ impl Changes {
 fn all_runs(store: &Store) -> BTreeSet<RunId> {
     // A directory that is not there, or that cannot be read, has none.
     store.runs().unwrap_or_default().iter().map(|run| run.run_id().clone()).collect()
-}
-
-fn runs_at(store: &Store, uri: &str) -> Vec<RunDir> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Whose {
-        session_id: SessionId,
-    }
-    let mut runs = store.runs().unwrap_or_default();
-    runs.retain(|run| match Place::parse(uri) {
-        Some(Place::Run(id)) => *run.run_id() == id,
-        Some(Place::Session(id)) => {
-            run.meta_as::<Whose>().is_ok_and(|whose| whose.session_id == id)
-        }
-        Some(Place::Profile(_)) | None => false,
-    });
-    runs
 }
 
 fn traces(runs: &[RunDir]) -> Vec<Trace> {

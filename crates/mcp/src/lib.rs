@@ -2,7 +2,7 @@
 //!
 //! The official SDK speaks the protocol, on a thread of its own with a small runtime. Everything
 //! that runs is served by the thread that called [`serve`], as at every other door: one loop over
-//! one dispatcher, which is the [`desk`]. The two talk through channels, and neither waits for the
+//! one dispatcher, which is the `desk`. The two talk through channels, and neither waits for the
 //! other's work.
 
 mod answer;

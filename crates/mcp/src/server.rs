@@ -374,6 +374,9 @@ impl ServerHandler for Server {
         request: GetPromptRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
+        if self.shared.offer == Offer::OnlyLooking {
+            return Err(ErrorData::invalid_params("name: there are no prompts here", None));
+        }
         let prompt = prompts::get(&request.name, request.arguments.as_ref());
         Ok(prompt.map_err(|message| ErrorData::invalid_params(clean(&message), None))?.into())
     }

@@ -1,8 +1,9 @@
 //! Files that are put in front of a prompt.
 
-use std::fs::{self, File};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
+
+use crate::plain_file::open_plain;
 
 /// A file, or a part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,19 +45,19 @@ pub fn with_files(files: &[FileSpec], cwd: &Path, prompt: &str) -> String {
 fn block(file: &FileSpec, cwd: &Path) -> String {
     let shown = &file.path;
     let path = cwd.join(shown);
-    let Ok(metadata) = fs::metadata(&path) else {
-        return format!("[file not found: {shown}]");
+    let (opened, length) = match open_plain(&path) {
+        Ok(found) => found,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return format!("[file not found: {shown}]");
+        }
+        Err(_) => return format!("[could not read file: {shown}]"),
     };
-    if !metadata.is_file() {
-        return format!("[could not read file: {shown}]");
-    }
-    if metadata.len() > LARGEST {
-        let kilobytes = (metadata.len() + 512) / 1024;
+    if length > LARGEST {
+        let kilobytes = (length + 512) / 1024;
         return format!("[file too large: {shown} ({kilobytes}KB, limit 1024KB)]");
     }
     let mut text = String::new();
-    let read = File::open(&path).and_then(|file| file.take(LARGEST).read_to_string(&mut text));
-    if read.is_err() {
+    if opened.take(LARGEST).read_to_string(&mut text).is_err() {
         return format!("[could not read file: {shown}]");
     }
     format!("=== {shown} ===\n{}", select(&text, file.lines))
@@ -80,6 +81,8 @@ fn select(text: &str, lines: Lines) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -7,6 +7,7 @@ mod agent;
 mod definition;
 mod files;
 mod frontmatter;
+mod plain_file;
 mod request;
 mod runner_choice;
 mod settings;

@@ -1,11 +1,11 @@
 //! `settings.json`, the user's and the project's.
 
-use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
+use crate::plain_file::open_plain;
 use crate::{Agent, Surroundings};
 
 /// The settings under the key `subagents`; the project's win over the user's.
@@ -214,14 +214,11 @@ impl Reader {
     }
 }
 
-/// A project's file can be anything: a pipe that nobody writes to, or a device without an end.
+/// The text of a file, as far as any file of settings goes.
 pub(crate) fn read_plain(path: &Path) -> io::Result<String> {
     const LARGEST: u64 = 1024 * 1024;
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("it is not a plain file"));
-    }
     let mut text = String::new();
-    fs::File::open(path)?.take(LARGEST).read_to_string(&mut text)?;
+    open_plain(path)?.0.take(LARGEST).read_to_string(&mut text)?;
     Ok(text)
 }
 
@@ -239,6 +236,8 @@ fn agent(value: &Value) -> Option<Agent> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn load(user: &str, project: &str) -> (Settings, Vec<String>) {

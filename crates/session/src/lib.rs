@@ -33,7 +33,7 @@ pub use preview::{PreviewContext, preview};
 pub use progress::Progress;
 pub use state::{Context, State};
 pub use summary::summary_line;
-pub use text::{clean, cut_bytes, cut_chars};
+pub use text::{clean, cut_bytes, cut_chars, escape_json};
 pub use todos::Todos;
 pub use tool_summary::tool_summary;
 pub use transcript::{PastRun, resume_transcript, transcript, transcript_with_prompts};

@@ -32,6 +32,25 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     Cow::Owned(cleaned)
 }
 
+/// JSON in which every character that [`clean`] would remove is spelled as `\u009b` and the like.
+///
+/// Such characters stand in strings only, so that the document means what it meant. JSON itself asks
+/// this for those below the space alone, and a terminal obeys others as well.
+pub fn escape_json(json: &str) -> Cow<'_, str> {
+    if !json.bytes().any(may_be_unsafe) {
+        return Cow::Borrowed(json);
+    }
+    let mut escaped = String::with_capacity(json.len());
+    for character in json.chars() {
+        if is_unsafe(character) {
+            escaped.push_str(&format!("\\u{:04x}", u32::from(character)));
+        } else {
+            escaped.push(character);
+        }
+    }
+    Cow::Owned(escaped)
+}
+
 /// The first `limit` characters.
 pub fn cut_chars(text: &str, limit: usize) -> &str {
     text.char_indices().nth(limit).map_or(text, |(end, _)| &text[..end])
@@ -121,6 +140,17 @@ mod tests {
         ] {
             assert_eq!(clean(dirty), expected, "{dirty:?}");
         }
+    }
+
+    #[test]
+    fn json_means_the_same_and_commands_nothing() {
+        let text = "zażółć 🦀 →\t\u{1b}[2J\u{7f}\u{9b}2J\u{9d}0;t\u{9c}\u{202e}txt\u{2069}\n";
+        let json = serde_json::to_string_pretty(&[text]).unwrap();
+        let escaped = escape_json(&json);
+        assert!(!escaped.chars().any(is_unsafe), "{escaped:?}");
+        assert!(escaped.contains(r"\u009b2J") && escaped.contains("zażółć 🦀 →"), "{escaped:?}");
+        assert_eq!(serde_json::from_str::<[String; 1]>(&escaped).unwrap(), [text]);
+        assert!(matches!(escape_json("{}"), Cow::Borrowed("{}")));
     }
 
     #[test]

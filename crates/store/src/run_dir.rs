@@ -2,13 +2,15 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use model::{FORMAT, Meta, Record, RunId, RunResult, variables};
+use rustix::process::{Uid, geteuid};
 use serde::de::DeserializeOwned;
 
 use crate::StoreError;
+use crate::runs::is_trusted;
 
 pub(crate) const META: &str = "meta.json";
 pub(crate) const PROMPT: &str = "prompt.md";
@@ -105,11 +107,19 @@ impl RunDir {
         serde_json::from_slice(&json).map_err(|source| StoreError::Damaged { path, source })
     }
 
-    /// Whether the run took place in this directory, and not in one that this is a copy of.
+    /// Whether the run took place in this directory, and not in one that this is a copy of, or that
+    /// another user has prepared.
     pub fn is_original(&self, meta: &Meta) -> bool {
+        self.is_original_for(geteuid(), meta)
+    }
+
+    fn is_original_for(&self, user: Uid, meta: &Meta) -> bool {
         let recorded = meta.environment.get(variables::RUN_DIR).and_then(Option::as_deref);
         let here = fs::canonicalize(&self.path).ok();
-        meta.run_id == self.run_id && recorded.map(Path::new) == here.as_deref()
+        let owner = fs::metadata(&self.path).map(|metadata| Uid::from_raw(metadata.uid()));
+        meta.run_id == self.run_id
+            && recorded.map(Path::new) == here.as_deref()
+            && owner.is_ok_and(|owner| is_trusted(owner, user))
     }
 
     /// The prompt.
@@ -246,5 +256,32 @@ impl Abandoned {
     /// The directory.
     pub fn dir(&self) -> &RunDir {
         &self.dir
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::chown;
+
+    use super::*;
+
+    #[test]
+    fn a_run_of_another_user_is_as_good_as_a_copy() {
+        let top = tempfile::tempdir().unwrap();
+        let path = fs::canonicalize(top.path()).unwrap().join("some-run-0");
+        fs::create_dir(&path).unwrap();
+        // What belongs to the administrator is trusted, who alone can give something away.
+        if geteuid().is_root() {
+            chown(&path, Some(4242), None).unwrap();
+        }
+        let dir = RunDir::open(&path).unwrap();
+        let meta = include_str!("../../cli/tests/frozen/format-1/meta.json");
+        let mut meta: Meta = serde_json::from_str(meta).unwrap();
+        meta.run_id = dir.run_id().clone();
+        let recorded = path.to_str().unwrap().to_owned();
+        meta.environment.insert(variables::RUN_DIR.to_owned(), Some(recorded));
+        let owner = fs::metadata(&path).unwrap().uid();
+        assert!(dir.is_original_for(Uid::from_raw(owner), &meta));
+        assert!(!dir.is_original_for(Uid::from_raw(owner + 1), &meta));
     }
 }

@@ -2,10 +2,11 @@
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use model::{Meta, Plan};
+use rustix::process::{Uid, geteuid};
 
 use crate::run_dir::{EVENTS, META, PROMPT};
 use crate::write_once::create_private;
@@ -104,18 +105,28 @@ impl Store {
     }
 
     /// Refuses a store that is a link: a project that was cloned could make us write and delete
-    /// somewhere else.
+    /// somewhere else. Refuses one of another user, too, such as a `.pi` in the directory for
+    /// everybody's temporary files: its owner could exchange what is in it at any moment, also what
+    /// a supervisor is about to start.
     pub(crate) fn check_place(&self) -> Result<(), StoreError> {
+        self.check_place_for(geteuid())
+    }
+
+    fn check_place_for(&self, user: Uid) -> Result<(), StoreError> {
         let mut places = vec![self.runs.as_path()];
         if self.runs.ends_with(".pi/subagents/runs") {
             places.extend(self.runs.ancestors().skip(1).take(2));
         }
         for place in places {
-            let is_link = fs::symlink_metadata(place).is_ok_and(|metadata| metadata.is_symlink());
-            if is_link {
-                let link = io::Error::other("it is a symbolic link, which is not followed");
-                return Err(StoreError::io("used", place)(link));
-            }
+            let Ok(metadata) = fs::symlink_metadata(place) else { continue };
+            let problem = if metadata.is_symlink() {
+                "it is a symbolic link, which is not followed"
+            } else if !is_trusted(Uid::from_raw(metadata.uid()), user) {
+                "it belongs to another user"
+            } else {
+                continue;
+            };
+            return Err(StoreError::io("used", place)(io::Error::other(problem)));
         }
         Ok(())
     }
@@ -139,7 +150,9 @@ impl Store {
             return Ok(());
         }
         if let Some(parent) = self.runs.parent() {
-            fs::create_dir_all(parent).map_err(StoreError::io("created", parent))?;
+            // Presets are in it, for everybody to read but nobody else to write.
+            let created = DirBuilder::new().recursive(true).mode(0o755).create(parent);
+            created.map_err(StoreError::io("created", parent))?;
         }
         let created = DirBuilder::new().recursive(true).mode(0o700).create(&self.runs);
         created.map_err(StoreError::io("created", &self.runs))?;
@@ -150,6 +163,12 @@ impl Store {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether the owner of a directory does nothing to this user. The system's administrator could do
+/// everything anyway, and in a container everything may belong to somebody outside of it.
+pub(crate) fn is_trusted(owner: Uid, user: Uid) -> bool {
+    owner == user || owner.is_root() || user.is_root()
 }
 
 fn build(directory: &Path, meta: &Meta, plan: &Plan) -> io::Result<Hold> {
@@ -163,4 +182,29 @@ fn build(directory: &Path, meta: &Meta, plan: &Plan) -> io::Result<Hold> {
     json.push(b'\n');
     create_private(&directory.join(META))?.write_all(&json)?;
     Ok(hold)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::chown;
+
+    use super::*;
+
+    #[test]
+    fn a_store_of_another_user_is_not_used() {
+        for place in [".pi", ".pi/subagents", ".pi/subagents/runs"] {
+            let top = tempfile::tempdir().unwrap();
+            let store = Store::in_project(top.path());
+            fs::create_dir_all(store.path()).unwrap();
+            // What belongs to the administrator is trusted, who alone can give something away.
+            if geteuid().is_root() {
+                chown(top.path().join(place), Some(4242), None).unwrap();
+            }
+            let owner = fs::metadata(top.path().join(place)).unwrap().uid();
+            let check = |user: u32| store.check_place_for(Uid::from_raw(user));
+            let error = check(owner + 1).unwrap_err().to_string();
+            assert!(error.contains(place) && error.ends_with("belongs to another user"), "{error}");
+            assert!(check(owner).is_ok() && check(0).is_ok());
+        }
+    }
 }

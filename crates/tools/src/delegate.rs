@@ -311,7 +311,7 @@ impl Planner<'_> {
         };
         let summary = Some(definition_summary(&definition));
         let applied = chosen.and_then(|requested_model| {
-            let invocation = self.invocation(&definition, cwd)?;
+            let invocation = self.invocation(&definition, model.is_some(), cwd)?;
             Ok((AppliedDefinition { definition, invocation, key_provider }, requested_model))
         });
         match applied {
@@ -356,6 +356,7 @@ impl Planner<'_> {
     fn invocation(
         &mut self,
         definition: &Definition,
+        is_model_asked_for: bool,
         cwd: &Path,
     ) -> Result<plan::Invocation, String> {
         let names_skills =
@@ -370,6 +371,7 @@ impl Planner<'_> {
             all_tools: self.options.all_tools.as_deref(),
             skills: &skills,
             trust: self.workspace.trust_in(definition.kind),
+            is_model_asked_for,
         };
         plan::invocation(definition, &context).map_err(|error| error.to_string())
     }

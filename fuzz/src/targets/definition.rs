@@ -81,7 +81,12 @@ fn check_invocation(definition: &Definition, skills: &Skills) {
     let _ = plan::check_definition(definition);
     let resolved = skills.resolve(definition, "/".as_ref());
     let Ok(resolved) = resolved else { return };
-    let context = InvocationContext { all_tools: None, skills: &resolved, trust: Trust::Undecided };
+    let context = InvocationContext {
+        all_tools: None,
+        skills: &resolved,
+        trust: Trust::Undecided,
+        is_model_asked_for: false,
+    };
     if let Ok(invocation) = plan::invocation(definition, &context) {
         let arguments = invocation.arguments("/a".as_ref(), "/b".as_ref());
         assert!(arguments.iter().all(|argument| !argument.contains('\0')), "{arguments:?}");

@@ -5,6 +5,7 @@
 
 mod architecture;
 mod arrows;
+mod claims;
 mod conventions;
 mod invariants;
 mod leaks;
@@ -40,8 +41,14 @@ impl fmt::Display for Violation {
     }
 }
 
-const CHECKS: &[fn(&Tree) -> Vec<Violation>] =
-    &[arrows::check, architecture::check, invariants::check, conventions::check, leaks::check];
+const CHECKS: &[fn(&Tree) -> Vec<Violation>] = &[
+    arrows::check,
+    architecture::check,
+    invariants::check,
+    conventions::check,
+    leaks::check,
+    claims::check,
+];
 
 /// Runs the command.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {

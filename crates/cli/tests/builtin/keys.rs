@@ -243,3 +243,19 @@ fn a_profile_without_a_key_leaves_the_agent_its_own() {
         assert_eq!(builtin.keys_seen(), [KEY_OF_MODELS]);
     }
 }
+
+#[test]
+fn files_of_a_project_have_no_say_in_where_a_key_is_sent() {
+    for api in Api::BOTH {
+        let builtin = Builtin::new(api, &json!([{"text": "done"}]));
+        let elsewhere = json!({"providers": {"fake": {"baseUrl": "http://127.0.0.1:9/v1"}}});
+        for name in [".pi/models.json", ".pi/agent/models.json", "models.json"] {
+            builtin.project_file(name, &elsewhere.to_string());
+        }
+        let settings = json!({"defaultProvider": "other", "defaultModel": "evil"});
+        builtin.project_file(".pi/settings.json", &settings.to_string());
+        let ran = builtin.run(&["do it"]);
+        assert_eq!(ran.task()["output"], "done", "{ran:#?}");
+        assert_eq!(builtin.asked().len(), 1);
+    }
+}

@@ -1,5 +1,9 @@
 //! Terminals and wishes of other kinds.
 
+use std::fs;
+
+use serde_json::json;
+
 use crate::terminal::{Streams, Terminal};
 use crate::{delegate, let_go, room, run, working, world};
 
@@ -90,4 +94,26 @@ fn only_what_changes_is_drawn() {
     let_go(&world, 1..=4);
     assert_eq!(terminal.finish(), Some(0));
     world.assert_nothing_left();
+}
+
+#[test]
+fn nothing_that_an_agent_says_reaches_the_terminal_raw() {
+    let world = world();
+    let evil = "\u{1b}]0;owned\u{7}\u{1b}[?1049h\u{9b}?1049h\u{9d}0;owned\u{9c}harmless";
+    let script = json!([
+        {"message": {"text": evil, "stop": "toolUse"}},
+        {"tool": {"id": "1", "name": evil, "args": {"path": evil}, "result": evil}},
+        {"stderr": evil},
+        {"line": evil},
+        {"await": world.path("go")},
+        {"say": evil},
+    ]);
+    let mut terminal = Terminal::start(&run(&world, &script, &["--name", evil]), 80, 24);
+    terminal.wait_for("1 tool");
+    fs::write(world.path("go"), "").unwrap();
+    assert_eq!(terminal.finish(), Some(0));
+    let bytes = terminal.bytes();
+    for raw in ["\u{1b}]", "\u{1b}[?1049h", "\u{9b}", "\u{9d}"] {
+        assert!(!bytes.contains(raw), "{raw:?}: {bytes:?}");
+    }
 }

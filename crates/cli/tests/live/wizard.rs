@@ -96,3 +96,22 @@ fn whoever_turns_away_changes_nothing_and_keeps_a_usable_terminal() {
         assert!(!world.agent_dir().join("agent-profiles").exists());
     }
 }
+
+#[test]
+fn what_a_projects_profile_says_is_shown_without_escape_sequences() {
+    let world = world();
+    let directory = world.project().join(".pi/agent-profiles");
+    fs::create_dir_all(&directory).unwrap();
+    let text = "---\nname: evil\nprovider: \"a\\e[31m\\e]0;owned\\ab\"\n---\n";
+    fs::write(directory.join("evil.md"), text).unwrap();
+    let mut terminal = wizard(&world, &["edit", "evil"], "true");
+    answer(
+        &mut terminal,
+        &[
+            ("Save to which scope?", "\r"),
+            ("Provider (e.g. anthropic, openai, dashscope): ab", "\u{3}"),
+        ],
+    );
+    assert_eq!(terminal.finish(), Some(2));
+    assert!(!terminal.bytes().contains("owned"), "{:?}", terminal.bytes());
+}

@@ -206,6 +206,8 @@ fn inside_a_sub_agent_nothing_can_be_delegated() {
     }
     let prompts = server.ask("prompts/list", &json!({}))["result"]["prompts"].clone();
     assert_eq!(prompts, json!([]));
+    let asked = json!({"name": "implement", "arguments": {"task": "it"}});
+    assert_eq!(server.refusal("prompts/get", &asked).0, -32602);
     assert!(world.runs().is_empty());
     server.close();
 }

@@ -113,7 +113,8 @@ fn ids_and_names_are_completed() {
 fn a_client_hears_of_new_runs_and_of_what_it_asked_to_hear_of() {
     let world = world();
     let mut server = Server::greeted(&world, &world.working());
-    assert_eq!(server.ask("resources/list", &json!({}))["result"]["resources"], json!([]));
+    // Answered by whoever watches, who has begun with that.
+    server.call("list_subagent_profiles", &json!({}));
     // Whoever starts it: the shell does here.
     let running = world.start(&world.working(), &["--name", "shell's"]);
     server.await_told("notifications/resources/list_changed");
@@ -143,7 +144,7 @@ fn a_change_is_told_once_however_often_a_client_says_that_it_is_ready() {
     for _ in 0..3 {
         server.tell("notifications/initialized", &json!({}));
     }
-    server.ask("ping", &json!({}));
+    server.call("list_subagent_profiles", &json!({}));
     world.play(&quick(), &[]);
     server.await_told("notifications/resources/list_changed");
     server.ask("ping", &json!({}));

@@ -27,6 +27,8 @@ pub struct InvocationContext<'a> {
     pub skills: &'a ResolvedSkills,
     /// Whether a project's own definition may run code.
     pub trust: Trust,
+    /// Whether the model is the caller's choice, and not the definition's.
+    pub is_model_asked_for: bool,
 }
 
 /// A task with this definition must not start.
@@ -38,7 +40,7 @@ pub enum InvocationError {
          program, but the project is not trusted. Look at {path}, then trust the project with \
          /trust in pi, or run with --approve."
     )]
-    NotTrusted { definition: String, fields: &'static str, path: String },
+    NotTrusted { definition: String, fields: String, path: String },
     #[error(
         "Refusing extraArg \"{argument}\" which would override {kind} tool restrictions. Use the \
          dedicated {kind} fields instead."
@@ -55,6 +57,8 @@ pub enum InvocationError {
     UnsafeExtraArg(String),
     #[error("{definition} cannot be used: \"{field}\" contains a null byte")]
     NullByte { definition: String, field: &'static str },
+    #[error("{definition} cannot be used: \"{field}\" begins with a hyphen, as an option does")]
+    LooksLikeOption { definition: String, field: &'static str },
 }
 
 impl Invocation {
@@ -80,7 +84,7 @@ pub fn invocation(
     definition: &Definition,
     context: &InvocationContext<'_>,
 ) -> Result<Invocation, InvocationError> {
-    check_trust(definition, context.trust)?;
+    check_trust(definition, context)?;
     check_extra_args(definition)?;
     let mut before = Arguments::new(definition);
     before.option("provider", "--provider", definition.provider.as_deref())?;
@@ -139,6 +143,11 @@ impl Arguments<'_> {
         if value.contains('\0') {
             return Err(InvocationError::NullByte { definition: self.definition.label(), field });
         }
+        // Whether the program would take it for a value is the program's to say.
+        if value.starts_with('-') {
+            let definition = self.definition.label();
+            return Err(InvocationError::LooksLikeOption { definition, field });
+        }
         self.list.extend([flag.to_owned(), value.to_owned()]);
         Ok(())
     }
@@ -179,21 +188,36 @@ fn append_system_prompt(definition: &Definition, skills: &ResolvedSkills) -> Opt
 }
 
 /// A repository that was merely cloned must not choose what program runs.
-fn check_trust(definition: &Definition, trust: Trust) -> Result<(), InvocationError> {
-    let fields = match (definition.extensions.is_empty(), definition.extra_args.is_empty()) {
-        (true, true) => return Ok(()),
-        (false, true) => "\"extensions\"",
-        (true, false) => "\"extraArgs\"",
-        (false, false) => "\"extensions\" and \"extraArgs\"",
-    };
-    if definition.scope == Scope::Global || trust.allows() {
+fn check_trust(
+    definition: &Definition,
+    context: &InvocationContext<'_>,
+) -> Result<(), InvocationError> {
+    if definition.scope == Scope::Global || context.trust.allows() {
+        return Ok(());
+    }
+    let fields: Vec<&str> = [
+        ("\"extensions\"", !definition.extensions.is_empty()),
+        ("\"extraArgs\"", !definition.extra_args.is_empty()),
+        // The turns of a script call tools, and no model stands between them and the machine.
+        ("\"model\" to a script", !context.is_model_asked_for && plays_script(definition)),
+    ]
+    .into_iter()
+    .filter_map(|(field, is_set)| is_set.then_some(field))
+    .collect();
+    if fields.is_empty() {
         return Ok(());
     }
     Err(InvocationError::NotTrusted {
         definition: definition.label(),
-        fields,
+        fields: fields.join(" and "),
         path: definition.path.display().to_string(),
     })
+}
+
+/// Whether the built-in agent would play a file in the place of a model.
+fn plays_script(definition: &Definition) -> bool {
+    definition.provider.as_deref() == Some("script")
+        || definition.model.as_deref().is_some_and(|model| model.starts_with("script/"))
 }
 
 fn check_extra_args(definition: &Definition) -> Result<(), InvocationError> {

@@ -8,7 +8,8 @@ const SYSTEM: &str = "/run/system-prompt.md";
 const APPEND: &str = "/run/append-system-prompt.md";
 
 fn context(skills: &ResolvedSkills) -> InvocationContext<'_> {
-    InvocationContext { all_tools: None, skills, trust: Trust::Undecided }
+    let trust = Trust::Undecided;
+    InvocationContext { all_tools: None, skills, trust, is_model_asked_for: false }
 }
 
 fn try_arguments(change: impl FnOnce(&mut Definition)) -> Result<Vec<String>, String> {
@@ -44,8 +45,8 @@ fn every_field_has_its_arguments() {
     );
     assert_eq!(arguments(|p| p.no_extensions = true), ["--no-extensions"]);
     assert_eq!(
-        arguments(|p| p.extensions = strings(&["/a.js", "-b"])),
-        ["--extension", "/a.js", "--extension", "-b"]
+        arguments(|p| p.extensions = strings(&["/a.js", "b.js"])),
+        ["--extension", "/a.js", "--extension", "b.js"]
     );
     assert_eq!(arguments(|p| p.no_skills = true), ["--no-skills"]);
     assert_eq!(arguments(|p| p.no_context_files = true), ["--no-context-files"]);
@@ -218,14 +219,34 @@ fn null_bytes_are_refused_and_the_checks_have_an_order() {
 }
 
 #[test]
+fn no_field_can_be_an_option() {
+    let changes: [fn(&mut Definition); 5] = [
+        |p| p.provider = Some("--extension=/evil.js".into()),
+        |p| p.model = Some("-e".into()),
+        |p| p.tools = strings(&["--extension", "/evil.js"]),
+        |p| p.exclude_tools = strings(&["-e"]),
+        |p| p.extensions = strings(&["--approve"]),
+    ];
+    for (field, change) in
+        ["provider", "model", "tools", "excludeTools", "extensions"].into_iter().zip(changes)
+    {
+        let expected = format!("\"{field}\" begins with a hyphen, as an option does");
+        let refusal = try_arguments(change).unwrap_err();
+        assert!(refusal.ends_with(&expected), "{refusal}");
+    }
+}
+
+#[test]
 fn a_project_may_run_code_only_if_it_is_trusted() {
-    let both: [fn(&mut Definition); 2] = [
+    let changes: [fn(&mut Definition); 4] = [
         |p| p.extensions = strings(&["/evil.js"]),
         |p| p.extra_args = strings(&["--extension=/evil.js"]),
+        |p| p.model = Some("script/evil.json".into()),
+        |p| p.provider = Some("script".into()),
     ];
     for trust in [Trust::Approved, Trust::Trusted, Trust::Refused, Trust::Undecided] {
         for scope in [Scope::Global, Scope::Project] {
-            for change in both {
+            for change in changes {
                 let mut definition = Definition::new("p", scope, &directories());
                 change(&mut definition);
                 let skills = ResolvedSkills::default();
@@ -238,8 +259,8 @@ fn a_project_may_run_code_only_if_it_is_trusted() {
     let mut definition = Definition::new("p", Scope::Project, &directories());
     definition.model = Some("m".into());
     assert!(invocation(&definition, &context(&ResolvedSkills::default())).is_ok());
-    both[0](&mut definition);
-    both[1](&mut definition);
+    changes[0](&mut definition);
+    changes[1](&mut definition);
     let error = invocation(&definition, &context(&ResolvedSkills::default())).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -248,6 +269,17 @@ fn a_project_may_run_code_only_if_it_is_trusted() {
          /work/.pi/agent-profiles/p.md, then trust the project with /trust in pi, or run with \
          --approve."
     );
+}
+
+#[test]
+fn a_script_that_the_caller_asks_for_is_not_the_projects() {
+    let mut definition = Definition::new("p", Scope::Project, &directories());
+    definition.model = Some("script/turns.json".into());
+    let skills = ResolvedSkills::default();
+    let error = invocation(&definition, &context(&skills)).unwrap_err().to_string();
+    assert!(error.contains("sets \"model\" to a script, which can run any program"), "{error}");
+    let context = InvocationContext { is_model_asked_for: true, ..context(&skills) };
+    assert!(invocation(&definition, &context).is_ok());
 }
 
 proptest! {

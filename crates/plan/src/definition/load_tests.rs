@@ -216,7 +216,7 @@ fn what_is_not_a_file_or_not_readable_is_a_warning() {
     fs::write(&world.directories.project, "a file").unwrap();
     let (_, warnings) = world.load();
     assert_eq!(warnings[0], "global/bytes.md:3: it is not UTF-8");
-    assert_eq!(warnings[1], "global/directory.md: it is not a regular file");
+    assert_eq!(warnings[1], "global/directory.md: it cannot be read: it is not a plain file");
     assert!(warnings[2].starts_with("global/link.md: it cannot be read: "), "{warnings:?}");
     assert!(warnings[3].starts_with("project: its profiles cannot be read: "), "{warnings:?}");
     assert_eq!(warnings.len(), 4);

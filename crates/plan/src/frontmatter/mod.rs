@@ -7,10 +7,10 @@ mod fields;
 mod yaml;
 
 use std::fmt;
-use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use crate::plain_file::open_plain;
 pub(crate) use fields::Fields;
 pub(crate) use yaml::{Field, Value};
 
@@ -27,7 +27,12 @@ pub struct FileWarning {
 
 impl fmt::Display for FileWarning {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}:", self.path.display())?;
+        // A file can be called anything, and must not be able to look like another message.
+        write!(
+            formatter,
+            "{}:",
+            self.path.to_string_lossy().replace(char::is_control, "\u{fffd}")
+        )?;
         if let Some(line) = self.line {
             write!(formatter, "{line}:")?;
         }
@@ -52,8 +57,6 @@ pub(crate) struct Document {
 pub(crate) enum DocumentError {
     #[error("it cannot be read: {0}")]
     Unreadable(#[from] io::Error),
-    #[error("it is not a regular file")]
-    NotAFile,
     #[error("it is larger than {} KiB", Document::MAXIMAL_BYTES / 1024)]
     TooLarge,
     #[error("it is not UTF-8")]
@@ -72,12 +75,8 @@ impl Document {
 
     /// Takes a file apart.
     pub(crate) fn read(path: &Path) -> Result<Document, DocumentError> {
-        // Opening a pipe would wait for whoever writes to it.
-        if !fs::metadata(path)?.is_file() {
-            return Err(DocumentError::NotAFile);
-        }
         let mut bytes = Vec::new();
-        File::open(path)?.take(Document::MAXIMAL_BYTES + 1).read_to_end(&mut bytes)?;
+        open_plain(path)?.0.take(Document::MAXIMAL_BYTES + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > Document::MAXIMAL_BYTES {
             return Err(DocumentError::TooLarge);
         }
@@ -118,9 +117,7 @@ impl DocumentError {
         match self {
             DocumentError::NotUtf8 { line } | DocumentError::NotYaml { line, .. } => Some(*line),
             DocumentError::NoFrontmatter | DocumentError::NotClosed => Some(1),
-            DocumentError::Unreadable(_) | DocumentError::NotAFile | DocumentError::TooLarge => {
-                None
-            }
+            DocumentError::Unreadable(_) | DocumentError::TooLarge => None,
         }
     }
 
@@ -166,6 +163,8 @@ fn split(text: &str) -> Result<(&str, &str), DocumentError> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use proptest::prelude::*;
 
     use super::*;
@@ -185,6 +184,13 @@ mod tests {
 
     fn text(text: &str) -> Value {
         Value::Text(text.to_owned())
+    }
+
+    #[test]
+    fn the_name_of_a_file_cannot_begin_another_line() {
+        let path = PathBuf::from("/a/b\nwarning: \u{1b}[2Jc.md");
+        let warning = FileWarning { path, line: Some(3), problem: "it is odd".to_owned() };
+        assert_eq!(warning.to_string(), "/a/b\u{fffd}warning: \u{fffd}[2Jc.md:3: it is odd");
     }
 
     #[test]
@@ -305,7 +311,7 @@ mod tests {
         let large = directory.path().join("large.md");
         fs::write(&large, vec![b'x'; 1024 * 1024 + 1]).unwrap();
         assert!(matches!(Document::read(&large), Err(DocumentError::TooLarge)));
-        assert!(matches!(Document::read(directory.path()), Err(DocumentError::NotAFile)));
+        assert!(matches!(Document::read(directory.path()), Err(DocumentError::Unreadable(_))));
         let absent = directory.path().join("absent.md");
         assert!(matches!(Document::read(&absent), Err(DocumentError::Unreadable(_))));
     }

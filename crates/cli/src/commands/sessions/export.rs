@@ -15,20 +15,21 @@ pub(super) fn export(
     arguments: &Export,
     printer: &Printer,
 ) -> Result<Exit, CommandError> {
-    let session = find(store, &arguments.id)?.export()?;
+    let exported = find(store, &arguments.id)?.export()?;
     let text = match arguments.format {
-        ExportFormat::Md => session.to_markdown(),
-        ExportFormat::Html => session.to_html(),
+        ExportFormat::Md => exported.to_markdown(),
+        ExportFormat::Html => exported.to_html(),
         ExportFormat::Json => {
-            let json = serde_json::to_string_pretty(&Document::of(&session));
-            json.map_err(|error| CommandError::failure(error.to_string()))? + "\n"
+            let json = serde_json::to_string_pretty(&Document::of(&exported))
+                .map_err(|error| CommandError::failure(error.to_string()))?;
+            format!("{}\n", session::escape_json(&json))
         }
     };
     match &arguments.output {
         None => printer.script(&text)?,
         Some(path) => {
             store::write_export(path, &text)?;
-            printer.note(&format!("Wrote session {} to {}", session.id, path.display()));
+            printer.note(&format!("Wrote session {} to {}", exported.id, path.display()));
         }
     }
     Ok(Exit::Completed)

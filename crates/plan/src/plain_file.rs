@@ -1,0 +1,52 @@
+//! Opening files that others wrote.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags};
+
+/// Opens a plain file, and returns it with its length.
+///
+/// A project's file can be anything: a pipe that nobody writes to, or a device without an end. What
+/// it is is asked of the open file, so that nobody can put another one in its place in between.
+pub(crate) fn open_plain(path: &Path) -> io::Result<(File, u64)> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is not a plain file"));
+    }
+    Ok((file, metadata.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn what_is_no_plain_file_is_an_error_at_once() {
+        let top = tempfile::tempdir().unwrap();
+        let pipe = top.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, Mode::RUSR).unwrap();
+        for path in [pipe.as_path(), top.path(), Path::new("/dev/zero"), Path::new("/dev/tty")] {
+            assert!(open_plain(path).is_err(), "{}", path.display());
+        }
+        assert_eq!(open_plain(&pipe).unwrap_err().to_string(), "it is not a plain file");
+    }
+
+    #[test]
+    fn a_link_to_a_plain_file_is_one() {
+        let top = tempfile::tempdir().unwrap();
+        let (path, link) = (top.path().join("file"), top.path().join("link"));
+        std::fs::write(&path, "text").unwrap();
+        symlink(&path, &link).unwrap();
+        let (mut file, length) = open_plain(&link).unwrap();
+        let mut text = String::new();
+        file.read_to_string(&mut text).unwrap();
+        assert_eq!((text.as_str(), length), ("text", 4));
+    }
+}
