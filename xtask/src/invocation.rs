@@ -82,6 +82,18 @@ impl Invocation {
         if status.success() { Ok(stdout) } else { Err(ended(status, "")) }
     }
 
+    /// Runs it and returns what it says on standard error, which is shown only if it fails.
+    pub(crate) fn run_quietly(&self) -> Result<String, String> {
+        let output = self.command().stdin(Stdio::null()).output();
+        let Output { status, stderr, .. } = output.map_err(|error| not_started(&error))?;
+        let said = String::from_utf8_lossy(&stderr).into_owned();
+        if status.success() {
+            return Ok(said);
+        }
+        eprintln!("{said}");
+        Err(ended(status, ""))
+    }
+
     /// Runs it only to see whether it works. What it says is shown only in the error.
     pub(crate) fn probe(&self) -> Result<(), String> {
         let output = self.command().stdin(Stdio::null()).output();

@@ -9,6 +9,8 @@
 )]
 
 mod bench;
+mod executable;
+mod fuzz;
 mod invocation;
 mod namespace;
 mod package;
@@ -29,6 +31,7 @@ Usage: cargo xtask COMMAND
 
 Commands:
   bench   Measure, as ratios in one run: `bench spine`, `bench delegate`, or all
+  fuzz    Look for bytes that break what reads them: `fuzz [TARGET] [--seconds N]`
   package Make what is given out for this platform: an archive, and packages for npm
   pictures  Make the pictures in the documents anew, from a real run
   release Write a new version everywhere, and into the changelog: `release 0.2.0`
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         Some((word, rest)) => match word.as_str() {
             "help" | "--help" | "-h" => help(rest),
             "bench" => bench::run(rest),
+            "fuzz" => fuzz::run(rest),
             "package" => package::run(rest),
             "pictures" => pictures::run(rest),
             "release" => release::run(rest),

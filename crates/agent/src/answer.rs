@@ -7,6 +7,16 @@ use crate::event::Update;
 use crate::message::{AssistantMessage, Content, StopReason, Usage};
 use crate::provider::{Piece, ProviderError, Remedy};
 
+/// The message that pieces make when no more of them come. For checks that have an answer and nobody
+/// who asked for it.
+pub fn message_of(model: &Model, pieces: impl IntoIterator<Item = Piece>) -> AssistantMessage {
+    let mut answer = Answer::new(model, 0);
+    for piece in pieces {
+        answer.add(piece, &mut |_, _| {});
+    }
+    answer.finish(None, &mut |_, _| {}).message
+}
+
 /// An answer that is being written.
 #[derive(Debug)]
 pub(crate) struct Answer {
@@ -209,13 +219,16 @@ impl Answer {
     }
 
     /// The id, or another one if the message has it already: results are told apart by them.
-    fn unused(&self, id: String, content_index: usize) -> String {
-        let is_used = self
-            .message
-            .content
-            .iter()
-            .any(|part| matches!(part, Content::ToolCall { id: other, .. } if *other == id));
-        if is_used { format!("{id}_{content_index}") } else { id }
+    fn unused(&self, mut id: String, content_index: usize) -> String {
+        let is_used = |id: &str| {
+            let mut parts = self.message.content.iter();
+            parts.any(|part| matches!(part, Content::ToolCall { id: other, .. } if other == id))
+        };
+        // What stands in its place can be in use as well.
+        while is_used(&id) {
+            id = format!("{id}_{content_index}");
+        }
+        id
     }
 
     fn add_text(&mut self, delta: &str, tell: &mut dyn FnMut(&Usage, Update<'_>)) {

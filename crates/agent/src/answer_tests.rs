@@ -65,6 +65,19 @@ fn everything_is_shown_as_it_comes_and_once_more_at_the_end() {
 }
 
 #[test]
+fn no_two_calls_have_one_id() {
+    let mut pieces = call(0, "a", &[]);
+    pieces.extend(call(1, "a_2", &[]));
+    pieces.extend(call(2, "a", &[]));
+    let (finished, _) = put_together(pieces);
+    let ids = finished.message.content.iter().filter_map(|part| match part {
+        Content::ToolCall { id, .. } => Some(id.as_str()),
+        _ => None,
+    });
+    assert_eq!(ids.collect::<Vec<_>>(), ["a", "a_2", "a_2_2"]);
+}
+
+#[test]
 fn a_block_ends_where_the_provider_says_so() {
     let mut pieces =
         vec![Piece::Text("a".to_owned()), Piece::BlockEnded, Piece::Text("b".to_owned())];

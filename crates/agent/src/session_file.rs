@@ -5,6 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -18,6 +19,18 @@ pub(crate) const VERSION: u32 = 3;
 
 /// The largest file that is read.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
+
+/// Adds a message to the session in a file, which is made if there is none, and returns the
+/// conversation before it. For checks that have a file and no agent.
+pub fn continue_session(
+    path: &Path,
+    cwd: &Path,
+    message: Message,
+) -> Result<Vec<Arc<Message>>, SessionFileError> {
+    let mut opened = SessionFile::open(path, cwd)?;
+    opened.file.append(&Entry::new(new_entry_id(), message))?;
+    Ok(opened.entries.into_iter().map(|entry| entry.message).collect())
+}
 
 /// A session file that is open for more.
 #[derive(Debug)]

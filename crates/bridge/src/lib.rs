@@ -43,13 +43,22 @@ pub enum BridgeError {
 
 /// Serves one pi, until it closes the input.
 pub fn serve(input: BorrowedFd<'_>, output: Box<dyn Write + Send>) -> Result<(), BridgeError> {
+    serve_in(Surroundings::of_this_process, input, output)
+}
+
+/// The same for a caller who stands somewhere else. The surroundings are asked for when somebody has
+/// said hello: what is wrong with them must not keep him from being heard.
+pub fn serve_in(
+    surroundings: impl FnOnce() -> Result<Surroundings, SurroundingsError>,
+    input: BorrowedFd<'_>,
+    output: Box<dyn Write + Send>,
+) -> Result<(), BridgeError> {
     let client = Client::new(output);
     let mut lines = LineBuffer::trusting();
     let Some(hello) = await_hello(&mut lines, input, &client)? else {
         return Ok(());
     };
-    let surroundings = Surroundings::of_this_process()?;
-    Server::new(hello, surroundings, client).run(&mut lines, input).map_err(BridgeError::Input)
+    Server::new(hello, surroundings()?, client).run(&mut lines, input).map_err(BridgeError::Input)
 }
 
 /// Waits for the first message. Nothing if none comes.

@@ -204,6 +204,7 @@ impl Activity {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Cost;
 
     #[test]
     fn a_record_is_one_flat_object() {
@@ -222,6 +223,20 @@ mod tests {
             r#"{"seq":3,"at":17,"type":"tool_call","id":"c1","tool":"ls","args":{"path":"."}}"#
         );
         assert_eq!(serde_json::from_str::<Record>(&line).unwrap(), record);
+    }
+
+    #[test]
+    fn a_cost_is_read_back_to_its_last_digit() {
+        let cost = Cost { total: 3.750_000_000_000_000_3e-5, ..Cost::default() };
+        let event = Event::AssistantMessage {
+            text: String::new(),
+            model: None,
+            stop_reason: None,
+            error: None,
+            usage: Usage { cost, ..Usage::default() },
+        };
+        let line = serde_json::to_string(&event).unwrap();
+        assert_eq!(serde_json::from_str::<Event>(&line).unwrap(), event);
     }
 
     #[test]

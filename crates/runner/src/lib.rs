@@ -14,6 +14,7 @@ mod launcher;
 mod lifeline;
 mod recover;
 mod result;
+mod retell;
 mod run;
 mod supervisor;
 mod tmux;
@@ -23,6 +24,7 @@ pub use control::{EndedRun, StopError, Stopped, Waiting, stop_run, wait_for_chan
 pub use dispatcher::{Dispatcher, LaneId, Report, Submitted, TaskId, Update};
 pub use launcher::{Launched, Launcher, ProcessLauncher, Supervisor};
 pub use recover::{Recovery, recover};
+pub use retell::{Retold, retell};
 pub use run::StopForce;
 pub use supervisor::{SuperviseError, supervise};
 pub use tmux::{TmuxError, TmuxLauncher, view_run};

@@ -172,6 +172,7 @@ mod tests {
                 json!({"tasks": [{"name": "a", "prompt": "p", "timout": 5}]}),
                 "tasks[0].timout: is unknown; there are name, prompt, cwd, profile, timeout, resume, files",
             ),
+            (json!({"": 5}), "\"\": is unknown; there are tasks, profile"),
             (
                 json!({"tasks": [{"name": "a", "prompt": "p", "files": "x"}]}),
                 "tasks[0].files: must be a list of files",

@@ -97,6 +97,8 @@ impl<'a> Fields<'a> {
     }
 
     pub(crate) fn wrong(&self, name: &str, problem: &str) -> ArgumentError {
+        // A name can be empty, too, and would not be seen.
+        let name = if name.is_empty() { "\"\"" } else { name };
         match self.place {
             "arguments" => wrong(name, problem),
             place => wrong(&format!("{place}.{name}"), problem),

@@ -175,6 +175,10 @@ fn model(models: &[String]) -> Value {
         if !names.contains(&name.as_str()) {
             names.push(name);
         }
+        // Of more than these none is listed, however many there are.
+        if names.len() > MOST_LISTED_MODELS {
+            break;
+        }
     }
     if names.is_empty() || names.len() > MOST_LISTED_MODELS {
         json!({"type": "string", "description": "provider/id, instead of the preset's"})

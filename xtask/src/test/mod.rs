@@ -2,6 +2,7 @@
 
 mod confined;
 mod extension;
+mod fuzz;
 mod inside_pi;
 mod mcp_clients;
 mod package;
@@ -44,10 +45,10 @@ struct Step {
     run: fn() -> StepResult,
 }
 
-/// Cheap checks come first. The check of the extension, the tests with the real pi, with tmux, with
-/// both, with clients of others and with other shells, and the confined tests come last because they
-/// are the only steps that may be impossible on a machine, and the last lines of all are where nobody
-/// overlooks that.
+/// Cheap checks come first. The fuzzer, the check of the extension, the tests with the real pi, with
+/// tmux, with both, with clients of others and with other shells, and the confined tests come last
+/// because they are the only steps that may be impossible on a machine, and the last lines of all are
+/// where nobody overlooks that.
 const STEPS: &[Step] = &[
     Step { name: "format", run: format },
     Step { name: "lints", run: lints },
@@ -55,6 +56,7 @@ const STEPS: &[Step] = &[
     Step { name: "tidy", run: check_tidiness },
     Step { name: "tests", run: tests },
     Step { name: "soak", run: soak::run },
+    Step { name: "fuzz", run: fuzz::run },
     Step { name: "extension", run: extension::run },
     Step { name: "real pi", run: real_pi::run },
     Step { name: "tmux", run: tmux::run },

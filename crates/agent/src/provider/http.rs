@@ -154,6 +154,9 @@ impl Client {
             error.message = secret.redact(&error.message);
         }
         error.message = failure::clean(&error.message);
+        if error.message.trim().is_empty() {
+            error.message = "The provider failed, and did not say why".to_owned();
+        }
         error
     }
 

@@ -10,6 +10,9 @@ use super::{Piece, ProviderError, failure};
 /// fill our memory.
 const MAXIMAL_ANSWER_BYTES: usize = 256 * 1024 * 1024;
 
+/// How many blanks in front of an answer are waited for. Behind more of them, it is taken for a stream.
+const MAXIMAL_BLANKS: usize = 1024 * 1024;
+
 /// How a protocol reads the events of an answer.
 pub(super) trait Decoder {
     /// Takes an event.
@@ -27,7 +30,7 @@ pub(super) trait Decoder {
 
 /// Reads an answer to its end, so that its connection can be used again.
 ///
-/// What it is shows in its first byte. What its headers say of it is not always true.
+/// What it is shows in its first byte that is no blank. What its headers say of it is not always true.
 pub(super) fn read(
     client: &Client,
     body: impl Read,
@@ -35,8 +38,20 @@ pub(super) fn read(
     sink: &mut dyn FnMut(Piece),
 ) -> Result<(), ProviderError> {
     let mut body = BufReader::with_capacity(16 * 1024, body);
-    let start = body.fill_buf().map_err(|error| client.cut(error))?;
-    let result = match start.iter().find(|byte| !byte.is_ascii_whitespace()) {
+    // Some keep a connection alive with blanks until they know what to say.
+    let mut blanks = Vec::new();
+    let first = loop {
+        let start = body.fill_buf().map_err(|error| client.cut(error))?;
+        let first = start.iter().find(|byte| !byte.is_ascii_whitespace()).copied();
+        let length = start.len();
+        if first.is_some() || length == 0 || blanks.len() > MAXIMAL_BLANKS {
+            break first;
+        }
+        blanks.extend_from_slice(start);
+        body.consume(length);
+    };
+    let mut body = blanks.as_slice().chain(body);
+    let result = match first {
         Some(b'{' | b'[') => read_document(&mut body, decoder, sink),
         Some(b'<') => {
             let (text, _) = http::read_text(&mut body);

@@ -18,6 +18,8 @@ mod write;
 
 use std::path::{Path, PathBuf};
 
+pub use bash::shown_output;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 

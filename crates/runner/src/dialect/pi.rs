@@ -162,7 +162,7 @@ fn may_be_message(head: &[u8]) -> bool {
 
 /// The record with its bytes made Unicode, if that is what is wrong with it: an answer must not be
 /// lost over one bad character.
-fn mend(json: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn mend(json: &[u8]) -> Option<Vec<u8>> {
     match String::from_utf8_lossy(json) {
         Cow::Owned(text) => Some(without_lone_surrogates(text.as_bytes())),
         Cow::Borrowed(_) => {

@@ -29,6 +29,8 @@ use requests::Requests;
 use screen::Screen;
 use supervision::Supervision;
 
+pub(crate) use redactor::Redactor;
+
 /// Why a run could not be supervised at all.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]

@@ -10,6 +10,8 @@ use model::{Event, Secrets};
 use process::Line;
 use serde_json::Value;
 
+use crate::dialect::pi;
+
 /// What stands in the place of a secret.
 const MASK: &str = "****";
 /// Shorter values occur by chance, and hiding them would only garble what the child says.
@@ -68,13 +70,18 @@ impl Redactor {
         if self.secrets.is_empty() || !self.may_hold_secret(bytes) {
             return Cow::Borrowed(bytes);
         }
-        let Ok(mut record) = serde_json::from_slice::<Value>(bytes) else {
+        // What the dialect understands, it must not find a secret in.
+        let record = serde_json::from_slice::<Value>(bytes).or_else(|error| {
+            pi::mend(bytes).map_or(Err(error), |mended| serde_json::from_slice(&mended))
+        });
+        let Ok(mut record) = record else {
             return self.bytes(bytes);
         };
         if self.hide_in_value(&mut record) {
             Cow::Owned(record.to_string().into_bytes())
         } else {
-            Cow::Borrowed(bytes)
+            // Of a key that is there twice, a record means only the last.
+            self.bytes(bytes)
         }
     }
 
@@ -193,6 +200,9 @@ mod tests {
             let record = format!(r#"{{"type":"x","text":"the key is {spelled}"}}"#);
             assert_eq!(logged("sk-12345", &record), r#"{"type":"x","text":"the key is ****"}"#);
         }
+        let half = r#"{"type":"x","text":"\u0073k-12345 \ud83d"}"#;
+        assert_eq!(logged("sk-12345", half), "{\"type\":\"x\",\"text\":\"**** \u{fffd}\"}");
+        assert_eq!(logged("sk-12345", r#"{"a":"sk-12345","a":1}"#), r#"{"a":"****","a":1}"#);
         let record = serde_json::json!({"a\"b\\c-12": ["a\"b\\c-12"]}).to_string();
         assert_eq!(logged("a\"b\\c-12", &record), r#"{"****":["****"]}"#);
         assert_eq!(logged("a\"b\\c-12", r#"torn "a\"b\\c-12"#), r#"torn "****"#);

@@ -5,6 +5,8 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+use std::io::Read;
+
 use serde_json::Value;
 
 use self::stream::Events;
@@ -60,6 +62,15 @@ impl Anthropic {
         Ok(Anthropic { model, is_bearer, client })
     }
 
+    /// Reads an answer, wherever it comes from, and hands its pieces to `sink`.
+    pub fn read_answer(
+        &self,
+        answer: impl Read,
+        sink: &mut dyn FnMut(Piece),
+    ) -> Result<(), ProviderError> {
+        answers::read(&self.client, answer, &mut Events::new(self.model.rates), sink)
+    }
+
     /// What the request needs that is not yet part of the protocol. Whoever configures it for a
     /// model knows better.
     fn betas(&self, request: &Request) -> Option<(String, String)> {
@@ -86,7 +97,7 @@ impl Provider for Anthropic {
         let body = request::body(&self.model, request).to_string();
         let betas = self.betas(request);
         let answer = self.client.post(betas.as_slice(), body.as_bytes(), refusal)?;
-        answers::read(&self.client, answer, &mut Events::new(self.model.rates), sink)
+        self.read_answer(answer, sink)
     }
 
     fn interrupt(&self) {

@@ -7,6 +7,8 @@ mod stream;
 mod tests;
 mod thinking;
 
+use std::io::Read;
+
 use serde_json::Value;
 
 use self::compat::{Affinity, Traits};
@@ -50,6 +52,16 @@ impl OpenAi {
         let client = Client::new(url, key, headers, &model.headers, options)?;
         Ok(OpenAi { model, traits, session: options.session.clone(), client })
     }
+
+    /// Reads an answer, wherever it comes from, and hands its pieces to `sink`.
+    pub fn read_answer(
+        &self,
+        answer: impl Read,
+        sink: &mut dyn FnMut(Piece),
+    ) -> Result<(), ProviderError> {
+        let mut chunks = Chunks::new(self.model.rates, self.traits.finish_reason);
+        answers::read(&self.client, answer, &mut chunks, sink)
+    }
 }
 
 impl Provider for OpenAi {
@@ -58,8 +70,7 @@ impl Provider for OpenAi {
         let body = body.to_string();
         let answer = self.client.post(&[], body.as_bytes(), refusal);
         let answer = answer.map_err(|error| self.with_known_silence(error))?;
-        let mut chunks = Chunks::new(self.model.rates, self.traits.finish_reason);
-        answers::read(&self.client, answer, &mut chunks, sink)
+        self.read_answer(answer, sink)
     }
 
     fn interrupt(&self) {

@@ -72,7 +72,7 @@ impl Cleaner {
                 '\u{7}' | '\u{9c}' => self.state = State::Text,
                 '\\' if *is_escaped => self.state = State::Text,
                 '\u{1b}' if !*is_escaped => *is_escaped = true,
-                '\n' | '\u{1b}' => self.give_up_title(character, clean),
+                '\n' | '\u{1b}' | '\u{9b}' => self.give_up_title(character, clean),
                 _ if *is_escaped || text.len() >= MAX_TITLE => {
                     self.give_up_title(character, clean);
                 }
@@ -161,6 +161,7 @@ mod tests {
             ("\u{1b}]0;never ends\nnext", "0;never ends\nnext"),
             ("\u{1b}]0;never ends", "0;never ends"),
             ("\u{1b}]0;a\u{1b}[31mb", "0;ab"),
+            ("\u{1b}]0;a\u{9b}31mb", "0;ab"),
             ("\u{1b}[12\nnext", "\nnext"),
             ("\u{1b}\nnext", "\nnext"),
             ("a\u{1b}", "a"),

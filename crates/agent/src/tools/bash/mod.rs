@@ -18,6 +18,8 @@ use crate::cancel::Cancel;
 use crate::message::Content;
 use output::Output;
 
+pub use output::shown_output;
+
 pub(super) const TOOL: Tool = Tool {
     name: "bash",
     description: "Execute a bash command in the current working directory. Returns stdout and \

@@ -1,6 +1,6 @@
 //! The output of a command, of which only the end is kept in memory.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -16,6 +16,17 @@ use crate::tools::truncation::{
 /// How much text is kept. It may begin within a line, but so far before what is shown that this
 /// line is not.
 const KEPT_BYTES: usize = 2 * MAX_BYTES;
+
+/// What the model is shown of the output of a command, which may arrive in any pieces. What is too
+/// long for the model is kept in a directory. For checks that have an output and no command.
+pub fn shown_output<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, directory: &Path) -> String {
+    let mut output = Output::new(directory.to_owned());
+    for piece in pieces {
+        output.push(piece);
+    }
+    output.finish();
+    output.conclude().0
+}
 
 /// What a command has printed so far.
 #[derive(Debug)]

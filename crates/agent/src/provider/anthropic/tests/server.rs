@@ -8,7 +8,7 @@ use test_support::fake_llm::FakeLlm;
 use super::super::Anthropic;
 use crate::config::{Api, Model, Secret};
 use crate::message::StopReason;
-use crate::provider::fixtures::{compat, model, options, request, tool, user};
+use crate::provider::fixtures::{Pieces, compat, model, options, request, tool, user};
 use crate::provider::{Options, Piece, Provider, ProviderError, Remedy, Request, ThinkingLevel};
 
 fn claude(server: &FakeLlm) -> Model {
@@ -33,6 +33,32 @@ fn ask(provider: &Anthropic, request: &Request) -> (Vec<Piece>, Result<(), Provi
 fn play(turn: &Value) -> (Vec<Piece>, Result<(), ProviderError>) {
     let server = FakeLlm::start().unwrap();
     ask(&provider(claude(&server), "sk-secret"), &scripted(&json!([turn])))
+}
+
+#[test]
+fn a_failure_always_has_a_reason() {
+    let provider = provider(model(), "sk-secret");
+    for answer in [
+        "event: error\ndata:  \n\n",
+        "data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"refusal\",\
+         \"stop_details\":{\"explanation\":\"\"}}}\n\n",
+    ] {
+        let error = provider.read_answer(answer.as_bytes(), &mut |_| {}).unwrap_err();
+        assert_eq!(error.message, "The provider failed, and did not say why", "{answer}");
+    }
+}
+
+#[test]
+fn a_document_is_known_behind_any_number_of_blanks() {
+    let provider = provider(model(), "sk-secret");
+    let document = json!({"type": "error", "error": {"message": "prompt is too long"}}).to_string();
+    for pieces in
+        [vec!["\n", " \r\n", &document], vec![&format!("\n\n{document}")], vec![&document]]
+    {
+        let pieces = pieces.into_iter().map(|piece| piece.as_bytes().to_vec()).collect();
+        let error = provider.read_answer(Pieces(pieces), &mut |_| {}).unwrap_err();
+        assert_eq!(error.remedy, Remedy::Compact, "{error}");
+    }
 }
 
 #[test]

@@ -1,0 +1,69 @@
+//! What must be true of the folds of any events.
+
+use model::{Record, SessionId, Status};
+use session::view::{self, Extent, Phase, TaskView};
+use session::{Context, Facts, PastRun, PreviewContext, State, Window};
+
+use crate::assertions::{assert_clean, assert_reads_back, assert_row};
+
+/// Folds the events in every way that there is.
+pub(crate) fn check(records: &[Record]) {
+    let preview = PreviewContext { cwd: "/project".into(), home: Some("/home".into()), width: 40 };
+    let mut state = State::new(Context { preview, window_lines: 3 });
+    let mut replayed = State::default();
+    for record in records {
+        assert_reads_back(record);
+        state.apply(record);
+        replayed.apply(record);
+        assert_row("what the agent does", &state.doing_words());
+    }
+    assert_eq!(replayed, State::replay(records.to_vec()), "live and replayed runs differ");
+    assert_eq!(state.facts, Facts::replay(records.to_vec()));
+    assert!(state.window.history().count() <= Window::REMEMBERED);
+    for line in state.window.history() {
+        assert_clean("a line of the window", &line.text);
+    }
+    check_views(&state);
+    check_transcripts(records, &state);
+}
+
+fn check_views(state: &State) {
+    let Ok(session) = SessionId::parse("0123456789abcdef") else { return };
+    for phase in [Phase::Queued, Phase::Running, Phase::Ended] {
+        let task = TaskView {
+            name: "task",
+            profile: None,
+            state,
+            phase,
+            elapsed_ms: 1_000,
+            doing_ms: 10,
+            timeout_ms: Some(2_000),
+            session: &session,
+        };
+        for extent in [Extent::Collapsed, Extent::Expanded] {
+            for line in view::render(&[task], extent) {
+                assert_row("a line of the view", &line.text());
+            }
+        }
+        assert_clean("the text of an update", &view::streaming_text(&[task]));
+    }
+}
+
+fn check_transcripts(records: &[Record], state: &State) {
+    let error = state.facts.error.clone();
+    let run = |prompt: Option<&str>| PastRun {
+        status: Status::Completed,
+        error: error.clone(),
+        prompt: prompt.map(str::to_owned),
+        records: records.to_vec(),
+    };
+    let whole = session::transcript_with_prompts(vec![run(None), run(Some("Why?"))]);
+    assert_clean("a transcript", &whole);
+    assert_clean("what a later run is told", &session::resume_transcript(vec![run(Some("Why?"))]));
+    let short = records.iter().filter_map(|record| {
+        let event = session::abridged(&record.event)?;
+        Some(Record { event, ..record.clone() })
+    });
+    let of = |records| session::transcript(vec![(Status::Error, None, records)]);
+    assert_eq!(of(records.to_vec()), of(short.collect()), "abridged events tell something else");
+}

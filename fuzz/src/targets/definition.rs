@@ -1,0 +1,94 @@
+//! Profiles, presets and skills: Markdown files that begin with YAML.
+
+use plan::{
+    Definition, DefinitionDirectories, DefinitionKind, InvocationContext, SkillPlaces, Skills,
+    Surroundings, Trust,
+};
+
+use crate::place::Place;
+
+thread_local! {
+    static PLACE: Place = Place::new();
+}
+
+const FILES: [&str; 4] = [
+    "agent/agent-profiles/a.md",
+    "project/.pi/agent-profiles/a.md",
+    "agent/subagents/a.md",
+    "project/.pi/subagents/a.md",
+];
+
+pub(super) fn check(data: &[u8]) {
+    PLACE.with(|place| check_files(place, &place.surroundings(), data));
+}
+
+fn check_files(place: &Place, surroundings: &Surroundings, data: &[u8]) {
+    for file in FILES.iter().chain(&["agent/skills/a/SKILL.md"]) {
+        place.write(file, data);
+    }
+    let skills = plan::discover_skills(&SkillPlaces::of(surroundings), Trust::Trusted);
+    let lines = data.split(|byte| matches!(byte, b'\n' | b'\r')).count();
+    for kind in [DefinitionKind::Profile, DefinitionKind::Preset] {
+        let directories = match kind {
+            DefinitionKind::Profile => DefinitionDirectories::of_profiles(surroundings),
+            DefinitionKind::Preset => DefinitionDirectories::of_presets(surroundings),
+        };
+        let loaded = plan::load_definitions(&directories);
+        for warning in &loaded.warnings {
+            assert!(warning.line.is_none_or(|line| (1..=lines).contains(&line)), "{warning}");
+            assert!(!warning.problem.is_empty());
+        }
+        if loaded.iter().len() == 0 {
+            assert!(!loaded.warnings.is_empty(), "a file was passed over in silence");
+        }
+        for definition in loaded.iter() {
+            assert_reads_back(place, definition, &directories);
+            assert_key_hidden(definition);
+            check_invocation(definition, &skills);
+        }
+    }
+}
+
+/// What is written is what is read.
+fn assert_reads_back(place: &Place, definition: &Definition, directories: &DefinitionDirectories) {
+    let written = plan::to_markdown(definition);
+    let name = definition.path.strip_prefix(place.path()).unwrap_or(&definition.path);
+    place.write(&name.to_string_lossy(), written.as_bytes());
+    let loaded = plan::load_definitions(directories);
+    assert_eq!(loaded.get(&definition.name), Ok(definition), "as it is written: {written}");
+    assert_eq!(plan::to_markdown(definition), written);
+}
+
+fn assert_key_hidden(definition: &Definition) {
+    let Some(key) = definition.api_key.as_ref().map(plan::ApiKey::reveal) else { return };
+    let public = Definition { api_key: None, ..definition.clone() };
+    let elsewhere = format!("{public:?}{}", plan::definition_detail(&public));
+    // By chance, a short one can be part of anything.
+    if key.len() < 8 || elsewhere.contains(key) {
+        return;
+    }
+    let shown = [
+        format!("{definition:?}"),
+        plan::definition_detail(definition),
+        plan::definition_summary(definition),
+    ];
+    for text in shown {
+        assert!(!text.contains(key), "the key is shown: {text}");
+    }
+}
+
+fn check_invocation(definition: &Definition, skills: &Skills) {
+    let _ = plan::check_definition(definition);
+    let resolved = skills.resolve(definition, "/".as_ref());
+    let Ok(resolved) = resolved else { return };
+    let context = InvocationContext {
+        all_tools: None,
+        skills: &resolved,
+        trust: Trust::Undecided,
+        is_model_asked_for: false,
+    };
+    if let Ok(invocation) = plan::invocation(definition, &context) {
+        let arguments = invocation.arguments("/a".as_ref(), "/b".as_ref());
+        assert!(arguments.iter().all(|argument| !argument.contains('\0')), "{arguments:?}");
+    }
+}

@@ -1,0 +1,40 @@
+//! The targets. A new one is a file here, a line in each of the two lists below, and a directory of
+//! the same name in `corpus`.
+
+mod book;
+mod bridge;
+mod builtin_tools;
+mod client_file;
+mod definition;
+mod dialect;
+mod provider;
+mod run_directory;
+mod session_file;
+mod settings;
+mod terminal;
+mod tool_arguments;
+
+/// Something that reads what others wrote.
+#[derive(Debug)]
+pub struct Target {
+    /// What it is called, by whoever runs it and in `corpus`.
+    pub name: &'static str,
+    /// Hands bytes to it, and panics if something is not as it must be.
+    pub check: fn(&[u8]),
+}
+
+/// All of them.
+pub const TARGETS: &[Target] = &[
+    Target { name: "book", check: book::check },
+    Target { name: "bridge", check: bridge::check },
+    Target { name: "builtin_tools", check: builtin_tools::check },
+    Target { name: "client_file", check: client_file::check },
+    Target { name: "definition", check: definition::check },
+    Target { name: "dialect", check: dialect::check },
+    Target { name: "provider", check: provider::check },
+    Target { name: "run_directory", check: run_directory::check },
+    Target { name: "session_file", check: session_file::check },
+    Target { name: "settings", check: settings::check },
+    Target { name: "terminal", check: terminal::check },
+    Target { name: "tool_arguments", check: tool_arguments::check },
+];

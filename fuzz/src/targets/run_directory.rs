@@ -1,0 +1,142 @@
+//! Run directories, as others may have left them: read, listed, told, exported and recovered.
+
+use std::fs;
+use std::path::PathBuf;
+
+use model::{Event, Record, RunId};
+use store::{RunDir, Store};
+use tools::{Appearance, Session, ShownTask, Whose, Workspace};
+
+use crate::assertions::assert_clean;
+use crate::folds;
+use crate::place::{Place, parts};
+
+const RUNS: &str = "project/.pi/subagents/runs";
+/// The run that is made up.
+const RUN: &str = "run-made-up-1";
+/// A run of which nothing is wrong.
+const HEALTHY: &str = "run-healthy-1";
+
+struct Project {
+    place: Place,
+    store: Store,
+    appearance: Appearance,
+    run: PathBuf,
+}
+
+thread_local! {
+    static PROJECT: Project = project();
+}
+
+fn project() -> Project {
+    let place = Place::new();
+    let files = [
+        ("meta.json", include_str!("run_directory/healthy/meta.json")),
+        ("events.jsonl", include_str!("run_directory/healthy/events.jsonl")),
+        ("result.json", include_str!("run_directory/healthy/result.json")),
+    ];
+    for (name, text) in files {
+        place.write(&format!("{RUNS}/{HEALTHY}/{name}"), text.as_bytes());
+    }
+    let workspace = Workspace::load(place.surroundings(), Some(true));
+    let appearance = Appearance::new(&workspace, Some(80));
+    let run = place.path().join(RUNS).join(RUN);
+    Project { store: workspace.store, appearance, run, place }
+}
+
+/// The parts are the files of a run directory. In them, `@RUN@` stands for the directory itself.
+pub(super) fn check(data: &[u8]) {
+    PROJECT.with(|project| check_in(project, data));
+}
+
+fn check_in(project: &Project, data: &[u8]) {
+    let _ = fs::remove_dir_all(&project.run);
+    let files = ["events.jsonl", "meta.json", "result.json", "prompt.md"];
+    for (name, content) in files.iter().zip(parts(data)) {
+        // A part that is empty is a file that is not there.
+        if !content.is_empty() {
+            let content = in_place(content, &project.run.to_string_lossy());
+            project.place.write(&format!("{RUNS}/{RUN}/{name}"), &content);
+        }
+    }
+    check_lists(project);
+    if let Ok(dir) = RunDir::open(&project.run) {
+        check_run(&dir);
+    }
+    let id = RunId::parse(RUN);
+    let shown = id.map(|id| ShownTask::recorded(&project.store, &id, &project.appearance));
+    if let Ok(Ok(task)) = shown {
+        let views = [task.view(1_794_772_669_900)];
+        for line in session::view::render(&views, session::view::Extent::Expanded) {
+            assert_clean("a line of the view", &line.text());
+        }
+    }
+}
+
+/// One bad directory is one bad directory.
+fn check_lists(project: &Project) {
+    let store = &project.store;
+    let listed = tools::load_sessions(store);
+    assert!(listed.is_ok(), "{listed:?}");
+    let (sessions, warnings) = listed.unwrap_or_default();
+    let runs: usize = sessions.values().map(|session| session.runs.len()).sum();
+    let is_there = project.run.is_dir();
+    assert_eq!(runs + warnings.len(), 1 + usize::from(is_there), "{sessions:?} {warnings:?}");
+    let all = sessions.values().flat_map(|session| &session.runs);
+    assert!(all.into_iter().any(|run| run.dir.run_id().as_str() == HEALTHY));
+    for session in sessions.values() {
+        check_session(session);
+        assert!(tools::find_session(store, session.id.as_str()).is_ok());
+    }
+    let background = tools::load_background(store, Whose::Everyone);
+    assert!(background.is_ok(), "{background:?}");
+    tools::similar_sessions(store, "task");
+    tools::similar_background(store, RUN);
+}
+
+fn check_session(session: &Session) {
+    assert!(session.output().is_ok_and(|output| !output.is_empty()));
+    if let Ok(told) = session.transcript() {
+        assert_clean("a transcript", &told);
+    }
+    if let Ok(told) = session.told() {
+        assert_clean("a transcript", &told);
+    }
+    let _ = session.resume_prompt("go on");
+    if let Ok(export) = session.export() {
+        assert_clean("an export", &export.to_markdown());
+        let html = export.to_html();
+        assert_clean("an export", &html);
+        assert!(!html.contains("<script") && !html.contains("<img"), "an export is code: {html}");
+    }
+}
+
+fn check_run(dir: &RunDir) {
+    let (Ok(first), Ok(events)) = (dir.result(), dir.events()) else { return };
+    let records: Vec<Record> = events.take(2_000).collect();
+    folds::check(&records);
+    let mut tail = dir.tail(store::EVENTS);
+    while let Ok(Some(_)) = tail.next_line() {}
+    let Ok(recovered) = runner::recover(dir).map(runner::Recovery::result) else { return };
+    assert!(recovered.is_some(), "a run without a supervisor is alive");
+    let again = runner::recover(dir).map(runner::Recovery::result);
+    if first.is_none() && dir.result().is_ok_and(|result| result.is_some()) {
+        // It was ended in its own directory, by this very check.
+        assert_eq!(again.ok(), Some(recovered), "a run ended twice");
+        let is_end = |record: &Record| matches!(record.event, Event::RunEnded { .. });
+        let ended: Vec<Record> = dir.events().map(Iterator::collect).unwrap_or_default();
+        let made_up = records.iter().filter(|record| is_end(record)).count();
+        let ends = ended.iter().filter(|record| is_end(record)).count();
+        assert_eq!(ends, made_up.max(1), "{ended:?}");
+        assert!(made_up > 0 || ended.last().is_some_and(is_end), "{ended:?}");
+    }
+}
+
+fn in_place(content: &[u8], run: &str) -> Vec<u8> {
+    let text = String::from_utf8_lossy(content);
+    if text.contains("@RUN@") {
+        text.replace("@RUN@", run).into_bytes()
+    } else {
+        content.to_owned()
+    }
+}
