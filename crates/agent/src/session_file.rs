@@ -117,11 +117,8 @@ impl SessionFile {
         // A writer can be killed in the middle of a character.
         let conversation = read(&String::from_utf8_lossy(&bytes)).map_err(failed)?;
         let is_torn = bytes.last().is_some_and(|last| *last != b'\n');
-        let mut session = SessionFile {
-            path: path.to_owned(),
-            file,
-            last_id: conversation.entries.last().map(|entry| entry.id.clone()),
-        };
+        let mut session =
+            SessionFile { path: path.to_owned(), file, last_id: conversation.last_id };
         if is_torn {
             // Whoever wrote it was killed in the middle of a line; what follows starts a new one.
             session.file.write_all(b"\n").map_err(|error| session.error(&error))?;
@@ -139,7 +136,6 @@ impl SessionFile {
                 id
             }
         };
-        session.last_id = conversation.last_id;
         Ok(Opened { file: session, session_id, entries: conversation.entries })
     }
 
@@ -206,7 +202,7 @@ pub(crate) fn new_entry_id() -> String {
 #[derive(Debug, Default)]
 struct Conversation {
     session_id: Option<String>,
-    /// The last entry of any kind.
+    /// What the next entry continues, if that has a name of its own.
     last_id: Option<String>,
     entries: Vec<Entry>,
     /// The time of the last message.
@@ -236,11 +232,12 @@ fn read(text: &str) -> Result<Conversation, String> {
         let links: Links = serde_json::from_str(text).unwrap_or_default();
         let before = nodes.len().checked_sub(1);
         let parent = links.parent_id.and_then(|parent| places.get(&parent).copied()).or(before);
-        if let Some(id) = links.id {
-            places.insert(id, nodes.len());
+        if let Some(id) = &links.id {
+            places.insert(id.clone(), nodes.len());
         }
-        nodes.push(Node { line, parent });
+        nodes.push(Node { id: links.id, line, parent });
     }
+    conversation.last_id = name_of_last(&nodes, &places);
     let mut branch = Vec::new();
     let mut next = nodes.len().checked_sub(1);
     while let Some(place) = next {
@@ -255,8 +252,25 @@ fn read(text: &str) -> Result<Conversation, String> {
     Ok(conversation)
 }
 
+/// By what the next entry says that it continues the last one. Nothing where that has a name that leads
+/// elsewhere, because two are called so: what says nothing continues the line before it. What tells
+/// nothing need not be continued.
+fn name_of_last(nodes: &[Node], places: &HashMap<String, usize>) -> Option<String> {
+    let mut next = nodes.len().checked_sub(1);
+    while let Some(place) = next {
+        let node = &nodes[place];
+        let name = node.id.as_ref().filter(|id| places.get(*id) == Some(&place));
+        if name.is_some() || !matches!(node.line, Line::Other) {
+            return name.cloned();
+        }
+        next = node.parent.filter(|parent| *parent < place);
+    }
+    None
+}
+
 /// A line, and the place of the one that it continues.
 struct Node {
+    id: Option<String>,
     line: Line,
     parent: Option<usize>,
 }
@@ -281,7 +295,6 @@ impl Conversation {
                 self.session_id = Some(id);
             }
             Line::Message { id, message, .. } => {
-                self.last_id = Some(id.clone());
                 self.latest = self.latest.max(message.timestamp().saturating_add(1));
                 self.entries.push(Entry::new(id, *message));
             }
@@ -292,15 +305,13 @@ impl Conversation {
                 // Newer than everything before it, and not newer than what follows.
                 let timestamp = self.latest;
                 let summary = CompactionSummary { summary, tokens_before, timestamp };
-                let entry = Entry::new(id.clone(), Message::CompactionSummary(summary));
+                let entry = Entry::new(id, Message::CompactionSummary(summary));
                 self.entries.insert(0, entry);
-                self.last_id = Some(id);
             }
-            Line::ContextEdit { id, target_id, replacement, .. } => {
+            Line::ContextEdit { target_id, replacement, .. } => {
                 if replacement.is_none() {
                     self.entries.retain(|entry| entry.id != target_id);
                 }
-                self.last_id = Some(id);
             }
             Line::Other => {}
         }

@@ -151,3 +151,28 @@ fn what_is_no_session_is_not_touched() {
     let directory = SessionFile::open(place.directory.path(), Path::new("/")).unwrap_err();
     assert!(directory.to_string().contains("cannot be used"), "{directory}");
 }
+
+#[test]
+fn two_entries_of_one_name_do_not_lead_a_conversation_elsewhere() {
+    let place = Place::new();
+    let said = |id: &str, parent: &str, text: &str| {
+        let message = serde_json::json!({
+            "type": "message", "id": id, "parentId": parent, "timestamp": "t",
+            "message": {
+                "role": "user", "content": [{"type": "text", "text": text}], "timestamp": 1,
+            },
+        });
+        format!("{message}\n")
+    };
+    place.open();
+    let mut file = fs::read_to_string(place.path()).unwrap();
+    file += &(said("a", "", "one") + &said("b", "a", "two"));
+    file += "{\"type\": \"label\", \"id\": \"c\", \"parentId\": \"b\"}\n";
+    // Another one is called so, on another branch than the last line.
+    file += &said("b", "a", "other");
+    file += "{\"type\": \"label\", \"parentId\": \"c\"}\n";
+    fs::write(place.path(), file).unwrap();
+    assert_eq!(place.words(), ["one", "two"]);
+    place.history().push(message(&user("", "three")));
+    assert_eq!(place.words(), ["one", "two", "three"]);
+}
