@@ -27,7 +27,7 @@ pub(crate) fn peak_pss_kib(ancestor: u32, program: &Path, roles: &'static [&str]
 /// Starts to look at all descendants of this process, except for one.
 pub(crate) fn peak_pss_kib_of_all(except: u32) -> Sampler {
     // Looking at large processes is work for the kernel, which the others must not wait for.
-    Sampler::start(10 * INTERVAL, move || {
+    Sampler::start(2 * INTERVAL, move || {
         let mut all = descendants(std::process::id());
         all.remove(&except);
         all.iter().map(pss_kib).sum()
