@@ -64,7 +64,7 @@ fn the_npm_packages_bring_the_program_with_them() {
     let inside = Inside::new();
     let modules = inside.world.path("node_modules");
     let directory = modules.join("pi-subagents");
-    for name in [".", "prompts"] {
+    for name in ["", "prompts"] {
         fs::create_dir_all(directory.join(name)).unwrap();
         for entry in fs::read_dir(extension().join(name)).unwrap() {
             let path = entry.unwrap().path();
