@@ -24,6 +24,12 @@ pub fn quick() -> Value {
     json!(["start", {"say": "found it"}, {"end": false}, "settle"])
 }
 
+/// The arguments of a call of `delegate_to_subagents`: so many tasks that are asked the same.
+pub fn tasks(count: usize) -> Value {
+    let tasks = (1..=count).map(|number| json!({"name": format!("task {number}"), "prompt": "go"}));
+    json!({"tasks": tasks.collect::<Vec<Value>>()})
+}
+
 /// One thing that a child can do.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]

@@ -270,9 +270,16 @@ impl Bench<'_> {
 }
 
 /// What is left by a parent that ended becomes ours, and so does what it cost.
+#[cfg(target_os = "linux")]
 fn adopt_orphans() -> Result<(), String> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| format!("orphans cannot be adopted: {error}"))
+}
+
+/// Where there is nothing like it, what a dead parent has left would be missing in the figures.
+#[cfg(not(target_os = "linux"))]
+fn adopt_orphans() -> Result<(), String> {
+    Err("this needs Linux, where orphans can be adopted".to_owned())
 }
 
 /// The processor time of all children that were waited for, with all of theirs.

@@ -13,7 +13,7 @@ use std::fs;
 use std::ops::{Deref, DerefMut};
 
 use serde_json::{Value, json};
-use test_support::fake_agent::quick;
+use test_support::fake_agent::{quick, tasks};
 use test_support::{Conversation, Program, Ran, World};
 
 /// A world with the programs that were just built and a preset `scout`.
@@ -23,12 +23,6 @@ fn world() -> World {
         fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
     };
     World::new(program).with_scout()
-}
-
-/// Tasks that all agents are asked the same.
-fn tasks(count: usize) -> Value {
-    let tasks = (1..=count).map(|number| json!({"name": format!("task {number}"), "prompt": "go"}));
-    json!({"tasks": tasks.collect::<Vec<Value>>()})
 }
 
 /// The other end: a bridge, and everything that it has said unasked.

@@ -14,7 +14,7 @@ mod waiting;
 use std::ops::{Deref, DerefMut};
 
 use serde_json::{Value, json};
-use test_support::fake_agent::quick;
+use test_support::fake_agent::{quick, tasks};
 use test_support::{Conversation, Program, Ran, World};
 
 /// A world with the programs that were just built and a preset `scout`.
@@ -24,12 +24,6 @@ fn world() -> World {
         fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
     };
     World::new(program).with_scout()
-}
-
-/// Tasks that all agents are asked the same.
-fn tasks(count: usize) -> Value {
-    let tasks = (1..=count).map(|number| json!({"name": format!("task {number}"), "prompt": "go"}));
-    json!({"tasks": tasks.collect::<Vec<Value>>()})
 }
 
 /// How many agents of a world are alive.
