@@ -7,6 +7,7 @@
 mod assertions;
 mod folds;
 mod place;
+mod said;
 mod targets;
 
 pub use targets::{TARGETS, Target};

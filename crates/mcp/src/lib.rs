@@ -53,7 +53,17 @@ pub fn serve(
     offer: Offer,
     warn: &dyn Fn(&str),
 ) -> Result<(), McpError> {
-    let surroundings = Surroundings::of_this_process()?;
+    serve_in(Surroundings::of_this_process()?, input, output, offer, warn)
+}
+
+/// The same for a client whose server stands somewhere else.
+pub fn serve_in(
+    surroundings: Surroundings,
+    input: OwnedFd,
+    output: Box<dyn Write + Send>,
+    offer: Offer,
+    warn: &dyn Fn(&str),
+) -> Result<(), McpError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()

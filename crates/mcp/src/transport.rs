@@ -12,7 +12,10 @@ use std::thread;
 
 use process::{Keep, Line, LineBuffer, ReadStatus};
 use rmcp::RoleServer;
-use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, GetMeta, ProtocolVersion, RequestId,
+    ServerJsonRpcMessage,
+};
 use rmcp::transport::Transport;
 use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::Value;
@@ -24,6 +27,9 @@ use crate::desk::Counter;
 /// How many messages wait at most until they are taken. Whoever sends more waits, too.
 const WAITING: usize = 64;
 
+const BROKEN_HELLO: &str = "params: must have a protocolVersion, capabilities, and a clientInfo \
+    with a name and a version";
+
 /// Tells, by its end, that nothing is left to be written.
 pub(crate) type Written = mpsc::Receiver<()>;
 
@@ -32,8 +38,9 @@ pub(crate) struct Streams {
     received: Receiver<Incoming>,
     to_send: Sender<Vec<u8>>,
     counter: Counter,
-    /// Whether something was asked. Before that, there is nothing that could be told of or answered.
-    is_asked: bool,
+    /// Whether the client has said who it is. Before that, there is nothing that could be told of or
+    /// answered.
+    is_begun: bool,
 }
 
 /// A line of the client's.
@@ -54,7 +61,7 @@ impl Streams {
     ) -> io::Result<(Streams, Written)> {
         let (reader, received) = channel(WAITING);
         let (to_send, writer) = channel(WAITING);
-        let streams = Streams { received, to_send, counter: counter.clone(), is_asked: false };
+        let streams = Streams { received, to_send, counter: counter.clone(), is_begun: false };
         thread::Builder::new().name("reader".to_owned()).spawn(move || {
             read(&input, &reader);
             counter.close();
@@ -94,9 +101,9 @@ impl Transport<RoleServer> for Streams {
             };
             match incoming {
                 Incoming::Message(message) => {
-                    self.is_asked |= matches!(*message, ClientJsonRpcMessage::Request(_));
-                    // The SDK takes anything else for the end of the conversation.
-                    if self.is_asked {
+                    self.is_begun |= begins(&message);
+                    // The SDK takes anything but a request for the end of what has not begun.
+                    if self.is_begun || matches!(*message, ClientJsonRpcMessage::Request(_)) {
                         return Some(*message);
                     }
                 }
@@ -116,6 +123,24 @@ impl Transport<RoleServer> for Streams {
     async fn close(&mut self) -> io::Result<()> {
         self.received.close();
         Ok(())
+    }
+}
+
+/// Whether the conversation has begun with this message, according to the SDK: with a hello, or with a
+/// request that says by itself who sends it.
+fn begins(message: &ClientJsonRpcMessage) -> bool {
+    let ClientJsonRpcMessage::Request(message) = message else {
+        return false;
+    };
+    match &message.request {
+        ClientRequest::InitializeRequest(_) => true,
+        ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
+        request => {
+            let meta = request.get_meta();
+            let version = meta.protocol_version();
+            meta.missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty()
+                && version.is_some_and(|version| ProtocolVersion::KNOWN_VERSIONS.contains(&version))
+        }
     }
 }
 
@@ -167,7 +192,10 @@ fn understand(line: Line<'_>) -> Option<Incoming> {
         return None;
     }
     if let Ok(message) = serde_json::from_slice(line) {
-        return Some(Incoming::Message(Box::new(message)));
+        return Some(match id_of_broken_hello(&message) {
+            Some(id) => Incoming::Problem(Some(id), ErrorData::invalid_params(BROKEN_HELLO, None)),
+            None => Incoming::Message(Box::new(message)),
+        });
     }
     let value: Value = match serde_json::from_slice(line) {
         Ok(value) => value,
@@ -202,6 +230,19 @@ fn understand(line: Line<'_>) -> Option<Incoming> {
         "params: must be an object"
     };
     Some(Incoming::Problem(id, invalid(problem.to_owned())))
+}
+
+/// A hello that lacks something is any method to the SDK, which then complains of something else.
+fn id_of_broken_hello(message: &ClientJsonRpcMessage) -> Option<RequestId> {
+    match message {
+        ClientJsonRpcMessage::Request(message) => match &message.request {
+            ClientRequest::CustomRequest(request) if request.method == "initialize" => {
+                Some(message.id.clone())
+            }
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 fn invalid(message: String) -> ErrorData {

@@ -7,6 +7,7 @@ mod builtin_tools;
 mod client_file;
 mod definition;
 mod dialect;
+mod mcp;
 mod provider;
 mod run_directory;
 mod session_file;
@@ -31,6 +32,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "client_file", check: client_file::check },
     Target { name: "definition", check: definition::check },
     Target { name: "dialect", check: dialect::check },
+    Target { name: "mcp", check: mcp::check },
     Target { name: "provider", check: provider::check },
     Target { name: "run_directory", check: run_directory::check },
     Target { name: "session_file", check: session_file::check },

@@ -30,6 +30,15 @@ thread_local! {
 
 fn project() -> Project {
     let place = Place::new();
+    add_healthy_run(&place);
+    let workspace = Workspace::load(place.surroundings(), Some(true));
+    let appearance = Appearance::new(&workspace, Some(80));
+    let run = place.path().join(RUNS).join(RUN);
+    Project { store: workspace.store, appearance, run, place }
+}
+
+/// Adds the run of which nothing is wrong to the project at a place.
+pub(super) fn add_healthy_run(place: &Place) {
     let files = [
         ("meta.json", include_str!("run_directory/healthy/meta.json")),
         ("events.jsonl", include_str!("run_directory/healthy/events.jsonl")),
@@ -38,10 +47,6 @@ fn project() -> Project {
     for (name, text) in files {
         place.write(&format!("{RUNS}/{HEALTHY}/{name}"), text.as_bytes());
     }
-    let workspace = Workspace::load(place.surroundings(), Some(true));
-    let appearance = Appearance::new(&workspace, Some(80));
-    let run = place.path().join(RUNS).join(RUN);
-    Project { store: workspace.store, appearance, run, place }
 }
 
 /// The parts are the files of a run directory. In them, `@RUN@` stands for the directory itself.

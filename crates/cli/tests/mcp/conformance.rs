@@ -55,6 +55,20 @@ fn a_request_can_carry_its_own_version() {
 }
 
 #[test]
+fn a_hello_that_is_refused_can_be_said_again() {
+    let world = world();
+    let mut server = Server::start(&world, &quick());
+    let (code, message) = server.refusal("initialize", &json!({"capabilities": {}}));
+    assert_eq!((code, message.contains("protocolVersion")), (-32602, true), "{message}");
+    // Clients that do not wait for the answer say this next.
+    server.tell("notifications/initialized", &json!({}));
+    server.greet(&json!({}));
+    assert!(server.ask("ping", &json!({}))["result"].is_object());
+    server.close();
+    world.assert_nothing_left();
+}
+
+#[test]
 fn what_is_no_request_is_answered_and_the_server_goes_on() {
     let world = world();
     let mut server = Server::start(&world, &quick());
