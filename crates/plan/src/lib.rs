@@ -36,5 +36,5 @@ pub use skills::{
     LoadedSkill, ResolvedSkills, Skill, SkillError, SkillPlaces, Skills, discover_skills,
     with_skill_paths,
 };
-pub use surroundings::{Surroundings, SurroundingsError};
+pub use surroundings::{Surroundings, SurroundingsError, is_planted};
 pub use trust::{Trust, project_trust};

@@ -1,9 +1,12 @@
 //! Where the caller stands.
 
 use std::env;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use model::variables;
+use rustix::process::{Uid, geteuid};
 
 /// What the caller's process knows about its place in the world.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,19 +73,87 @@ impl Surroundings {
     /// The first directory going up that has a `.pi` or a `.git`, else the caller's own. The home
     /// directory does not count: its `.pi` is the user's, not a project's.
     pub fn project_root(&self) -> &Path {
+        self.project_root_for(geteuid())
+    }
+
+    fn project_root_for(&self, user: Uid) -> &Path {
+        let is_project = |directory: &&Path| {
+            let mut marks = [".pi", ".git"].iter().map(|mark| directory.join(mark));
+            marks.any(|mark| mark.exists() && !is_planted_for(user, &mark))
+        };
         self.cwd
             .ancestors()
             .filter(|directory| self.home.as_deref() != Some(directory))
-            .find(|directory| directory.join(".pi").exists() || directory.join(".git").exists())
+            .find(is_project)
             .unwrap_or(&self.cwd)
     }
 }
 
+/// Whether somebody else has put something where everybody can put anything, as in `/tmp`. Those who
+/// work further down must not take it for a part of their project.
+pub fn is_planted(path: &Path) -> bool {
+    is_planted_for(geteuid(), path)
+}
+
+fn is_planted_for(user: Uid, path: &Path) -> bool {
+    let is_public = path
+        .parent()
+        .and_then(|directory| fs::metadata(directory).ok())
+        .is_some_and(|directory| directory.mode() & 0o002 != 0);
+    let is_foreign = fs::symlink_metadata(path)
+        .is_ok_and(|found| ![Uid::ROOT, user].contains(&Uid::from_raw(found.uid())));
+    is_public && is_foreign
+}
+
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 
     use super::*;
+
+    fn standing_in(cwd: &Path, home: &Path) -> Surroundings {
+        Surroundings {
+            cwd: cwd.to_owned(),
+            home: Some(home.to_owned()),
+            agent_dir: home.join(".pi/agent"),
+            agent: None,
+            pi: None,
+            search_path: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_others_put_where_everybody_can_is_planted() {
+        let top = tempfile::tempdir().unwrap();
+        let (directory, link) = (top.path().join(".pi"), top.path().join("link"));
+        let below = top.path().join("below");
+        fs::create_dir(&directory).unwrap();
+        fs::create_dir(&below).unwrap();
+        symlink("/usr", &link).unwrap();
+        let owner = if geteuid().is_root() {
+            // Everybody trusts root.
+            for path in [&directory, &link] {
+                lchown(path, Some(12_345), None).unwrap();
+            }
+            Uid::from_raw(12_345)
+        } else {
+            geteuid()
+        };
+        let somebody = Uid::from_raw(owner.as_raw() + 1);
+        for (mode, is_public) in [(0o755, false), (0o775, false), (0o1777, true), (0o777, true)] {
+            fs::set_permissions(top.path(), Permissions::from_mode(mode)).unwrap();
+            for path in [&directory, &link] {
+                assert_eq!(is_planted_for(somebody, path), is_public, "{mode:o}");
+                assert!(!is_planted_for(owner, path), "{mode:o}");
+            }
+            assert!(!is_planted_for(somebody, &top.path().join("nothing")), "{mode:o}");
+            let below = standing_in(&below, Path::new("/home"));
+            let root = if is_public { below.cwd.as_path() } else { top.path() };
+            assert_eq!(below.project_root_for(somebody), root, "{mode:o}");
+            assert_eq!(below.project_root_for(owner), top.path(), "{mode:o}");
+        }
+    }
 
     #[test]
     fn the_project_root_is_the_nearest_with_a_mark_and_never_home() {
@@ -103,14 +174,7 @@ mod tests {
             ("home/repo", "home/repo"),
             ("home/repo/sub/deep", "home/repo/sub"),
         ] {
-            let surroundings = Surroundings {
-                cwd: at(cwd),
-                home: Some(at("home")),
-                agent_dir: at("home/.pi/agent"),
-                agent: None,
-                pi: None,
-                search_path: Vec::new(),
-            };
+            let surroundings = standing_in(&at(cwd), &at("home"));
             assert_eq!(surroundings.project_root(), at(root), "{cwd}");
         }
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use plan::Surroundings;
+use plan::{Surroundings, is_planted};
 
 use crate::text_file::read_text;
 
@@ -72,8 +72,9 @@ fn read_first(
     warnings: &mut Vec<String>,
 ) -> Option<(ContextFile, bool)> {
     for path in NAMES.map(|name| directory.join(name)) {
-        // A directory of this name is nothing to complain about.
-        if path.is_dir() {
+        // A directory of this name is nothing to complain about, and what another user has put into
+        // `/tmp` is none of the project's.
+        if path.is_dir() || is_planted(&path) {
             continue;
         }
         match read_text(&path, largest) {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{DefinitionKind, Scope};
 use crate::Surroundings;
+use crate::surroundings::is_planted;
 
 /// Where the definitions of a kind are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +33,9 @@ impl DefinitionDirectories {
     /// where the caller stands.
     pub fn of_presets(surroundings: &Surroundings) -> DefinitionDirectories {
         let within = |directory: &Path| directory.join(".pi").join("subagents");
-        let nearest = surroundings.cwd.ancestors().map(within).find(|path| may_hold_any(path));
+        let own =
+            surroundings.cwd.ancestors().filter(|directory| !is_planted(&directory.join(".pi")));
+        let nearest = own.map(within).find(|path| may_hold_any(path));
         DefinitionDirectories {
             kind: DefinitionKind::Preset,
             global: surroundings.agent_dir.join("subagents"),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Skill, Skills};
 use crate::frontmatter::{Document, Field, FileWarning, Value};
-use crate::{Scope, Surroundings, Trust};
+use crate::{Scope, Surroundings, Trust, is_planted};
 
 /// What the places of skills depend on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,8 +40,9 @@ impl SkillPlaces {
         let mut places =
             vec![place(self.project_root.join(".pi").join("skills"), Kind::Pi, Scope::Project)];
         for directory in self.cwd.ancestors() {
-            let path = directory.join(".agents").join("skills");
-            if of_user.as_ref() != Some(&path) {
+            let agents = directory.join(".agents");
+            let path = agents.join("skills");
+            if of_user.as_ref() != Some(&path) && !is_planted(&agents) {
                 places.push(place(path, Kind::Agents, Scope::Project));
             }
             if Some(directory) == repository {
