@@ -55,6 +55,8 @@ pub(crate) struct Sample {
 /// The measurements of one contender.
 pub(crate) struct Grown {
     pub(crate) name: &'static str,
+    /// Who does the same with nothing around it.
+    pub(crate) limit: &'static str,
     /// For each count.
     samples: Vec<Vec<Sample>>,
 }
@@ -90,7 +92,11 @@ enum Contender {
     Bare(fn(&Place) -> Command, usize),
 }
 
-fn contenders() -> Vec<(&'static str, Contender)> {
+const BARE_PI: &str = "pi alone, 4 at a time";
+const BARE_BUILT_IN: &str = "built in alone, 4 at a time";
+
+/// Names, limits, and who they are.
+fn contenders() -> Vec<(&'static str, &'static str, Contender)> {
     let bare_pi = |place: &Place| place.command("pi");
     let bare_built_in = |place: &Place| {
         let mut command = place.our("pi-subagents");
@@ -98,14 +104,14 @@ fn contenders() -> Vec<(&'static str, Contender)> {
         command
     };
     vec![
-        ("pi alone, 4 at a time", Contender::Bare(bare_pi, AT_A_TIME)),
-        ("ours in pi, children are pi", Contender::Inside(&OURS, "pi")),
-        ("@harms-haus/pi-subagents", Contender::Inside(&HARMS_HAUS, "pi")),
-        ("pi-subagents (npm)", Contender::Inside(&NICOBAILON, "pi")),
-        ("@tintinweb/pi-subagents", Contender::Inside(&TINTINWEB, "pi")),
-        ("ours in pi, built in", Contender::Inside(&OURS, "builtin")),
-        ("ours on the shell, built in", Contender::Shell("builtin")),
-        ("built in alone, 4 at a time", Contender::Bare(bare_built_in, AT_A_TIME)),
+        (BARE_PI, BARE_PI, Contender::Bare(bare_pi, AT_A_TIME)),
+        ("ours in pi, children are pi", BARE_PI, Contender::Inside(&OURS, "pi")),
+        ("@harms-haus/pi-subagents", BARE_PI, Contender::Inside(&HARMS_HAUS, "pi")),
+        ("pi-subagents (npm)", BARE_PI, Contender::Inside(&NICOBAILON, "pi")),
+        ("@tintinweb/pi-subagents", BARE_PI, Contender::Inside(&TINTINWEB, "pi")),
+        ("ours in pi, built in", BARE_BUILT_IN, Contender::Inside(&OURS, "builtin")),
+        ("ours on the shell, built in", BARE_BUILT_IN, Contender::Shell("builtin")),
+        (BARE_BUILT_IN, BARE_BUILT_IN, Contender::Bare(bare_built_in, AT_A_TIME)),
     ]
 }
 
@@ -118,14 +124,14 @@ pub(crate) fn run() -> Result<Vec<Grown>, String> {
     let contenders = contenders();
     let mut grown: Vec<Grown> = contenders
         .iter()
-        .map(|(name, _)| Grown { name, samples: vec![Vec::new(); COUNTS.len()] })
+        .map(|(name, limit, _)| Grown { name, limit, samples: vec![Vec::new(); COUNTS.len()] })
         .collect();
     let projects = ["pi", "builtin"].map(|agent| project(&place, agent));
     let [pi, built_in] = projects;
     let (pi, built_in) = (pi?, built_in?);
     for (index, count) in COUNTS.into_iter().enumerate() {
         for round in 0..=ROUNDS {
-            for ((name, contender), grown) in contenders.iter().zip(&mut grown) {
+            for ((name, _, contender), grown) in contenders.iter().zip(&mut grown) {
                 let project = match contender {
                     Contender::Inside(_, "builtin") | Contender::Shell(_) => &built_in,
                     Contender::Inside(..) | Contender::Bare(..) => &pi,

@@ -45,14 +45,35 @@ pub(crate) fn write(grown: &[Grown], tables: &[(&str, Table)]) -> Result<(), Str
 /// A figure of all contenders at all counts, in Markdown.
 pub(crate) fn growth_table(grown: &[Grown], figure: &Figure) -> String {
     let counts = COUNTS.map(|count| format!("{count}"));
-    let mut text = format!("| {} | {} |\n|---|---|---|---|---|\n", figure.unit, counts.join(" | "));
-    for grown in grown {
-        let cells: Vec<String> = grown.figure(figure).into_iter().map(cell).collect();
-        if cells.iter().any(|cell| cell != "–") {
-            text.push_str(&format!("| {} | {} |\n", grown.name, cells.join(" | ")));
-        }
+    let (first, last) = (counts.first(), counts.last());
+    let growth = first.zip(last).map_or_else(String::new, |(one, all)| format!("{all} : {one}"));
+    let mut text = format!(
+        "| {} | {} | {growth} |\n|---|{}---|\n",
+        figure.unit,
+        counts.join(" | "),
+        "---|".repeat(counts.len())
+    );
+    for contender in grown {
+        let spreads = contender.figure(figure);
+        let (Some(Some(one)), Some(Some(all))) = (spreads.first(), spreads.last()) else {
+            continue;
+        };
+        let reference = reference(grown, contender, figure);
+        let cells =
+            spreads.iter().zip(reference).map(|(spread, reference)| cell(*spread, reference));
+        let cells: Vec<String> = cells.collect();
+        let growth = shown(all.median / one.median);
+        text.push_str(&format!("| {} | {} | {growth} |\n", contender.name, cells.join(" | ")));
     }
     text
+}
+
+/// What a contender is measured against: its limit, or the first of all if that has no such figure.
+fn reference(grown: &[Grown], contender: &Grown, figure: &Figure) -> Vec<Option<Spread>> {
+    let limit = grown.iter().find(|other| other.name == contender.limit);
+    let figures = limit.into_iter().chain(grown).map(|other| other.figure(figure));
+    let mut known = figures.filter(|spreads| spreads.iter().all(Option::is_some));
+    known.next().unwrap_or_default()
 }
 
 fn introduction() -> Result<String, String> {
@@ -73,11 +94,11 @@ fn introduction() -> Result<String, String> {
          - **Versions**: pi-subagents of this repository at {}, {}, {rust}.\n\
          - **Work**: tasks of three turns (a command, a file, an answer) on a scripted model without a network. Where children \
          are processes, {AT_A_TIME} run at a time. `@tintinweb/pi-subagents` runs its agents inside of the pi that calls it.\n\
-         - **Method**: everything takes turns, {ROUNDS} times after once without a clock; the table has the middle and, in brackets, \
-         the least and the most. Time: from the first call to the last result inside of pi, and from start to end elsewhere. \
+         - **Method**: everything takes turns, {ROUNDS} times after once without a clock. A cell has the ratio to the limit, then the \
+         median and, in brackets, the least and the most; the last column is how it grows. Time: from the first call to the last result inside of pi, and from start to end elsewhere. \
          Processor time: of all processes, pi itself and its start included. Memory: the most that all processes needed together \
-         at one moment (PSS), in a run of its own. Bytes: all that pi, or the command, prints.\n\
-         - The **limit** is *alone*: the same children, with nobody who supervises, records or shows them.\n",
+         at one moment (PSS), in a run of its own. Bytes: all that pi, or the command, prints; they have no limit, and the ratio is to ours in pi.\n\
+         - The **limit** is *alone*: the same children, pi or built in, with nobody who supervises, records or shows them.\n",
         machine(),
         commit.trim(),
         versions.join(", "),
@@ -105,11 +126,12 @@ fn line(grown: &Grown, figure: &Figure) -> Option<Line> {
     values.iter().any(Option::is_some).then(|| Line { name: grown.name.to_owned(), values })
 }
 
-fn cell(spread: Option<Spread>) -> String {
-    spread.map_or_else(
+fn cell(spread: Option<Spread>, reference: Option<Spread>) -> String {
+    spread.zip(reference).map_or_else(
         || "–".to_owned(),
-        |Spread { median, least, most }| {
-            format!("{} ({} – {})", shown(median), shown(least), shown(most))
+        |(Spread { median, least, most }, reference)| {
+            let ratio = shown(median / reference.median);
+            format!("**{ratio}** · {} ({} – {})", shown(median), shown(least), shown(most))
         },
     )
 }
