@@ -137,10 +137,11 @@ pub(crate) fn run() -> Result<Vec<Grown>, String> {
                     Contender::Inside(..) | Contender::Bare(..) => &pi,
                 };
                 let bench = Bench { place: &place, provider: &provider, project, count };
-                let sample = bench.measure(contender);
-                let sample = sample.map_err(|error| format!("{name}, {count} tasks: {error}"))?;
-                if round > 0 {
-                    grown.samples[index].push(sample);
+                let failed = |error| format!("{name}, {count} tasks: {error}");
+                if round == 0 {
+                    bench.warm_up(contender).map_err(failed)?;
+                } else {
+                    grown.samples[index].push(bench.measure(contender).map_err(failed)?);
                 }
             }
             eprintln!("{count} tasks, round {round} of {ROUNDS}");
@@ -170,6 +171,11 @@ struct Bench<'bench> {
 }
 
 impl Bench<'_> {
+    fn warm_up(&self, contender: &Contender) -> Result<(), String> {
+        self.carry_out(contender)?;
+        self.await_all()
+    }
+
     /// Twice: once for the time, and once for the memory, because looking at it takes time.
     fn measure(&self, contender: &Contender) -> Result<Sample, String> {
         let before = children_cpu()?;
