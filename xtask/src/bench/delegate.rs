@@ -15,7 +15,6 @@ use super::tasks::{ANSWER, TASKS, check, check_stream, create, delegate, prompt,
 pub(crate) fn run() -> Result<Table, String> {
     let mut table = Table::default();
     let place = Place::new()?;
-    // First, because of what it says about memory.
     many_tasks(&place, &mut table)?;
     real_tasks(&place, &mut table)?;
     Ok(table)
@@ -34,23 +33,18 @@ fn many_tasks(place: &Place, table: &mut Table) -> Result<(), String> {
     }});
     let agent = json!(["sh", "-c", r#"printf '%s\n' "$0""#, message.to_string()]);
     let counts = [500, 2_000];
-    let (mut costs, mut answers) = ([Vec::new(), Vec::new()], Vec::new());
+    let mut costs = [Vec::new(), Vec::new()];
     for round in 0..MANY_ROUNDS {
         for (count, costs) in counts.into_iter().zip(&mut costs) {
             // A new one each time: a store that is already full would be slower to prune.
             let project = place.subdirectory(&format!("many-{count}-{round}"))?;
             let tasks = write_tasks(&project, (0..count).map(|_| "answer".to_owned()))?;
             let mut command = delegate(place, &project, &tasks, &agent.to_string(), 16);
-            let answer = place.path(&format!("many-{count}-{round}.json"));
+            let answer = place.path("many.json");
             costs.push(measure_into(&mut command, &[0], create(&answer)?)?);
-            answers.push((answer, count));
+            check(&answer, count)?;
             fs::remove_dir_all(project).map_err(|error| error.to_string())?;
         }
-    }
-    // Not before everything is measured: to read them makes this process larger, and Linux counts
-    // the size of a process from before its `exec`, when it was still a copy of this one.
-    for (answer, count) in answers {
-        check(&answer, count)?;
     }
     let [few, many] = [0, 1].map(|index| median_of(&costs[index], wall));
     table.at_most(

@@ -2,16 +2,15 @@
 //! all in one run on the same provider.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use super::bare::{self, Bare};
 use super::calls::{Extension, HARMS_HAUS, NICOBAILON, OURS, TINTINWEB};
 use super::measure::median;
 use super::memory::peak_pss_kib_of_all;
@@ -45,11 +44,11 @@ pub(crate) struct Figure {
 /// What it cost once.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sample {
-    seconds: f64,
-    cpu_seconds: f64,
+    pub(super) seconds: f64,
+    pub(super) cpu_seconds: f64,
     /// The most that all processes needed together at one moment.
-    megabytes: f64,
-    kilobytes: f64,
+    pub(super) megabytes: f64,
+    pub(super) kilobytes: f64,
 }
 
 /// The measurements of one contender.
@@ -58,7 +57,7 @@ pub(crate) struct Grown {
     /// Who does the same with nothing around it.
     pub(crate) limit: &'static str,
     /// For each count.
-    samples: Vec<Vec<Sample>>,
+    pub(super) samples: Vec<Vec<Sample>>,
 }
 
 /// A figure at one count.
@@ -88,8 +87,8 @@ enum Contender {
     Inside(&'static Extension, &'static str),
     /// `delegate`, with this agent.
     Shell(&'static str),
-    /// The children alone, so many at a time, with nobody who looks after them.
-    Bare(fn(&Place) -> Command, usize),
+    /// The children alone, with nobody who looks after them.
+    Bare(fn(&Place) -> Command),
 }
 
 const BARE_PI: &str = "pi alone, 4 at a time";
@@ -97,21 +96,15 @@ const BARE_BUILT_IN: &str = "built in alone, 4 at a time";
 
 /// Names, limits, and who they are.
 fn contenders() -> Vec<(&'static str, &'static str, Contender)> {
-    let bare_pi = |place: &Place| place.command("pi");
-    let bare_built_in = |place: &Place| {
-        let mut command = place.our("pi-subagents");
-        command.arg("agent");
-        command
-    };
     vec![
-        (BARE_PI, BARE_PI, Contender::Bare(bare_pi, AT_A_TIME)),
+        (BARE_PI, BARE_PI, Contender::Bare(bare::pi)),
         ("ours in pi, children are pi", BARE_PI, Contender::Inside(&OURS, "pi")),
         ("@harms-haus/pi-subagents", BARE_PI, Contender::Inside(&HARMS_HAUS, "pi")),
         ("pi-subagents (npm)", BARE_PI, Contender::Inside(&NICOBAILON, "pi")),
         ("@tintinweb/pi-subagents", BARE_PI, Contender::Inside(&TINTINWEB, "pi")),
         ("ours in pi, built in", BARE_BUILT_IN, Contender::Inside(&OURS, "builtin")),
         ("ours on the shell, built in", BARE_BUILT_IN, Contender::Shell("builtin")),
-        (BARE_BUILT_IN, BARE_BUILT_IN, Contender::Bare(bare_built_in, AT_A_TIME)),
+        (BARE_BUILT_IN, BARE_BUILT_IN, Contender::Bare(bare::built_in)),
     ]
 }
 
@@ -216,54 +209,12 @@ impl Bench<'_> {
                 let bytes = fs::metadata(&answer).map_err(|error| error.to_string())?.len();
                 Ok((time, usize::try_from(bytes).unwrap_or(usize::MAX)))
             }
-            Contender::Bare(program, at_a_time) => Ok((self.run_bare(*program, *at_a_time)?, 0)),
+            Contender::Bare(program) => {
+                let bare =
+                    Bare { place: self.place, provider: self.provider, project: self.project };
+                Ok((bare.run(*program, self.count, AT_A_TIME)?, 0))
+            }
         }
-    }
-
-    fn run_bare(
-        &self,
-        program: fn(&Place) -> Command,
-        at_a_time: usize,
-    ) -> Result<Duration, String> {
-        let next = AtomicUsize::new(0);
-        let start = Instant::now();
-        thread::scope(|scope| {
-            let workers: Vec<_> = (0..at_a_time)
-                .map(|_| {
-                    scope.spawn(|| {
-                        loop {
-                            let task = next.fetch_add(1, Ordering::Relaxed);
-                            if task >= self.count {
-                                return Ok(());
-                            }
-                            self.run_one(program, task)?;
-                        }
-                    })
-                })
-                .collect();
-            let ended = workers.into_iter().map(|worker| {
-                worker.join().unwrap_or_else(|_| Err("a worker panicked".to_owned()))
-            });
-            ended.collect::<Result<(), String>>()
-        })
-        .map(|()| start.elapsed())
-    }
-
-    fn run_one(&self, program: fn(&Place) -> Command, task: usize) -> Result<(), String> {
-        let mut command = program(self.place);
-        command.args(["--mode", "json", "-p", "--no-session", &prompt(task)]);
-        command.current_dir(self.project);
-        self.provider.offer(&mut command);
-        let failed = |error: io::Error| error.to_string();
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().map_err(failed)?;
-        // It is read as it comes, as everybody else does.
-        if let Some(mut stdout) = child.stdout.take() {
-            let mut chunk = [0; 65_536];
-            while stdout.read(&mut chunk).map_err(failed)? > 0 {}
-        }
-        let status = child.wait().map_err(failed)?;
-        if status.success() { Ok(()) } else { Err(format!("{command:?} ended with {status}")) }
     }
 
     /// Waits until nothing is left but the provider, so that what everything cost is known.

@@ -1,8 +1,9 @@
 //! What a command costs, with everything that it started and waited for.
 
+use std::env;
 use std::io;
 use std::mem::MaybeUninit;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// The cost of one command.
@@ -23,32 +24,59 @@ pub(crate) fn measure(command: &mut Command, codes: &[i32]) -> Result<Cost, Stri
 
 /// The same, for a command whose output is wanted. It goes to a file rather than a pipe, so that
 /// the command never waits for us.
+///
+/// Another process of ours starts it and waits for it: Linux counts the size of a process from before
+/// its `exec`, when it was still the one that started it, and this one may have grown.
+#[expect(clippy::disallowed_methods, reason = "what is measured is started bare")]
 pub(crate) fn measure_into(
     command: &mut Command,
     codes: &[i32],
     output: impl Into<Stdio>,
 ) -> Result<Cost, String> {
-    let start = Instant::now();
-    let child = command
-        .stdin(Stdio::null())
-        .stdout(output)
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(|error| format!("{command:?} cannot be started: {error}"))?;
-    let (code, usage) = wait(child.id()).map_err(|error| format!("{command:?}: {error}"))?;
-    let wall = start.elapsed();
-    if !codes.contains(&code) {
+    let failed = |error: io::Error| format!("{command:?} cannot be measured: {error}");
+    let mut small = Command::new(env::current_exe().map_err(failed)?);
+    small.args(["bench", WORD]).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => small.env(name, value),
+            None => small.env_remove(name),
+        };
+    }
+    if let Some(directory) = command.get_current_dir() {
+        small.current_dir(directory);
+    }
+    let small = small.stdin(Stdio::null()).stdout(output).stderr(Stdio::piped());
+    let said = small.spawn().and_then(Child::wait_with_output).map_err(failed)?.stderr;
+    let said = String::from_utf8_lossy(&said);
+    let numbers: Vec<u64> = said.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let [code, wall, cpu, peak_kib] = numbers[..] else {
+        return Err(format!("{command:?}: {}", said.trim()));
+    };
+    if !codes.iter().any(|wanted| u64::try_from(*wanted) == Ok(code)) {
         return Err(format!("{command:?} ended with {code}"));
     }
-    let time = |value: libc::timeval| {
-        Duration::from_secs(value.tv_sec.unsigned_abs())
-            + Duration::from_micros(value.tv_usec.unsigned_abs())
+    Ok(Cost { wall: Duration::from_nanos(wall), cpu: Duration::from_micros(cpu), peak_kib })
+}
+
+/// `cargo xtask bench measure PROGRAM ARGUMENT…`, which only we call.
+pub(crate) const WORD: &str = "measure";
+
+/// Runs a command and prints, as numbers, its exit code, its time in nanoseconds, its processor time
+/// in microseconds and its memory in KiB. The output of the command is ours.
+#[expect(clippy::disallowed_methods, reason = "what is measured is started bare")]
+pub(crate) fn report(command: &[String]) -> Result<(), String> {
+    let [program, arguments @ ..] = command else {
+        return Err("there is nothing to measure".to_owned());
     };
-    Ok(Cost {
-        wall,
-        cpu: time(usage.ru_utime) + time(usage.ru_stime),
-        peak_kib: usage.ru_maxrss.unsigned_abs(),
-    })
+    let start = Instant::now();
+    let child = Command::new(program).args(arguments).stderr(Stdio::null()).spawn();
+    let child = child.map_err(|error| format!("it cannot be started: {error}"))?;
+    let (code, usage) = wait(child.id()).map_err(|error| error.to_string())?;
+    let wall = start.elapsed().as_nanos();
+    let micros = |time: libc::timeval| time.tv_sec * 1_000_000 + time.tv_usec;
+    let cpu = micros(usage.ru_utime) + micros(usage.ru_stime);
+    eprintln!("{code} {wall} {cpu} {}", usage.ru_maxrss);
+    Ok(())
 }
 
 /// The costs of several commands, each measured `rounds` times, in turns, so that whatever else

@@ -2,6 +2,7 @@
 
 mod agent;
 mod background;
+mod bare;
 mod calls;
 mod chart;
 mod delegate;
@@ -40,6 +41,11 @@ const BENCHMARKS: [Benchmark; 6] = [
 
 /// Runs the benchmark that is named; or all, and makes the report.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    if let [word, command @ ..] = arguments
+        && word == measure::WORD
+    {
+        return measure::report(command);
+    }
     let [name] = arguments else {
         return if arguments.is_empty() { run_all() } else { Err(usage()) };
     };

@@ -3,9 +3,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::json;
 
+use super::bare::{self, Bare};
 use super::calls::{Calls, Extension, HARMS_HAUS, OURS, TINTINWEB};
 use super::measure::median;
 use super::memory::peak_pss_kib;
@@ -33,6 +35,7 @@ pub(crate) fn run() -> Result<Table, String> {
         &few,
         "16 three-turn tasks inside of pi, children are pi, 4 at a time",
         (&HARMS_HAUS, "@harms-haus/pi-subagents"),
+        (bare::pi, 4),
         0.7,
     )?;
     bench.compare(
@@ -40,6 +43,7 @@ pub(crate) fn run() -> Result<Table, String> {
         &many,
         "16 three-turn tasks inside of pi, children are built in, 16 at a time",
         (&TINTINWEB, "@tintinweb/pi-subagents"),
+        (bare::built_in, TASKS),
         0.5,
     )?;
     for (project, what) in [(&few, "children are pi, 4 at a time"), (&many, "built in, 16 at once")]
@@ -75,23 +79,27 @@ impl Bench<'_> {
         Ok(project)
     }
 
-    /// The time of all calls and the bytes of their updates, beside those of a peer.
+    /// The time of all calls and the bytes of their updates, beside those of a peer, and how long our
+    /// children take without us.
     fn compare(
         &self,
         table: &mut Table,
         project: &Path,
         what: &str,
         (peer, name): (&Extension, &str),
+        (program, at_a_time): (fn(&Place) -> Command, usize),
         limit: f64,
     ) -> Result<(), String> {
         let measure = |extension: &Extension| extension.measure(self.place, self.provider, project);
         // Once without a clock, so that all files are in memory.
         measure(&OURS)?;
         measure(peer)?;
-        let (mut ours, mut peers) = (Vec::new(), Vec::new());
+        let bare = Bare { place: self.place, provider: self.provider, project };
+        let (mut ours, mut peers, mut alone) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
             ours.push(measure(&OURS)?);
             peers.push(measure(peer)?);
+            alone.push(bare.run(program, TASKS, at_a_time)?.as_secs_f64());
         }
         let seconds = |calls: &Calls| calls.time.as_secs_f64();
         let [our_time, peers_time] = [&ours, &peers].map(|calls| median_of(calls, seconds));
@@ -100,6 +108,12 @@ impl Bench<'_> {
             (our_time, &format!("{our_time:.3} s")),
             (peers_time, &format!("{peers_time:.3} s, {name}")),
             limit,
+        );
+        let alone = median(alone);
+        table.note(
+            "the same children alone, which nobody can beat who starts them",
+            &format!("{alone:.3} s"),
+            &format!("{:.2} of the peer's time", alone / peers_time),
         );
         let fastest = |calls: &[Calls]| {
             let fastest = calls.iter().map(seconds).fold(f64::INFINITY, f64::min);

@@ -155,3 +155,41 @@ fn capital(text: &str) -> String {
 fn save(path: &Path, text: &str) -> Result<(), String> {
     fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::growth::Sample;
+
+    #[test]
+    fn figures_are_told_beside_the_limit_and_beside_the_first_if_it_has_none() {
+        let grown = |name, limit, seconds: f64, kilobytes: f64| {
+            let sample = |times| Sample {
+                seconds: seconds * times,
+                kilobytes: kilobytes * times,
+                ..Sample::default()
+            };
+            let samples = [1.0, 2.0, 4.0, 8.0].map(|times| vec![sample(times); 3]).to_vec();
+            Grown { name, limit, samples }
+        };
+        let all = [
+            grown("bare", "bare", 2.0, 0.0),
+            grown("ours", "bare", 3.0, 10.0),
+            grown("peer", "bare", 8.0, 200.0),
+        ];
+        let [time, _, _, bytes] = FIGURES;
+        let time = growth_table(&all, &time);
+        assert!(
+            time.contains("| s | 1 | 4 | 16 | 64 | 64 : 1 |\n|---|---|---|---|---|---|\n"),
+            "{time}"
+        );
+        assert!(
+            time.contains("| ours | **1.50** · 3.00 (3.00 – 3.00) | **1.50** · 6.00"),
+            "{time}"
+        );
+        let bytes = growth_table(&all, &bytes);
+        assert!(bytes.contains("| peer | **20.0** · 200 (200 – 200) |"), "{bytes}");
+        assert!(bytes.ends_with("| **20.0** · 1600 (1600 – 1600) | 8.00 |\n"), "{bytes}");
+        assert!(!bytes.contains("bare"), "{bytes}");
+    }
+}

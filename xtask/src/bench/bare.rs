@@ -1,0 +1,82 @@
+//! The children of others with nothing around them: nobody who supervises, records or shows them.
+//! Nobody who starts the same children can be faster.
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::place::Place;
+use super::provider::Provider;
+use super::tasks::prompt;
+
+/// The real pi.
+pub(crate) fn pi(place: &Place) -> Command {
+    place.command("pi")
+}
+
+/// The built-in agent.
+pub(crate) fn built_in(place: &Place) -> Command {
+    let mut command = place.our("pi-subagents");
+    command.arg("agent");
+    command
+}
+
+/// Where they work, and with which model.
+pub(crate) struct Bare<'bench> {
+    pub(crate) place: &'bench Place,
+    pub(crate) provider: &'bench Provider,
+    pub(crate) project: &'bench Path,
+}
+
+impl Bare<'_> {
+    /// Has so many tasks done, so many at a time, and tells how long it took.
+    pub(crate) fn run(
+        &self,
+        program: fn(&Place) -> Command,
+        count: usize,
+        at_a_time: usize,
+    ) -> Result<Duration, String> {
+        let next = AtomicUsize::new(0);
+        let start = Instant::now();
+        thread::scope(|scope| {
+            let workers: Vec<_> = (0..at_a_time)
+                .map(|_| {
+                    scope.spawn(|| {
+                        loop {
+                            let task = next.fetch_add(1, Ordering::Relaxed);
+                            if task >= count {
+                                return Ok(());
+                            }
+                            self.run_one(program, task)?;
+                        }
+                    })
+                })
+                .collect();
+            let ended = workers.into_iter().map(|worker| {
+                worker.join().unwrap_or_else(|_| Err("a worker panicked".to_owned()))
+            });
+            ended.collect::<Result<(), String>>()
+        })
+        .map(|()| start.elapsed())
+    }
+
+    fn run_one(&self, program: fn(&Place) -> Command, task: usize) -> Result<(), String> {
+        let mut command = program(self.place);
+        command.args(["--mode", "json", "-p", "--no-session", &prompt(task)]);
+        command.current_dir(self.project);
+        self.provider.offer(&mut command);
+        let failed = |error: io::Error| error.to_string();
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().map_err(failed)?;
+        // It is read as it comes, as everybody else does.
+        if let Some(mut stdout) = child.stdout.take() {
+            let mut chunk = [0; 65_536];
+            while stdout.read(&mut chunk).map_err(failed)? > 0 {}
+        }
+        let status = child.wait().map_err(failed)?;
+        if status.success() { Ok(()) } else { Err(format!("{command:?} ended with {status}")) }
+    }
+}
