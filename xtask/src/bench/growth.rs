@@ -21,7 +21,7 @@ use crate::packages;
 
 /// How many tasks there are.
 pub(crate) const COUNTS: [usize; 4] = [1, 4, 16, 64];
-/// How often each is measured: once more than that, the first time without a clock.
+/// How often each is measured.
 pub(crate) const ROUNDS: usize = 5;
 /// How many children of the same kind run at a time, wherever that can be said.
 pub(crate) const AT_A_TIME: usize = 4;
@@ -123,19 +123,22 @@ pub(crate) fn run() -> Result<Vec<Grown>, String> {
     let [pi, built_in] = projects;
     let (pi, built_in) = (pi?, built_in?);
     for (index, count) in COUNTS.into_iter().enumerate() {
-        for round in 0..=ROUNDS {
+        for round in 1..=ROUNDS {
             for ((name, _, contender), grown) in contenders.iter().zip(&mut grown) {
                 let project = match contender {
                     Contender::Inside(_, "builtin") | Contender::Shell(_) => &built_in,
                     Contender::Inside(..) | Contender::Bare(..) => &pi,
                 };
                 let bench = Bench { place: &place, provider: &provider, project, count };
-                let failed = |error| format!("{name}, {count} tasks: {error}");
-                if round == 0 {
-                    bench.warm_up(contender).map_err(failed)?;
-                } else {
-                    grown.samples[index].push(bench.measure(contender).map_err(failed)?);
-                }
+                let measured = || {
+                    if (index, round) == (0, 1) {
+                        bench.warm_up(contender)?;
+                    }
+                    bench.measure(contender)
+                };
+                let sample =
+                    measured().map_err(|error| format!("{name}, {count} tasks: {error}"))?;
+                grown.samples[index].push(sample);
             }
             eprintln!("{count} tasks, round {round} of {ROUNDS}");
         }
@@ -164,6 +167,7 @@ struct Bench<'bench> {
 }
 
 impl Bench<'_> {
+    /// Once without a clock, so that all files are in memory.
     fn warm_up(&self, contender: &Contender) -> Result<(), String> {
         self.carry_out(contender)?;
         self.await_all()
