@@ -1,7 +1,8 @@
 //! The children of others with nothing around them: nobody who supervises, records or shows them.
-//! Nobody who starts the same children can be faster.
+//! Whoever starts the same children can hardly be faster.
 
 use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -69,6 +70,7 @@ impl Bare<'_> {
         command.current_dir(self.project);
         self.provider.offer(&mut command);
         let failed = |error: io::Error| error.to_string();
+        in_session_of_its_own(&mut command);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().map_err(failed)?;
         // It is read as it comes, as everybody else does.
@@ -79,4 +81,15 @@ impl Bare<'_> {
         let status = child.wait().map_err(failed)?;
         if status.success() { Ok(()) } else { Err(format!("{command:?} ended with {status}")) }
     }
+}
+
+/// As ours are: Linux shares the processors out by session first, so on a busy machine whoever has more
+/// of them gets more.
+fn in_session_of_its_own(command: &mut Command) {
+    let leave = || rustix::process::setsid().map(drop).map_err(io::Error::from);
+    // SAFETY: between `fork` and `exec`, this is one system call and nothing else.
+    #[expect(unsafe_code, reason = "the standard library does not start sessions")]
+    unsafe {
+        command.pre_exec(leave)
+    };
 }

@@ -111,7 +111,7 @@ impl Bench<'_> {
         );
         let alone = median(alone);
         table.note(
-            "the same children alone, which nobody can beat who starts them",
+            "the same children alone",
             &format!("{alone:.3} s"),
             &format!("{:.2} of the peer's time", alone / peers_time),
         );
