@@ -73,13 +73,15 @@ impl Surroundings {
     /// The first directory going up that has a `.pi` or a `.git`, else the caller's own. The home
     /// directory does not count: its `.pi` is the user's, not a project's.
     pub fn project_root(&self) -> &Path {
-        self.project_root_for(geteuid())
+        self.project_root_unless(is_planted)
     }
 
-    fn project_root_for(&self, user: Uid) -> &Path {
+    fn project_root_unless(&self, is_planted: impl Fn(&Path) -> bool) -> &Path {
         let is_project = |directory: &&Path| {
-            let mut marks = [".pi", ".git"].iter().map(|mark| directory.join(mark));
-            marks.any(|mark| mark.exists() && !is_planted_for(user, &mark))
+            let [pi, git] = [".pi", ".git"].map(|mark| directory.join(mark));
+            let is_mark = |mark: &Path| mark.exists() && !is_planted(mark);
+            // Whoever takes a directory for a project takes its `.pi` for the project's.
+            is_mark(&pi) || (is_mark(&git) && !is_planted(&pi))
         };
         self.cwd
             .ancestors()
@@ -90,19 +92,19 @@ impl Surroundings {
 }
 
 /// Whether somebody else has put something where everybody can put anything, as in `/tmp`. Those who
-/// work further down must not take it for a part of their project.
+/// work further down must not take it for a part of their project. What belongs to the owner of the
+/// directory is not planted: he can do there what he wants anyway.
 pub fn is_planted(path: &Path) -> bool {
     is_planted_for(geteuid(), path)
 }
 
 fn is_planted_for(user: Uid, path: &Path) -> bool {
-    let is_public = path
-        .parent()
-        .and_then(|directory| fs::metadata(directory).ok())
-        .is_some_and(|directory| directory.mode() & 0o002 != 0);
-    let is_foreign = fs::symlink_metadata(path)
-        .is_ok_and(|found| ![Uid::ROOT, user].contains(&Uid::from_raw(found.uid())));
-    is_public && is_foreign
+    let directory = path.parent().and_then(|directory| fs::metadata(directory).ok());
+    let Some((directory, found)) = directory.zip(fs::symlink_metadata(path).ok()) else {
+        return false;
+    };
+    let is_public = directory.mode() & 0o002 != 0;
+    is_public && ![0, user.as_raw(), directory.uid()].contains(&found.uid())
 }
 
 #[cfg(test)]
@@ -125,15 +127,13 @@ mod tests {
 
     #[test]
     fn what_others_put_where_everybody_can_is_planted() {
-        let top = tempfile::tempdir().unwrap();
-        let (directory, link) = (top.path().join(".pi"), top.path().join("link"));
-        let below = top.path().join("below");
-        fs::create_dir(&directory).unwrap();
-        fs::create_dir(&below).unwrap();
-        symlink("/usr", &link).unwrap();
+        let public = Path::new("/tmp");
+        assert_eq!(fs::metadata(public).unwrap().mode() & 0o1777, 0o1777, "it is for everybody");
+        let top = tempfile::tempdir_in(public).unwrap();
+        let link = tempfile::Builder::new().make_in(public, |path| symlink("/usr", path)).unwrap();
         let owner = if geteuid().is_root() {
             // Everybody trusts root.
-            for path in [&directory, &link] {
+            for path in [top.path(), link.path()] {
                 lchown(path, Some(12_345), None).unwrap();
             }
             Uid::from_raw(12_345)
@@ -141,17 +141,38 @@ mod tests {
             geteuid()
         };
         let somebody = Uid::from_raw(owner.as_raw() + 1);
-        for (mode, is_public) in [(0o755, false), (0o775, false), (0o1777, true), (0o777, true)] {
+        for path in [top.path(), link.path()] {
+            assert!(is_planted_for(somebody, path));
+            assert!(!is_planted_for(owner, path));
+        }
+        assert!(!is_planted_for(somebody, Path::new("/tmp/there/is/nothing")));
+        // In a directory of one's own, anything may belong to anybody, whoever can write it.
+        let own = top.path().join("own");
+        fs::create_dir(&own).unwrap();
+        lchown(&own, Some(owner.as_raw()), None).unwrap();
+        for mode in [0o755, 0o777] {
             fs::set_permissions(top.path(), Permissions::from_mode(mode)).unwrap();
-            for path in [&directory, &link] {
-                assert_eq!(is_planted_for(somebody, path), is_public, "{mode:o}");
-                assert!(!is_planted_for(owner, path), "{mode:o}");
-            }
-            assert!(!is_planted_for(somebody, &top.path().join("nothing")), "{mode:o}");
-            let below = standing_in(&below, Path::new("/home"));
-            let root = if is_public { below.cwd.as_path() } else { top.path() };
-            assert_eq!(below.project_root_for(somebody), root, "{mode:o}");
-            assert_eq!(below.project_root_for(owner), top.path(), "{mode:o}");
+            assert!(!is_planted_for(somebody, &own), "{mode:o}");
+        }
+    }
+
+    #[test]
+    fn nobody_makes_a_project_of_a_directory_for_everybody() {
+        let top = tempfile::tempdir().unwrap();
+        let at = |path: &str| top.path().join(path);
+        for directory in ["shared/.pi", "shared/.git", "shared/below"] {
+            fs::create_dir_all(at(directory)).unwrap();
+        }
+        let below = standing_in(&at("shared/below"), Path::new("/home"));
+        for (planted, root) in [
+            (&[][..], "shared"),
+            (&["shared/.git"], "shared"),
+            // Our own `.git` beside it does not make it ours.
+            (&["shared/.pi"], "shared/below"),
+            (&["shared/.pi", "shared/.git"], "shared/below"),
+        ] {
+            let is_planted = |path: &Path| planted.iter().any(|mark| at(mark) == path);
+            assert_eq!(below.project_root_unless(is_planted), at(root), "{planted:?}");
         }
     }
 
