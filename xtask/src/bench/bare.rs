@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::place::Place;
 use super::provider::Provider;
-use super::tasks::prompt;
+use super::tasks::{check_text, prompt};
 
 /// The real pi.
 pub(crate) fn pi(place: &Place) -> Command {
@@ -44,29 +44,30 @@ impl Bare<'_> {
         self.provider.install(&[])?;
         let next = AtomicUsize::new(0);
         let start = Instant::now();
-        thread::scope(|scope| {
-            let workers: Vec<_> = (0..at_a_time)
-                .map(|_| {
-                    scope.spawn(|| {
-                        loop {
-                            let task = next.fetch_add(1, Ordering::Relaxed);
-                            if task >= count {
-                                return Ok(());
-                            }
-                            self.run_one(program, task)?;
-                        }
-                    })
-                })
-                .collect();
+        let said = thread::scope(|scope| {
+            let work = || {
+                let mut said = Vec::new();
+                loop {
+                    let task = next.fetch_add(1, Ordering::Relaxed);
+                    if task >= count {
+                        return Ok(said);
+                    }
+                    said.push(self.run_one(program, task)?);
+                }
+            };
+            let workers: Vec<_> = (0..at_a_time).map(|_| scope.spawn(work)).collect();
             let ended = workers.into_iter().map(|worker| {
                 worker.join().unwrap_or_else(|_| Err("a worker panicked".to_owned()))
             });
-            ended.collect::<Result<(), String>>()
-        })
-        .map(|()| start.elapsed())
+            ended.collect::<Result<Vec<Vec<String>>, String>>()
+        })?;
+        let time = start.elapsed();
+        said.iter().flatten().try_for_each(|said| check_text(said))?;
+        Ok(time)
     }
 
-    fn run_one(&self, program: fn(&Place) -> Command, task: usize) -> Result<(), String> {
+    /// Runs one task, and tells what was printed.
+    fn run_one(&self, program: fn(&Place) -> Command, task: usize) -> Result<String, String> {
         let mut command = program(self.place);
         command.args(["--mode", "json", "-p", "--no-session", &prompt(task)]);
         command.current_dir(self.project);
@@ -75,18 +76,20 @@ impl Bare<'_> {
         in_session_of_its_own(&mut command);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().map_err(failed)?;
-        // It is read as it comes, as everybody else does.
+        let mut said = Vec::new();
         if let Some(mut stdout) = child.stdout.take() {
-            let mut chunk = [0; 65_536];
-            while stdout.read(&mut chunk).map_err(failed)? > 0 {}
+            stdout.read_to_end(&mut said).map_err(failed)?;
         }
         let status = child.wait().map_err(failed)?;
-        if status.success() { Ok(()) } else { Err(format!("{command:?} ended with {status}")) }
+        if !status.success() {
+            return Err(format!("{command:?} ended with {status}"));
+        }
+        Ok(String::from_utf8_lossy(&said).into_owned())
     }
 }
 
-/// As ours are: Linux shares the processors out by session first, so on a busy machine whoever has more
-/// of them gets more.
+/// As ours are, though not those of all others: Linux shares the processors out by session first, so
+/// on a busy machine whoever has more of them gets more.
 fn in_session_of_its_own(command: &mut Command) {
     let leave = || rustix::process::setsid().map(drop).map_err(io::Error::from);
     // SAFETY: between `fork` and `exec`, this is one system call and nothing else.

@@ -1,4 +1,4 @@
-//! Figures as lines in a picture, both axes by powers: what grows in proportion is straight.
+//! Figures as lines in a picture with logarithmic axes: what grows in proportion is straight.
 
 use std::fmt::Write;
 

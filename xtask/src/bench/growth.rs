@@ -72,10 +72,12 @@ impl Grown {
     /// A figure at each count. Nothing where it cannot be told.
     pub(crate) fn figure(&self, figure: &Figure) -> Vec<Option<Spread>> {
         let spread = |samples: &Vec<Sample>| {
-            let values: Vec<f64> = samples.iter().map(figure.of).collect();
+            // What is over before anybody has looked at it needs nothing, as far as we know.
+            let known = samples.iter().map(figure.of).filter(|value| *value > 0.0);
+            let values: Vec<f64> = known.collect();
             let least = values.iter().copied().fold(f64::INFINITY, f64::min);
             let most = values.iter().copied().fold(0.0, f64::max);
-            (most > 0.0).then(|| Spread { median: median(values), least, most })
+            (!values.is_empty()).then(|| Spread { median: median(values), least, most })
         };
         self.samples.iter().map(spread).collect()
     }
