@@ -62,7 +62,10 @@ fn check_outcome(account: &Account, record: &Record, pages: &Pages, complain: &d
         complain(format!("its status is {:?}, and its outcome is {outcome}", record.status));
     }
     let is_struck = |kind| pages.is_struck(&record.run_id, kind);
-    let is_door_killed = !account.is_background && pages.is_door_killed(account.door_pid);
+    // Whoever starts a background run and dies before he has said so has not handed it over.
+    let is_in_the_doors_hands =
+        !account.is_background || (account.fate == Fate::Unknown && !record.is_begun);
+    let is_door_killed = is_in_the_doors_hands && pages.is_door_killed(account.door_pid);
     let is_explained = match outcome {
         "cancelled" => account.is_cancelled,
         // The end of a run that could not be written down is not known later.
@@ -187,6 +190,7 @@ mod tests {
         Record {
             token: "t".to_owned(),
             run_id: "r".to_owned(),
+            is_begun: true,
             outcome: Some(outcome.to_owned()),
             status: Some(status.to_owned()),
             output: output.to_owned(),
@@ -236,6 +240,14 @@ mod tests {
         let background = Account { is_background: true, ..account };
         let pages = struck(7, None, BlowKind::DoorKilled);
         assert_eq!(complaints(&background, Some(&interrupted), &pages), 1, "it outlives its door");
+        let never_begun = Record { is_begun: false, ..interrupted };
+        assert_eq!(
+            complaints(&background, Some(&never_begun), &pages),
+            0,
+            "nobody has heard of it"
+        );
+        let started = Account { fate: Fate::Started("r".to_owned()), ..background };
+        assert_eq!(complaints(&started, Some(&never_begun), &pages), 1, "it was handed over");
     }
 
     #[test]

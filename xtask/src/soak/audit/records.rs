@@ -15,6 +15,8 @@ use super::{entries, name_of};
 pub(super) struct Record {
     pub(super) token: String,
     pub(super) run_id: String,
+    /// Whether its agent was started.
+    pub(super) is_begun: bool,
     pub(super) outcome: Option<String>,
     pub(super) status: Option<String>,
     pub(super) output: String,
@@ -78,15 +80,16 @@ pub(super) fn read(run: &Path, project: Project, pages: &Pages, ledger: &Ledger)
             None
         }
     };
+    let text = fs::read_to_string(run.join("events.jsonl")).unwrap_or_default();
+    let is_begun = text.contains(r#""type":"run_started""#);
     if outcome.is_some() {
-        let text = fs::read_to_string(run.join("events.jsonl")).unwrap_or_default();
         let has_gaps = is_full(project, account, pages);
         complaints_about_events(&text, outcome.as_deref(), has_gaps).into_iter().for_each(complain);
     }
     let result = result.unwrap_or_default();
     let status = result["status"].as_str().map(str::to_owned);
     let output = result["output"].as_str().unwrap_or_default().to_owned();
-    Some(Record { token, run_id, outcome, status, output })
+    Some(Record { token, run_id, is_begun, outcome, status, output })
 }
 
 /// Whether the disk of the run was full at some time, so that its events may have gaps.
