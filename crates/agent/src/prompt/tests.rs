@@ -1,6 +1,7 @@
 //! What a prompt consists of.
 
 use std::fs;
+use std::os::unix::fs::{PermissionsExt, lchown};
 use std::path::PathBuf;
 
 use plan::{Surroundings, Trust};
@@ -182,6 +183,20 @@ fn context_files_come_from_the_outside_in() {
     assert_eq!(names(&prompt), ["preamble", "tools", "rules", "project_context", "cwd"]);
     let none = system_prompt(&PromptInputs { no_context_files: true, ..world.inputs() });
     assert_eq!(section(&none, "project_context"), "");
+}
+
+#[test]
+fn what_another_user_put_into_a_directory_for_everybody_is_not_told_to_the_model() {
+    let world = World::new();
+    world.write("AGENTS.md", "planted");
+    world.write("repo/AGENTS.md", "ours");
+    fs::set_permissions(world.at(""), fs::Permissions::from_mode(0o1777)).unwrap();
+    // Only root can be somebody else; for all others it remains their own file.
+    let is_planted = lchown(world.at("AGENTS.md"), Some(12_345), None).is_ok();
+    let prompt = system_prompt(&world.inputs());
+    let context = section(&prompt, "project_context");
+    assert_eq!(context.contains("planted"), !is_planted, "{context}");
+    assert!(context.contains("ours"), "{context}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What is different about presets.
 
 use std::fs;
+use std::os::unix::fs::{PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
@@ -201,6 +202,17 @@ fn a_project_preset_that_cannot_be_loaded_leaves_the_users_and_is_told() {
         warnings.len() == 1 && warnings[0].starts_with("home/repo/.pi/subagents/p.md:3: "),
         "{warnings:?}"
     );
+}
+
+#[test]
+fn what_another_user_put_into_a_directory_for_everybody_is_no_preset() {
+    let world =
+        World::new(&[("shared/.pi/subagents/p.md", "---\nname: p\ndescription: P.\n---\n")]);
+    fs::create_dir_all(world.at("shared/below")).unwrap();
+    fs::set_permissions(world.at("shared"), fs::Permissions::from_mode(0o1777)).unwrap();
+    // Only root can be somebody else; for all others it remains their own directory.
+    let is_planted = lchown(world.at("shared/.pi"), Some(12_345), None).is_ok();
+    assert_eq!(world.load("shared/below").get("p").is_ok(), !is_planted);
 }
 
 #[test]

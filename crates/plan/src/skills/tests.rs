@@ -1,5 +1,5 @@
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 
 use super::testing::World;
 use super::*;
@@ -24,6 +24,19 @@ fn definition(suggested: &[&str], loaded: &[&str]) -> Definition {
     definition.suggested_skills = strings(suggested);
     definition.load_skills = strings(loaded);
     definition
+}
+
+#[test]
+fn what_another_user_put_into_a_directory_for_everybody_is_no_skill() {
+    let world = World::new();
+    world.skill("home/repo/.agents/skills/planted", "planted");
+    world.skill("home/repo/project/.agents/skills/ours", "ours");
+    fs::set_permissions(world.at("home/repo"), fs::Permissions::from_mode(0o1777)).unwrap();
+    // Only root can be somebody else; for all others it remains their own directory.
+    let is_planted = lchown(world.at("home/repo/.agents"), Some(12_345), None).is_ok();
+    let skills = world.discover(Trust::Trusted);
+    let expected: &[&str] = if is_planted { &["ours"] } else { &["ours", "planted"] };
+    assert_eq!(names(&skills), expected);
 }
 
 #[test]
