@@ -34,10 +34,7 @@ fn runs_are_listed_and_found_by_the_beginning_of_their_ids() {
     let world = world();
     let empty = world.run(&["bg", "list"]);
     assert_eq!((empty.code, empty.stdout.as_str()), (Some(0), ""));
-    assert_eq!(
-        empty.stderr,
-        "Nothing running.\n"
-    );
+    assert_eq!(empty.stderr, "Nothing running.\n");
     let failed = start(&world, &json!(["start", {"message": {"stop": "error", "error": "quota"}}]));
     wait_for_result(&world, &failed);
     let running = start_working(&world);
