@@ -11,7 +11,7 @@ use std::time::Duration;
 use model::{Owner, OwnerKind};
 use plan::Surroundings;
 use process::{LineBuffer, ReadStatus};
-use runner::{Dispatcher, Update};
+use runner::{Change, Dispatcher, Update};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -213,12 +213,12 @@ impl Server {
     }
 
     fn take(&mut self, update: Update) {
-        let task = update.task();
+        let task = update.task;
         let Some(position) = self.calls.iter().position(|call| call.running.has(task)) else {
             return;
         };
         let call = &mut self.calls[position];
-        call.is_changed |= !matches!(update, Update::Activity { .. });
+        call.is_changed |= !matches!(update.change, Change::Activity(_));
         if let Some(run) = call.running.take(update, &mut self.book) {
             self.append(&run);
         }

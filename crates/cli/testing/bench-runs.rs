@@ -8,12 +8,13 @@
 
 use std::error::Error;
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
 use model::{FORMAT, Lifetime, Outcome, Owner, OwnerKind, Plan, RunResult, Status, Usage};
 use plan::{Agent, Request, Settings, Surroundings};
-use runner::{Dispatcher, ProcessLauncher, Update};
+use runner::{Change, Dispatcher, Launcher};
 use serde_json::{Value, json};
 use store::{Journal, Store};
 
@@ -37,14 +38,14 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// The wall clock of one child, bare and as a task, in microseconds.
 fn single(count: usize) -> Result<Value, Box<dyn Error>> {
-    let (mut dispatcher, launcher) = dispatcher()?;
+    let (mut dispatcher, program) = dispatcher()?;
     let (mut bare, mut runs) = (Vec::new(), Vec::new());
     for _ in 0..count {
         let start = Instant::now();
         start_bare()?;
         bare.push(start.elapsed().as_micros());
         let start = Instant::now();
-        dispatcher.submit(Box::new(launcher.clone()), 1, vec![trivial_plan()?]);
+        dispatcher.submit(Launcher::new(program.clone()), 1, vec![trivial_plan()?]);
         while !dispatcher.is_idle() {
             dispatcher.wait(&[], None);
         }
@@ -55,17 +56,17 @@ fn single(count: usize) -> Result<Value, Box<dyn Error>> {
 
 /// Many runs, and what this process needs for them at the beginning and at the end.
 fn many(count: usize, concurrency: usize) -> Result<Value, Box<dyn Error>> {
-    let (mut dispatcher, launcher) = dispatcher()?;
+    let (mut dispatcher, program) = dispatcher()?;
     let start = Instant::now();
     let (mut submitted, mut ended) = (0, 0);
     let mut samples = Vec::new();
     while ended < count {
         while submitted < count && submitted < ended + concurrency {
-            dispatcher.submit(Box::new(launcher.clone()), 1, vec![trivial_plan()?]);
+            dispatcher.submit(Launcher::new(program.clone()), 1, vec![trivial_plan()?]);
             submitted += 1;
         }
         for update in dispatcher.wait(&[], None) {
-            if let Update::Ended { .. } = update {
+            if let Change::Ended(_) = update.change {
                 ended += 1;
                 if ended % 500 == 0 {
                     samples.push(sample(ended)?);
@@ -100,7 +101,7 @@ fn finished(count: usize) -> Result<Value, Box<dyn Error>> {
             exit_code: Some(0),
             signal: None,
             model: plan.meta.model,
-            stop_reason: Some("stop".to_owned()),
+            stop_reason: Some(model::StopReason::Stop),
             usage: Usage::default(),
             tool_calls: 3,
             started_at: Some(1),
@@ -141,11 +142,10 @@ fn sample(ended: usize) -> Result<Value, Box<dyn Error>> {
     }))
 }
 
-fn dispatcher() -> Result<(Dispatcher, ProcessLauncher), Box<dyn Error>> {
+fn dispatcher() -> Result<(Dispatcher, PathBuf), Box<dyn Error>> {
     let beside = std::env::current_exe()?.with_file_name("pi-subagents");
     let store = Store::in_project(&std::env::current_dir()?);
-    let launcher = ProcessLauncher::new(beside);
-    Ok((Dispatcher::new(store).adopting_orphans(), launcher))
+    Ok((Dispatcher::new(store).adopting_orphans(), beside))
 }
 
 fn trivial_plan() -> Result<Plan, Box<dyn Error>> {

@@ -14,7 +14,7 @@ use std::io::{BufRead, stdin};
 
 use model::{Lifetime, Owner, OwnerKind, Plan};
 use plan::{AgentChoice, Surroundings};
-use runner::{Dispatcher, ProcessLauncher, Update};
+use runner::{Change, Dispatcher, Launcher};
 use tools::{
     BackgroundArguments, CallOptions, DelegateArguments, PlannedCall, TaskArguments, Workspace,
 };
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         })
     };
     let beside = std::env::current_exe()?.with_file_name("pi-subagents");
-    let launcher = ProcessLauncher::new(beside);
+    let launcher = || Launcher::new(beside.clone());
     let mut dispatcher = Dispatcher::new(workspace.store.clone()).adopting_orphans();
     for line in stdin().lock().lines() {
         let line = line?;
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                     ..BackgroundArguments::default()
                 };
                 let call = tools::plan_background(&workspace, arguments, &options(agent)?)?;
-                let (dir, _) = dispatcher.start_background(&launcher, only(call)?)?;
+                let (dir, _) = dispatcher.start_background(&launcher(), only(call)?)?;
                 println!("{}", dir.run_id());
             }
             "foreground" => {
@@ -61,9 +61,9 @@ fn main() -> Result<(), Box<dyn Error>> {
                 };
                 let call = DelegateArguments { tasks: vec![task], profile: None };
                 let call = tools::plan_delegation(&workspace, call, &options(rest)?)?;
-                dispatcher.submit(Box::new(launcher.clone()), 1, vec![only(call)?]);
+                dispatcher.submit(launcher(), 1, vec![only(call)?]);
                 for update in dispatcher.wait(&[], None) {
-                    if let Update::Started { run_dir, .. } = update {
+                    if let Change::Started { run_dir } = update.change {
                         println!("{}", run_dir.display());
                     }
                 }
@@ -72,7 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 let mut outcomes = Vec::new();
                 while !dispatcher.is_idle() {
                     for update in dispatcher.wait(&[], None) {
-                        if let Update::Ended { report, .. } = update {
+                        if let Change::Ended(report) = update.change {
                             outcomes.push(report.result.outcome.word());
                         }
                     }

@@ -253,7 +253,7 @@ impl<'a> Service<'a> {
 
     fn take(&mut self, update: Update) {
         let is_its =
-            |pending: &&mut Pending| pending.tasks().is_some_and(|call| call.has(update.task()));
+            |pending: &&mut Pending| pending.tasks().is_some_and(|call| call.has(update.task));
         let Some(pending) = self.pending.iter_mut().find(is_its) else {
             return;
         };

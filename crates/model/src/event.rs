@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Outcome, Usage};
+use crate::{Outcome, StopCause, StopReason, Usage};
 
 /// One numbered event: a line of `events.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,9 +38,9 @@ pub enum Event {
         /// The model that wrote it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
-        /// Why it stopped, in the agent's words.
+        /// Why it stopped, where the agent says so.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        stop_reason: Option<String>,
+        stop_reason: Option<StopReason>,
         /// What the provider complained about.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
@@ -142,24 +142,31 @@ impl Event {
     pub const TOOL_RESULT_BYTES: usize = 64 * 1024;
     /// The longest line of plain text that is kept.
     pub const LINE_BYTES: usize = 4 * 1024;
+
+    /// The event with its texts cut to what is kept of them. What the model says is kept whole.
+    #[must_use]
+    pub fn bounded(mut self) -> Event {
+        let line = |text: &mut String| cut(text, Event::LINE_BYTES);
+        match &mut self {
+            Event::AssistantMessage { model, stop_reason, error, .. } => {
+                if let Some(StopReason::Other(word)) = stop_reason {
+                    line(word);
+                }
+                model.iter_mut().chain(error).for_each(line);
+            }
+            Event::ToolResult { text, .. } => cut(text, Event::TOOL_RESULT_BYTES),
+            Event::RetryScheduled { error, .. } => line(error),
+            Event::Stderr { text }
+            | Event::UnreadableLine { text, .. }
+            | Event::MessageLost { text, .. } => line(text),
+            _ => {}
+        }
+        self
+    }
 }
 
-/// Why the supervisor stops a tree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StopCause {
-    /// The time was up.
-    Timeout,
-    /// The same tool call was repeated.
-    Loop,
-    /// Somebody asked for it.
-    Cancelled,
-    /// The parent died.
-    ParentDied,
-    /// The agent said its last word but did not exit.
-    LastWord,
-    /// The child exited and left processes behind.
-    Leftovers,
+fn cut(text: &mut String, bytes: usize) {
+    text.truncate(text.floor_char_boundary(bytes));
 }
 
 /// What the child is doing now. Never stored: it is only worth knowing while it is true.

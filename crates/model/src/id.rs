@@ -4,48 +4,65 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Names one run, and with it the run's directory. Later runs sort behind earlier ones.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct RunId(String);
+/// Declares an id: a checked text that serialises as that text.
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident, $kind:literal, $is_valid:path) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
 
-impl RunId {
-    /// Accepts what can safely name a directory: 8 to 64 letters, digits and inner hyphens.
-    pub fn parse(text: &str) -> Result<RunId, InvalidId> {
-        let safe = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-        if safe && (8..=64).contains(&text.len()) && !text.starts_with('-') {
-            Ok(RunId(text.to_owned()))
-        } else {
-            Err(InvalidId { kind: "run", text: text.chars().take(80).collect() })
+        impl $name {
+            #[doc = concat!("Accepts the text of a ", $kind, " id, and nothing else.")]
+            pub fn parse(text: &str) -> Result<$name, InvalidId> {
+                if $is_valid(text) {
+                    Ok($name(text.to_owned()))
+                } else {
+                    Err(InvalidId { kind: $kind, text: text.chars().take(80).collect() })
+                }
+            }
+
+            /// The id as text.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
         }
-    }
 
-    /// The id as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+        impl fmt::Display for $name {
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str(&self.0)
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = InvalidId;
+
+            fn try_from(text: String) -> Result<$name, InvalidId> {
+                $name::parse(&text)
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> String {
+                id.0
+            }
+        }
+    };
 }
 
-/// Names one session: the runs that continue one another.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct SessionId(String);
+id! {
+    /// Names one run, and with it the run's directory. Later runs sort behind earlier ones.
+    RunId, "run", is_directory_name
+}
 
-impl SessionId {
-    /// Accepts sixteen lower-case hexadecimal digits.
-    pub fn parse(text: &str) -> Result<SessionId, InvalidId> {
-        let hexadecimal = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        if hexadecimal && text.len() == 16 {
-            Ok(SessionId(text.to_owned()))
-        } else {
-            Err(InvalidId { kind: "session", text: text.chars().take(80).collect() })
-        }
-    }
+id! {
+    /// Names one session: the runs that continue one another.
+    SessionId, "session", is_sixteen_digits
+}
 
-    /// The id as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+id! {
+    /// Names one call: the runs that were asked for together share it.
+    CallId, "call", is_directory_name
 }
 
 /// The text is not an id of that kind.
@@ -63,44 +80,15 @@ impl fmt::Display for InvalidId {
 
 impl std::error::Error for InvalidId {}
 
-impl fmt::Display for RunId {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
+/// What can safely name a directory: 8 to 64 letters, digits and inner hyphens.
+fn is_directory_name(text: &str) -> bool {
+    let is_safe = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    is_safe && (8..=64).contains(&text.len()) && !text.starts_with('-')
 }
 
-impl fmt::Display for SessionId {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-impl TryFrom<String> for RunId {
-    type Error = InvalidId;
-
-    fn try_from(text: String) -> Result<RunId, InvalidId> {
-        RunId::parse(&text)
-    }
-}
-
-impl TryFrom<String> for SessionId {
-    type Error = InvalidId;
-
-    fn try_from(text: String) -> Result<SessionId, InvalidId> {
-        SessionId::parse(&text)
-    }
-}
-
-impl From<RunId> for String {
-    fn from(id: RunId) -> String {
-        id.0
-    }
-}
-
-impl From<SessionId> for String {
-    fn from(id: SessionId) -> String {
-        id.0
-    }
+/// Sixteen lower-case hexadecimal digits.
+fn is_sixteen_digits(text: &str) -> bool {
+    text.len() == 16 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 #[cfg(test)]

@@ -9,12 +9,14 @@ mod id;
 mod meta;
 mod outcome;
 mod plan;
+mod stop_reason;
 mod usage;
 pub mod variables;
 
-pub use event::{Activity, Event, Record, StopCause};
-pub use id::{InvalidId, RunId, SessionId};
+pub use event::{Activity, Event, Record};
+pub use id::{CallId, InvalidId, RunId, SessionId};
 pub use meta::{AgentKind, FORMAT, Lifetime, Limits, Meta, Owner, OwnerKind};
-pub use outcome::{Outcome, RunResult, Status};
+pub use outcome::{Outcome, RunResult, Status, StopCause, Verdict};
 pub use plan::{Argument, Plan, Secrets};
+pub use stop_reason::StopReason;
 pub use usage::{Cost, Usage};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{RunId, SessionId};
+use crate::{CallId, RunId, SessionId};
 
 /// The version of the run directory's format. A directory with a higher one is read as far as it
 /// can be understood, and never written.
@@ -22,6 +22,9 @@ pub struct Meta {
     pub run_id: RunId,
     /// The session that the run belongs to.
     pub session_id: SessionId,
+    /// The call that asked for the run. Runs of earlier versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<CallId>,
     /// The task's name.
     pub name: String,
     /// Who asked for it.
@@ -31,6 +34,10 @@ pub struct Meta {
     /// What carries it out. Runs of earlier versions do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentKind>,
+    /// The word for how the child speaks; runs of earlier versions speak pi's protocol. A word and
+    /// not a closed set: an earlier version lists a run whose protocol it does not know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<String>,
     /// The child's program and all its arguments.
     pub command: Vec<String>,
     /// The child's working directory.

@@ -1,8 +1,8 @@
-//! How a run ended.
+//! Why a run is stopped, and how it ended.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{RunId, SessionId, Usage};
+use crate::{Limits, RunId, SessionId, StopReason, Usage};
 
 /// How a run ended: a closed set, of which only [`Outcome::Completed`] is a success.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub enum Outcome {
     Timeout,
     /// The agent repeated the same tool call.
     Loop,
-    /// Somebody asked for the run to be stopped.
+    /// The user, the caller or another program asked for the run to be stopped.
     Cancelled,
     /// The child could not be started.
     SpawnFailure,
@@ -54,6 +54,73 @@ impl Outcome {
             Outcome::Interrupted => "interrupted",
         }
     }
+}
+
+/// Why the supervisor stops a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopCause {
+    /// The time was up.
+    Timeout,
+    /// The same tool call was repeated.
+    Loop,
+    /// The user, the caller or another program asked for it.
+    Cancelled,
+    /// The parent died.
+    ParentDied,
+    /// The agent said its last word but did not exit.
+    LastWord,
+    /// The child exited and left processes behind.
+    Leftovers,
+}
+
+impl StopCause {
+    /// What is shown while the run is being stopped.
+    pub fn words(self) -> &'static str {
+        match self {
+            StopCause::Timeout => "Stopping: the time is up",
+            StopCause::Loop => "Stopping: the same tool call is repeated",
+            StopCause::Cancelled => "Stopping: cancelled",
+            StopCause::ParentDied => "Stopping: the program that started this run died",
+            StopCause::LastWord => "Stopping: the agent has finished but does not exit",
+            StopCause::Leftovers => "Stopping what the agent left running",
+        }
+    }
+
+    /// How a run ended that was stopped for this cause, and the error in a sentence for people.
+    /// Absent where stopping only cleans up, so that the stream and the exit decide.
+    pub fn failure(self, limits: &Limits) -> Option<Verdict> {
+        let (outcome, error) = match self {
+            StopCause::Timeout => {
+                let seconds = limits.timeout_ms.unwrap_or_default() as f64 / 1000.0;
+                let error =
+                    format!("Timed out after {seconds}s. Consider resuming with a longer timeout.");
+                (Outcome::Timeout, error)
+            }
+            StopCause::Loop => {
+                let error = "Loop detected: sub-agent is repeating the same tool calls";
+                (Outcome::Loop, error.to_owned())
+            }
+            StopCause::Cancelled => {
+                (Outcome::Cancelled, "Cancelled before it had finished".to_owned())
+            }
+            StopCause::ParentDied => {
+                let error = "Interrupted: the program that started this run died";
+                (Outcome::Interrupted, error.to_owned())
+            }
+            StopCause::LastWord | StopCause::Leftovers => return None,
+        };
+        Some(Verdict { outcome, error: Some(error) })
+    }
+}
+
+/// How a run ended, and what went wrong in a sentence for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Verdict {
+    pub outcome: Outcome,
+    /// Absent only if nothing went wrong.
+    pub error: Option<String>,
 }
 
 /// Where a run or session stands.
@@ -105,8 +172,8 @@ pub struct RunResult {
     pub signal: Option<i32>,
     /// The model that answered last.
     pub model: Option<String>,
-    /// Why the model stopped, in the agent's words.
-    pub stop_reason: Option<String>,
+    /// Why the model stopped the last time, where the agent says so.
+    pub stop_reason: Option<StopReason>,
     /// Everything that the run spent.
     pub usage: Usage,
     /// The number of tool calls made.

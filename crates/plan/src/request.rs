@@ -148,6 +148,8 @@ pub fn plan(
         owner: request.owner,
         lifetime: request.lifetime,
         agent: Some(agent.kind()),
+        protocol: None,
+        call_id: None,
         command: Vec::new(),
         cwd,
         environment,

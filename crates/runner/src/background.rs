@@ -1,27 +1,27 @@
 //! Runs that outlive the program that started them.
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use model::{Event, Lifetime, Meta, Outcome, Plan};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use store::{Journal, NewRun, RunDir, Store, StoreError};
 
 use crate::dispatcher::{end_unstarted, prune_now_and_then};
-use crate::launcher::{Launcher, Supervisor};
+use crate::durations::READY_ANSWER;
+use crate::launcher::{Launcher, SupervisorHandle};
 use crate::lifeline::{Lifeline, Start, ToParent, ToSupervisor};
 use crate::recover::stop_leftovers;
 
 /// A background run that was started.
 #[derive(Debug)]
-pub struct Background {
+pub(crate) struct Background {
     /// Where it is recorded.
-    pub dir: RunDir,
+    pub(crate) dir: RunDir,
     /// What it is.
-    pub meta: Meta,
-    /// Keep it as long as this program lives, and ask it from time to time whether it has ended:
-    /// nobody else can take its place among the dead.
-    pub supervisor: Box<dyn Supervisor>,
+    pub(crate) meta: Meta,
+    /// To be kept as long as this program lives, and reaped by it.
+    pub(crate) supervisor: SupervisorHandle,
 }
 
 /// A background run was not started, and nothing of it is left but perhaps its record.
@@ -40,20 +40,17 @@ pub enum BackgroundError {
     NoAnswer,
 }
 
-/// A supervisor that is not ready after this time never will be.
-const READY_PATIENCE: Duration = Duration::from_secs(20);
-
 /// Starts a run of its own, and returns when its supervisor has taken it over.
-pub fn start_background(
+pub(crate) fn start_background(
     store: &Store,
-    launcher: &dyn Launcher,
+    launcher: &Launcher,
     plan: Plan,
 ) -> Result<Background, BackgroundError> {
     debug_assert_eq!(plan.meta.lifetime, Lifetime::Background);
     if let Some(refusal) = plan.refusal {
         return Err(BackgroundError::Refused(refusal));
     }
-    // Not in a temporary directory, where nobody would find it.
+    // Not in a temporary directory, where it would not be found.
     let new_run = store.create(&plan)?;
     let launched = match launcher.launch(&new_run.dir, Lifetime::Background) {
         Ok(launched) => launched,
@@ -70,7 +67,7 @@ pub fn start_background(
         .and_then(|lifeline| hand_over(lifeline, start))
     {
         Ok(()) => {
-            // Nobody of ours will be there when it ends.
+            // This program may be gone when the run ends.
             prune_now_and_then(store, &new_run.meta.run_id);
             Ok(Background { dir: new_run.dir, meta: new_run.meta, supervisor })
         }
@@ -86,9 +83,9 @@ pub fn start_background(
 
 /// Waits until the supervisor has the run's lock, and gives it the word to start.
 fn hand_over(mut lifeline: Lifeline, start: Start) -> Result<(), BackgroundError> {
-    let deadline = Instant::now() + READY_PATIENCE;
+    let deadline = Instant::now() + READY_ANSWER;
     let mut is_ready = false;
-    lifeline.say(&ToSupervisor::Start(start));
+    lifeline.send(&ToSupervisor::Start(start));
     while !is_ready || lifeline.wants_to_write() {
         lifeline.flush();
         for message in lifeline.receive() {

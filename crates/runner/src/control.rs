@@ -8,9 +8,9 @@ use process::{KillTarget, Marker, Signal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use store::{RunDir, StoreError, Watch};
 
-use crate::STOP_GRACE;
+use crate::durations::{EXIT_ANSWER, RECOVERY_ANSWER};
 use crate::recover::{count_leftovers, recover};
-use crate::run::{EXIT_ANSWER, KILL_ANSWER, STOP_ANSWER, StopForce};
+use crate::run::StopForce;
 
 /// Runs whose end is waited for. Any number of programs can wait for the same run.
 #[derive(Debug)]
@@ -22,9 +22,9 @@ pub struct Waiting {
 /// A run that has ended, or about which nothing can be known.
 #[derive(Debug)]
 pub struct EndedRun {
-    /// Which.
+    #[expect(missing_docs, reason = "the name says it")]
     pub dir: RunDir,
-    /// How.
+    /// How it ended, unless its record cannot be read.
     pub result: Result<RunResult, StoreError>,
 }
 
@@ -132,25 +132,21 @@ pub fn stop_run(dir: &RunDir, force: StopForce) -> Result<Stopped, StopError> {
         } else {
             request?;
         }
-        // It cannot read the request while somebody has stopped it.
+        // It cannot read the request while another program has stopped it.
         if let Some(supervisor) = &supervisor {
             KillTarget::Marked(supervisor.clone()).signal(Signal::Continue);
         }
-        let patience = match force {
-            StopForce::Gracefully => STOP_ANSWER,
-            StopForce::AtOnce => KILL_ANSWER,
-        };
-        if let Some(result) = await_end(dir, patience)? {
+        if let Some(result) = await_end(dir, force.answer_time())? {
             return proven(dir, result, false);
         }
     }
     let Some(supervisor) = supervisor else {
         return Err(StopError::Elsewhere(recorded_path(&meta).to_owned()));
     };
-    // It hangs, or somebody stops it again and again. Without it, the run is one that has lost its
-    // supervisor.
+    // It hangs, or another program stops it again and again. Without it, the run is one that has
+    // lost its supervisor.
     process::stop_marked(&supervisor, Duration::ZERO);
-    match await_end(dir, STOP_GRACE + STOP_ANSWER)? {
+    match await_end(dir, RECOVERY_ANSWER)? {
         Some(result) => proven(dir, result, false),
         None => Err(StopError::NoAnswer),
     }

@@ -17,7 +17,7 @@ use crate::background::{Background, BackgroundError, start_background};
 use crate::launcher::Launcher;
 use crate::now_ms;
 use crate::result::result_of;
-use crate::run::{News, Run, StopForce};
+use crate::run::{Run, StopForce};
 
 /// Names a task within its dispatcher; counts from zero in the order of submission.
 pub type TaskId = usize;
@@ -25,49 +25,28 @@ pub type TaskId = usize;
 /// Names a lane within its dispatcher.
 pub type LaneId = usize;
 
-/// Something that the owner of a task should know.
+/// What has changed about a task.
 #[derive(Debug)]
-pub enum Update {
-    /// It has left the queue.
-    Started {
-        /// Which.
-        task: TaskId,
-        /// Where it is recorded.
-        run_dir: PathBuf,
-    },
-    /// Something happened in it.
-    Record {
-        /// Which.
-        task: TaskId,
-        /// What.
-        record: Record,
-    },
-    /// Its child does something else now.
-    Activity {
-        /// Which.
-        task: TaskId,
-        /// What.
-        activity: Activity,
-    },
-    /// Nothing of it is left. The last update of a task.
-    Ended {
-        /// Which.
-        task: TaskId,
-        /// How.
-        report: Box<Report>,
-    },
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Update {
+    pub task: TaskId,
+    pub change: Change,
 }
 
-impl Update {
-    /// Which task it is about.
-    pub fn task(&self) -> TaskId {
-        match self {
-            Update::Started { task, .. }
-            | Update::Record { task, .. }
-            | Update::Activity { task, .. }
-            | Update::Ended { task, .. } => *task,
-        }
-    }
+/// Something that the caller of a task should know.
+#[derive(Debug)]
+pub enum Change {
+    /// The task has left the queue, and is recorded in this directory.
+    Started {
+        #[expect(missing_docs, reason = "the name says it")]
+        run_dir: PathBuf,
+    },
+    /// Something happened in the run.
+    Record(Record),
+    /// The child does something else now.
+    Activity(Activity),
+    /// Nothing of the run is left. The last change of a task.
+    Ended(Box<Report>),
 }
 
 /// Tasks that were queued together.
@@ -90,6 +69,18 @@ pub struct Report {
     pub warnings: Vec<String>,
 }
 
+impl Report {
+    pub(crate) fn new(
+        result: RunResult,
+        run_dir: Option<PathBuf>,
+        mut warnings: Vec<String>,
+        not_kept: Option<String>,
+    ) -> Box<Report> {
+        warnings.extend(not_kept.map(|reason| format!("The result was not kept: {reason}")));
+        Box::new(Report { result, run_dir, warnings })
+    }
+}
+
 /// Runs planned tasks in lanes.
 ///
 /// A program has one dispatcher, however many calls it answers at a time: only one that knows of
@@ -104,7 +95,7 @@ pub struct Dispatcher {
     lanes: BTreeMap<LaneId, Lane>,
     running: BTreeMap<TaskId, Running>,
     /// The background runs that this process has started and that have not ended. They are no
-    /// tasks: nobody waits for them here, and nothing stops them.
+    /// tasks: no caller waits for them here, and nothing stops them.
     background: Vec<Background>,
     /// Made when the store cannot be written, and then used again.
     fallback: Option<Store>,
@@ -115,7 +106,7 @@ pub struct Dispatcher {
 /// and they are stopped together.
 #[derive(Debug)]
 struct Lane {
-    launcher: Rc<dyn Launcher>,
+    launcher: Rc<Launcher>,
     concurrency: usize,
     queue: VecDeque<(TaskId, Plan)>,
     stopping: Option<StopForce>,
@@ -125,19 +116,18 @@ struct Lane {
 struct Queued {
     task: TaskId,
     plan: Plan,
-    launcher: Rc<dyn Launcher>,
+    launcher: Rc<Launcher>,
     stopping: Option<StopForce>,
 }
 
 struct Running {
     lane: LaneId,
     run: Run,
-    warnings: Vec<String>,
 }
 
 impl std::fmt::Debug for Running {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Running").field("run_dir", &self.run.run_dir()).finish()
+        formatter.debug_struct("Running").field("lane", &self.lane).finish_non_exhaustive()
     }
 }
 
@@ -170,7 +160,7 @@ impl Dispatcher {
     /// Queues the tasks of one call, which are started by `launcher`, so many at a time.
     pub fn submit(
         &mut self,
-        launcher: Box<dyn Launcher>,
+        launcher: Launcher,
         concurrency: usize,
         plans: Vec<Plan>,
     ) -> Submitted {
@@ -179,7 +169,7 @@ impl Dispatcher {
         self.next_task += queue.len();
         let lane = self.next_lane;
         self.next_lane += 1;
-        let (launcher, concurrency) = (Rc::from(launcher), concurrency.max(1));
+        let (launcher, concurrency) = (Rc::new(launcher), concurrency.max(1));
         self.lanes.insert(lane, Lane { launcher, concurrency, queue, stopping: None });
         Submitted { lane, tasks: first..self.next_task }
     }
@@ -188,14 +178,14 @@ impl Dispatcher {
     /// The launcher may be another one than that of the tasks.
     pub fn start_background(
         &mut self,
-        launcher: &dyn Launcher,
+        launcher: &Launcher,
         plan: Plan,
     ) -> Result<(RunDir, Meta), BackgroundError> {
         // A new supervisor must not be taken for something that a dead one left behind.
-        while self.is_burying() {
+        while self.is_cleaning_up() {
             self.pump(&[], None);
         }
-        self.forget_ended_background();
+        self.reap_background();
         let background = start_background(&self.store, launcher, plan)?;
         let started = (background.dir.clone(), background.meta.clone());
         self.background.push(background);
@@ -243,7 +233,7 @@ impl Dispatcher {
     /// Starts what can be started, and waits until something happens, one of `wakers` can be
     /// read, or the time is over. Where nothing of that can come, it does not wait.
     pub fn wait(&mut self, wakers: &[BorrowedFd<'_>], limit: Option<Duration>) -> Vec<Update> {
-        self.forget_ended_background();
+        self.reap_background();
         self.start_queued();
         let can_come = !self.running.is_empty() || !wakers.is_empty() || limit.is_some();
         if self.updates.is_empty() && can_come {
@@ -262,13 +252,13 @@ impl Dispatcher {
         }
     }
 
-    /// Takes those of our background supervisors that have ended from among the dead.
-    fn forget_ended_background(&mut self) {
+    /// Reaps finished background supervisors.
+    fn reap_background(&mut self) {
         self.background.retain_mut(|background| background.supervisor.try_wait().is_none());
     }
 
-    fn is_burying(&self) -> bool {
-        self.running.values().any(|running| running.run.is_burying())
+    fn is_cleaning_up(&self) -> bool {
+        self.running.values().any(|running| running.run.is_cleaning_up())
     }
 
     fn poll(&self, wakers: &[BorrowedFd<'_>], limit: Option<Duration>) -> Vec<TaskId> {
@@ -302,10 +292,10 @@ impl Dispatcher {
     }
 
     fn receive(&mut self, task: TaskId) {
-        self.forget_ended_background();
+        self.reap_background();
         let siblings = self.inherited.as_ref().map(|inherited| {
             let background = self.background.iter();
-            let background = background.filter_map(|run| run.supervisor.child_pid());
+            let background = background.map(|run| run.supervisor.pid());
             let others = self.running.iter().filter(|(other, _)| **other != task);
             let pids = others.filter_map(|(_, running)| running.run.supervisor_pid());
             pids.chain(inherited.iter().copied()).chain(background).collect()
@@ -313,18 +303,8 @@ impl Dispatcher {
         let Some(running) = self.running.get_mut(&task) else {
             return;
         };
-        for news in running.run.receive(siblings) {
-            match news {
-                News::Record(record) => self.updates.push(Update::Record { task, record }),
-                News::Activity(activity) => self.updates.push(Update::Activity { task, activity }),
-                News::Ended { result, not_kept } => {
-                    if let Some(ended) = self.running.remove(&task) {
-                        let run_dir = ended.run.run_dir();
-                        self.report(task, *result, Some(run_dir), ended.warnings, not_kept);
-                    }
-                    return;
-                }
-            }
+        for change in running.run.receive(siblings) {
+            self.update(task, change);
         }
     }
 
@@ -335,7 +315,7 @@ impl Dispatcher {
                 self.start(lane, queued);
             }
         }
-        // Whoever has nothing left to do is gone, so that calls do not pile up.
+        // Lanes with nothing left to do are dropped, so that calls do not pile up.
         let running = &self.running;
         self.lanes.retain(|id, lane| {
             !lane.queue.is_empty() || running.values().any(|running| running.lane == *id)
@@ -345,7 +325,7 @@ impl Dispatcher {
     /// The next task of a lane, if one can be started now.
     fn next_queued(&mut self, id: LaneId) -> Option<Queued> {
         // A new supervisor must not be taken for something that a dead one left behind.
-        if self.is_burying() {
+        if self.is_cleaning_up() {
             return None;
         }
         let lane = self.lanes.get_mut(&id)?;
@@ -370,23 +350,24 @@ impl Dispatcher {
             Err(error) => {
                 let refusal = refusal.unwrap_or_else(|| spawn_failure(&error));
                 let (record, result) = end_unstarted(&plan.meta, refusal);
-                self.updates.push(Update::Record { task, record });
-                self.report(task, result, None, Vec::new(), Some(error));
+                self.update(task, Change::Record(record));
+                let report = Report::new(result, None, Vec::new(), Some(error));
+                self.update(task, Change::Ended(report));
                 return;
             }
         };
         let run_dir = new_run.dir.path().to_owned();
-        self.updates.push(Update::Started { task, run_dir });
+        self.update(task, Change::Started { run_dir });
         if let Some(refusal) = refusal {
             self.refuse(task, &new_run, refusal, warnings);
             return;
         }
-        match Run::start(launcher.as_ref(), new_run, plan.secrets) {
+        match Run::start(&launcher, new_run, plan.secrets, warnings) {
             Ok(run) => {
-                self.running.insert(task, Running { lane, run, warnings });
+                self.running.insert(task, Running { lane, run });
             }
             Err(unstarted) => {
-                let (error, new_run) = *unstarted;
+                let (error, new_run, warnings) = *unstarted;
                 self.refuse(task, &new_run, spawn_failure(&error.to_string()), warnings);
             }
         }
@@ -398,7 +379,7 @@ impl Dispatcher {
             Ok(new_run) => return Ok((new_run, Vec::new())),
             Err(error) => error,
         };
-        // Nobody would find a background run in a temporary directory.
+        // A background run would not be found in a temporary directory.
         if plan.meta.lifetime == Lifetime::Background {
             return Err(error.to_string());
         }
@@ -437,24 +418,19 @@ impl Dispatcher {
             journal.record(record.at, record.event.clone());
             journal.finish(&result)
         });
-        self.updates.push(Update::Record { task, record });
+        self.update(task, Change::Record(record));
         let not_kept = kept.err().map(|error| error.to_string());
-        let run_dir = new_run.dir.path().to_owned();
-        self.report(task, result, Some(run_dir), warnings, not_kept);
+        let run_dir = Some(new_run.dir.path().to_owned());
+        self.update(task, Change::Ended(Report::new(result, run_dir, warnings, not_kept)));
     }
 
-    fn report(
-        &mut self,
-        task: TaskId,
-        result: RunResult,
-        run_dir: Option<PathBuf>,
-        mut warnings: Vec<String>,
-        not_kept: Option<String>,
-    ) {
-        warnings.extend(not_kept.map(|reason| format!("The result was not kept: {reason}")));
-        prune_now_and_then(&self.store, &result.run_id);
-        let report = Box::new(Report { result, run_dir, warnings });
-        self.updates.push(Update::Ended { task, report });
+    /// Passes a change on. A task that has ended gives its slot back.
+    fn update(&mut self, task: TaskId, change: Change) {
+        if let Change::Ended(report) = &change {
+            self.running.remove(&task);
+            prune_now_and_then(&self.store, &report.result.run_id);
+        }
+        self.updates.push(Update { task, change });
     }
 }
 

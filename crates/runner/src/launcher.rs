@@ -1,74 +1,63 @@
-//! Who starts a supervisor, and where.
+//! Where supervisors are started.
 
-use std::fmt::Debug;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use model::{Lifetime, variables};
-use process::{Apart, Detached, DetachedSpec, Exit, Pid};
+use process::{Apart, Detached, DetachedSpec, Exit, Peer, Pid};
 use store::RunDir;
 
-/// Starts supervisors. Runs with and without a pane that shows them differ only in this.
-pub trait Launcher: Debug {
-    /// Starts `pi-subagents supervise RUN_DIR` with a lifeline.
-    fn launch(&self, dir: &RunDir, lifetime: Lifetime) -> Result<Launched, io::Error>;
+use crate::tmux::TmuxPanes;
+
+/// Starts supervisors as processes of this machine, with or without a pane that shows each run.
+#[derive(Debug)]
+pub struct Launcher {
+    program: PathBuf,
+    panes: Option<TmuxPanes>,
 }
 
 /// A supervisor that was started.
 #[derive(Debug)]
-pub struct Launched {
-    /// Our end of its lifeline.
-    pub lifeline: UnixStream,
-    /// The supervisor itself.
-    pub supervisor: Box<dyn Supervisor>,
+pub(crate) struct Launched {
+    /// The parent's end of the lifeline.
+    pub(crate) lifeline: UnixStream,
+    pub(crate) supervisor: SupervisorHandle,
 }
 
-/// A running supervisor, as seen by who started it.
-pub trait Supervisor: Debug + Send {
-    /// Its process id, if it is a child of this process.
-    fn child_pid(&self) -> Option<Pid>;
-    /// How it ended, if it has; never blocks.
-    fn try_wait(&mut self) -> Option<Exit>;
-    /// Wakes it, should somebody have stopped it.
-    fn wake(&mut self);
-    /// Kills it, for when it does not answer. Whoever calls this must clean up behind it.
-    fn kill(&mut self);
+/// A running supervisor, as the process that started it sees it.
+#[derive(Debug)]
+pub(crate) struct SupervisorHandle {
+    process: Detached,
+    /// The process in the pane that shows the run.
+    viewer: Option<Peer>,
 }
 
-/// Starts supervisors as processes of this machine.
-#[derive(Clone, Debug)]
-pub struct ProcessLauncher {
-    program: PathBuf,
-}
-
-impl ProcessLauncher {
+impl Launcher {
     /// Starts this very program again.
-    pub fn own() -> io::Result<ProcessLauncher> {
-        process::own_executable().map(ProcessLauncher::new)
+    pub fn own() -> io::Result<Launcher> {
+        process::own_executable().map(Launcher::new)
     }
 
     /// Starts the `pi-subagents` at this path.
-    pub fn new(program: PathBuf) -> ProcessLauncher {
-        ProcessLauncher { program }
+    pub fn new(program: PathBuf) -> Launcher {
+        Launcher { program, panes: None }
     }
-}
 
-impl Launcher for ProcessLauncher {
-    fn launch(&self, dir: &RunDir, lifetime: Lifetime) -> Result<Launched, io::Error> {
-        self.launch_with(dir, lifetime, None)
+    /// Also opens a pane for every foreground run.
+    #[must_use]
+    pub fn with_panes(self, panes: TmuxPanes) -> Launcher {
+        Launcher { panes: Some(panes), ..self }
     }
-}
 
-impl ProcessLauncher {
-    /// The same, with a screen for the supervisor.
-    pub(crate) fn launch_with(
-        &self,
-        dir: &RunDir,
-        lifetime: Lifetime,
-        screen: Option<UnixStream>,
-    ) -> io::Result<Launched> {
+    /// Starts `pi-subagents supervise RUN_DIR` with a lifeline.
+    pub(crate) fn launch(&self, dir: &RunDir, lifetime: Lifetime) -> io::Result<Launched> {
+        // A run that outlives this program outlives the terminal, too.
+        let panes = self.panes.as_ref().filter(|_| lifetime == Lifetime::Foreground);
+        let pane = panes.map(TmuxPanes::open).transpose();
+        let pane = pane.map_err(|error| io::Error::other(format!("no pane for it: {error}")))?;
+        let (screen, viewer) = pane.unzip();
         let (lifeline, theirs) = UnixStream::pair()?;
         let path = dir.path().to_str().ok_or_else(|| {
             io::Error::other(format!("{} is not valid UTF-8", dir.path().display()))
@@ -77,7 +66,7 @@ impl ProcessLauncher {
         if screen.is_some() {
             args.push("--screen");
         }
-        let supervisor = process::spawn_detached(DetachedSpec {
+        let process = process::spawn_detached(DetachedSpec {
             program: &self.program,
             args: &args,
             environment: &[(variables::SUPERVISES, path)],
@@ -89,24 +78,32 @@ impl ProcessLauncher {
             },
         })
         .map_err(io::Error::other)?;
-        Ok(Launched { lifeline, supervisor: Box::new(supervisor) })
+        Ok(Launched { lifeline, supervisor: SupervisorHandle { process, viewer } })
     }
 }
 
-impl Supervisor for Detached {
-    fn child_pid(&self) -> Option<Pid> {
-        Some(self.pid())
+impl SupervisorHandle {
+    pub(crate) fn pid(&self) -> Pid {
+        self.process.pid()
     }
 
-    fn try_wait(&mut self) -> Option<Exit> {
-        Detached::try_wait(self)
+    /// How it ended, if it and its pane have; never blocks.
+    pub(crate) fn try_wait(&mut self) -> Option<Exit> {
+        let exit = self.process.try_wait()?;
+        self.viewer.as_ref().is_none_or(Peer::has_ended).then_some(exit)
     }
 
-    fn wake(&mut self) {
-        Detached::wake(self);
+    /// Wakes it, should another program have stopped it.
+    pub(crate) fn wake(&mut self) {
+        self.process.wake();
     }
 
-    fn kill(&mut self) {
-        Detached::kill(self);
+    /// Kills it, for when it does not answer. The caller must clean up what it leaves.
+    pub(crate) fn kill(&mut self) {
+        self.process.kill();
+        // The viewer ends by itself, unless another program has stopped it.
+        if let Some(viewer) = &self.viewer {
+            viewer.kill();
+        }
     }
 }

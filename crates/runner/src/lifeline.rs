@@ -87,7 +87,7 @@ impl Lifeline {
     }
 
     /// Queues a message. It leaves with the next [`Lifeline::flush`].
-    pub(crate) fn say(&mut self, message: &impl Serialize) {
+    pub(crate) fn send(&mut self, message: &impl Serialize) {
         // Plain data with string keys always serialises.
         if serde_json::to_writer(&mut self.outgoing, message).is_ok() {
             self.outgoing.push(b'\n');
@@ -95,7 +95,7 @@ impl Lifeline {
     }
 
     /// Queues an event that has been serialised already.
-    pub(crate) fn say_event(&mut self, record: &[u8]) {
+    pub(crate) fn send_event(&mut self, record: &[u8]) {
         self.outgoing.extend_from_slice(b"{\"event\":");
         self.outgoing.extend_from_slice(record);
         self.outgoing.extend_from_slice(b"}\n");

@@ -5,8 +5,9 @@ use process::{KillTarget, Marker};
 use session::Facts;
 use store::{Journal, Life, RunDir, StoreError};
 
+use crate::durations::STOP_GRACE;
+use crate::now_ms;
 use crate::result::result_of;
-use crate::{STOP_GRACE, now_ms};
 
 /// What became of a run that may have lost its supervisor.
 #[derive(Debug)]
@@ -62,7 +63,7 @@ pub(crate) fn recover_because(dir: &RunDir, reason: &str) -> Result<Recovery, St
     let mut facts = replay(dir)?;
     if !dir.is_original(&meta) {
         // A copy was never run, so there is nothing of it to be stopped, and nothing is written
-        // into a directory that somebody else has made.
+        // into a directory that another program has made.
         if facts.outcome.is_none() {
             let record = Record { seq: 0, at: now_ms(), event: interrupted(reason) };
             facts.apply(&record);
@@ -146,7 +147,7 @@ pub(crate) fn count_leftovers(meta: &Meta) -> usize {
 
 fn marker(meta: &Meta) -> Marker {
     let run_dir = meta.environment.get(variables::RUN_DIR).cloned().flatten().unwrap_or_default();
-    // The directory too: whoever copies a project copies its runs, and must not end the originals.
+    // The directory too: a copy of a project has copies of its runs, which must not end the originals.
     Marker::new(&[(variables::RUN, meta.run_id.as_str()), (variables::RUN_DIR, &run_dir)])
 }
 
@@ -165,7 +166,7 @@ pub(crate) fn interrupted(error: &str) -> Event {
     }
 }
 
-/// The terminal event of a run that somebody wanted stopped and whose supervisor did not get to it.
+/// The terminal event of a run that was to be stopped and whose supervisor did not get to it.
 fn cancelled() -> Event {
     Event::RunEnded {
         outcome: Outcome::Cancelled,

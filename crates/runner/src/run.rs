@@ -3,22 +3,23 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use model::{Activity, Meta, Record, RunResult, Secrets};
+use model::{Meta, Record, RunResult, Secrets};
 use process::Pid;
 use session::Facts;
 use store::{Hold, NewRun, RunDir, StopRequest};
 
-use crate::launcher::{Launcher, Supervisor};
+use crate::dispatcher::{Change, Report};
+use crate::durations::{EXIT_ANSWER, KILL_ANSWER, STOP_ANSWER, STOP_GRACE};
+use crate::launcher::{Launcher, SupervisorHandle};
 use crate::lifeline::{Lifeline, Start, ToParent, ToSupervisor};
+use crate::now_ms;
 use crate::recover::{
     Recovery, SUPERVISOR_DIED, duration, interrupted, recover_because, stop_leftovers,
 };
 use crate::result::result_of;
-use crate::{STOP_GRACE, now_ms};
 
 /// How hard to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,26 +31,29 @@ pub enum StopForce {
 }
 
 impl StopForce {
-    /// The same as a request to somebody else's supervisor.
+    /// The same as a request to another program's supervisor.
     pub(crate) fn request(self) -> StopRequest {
         match self {
             StopForce::Gracefully => StopRequest::Gracefully,
             StopForce::AtOnce => StopRequest::AtOnce,
         }
     }
-}
 
-/// A supervisor that was told to kill must have done so after this time.
-pub(crate) const KILL_ANSWER: Duration = Duration::from_secs(3);
-/// A supervisor that was told to stop needs at most its grace and its patience, and some time.
-pub(crate) const STOP_ANSWER: Duration = Duration::from_secs(5 + 10 + 3);
-/// A supervisor that has handed over its result exits within this time.
-pub(crate) const EXIT_ANSWER: Duration = Duration::from_secs(2);
+    /// How long a supervisor may take to do it.
+    pub(crate) fn answer_time(self) -> Duration {
+        match self {
+            StopForce::Gracefully => STOP_ANSWER,
+            StopForce::AtOnce => KILL_ANSWER,
+        }
+    }
+}
 
 /// A run with its supervisor.
 pub(crate) struct Run {
     meta: Meta,
     dir: RunDir,
+    /// What people should know about the record of the run.
+    warnings: Vec<String>,
     /// Given back as soon as the supervisor has its own.
     hold: Option<Hold>,
     phase: Phase,
@@ -63,44 +67,35 @@ enum Phase {
     /// The supervisor is at work.
     Live {
         lifeline: Lifeline,
-        supervisor: Box<dyn Supervisor>,
+        supervisor: SupervisorHandle,
     },
     /// The supervisor is gone without a result, and what it left is being stopped. That can take
     /// its time, during which this process must stay awake; hence a thread.
-    Burying {
+    CleaningUp {
         done: UnixStream,
-        burial: JoinHandle<Buried>,
+        cleaner: JoinHandle<CleanedUp>,
     },
     Over,
 }
 
-struct Buried {
+/// The end of a run that its parent had to end in the supervisor's place.
+struct CleanedUp {
     record: Option<Record>,
     result: Box<RunResult>,
     not_kept: Option<String>,
 }
 
-/// What came from the supervisor.
-pub(crate) enum News {
-    Record(Record),
-    Activity(Activity),
-    /// Nothing of the run is left, and its supervisor is gone too.
-    Ended {
-        result: Box<RunResult>,
-        not_kept: Option<String>,
-    },
-}
-
 impl Run {
     pub(crate) fn start(
-        launcher: &dyn Launcher,
+        launcher: &Launcher,
         new_run: NewRun,
         secrets: Secrets,
-    ) -> Result<Run, Box<(io::Error, NewRun)>> {
+        warnings: Vec<String>,
+    ) -> Result<Run, Box<(io::Error, NewRun, Vec<String>)>> {
         let lifetime = new_run.meta.lifetime;
         let started = launcher.launch(&new_run.dir, lifetime).and_then(|launched| {
             let mut lifeline = Lifeline::new(launched.lifeline)?;
-            lifeline.say(&ToSupervisor::Start(Start { secrets }));
+            lifeline.send(&ToSupervisor::Start(Start { secrets }));
             lifeline.flush();
             Ok(Phase::Live { lifeline, supervisor: launched.supervisor })
         });
@@ -108,43 +103,40 @@ impl Run {
             Ok(phase) => Ok(Run {
                 meta: new_run.meta,
                 dir: new_run.dir,
+                warnings,
                 hold: Some(new_run.hold),
                 phase,
                 facts: Facts::default(),
                 refusal: None,
                 kill_at: None,
             }),
-            Err(error) => Err(Box::new((error, new_run))),
+            Err(error) => Err(Box::new((error, new_run, warnings))),
         }
     }
 
-    pub(crate) fn run_dir(&self) -> PathBuf {
-        self.dir.path().to_owned()
-    }
-
-    /// The supervisor's process id, while it is at work as a child of this process.
+    /// The supervisor's process id, while it is at work.
     pub(crate) fn supervisor_pid(&self) -> Option<Pid> {
         match &self.phase {
-            Phase::Live { supervisor, .. } => supervisor.child_pid(),
-            Phase::Burying { .. } | Phase::Over => None,
+            Phase::Live { supervisor, .. } => Some(supervisor.pid()),
+            Phase::CleaningUp { .. } | Phase::Over => None,
         }
     }
 
     /// Whether what a dead supervisor left is being stopped.
-    pub(crate) fn is_burying(&self) -> bool {
-        matches!(self.phase, Phase::Burying { .. })
+    pub(crate) fn is_cleaning_up(&self) -> bool {
+        matches!(self.phase, Phase::CleaningUp { .. })
     }
 
-    /// Where to wait for news.
+    /// Where to wait for changes.
     pub(crate) fn waker(&self) -> Option<BorrowedFd<'_>> {
         match &self.phase {
             Phase::Live { lifeline, .. } => Some(lifeline.as_fd()),
-            Phase::Burying { done, .. } => Some(done.as_fd()),
+            Phase::CleaningUp { done, .. } => Some(done.as_fd()),
             Phase::Over => None,
         }
     }
 
-    /// Whether something waits to be said to the supervisor.
+    /// Whether something waits to be sent to the supervisor.
     pub(crate) fn wants_to_write(&self) -> bool {
         matches!(&self.phase, Phase::Live { lifeline, .. } if lifeline.wants_to_write())
     }
@@ -159,13 +151,12 @@ impl Run {
             return;
         };
         supervisor.wake();
-        let (wish, answer) = match force {
-            StopForce::Gracefully => (ToSupervisor::Stop, STOP_ANSWER),
-            StopForce::AtOnce => (ToSupervisor::Kill, KILL_ANSWER),
-        };
-        lifeline.say(&wish);
+        lifeline.send(&match force {
+            StopForce::Gracefully => ToSupervisor::Stop,
+            StopForce::AtOnce => ToSupervisor::Kill,
+        });
         lifeline.flush();
-        let deadline = Instant::now() + answer;
+        let deadline = Instant::now() + force.answer_time();
         self.kill_at = Some(self.kill_at.map_or(deadline, |earlier| earlier.min(deadline)));
     }
 
@@ -181,15 +172,15 @@ impl Run {
 
     /// Takes in what has arrived. `siblings` are the supervisors of the other runs; with them,
     /// this process is a subreaper and adopts what a dead supervisor leaves behind.
-    pub(crate) fn receive(&mut self, siblings: Option<Vec<Pid>>) -> Vec<News> {
+    pub(crate) fn receive(&mut self, siblings: Option<Vec<Pid>>) -> Vec<Change> {
         match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Live { lifeline, supervisor } => self.listen(lifeline, supervisor, siblings),
-            Phase::Burying { burial, .. } => {
-                let buried = burial.join().unwrap_or_else(|_| {
+            Phase::CleaningUp { cleaner, .. } => {
+                let cleaned_up = cleaner.join().unwrap_or_else(|_| {
                     let facts = self.facts.clone();
-                    end_in_memory(&self.meta, facts, SUPERVISOR_DIED, "the burial failed")
+                    end_in_memory(&self.meta, facts, SUPERVISOR_DIED, "cleaning up failed")
                 });
-                self.mourn(buried).collect()
+                self.end_after(cleaned_up)
             }
             Phase::Over => Vec::new(),
         }
@@ -198,10 +189,10 @@ impl Run {
     fn listen(
         &mut self,
         mut lifeline: Lifeline,
-        mut supervisor: Box<dyn Supervisor>,
+        mut supervisor: SupervisorHandle,
         siblings: Option<Vec<Pid>>,
-    ) -> Vec<News> {
-        let mut news = Vec::new();
+    ) -> Vec<Change> {
+        let mut changes = Vec::new();
         lifeline.flush();
         for message in lifeline.receive::<ToParent>() {
             match message {
@@ -209,31 +200,31 @@ impl Run {
                 ToParent::Refused(reason) => self.refusal = Some(reason),
                 ToParent::Event(record) => {
                     self.facts.apply(&record);
-                    news.push(News::Record(record));
+                    changes.push(Change::Record(record));
                 }
-                ToParent::Activity(activity) => news.push(News::Activity(activity)),
+                ToParent::Activity(activity) => changes.push(Change::Activity(activity)),
                 ToParent::Result { result, not_kept } => {
-                    await_exit(supervisor.as_mut());
-                    news.push(News::Ended { result, not_kept });
-                    return news;
+                    await_exit(&mut supervisor);
+                    changes.push(self.ended(*result, not_kept));
+                    return changes;
                 }
             }
         }
         if lifeline.is_open() {
             self.phase = Phase::Live { lifeline, supervisor };
-        } else if let Some(buried) = self.bury(supervisor, siblings) {
-            news.extend(self.mourn(buried));
+        } else if let Some(cleaned_up) = self.clean_up(supervisor, siblings) {
+            changes.extend(self.end_after(cleaned_up));
         }
-        news
+        changes
     }
 
     /// The supervisor is gone without a result: what it left is stopped, and the run is ended in
-    /// its place; later, or, if there is no way to be told of it later, now.
-    fn bury(
+    /// its place; later, or, if there is no way to learn of it later, now.
+    fn clean_up(
         &mut self,
-        mut supervisor: Box<dyn Supervisor>,
+        mut supervisor: SupervisorHandle,
         siblings: Option<Vec<Pid>>,
-    ) -> Option<Buried> {
+    ) -> Option<CleanedUp> {
         self.hold = None;
         let (meta, dir, facts) = (self.meta.clone(), self.dir.clone(), self.facts.clone());
         let reason = self.refusal.as_ref().map_or_else(
@@ -241,7 +232,7 @@ impl Run {
             |refusal| format!("Interrupted: the supervisor refused: {refusal}"),
         );
         let work = move || {
-            await_exit(supervisor.as_mut());
+            await_exit(&mut supervisor);
             stop_leftovers(&meta);
             if let Some(siblings) = siblings {
                 process::stop_adopted(&siblings, STOP_GRACE);
@@ -251,29 +242,35 @@ impl Run {
         let Ok((done, ours)) = UnixStream::pair() else {
             return Some(work());
         };
-        let burial = std::thread::spawn(move || {
-            let buried = work();
+        let cleaner = std::thread::spawn(move || {
+            let cleaned_up = work();
             drop(ours);
-            buried
+            cleaned_up
         });
-        self.phase = Phase::Burying { done, burial };
+        self.phase = Phase::CleaningUp { done, cleaner };
         None
     }
 
-    fn mourn(&self, buried: Buried) -> impl Iterator<Item = News> + use<> {
+    fn end_after(&mut self, cleaned_up: CleanedUp) -> Vec<Change> {
+        let CleanedUp { record, result, not_kept } = cleaned_up;
         let had_ended = self.facts.outcome.is_some();
-        let record = buried.record.filter(|_| !had_ended).map(News::Record);
-        let ended = News::Ended { result: buried.result, not_kept: buried.not_kept };
-        record.into_iter().chain([ended])
+        let record = record.filter(|_| !had_ended).map(Change::Record);
+        record.into_iter().chain([self.ended(*result, not_kept)]).collect()
+    }
+
+    fn ended(&mut self, result: RunResult, not_kept: Option<String>) -> Change {
+        let run_dir = Some(self.dir.path().to_owned());
+        let warnings = std::mem::take(&mut self.warnings);
+        Change::Ended(Report::new(result, run_dir, warnings, not_kept))
     }
 }
 
-fn end_in_its_place(meta: &Meta, dir: &RunDir, facts: Facts, reason: &str) -> Buried {
+fn end_in_its_place(meta: &Meta, dir: &RunDir, facts: Facts, reason: &str) -> CleanedUp {
     match recover_because(dir, reason) {
-        Ok(Recovery::Ended { record, result }) => Buried { record, result, not_kept: None },
-        Ok(Recovery::HadEnded(result)) => Buried { record: None, result, not_kept: None },
+        Ok(Recovery::Ended { record, result }) => CleanedUp { record, result, not_kept: None },
+        Ok(Recovery::HadEnded(result)) => CleanedUp { record: None, result, not_kept: None },
         Ok(Recovery::Alive) => {
-            end_in_memory(meta, facts, reason, "somebody else holds the run's lock")
+            end_in_memory(meta, facts, reason, "another program holds the run's lock")
         }
         // This process may know more than what could be written.
         Ok(Recovery::NotKept { error, .. }) | Err(error) => {
@@ -283,20 +280,20 @@ fn end_in_its_place(meta: &Meta, dir: &RunDir, facts: Facts, reason: &str) -> Bu
 }
 
 /// The end as far as this process knows it, for when the run directory cannot tell.
-fn end_in_memory(meta: &Meta, mut facts: Facts, reason: &str, not_kept: &str) -> Buried {
+fn end_in_memory(meta: &Meta, mut facts: Facts, reason: &str, not_kept: &str) -> CleanedUp {
     let mut record = None;
     if facts.outcome.is_none() {
-        // Nobody will ever read this number: the event is in no file.
+        // The number is never read: the event is in no file.
         let ended = Record { seq: 0, at: now_ms(), event: interrupted(reason) };
         facts.apply(&ended);
         record = Some(ended);
     }
     let result = Box::new(result_of(meta, &facts, duration(&facts)));
-    Buried { record, result, not_kept: Some(not_kept.to_owned()) }
+    CleanedUp { record, result, not_kept: Some(not_kept.to_owned()) }
 }
 
 /// The slot of a run is free when its supervisor has been reaped, not before.
-fn await_exit(supervisor: &mut dyn Supervisor) {
+fn await_exit(supervisor: &mut SupervisorHandle) {
     let start = Instant::now();
     while supervisor.try_wait().is_none() && start.elapsed() < 2 * EXIT_ANSWER {
         if start.elapsed() > EXIT_ANSWER {

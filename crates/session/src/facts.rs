@@ -1,7 +1,7 @@
 //! What is known about a run: a fold of its events.
 
 use crate::text::cut_chars;
-use model::{Activity, Event, Outcome, Record, Status, StopCause, Usage};
+use model::{Activity, Event, Outcome, Record, Status, StopCause, StopReason, Usage};
 
 /// What decides about a run, and what its result says. Small, whatever the run's length.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,8 +22,8 @@ pub struct Facts {
     pub stopping: Option<StopCause>,
     /// The model that answered last.
     pub model: Option<String>,
-    /// Why the model stopped the last time, in the agent's words.
-    pub stop_reason: Option<String>,
+    /// Why the model stopped the last time.
+    pub stop_reason: Option<StopReason>,
     /// What the provider complained about in the last message.
     pub provider_error: Option<String>,
     /// Whether there was a later message that could not be read.

@@ -38,5 +38,5 @@ pub use todos::Todos;
 pub use tool_summary::tool_summary;
 pub use transcript::{PastRun, resume_transcript, transcript, transcript_with_prompts};
 pub use usage::usage_words;
-pub use verdict::{Ending, Verdict, decide};
+pub use verdict::{Ending, decide};
 pub use window::{LineKind, Window, WindowLine};

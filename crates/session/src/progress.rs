@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use model::{Event, StopCause};
+use model::Event;
 use serde_json::Value;
 
 use crate::text::cut_chars;
@@ -73,13 +73,14 @@ impl Progress {
             Event::UnreadableLine { text, .. } => {
                 (!text.trim().is_empty()).then(|| text.trim_end().to_owned())
             }
+            Event::MessageLost { bytes: 0, text } => Some(text.clone()),
             Event::MessageLost { bytes, .. } => {
                 Some(format!("A message of {bytes} bytes could not be read"))
             }
             Event::TimeoutExtended => {
                 Some("The time is up, but a tool was active: waiting for it".to_owned())
             }
-            Event::Stopping { cause } => Some(stopping_words(*cause).to_owned()),
+            Event::Stopping { cause } => Some(cause.words().to_owned()),
             Event::LogFull { log } => Some(format!("{log} is full and takes no more")),
             Event::Warning { message } => Some(format!("Warning: {message}")),
             Event::RunEnded { error, .. } => error.as_ref().map(|error| format!("Error: {error}")),
@@ -139,17 +140,6 @@ fn result_words(tool: &str, subject: Option<&str>, is_error: bool) -> String {
         ("bash", Some(command), true) => format!("Command failed: {command}"),
         (_, _, false) => format!("{tool} finished"),
         (_, _, true) => format!("{tool} failed"),
-    }
-}
-
-fn stopping_words(cause: StopCause) -> &'static str {
-    match cause {
-        StopCause::Timeout => "Stopping: the time is up",
-        StopCause::Loop => "Stopping: the same tool call is repeated",
-        StopCause::Cancelled => "Stopping: cancelled",
-        StopCause::ParentDied => "Stopping: the program that started this run died",
-        StopCause::LastWord => "Stopping: the agent has finished but does not exit",
-        StopCause::Leftovers => "Stopping what the agent left running",
     }
 }
 

@@ -1,6 +1,6 @@
 //! How a run ended, decided from its stream and the child's exit together.
 
-use model::{Limits, Outcome, StopCause};
+use model::{Limits, Outcome, StopCause, StopReason, Verdict};
 
 use crate::Facts;
 
@@ -13,19 +13,12 @@ pub struct Ending<'a> {
     pub limits: &'a Limits,
     /// Whether the agent was in the middle of something.
     pub agent_working: bool,
+    /// How another supervisor says that the run ended, where the child only passes its events on.
+    pub told: Option<&'a Verdict>,
     /// The child's exit code, if it exited.
     pub exit_code: Option<i32>,
     /// The signal that killed the child, if one did.
     pub signal: Option<i32>,
-}
-
-/// How the run ended, and what went wrong in a sentence for people.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
-    /// How.
-    pub outcome: Outcome,
-    /// What went wrong; absent only if nothing did.
-    pub error: Option<String>,
 }
 
 /// Decides. Nothing but a last message without complaint, of a child that exited well or was
@@ -33,30 +26,8 @@ pub struct Verdict {
 pub fn decide(ending: Ending<'_>) -> Verdict {
     let facts = ending.facts;
     let failure = |outcome, error: String| Verdict { outcome, error: Some(error) };
-    match facts.stopping {
-        Some(StopCause::Timeout) => {
-            let seconds = ending.limits.timeout_ms.unwrap_or_default() as f64 / 1000.0;
-            return failure(
-                Outcome::Timeout,
-                format!("Timed out after {seconds}s. Consider resuming with a longer timeout."),
-            );
-        }
-        Some(StopCause::Loop) => {
-            return failure(
-                Outcome::Loop,
-                "Loop detected: sub-agent is repeating the same tool calls".to_owned(),
-            );
-        }
-        Some(StopCause::Cancelled) => {
-            return failure(Outcome::Cancelled, "Cancelled before it had finished".to_owned());
-        }
-        Some(StopCause::ParentDied) => {
-            return failure(
-                Outcome::Interrupted,
-                "Interrupted: the program that started this run died".to_owned(),
-            );
-        }
-        Some(StopCause::LastWord | StopCause::Leftovers) | None => {}
+    if let Some(verdict) = facts.stopping.and_then(|cause| cause.failure(ending.limits)) {
+        return verdict;
     }
     // A child that was stopped after its last word did not choose how to exit.
     let exit_is_its_own = facts.stopping != Some(StopCause::LastWord);
@@ -64,12 +35,15 @@ pub fn decide(ending: Ending<'_>) -> Verdict {
         let error = format!("Sub-agent was killed by signal {signal}{}", last_words(facts));
         return failure(Outcome::KilledBySignal, error);
     }
-    match (facts.stop_reason.as_deref(), facts.provider_error.clone()) {
-        (Some("aborted"), error) => {
+    if let Some(told) = ending.told.filter(|told| told.outcome != Outcome::Completed) {
+        return told.clone();
+    }
+    match (&facts.stop_reason, facts.provider_error.clone()) {
+        (Some(StopReason::Aborted), error) => {
             let error = error.unwrap_or_else(|| "Sub-agent says that it was aborted".to_owned());
             return failure(Outcome::Cancelled, error);
         }
-        (Some("error"), None) => {
+        (Some(StopReason::Error), None) => {
             let error = "The provider reported an error".to_owned();
             return failure(Outcome::ProviderError, error);
         }
@@ -117,6 +91,7 @@ mod tests {
             facts: &facts,
             limits: &Limits { timeout_ms: Some(1_500), ..Limits::default() },
             agent_working: working,
+            told: None,
             exit_code: exit.ok(),
             signal: exit.err(),
         })
@@ -127,7 +102,7 @@ mod tests {
     }
 
     fn reason(reason: &str) -> impl FnOnce(&mut Facts) {
-        let reason = reason.to_owned();
+        let reason = StopReason::from(reason.to_owned());
         move |facts| facts.stop_reason = Some(reason)
     }
 

@@ -21,6 +21,8 @@ fn meta(number: u32) -> Meta {
         owner: Owner { kind: OwnerKind::Shell, id: None },
         lifetime: Lifetime::Foreground,
         agent: None,
+        protocol: None,
+        call_id: None,
         command: vec!["true".to_owned()],
         cwd: "/".into(),
         environment: BTreeMap::new(),

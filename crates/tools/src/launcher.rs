@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use plan::{Runner, RunnerError, Surroundings};
-use runner::{Launcher, ProcessLauncher, TmuxError, TmuxLauncher};
+use runner::{Launcher, TmuxError, TmuxPanes};
 
 /// Runs cannot be started in the way that the user wants.
 #[derive(Debug, thiserror::Error)]
@@ -40,15 +40,13 @@ impl LauncherError {
 
 /// What starts foreground runs where the caller stands, by his settings. Whatever is in its way is
 /// found out here, before anything is started.
-pub fn foreground_launcher(
-    surroundings: &Surroundings,
-) -> Result<Box<dyn Launcher>, LauncherError> {
+pub fn foreground_launcher(surroundings: &Surroundings) -> Result<Launcher, LauncherError> {
     let choice = plan::load_runner(surroundings)?;
-    let processes = ProcessLauncher::own().map_err(LauncherError::NotFound)?;
+    let launcher = Launcher::own().map_err(LauncherError::NotFound)?;
     match choice.runner {
-        Runner::Process => Ok(Box::new(processes)),
-        Runner::Tmux => match TmuxLauncher::beside_this_pane(processes) {
-            Ok(launcher) => Ok(Box::new(launcher)),
+        Runner::Process => Ok(launcher),
+        Runner::Tmux => match TmuxPanes::beside_this_pane() {
+            Ok(panes) => Ok(launcher.with_panes(panes)),
             Err(source) => {
                 let file = choice.file.unwrap_or_default();
                 Err(LauncherError::Tmux { source, file })

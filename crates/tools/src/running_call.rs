@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use model::{RunId, RunResult, Status, Usage};
-use runner::{Dispatcher, LaneId, Launcher, Report, StopForce, TaskId, Update};
+use runner::{Change, Dispatcher, LaneId, Launcher, Report, StopForce, TaskId, Update};
 use session::view::{Phase, TaskView};
 use store::Claim;
 
@@ -45,7 +45,7 @@ impl RunningCall {
     /// Queues the tasks of a call, so many at a time.
     pub fn submit(
         dispatcher: &mut Dispatcher,
-        launcher: Box<dyn Launcher>,
+        launcher: Launcher,
         concurrency: usize,
         (kind, planned): (CallKind, PlannedCall),
         appearance: &Appearance,
@@ -83,19 +83,19 @@ impl RunningCall {
     /// Takes in what the dispatcher tells of one of its tasks, and puts it into the book. Where a
     /// run began or ended, it is returned: whoever keeps a log writes that down.
     pub fn take(&mut self, update: Update, book: &mut SessionBook) -> Option<RunId> {
-        let place = update.task().checked_sub(self.numbers.start)?;
-        let task = self.tasks.get_mut(place)?;
-        match update {
-            Update::Started { .. } => {
+        let index = update.task.checked_sub(self.numbers.start)?;
+        let task = self.tasks.get_mut(index)?;
+        match update.change {
+            Change::Started { .. } => {
                 task.shown.phase = Phase::Running;
                 book.start(task.started.clone());
             }
-            Update::Record { record, .. } => {
+            Change::Record(record) => {
                 task.shown.state.apply(&record);
                 book.apply(&task.started.run_id, &record);
                 return None;
             }
-            Update::Ended { report, .. } => {
+            Change::Ended(report) => {
                 task.shown.phase = Phase::Ended;
                 if !book.knows_run(&task.started.run_id) {
                     // It never left the queue, or nobody could make a record of it.
@@ -104,7 +104,7 @@ impl RunningCall {
                 book.end(&task.started.run_id, &report.result);
                 task.report = Some(*report);
             }
-            Update::Activity { .. } => return None,
+            Change::Activity(_) => return None,
         }
         Some(task.started.run_id.clone())
     }

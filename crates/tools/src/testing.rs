@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use model::{
     Argument, Event, FORMAT, Lifetime, Limits, Meta, Outcome, Owner, OwnerKind, Plan, Record,
-    RunId, RunResult, Secrets, SessionId, Usage,
+    RunId, RunResult, Secrets, SessionId, StopReason, Usage,
 };
 use plan::{Agent, AgentChoice, Surroundings};
 use serde_json::Value;
@@ -104,6 +104,8 @@ pub(crate) fn planned(run: u64, session: u64, prompt: &str, task: Option<&str>) 
         owner: Owner { kind: OwnerKind::Pi, id: None },
         lifetime: Lifetime::Foreground,
         agent: None,
+        protocol: None,
+        call_id: None,
         command: Vec::new(),
         cwd: "/work".into(),
         environment: BTreeMap::new(),
@@ -137,7 +139,7 @@ pub(crate) fn said(text: &str) -> Event {
     Event::AssistantMessage {
         text: text.to_owned(),
         model: Some("real/model".to_owned()),
-        stop_reason: Some("stop".to_owned()),
+        stop_reason: Some(StopReason::Stop),
         error: None,
         usage: Usage::default(),
     }
@@ -176,7 +178,7 @@ pub(crate) fn result(meta: &Meta, output: &str, error: Option<&str>) -> RunResul
         exit_code: error.is_none().then_some(0),
         signal: None,
         model: Some("real/model".to_owned()),
-        stop_reason: Some("stop".to_owned()),
+        stop_reason: Some(StopReason::Stop),
         usage: Usage::default(),
         tool_calls: 0,
         started_at: Some(1),

@@ -4,7 +4,7 @@
 //! this program carries. Nothing is changed but that the runs are recorded, as all are.
 
 use model::{Lifetime, Outcome, RunResult};
-use runner::{ProcessLauncher, Report, Waiting};
+use runner::{Dispatcher, Launcher, Report, Waiting};
 use store::RunDir;
 use tools::{CallOptions, DelegateArguments, TaskArguments};
 
@@ -103,12 +103,14 @@ fn start_in_background(door: &Door) -> Result<RunDir, CommandError> {
     let call = DelegateArguments { tasks: vec![task], profile: None };
     let options = CallOptions { lifetime: Lifetime::Background, ..door.options.clone() };
     let call = tools::plan_delegation(&door.workspace, call, &options)?;
-    let launcher = ProcessLauncher::own().map_err(|error| {
+    let launcher = Launcher::own().map_err(|error| {
         CommandError::failure(format!("this program cannot find itself: {error}"))
     })?;
     let plan = call.tasks.into_iter().next().map(|task| task.plan);
     let plan = plan.ok_or_else(|| CommandError::failure("nothing was planned"))?;
-    Ok(runner::start_background(&door.workspace.store, &launcher, plan)?.dir)
+    let (dir, _) =
+        Dispatcher::new(door.workspace.store.clone()).start_background(&launcher, plan)?;
+    Ok(dir)
 }
 
 fn await_end(dir: &RunDir) -> Result<RunResult, CommandError> {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use model::{Lifetime, Owner, OwnerKind, Status};
 use plan::{AgentChoice, Surroundings};
 use process::{Notice, SignalPipe};
-use runner::{Dispatcher, LaneId, Report, StopForce, TaskId, Update};
+use runner::{Change, Dispatcher, LaneId, Report, StopForce, TaskId, Update};
 use tools::{Appearance, CallError, CallOptions, DelegateArguments, LauncherError, Workspace};
 use tui::{Command, Seat};
 
@@ -141,8 +141,8 @@ impl Door {
             wakers.extend(view.wakers());
             for update in dispatcher.wait(&wakers, view.patience()) {
                 view.show(&update);
-                if let Update::Ended { task, report } = update {
-                    reports.insert(task, *report);
+                if let Change::Ended(report) = update.change {
+                    reports.insert(update.task, *report);
                 }
             }
             for notice in signals.drain() {

@@ -45,7 +45,7 @@ fn recorded_conversations_are_printed_in_the_same_shapes() {
         "tools",
         "unicode",
     ] {
-        let path = format!("{}/../runner/tests/streams/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
+        let path = format!("{}/../protocol/tests/streams/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
         let text = fs::read_to_string(path).unwrap();
         let records: Vec<Value> =
             text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

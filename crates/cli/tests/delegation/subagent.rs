@@ -5,7 +5,7 @@ use std::fs;
 
 use model::{Lifetime, Outcome, Owner, OwnerKind, RunResult};
 use plan::{Agent, AgentChoice, Surroundings};
-use runner::{Dispatcher, ProcessLauncher, Update};
+use runner::{Change, Dispatcher, Launcher};
 use serde_json::{Value, json};
 use test_support::{World, marked_processes};
 use tools::{
@@ -38,16 +38,16 @@ fn call(world: &World, arguments: &Value) -> (Vec<RunResult>, String) {
     };
     let arguments = SubagentArguments::parse(arguments, Some(MOST_TASKS)).unwrap();
     let planned = plan_subagent(&workspace, &arguments, &options).unwrap();
-    let launcher = ProcessLauncher::new(env!("CARGO_BIN_EXE_pi-subagents").into());
+    let launcher = Launcher::new(env!("CARGO_BIN_EXE_pi-subagents").into());
     let concurrency = workspace.settings.max_concurrency;
     let mut dispatcher = Dispatcher::new(workspace.store);
     let plans = planned.tasks.into_iter().map(|task| task.plan).collect();
-    dispatcher.submit(Box::new(launcher), concurrency, plans);
+    dispatcher.submit(launcher, concurrency, plans);
     let mut results = BTreeMap::new();
     while !dispatcher.is_idle() {
         for update in dispatcher.wait(&[], None) {
-            if let Update::Ended { task, report } = update {
-                results.insert(task, report.result);
+            if let Change::Ended(report) = update.change {
+                results.insert(update.task, report.result);
             }
         }
     }

@@ -3,32 +3,54 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use process::{Keep, Line, LineBuffer, ReadStatus};
+use protocol::Opening;
 
-/// The prompt on its way into the child. Closed as soon as all of it is in.
-pub(crate) struct Feed {
+/// The child's standard input: the prompt, and the replies of the protocol.
+pub(crate) struct Input {
     pipe: Option<OwnedFd>,
-    text: Vec<u8>,
+    bytes: Vec<u8>,
     written: usize,
+    /// Whether the pipe is kept when everything is written.
+    stays_open: bool,
 }
 
-impl Feed {
-    pub(crate) fn new(pipe: OwnedFd, text: String) -> Feed {
-        Feed { pipe: Some(pipe), text: text.into_bytes(), written: 0 }
+impl Input {
+    pub(crate) fn new(pipe: OwnedFd, opening: Opening) -> Input {
+        let Opening { bytes, stays_open } = opening;
+        Input { pipe: Some(pipe), bytes, written: 0, stays_open }
     }
 
-    /// Where to wait until more can be written.
+    /// Where to wait until more can be written, if there is more.
     pub(crate) fn pipe(&self) -> Option<BorrowedFd<'_>> {
-        self.pipe.as_ref().map(AsFd::as_fd)
+        self.pipe.as_ref().filter(|_| self.written < self.bytes.len()).map(AsFd::as_fd)
+    }
+
+    /// Adds a reply. A child whose input is closed gets none.
+    pub(crate) fn push(&mut self, reply: &[u8]) {
+        if self.pipe.is_some() {
+            self.bytes.extend_from_slice(reply);
+            self.write();
+        }
+    }
+
+    /// Closes the input as soon as everything is written.
+    pub(crate) fn close_when_written(&mut self) {
+        self.stays_open = false;
+        self.write();
     }
 
     /// Writes as much as the child takes now.
     pub(crate) fn write(&mut self) {
         while let Some(pipe) = &self.pipe {
-            if self.written == self.text.len() {
-                self.close();
+            if self.written == self.bytes.len() {
+                self.bytes.clear();
+                self.written = 0;
+                if !self.stays_open {
+                    self.pipe = None;
+                }
                 return;
             }
-            match rustix::io::write(pipe, &self.text[self.written..]) {
+            match rustix::io::write(pipe, &self.bytes[self.written..]) {
                 Ok(count) => self.written += count,
                 Err(rustix::io::Errno::INTR) => {}
                 Err(rustix::io::Errno::AGAIN) => return,
@@ -40,7 +62,7 @@ impl Feed {
 
     pub(crate) fn close(&mut self) {
         self.pipe = None;
-        self.text = Vec::new();
+        self.bytes = Vec::new();
         self.written = 0;
     }
 }
@@ -88,8 +110,8 @@ impl Source {
         has_bytes
     }
 
-    /// Reads what is there, and closes. For when nobody of the tree is left who could write; a
-    /// stranger who has got hold of the pipe must not keep us here.
+    /// Reads what is there, and closes. For when no process of the tree is left that could write; a
+    /// stranger that has got hold of the pipe must not hold the supervisor up.
     pub(crate) fn finish(&mut self, mut take: impl FnMut(Line<'_>)) {
         (0..READS_OF_A_FULL_PIPE).all(|_| self.read(&mut take));
         if self.pipe.take().is_some()

@@ -1,91 +1,112 @@
-//! What the child prints, line by line: into events, logs and the watchdog's notes.
+//! What the child prints, line by line: into events, logs and the rules.
 
 use std::time::Instant;
 
-use model::{Activity, Event, Secrets, StopCause};
+use model::{Activity, Event, Secrets, Verdict};
 use process::Line;
-use session::LoopDetector;
+use protocol::Reader;
 use store::Log;
 
-use super::chronicle::Chronicle;
+use super::event_sink::EventSink;
 use super::redactor::Redactor;
-use super::watchdog::Watchdog;
-use crate::dialect::pi;
+use super::rules::Rules;
 
-/// Reads the child's two streams.
+/// Reads the child's two output streams.
 pub(crate) struct Interpreter {
-    pub(crate) chronicle: Chronicle,
-    pub(crate) watchdog: Watchdog,
+    pub(crate) sink: EventSink,
+    pub(crate) rules: Rules,
+    reader: Reader,
     redactor: Redactor,
-    loops: LoopDetector,
-    looping_tool_count: u32,
-    has_looped: bool,
+    /// How another supervisor says that the run ended, where the child passes its events on.
+    pub(crate) verdict: Option<Verdict>,
+    /// What is to be written to the child's standard input.
+    replies: Vec<u8>,
     /// How many tools are running, for calls of one message run side by side.
     open_tools: u32,
+    /// Whether a rule has stopped the run over what the agent printed.
+    is_stopped: bool,
 }
 
 impl Interpreter {
-    pub(crate) fn new(chronicle: Chronicle, secrets: &Secrets, started: Instant) -> Interpreter {
-        let limits = chronicle.meta().limits;
+    pub(crate) fn new(
+        sink: EventSink,
+        reader: Reader,
+        secrets: &Secrets,
+        started: Instant,
+    ) -> Interpreter {
         Interpreter {
-            chronicle,
-            watchdog: Watchdog::new(&limits, started),
+            rules: Rules::new(&sink.meta().limits, started),
+            sink,
+            reader,
             redactor: Redactor::new(secrets),
-            loops: LoopDetector::default(),
-            looping_tool_count: limits.looping_tool_count,
-            has_looped: false,
+            verdict: None,
+            replies: Vec::new(),
             open_tools: 0,
+            is_stopped: false,
         }
     }
 
-    /// Whether the agent repeats itself. What it prints after that is not looked at any more.
-    pub(crate) fn has_looped(&self) -> bool {
-        self.has_looped
+    /// Whether a rule has stopped the run over what the agent printed.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.is_stopped
+    }
+
+    /// What the protocol answers to what was read since the last call.
+    pub(crate) fn take_replies(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.replies)
     }
 
     /// Takes a line of standard output.
     pub(crate) fn read_stdout(&mut self, line: Line<'_>, now: Instant) {
-        if self.has_looped {
+        if self.is_stopped {
             return;
         }
-        let reading = pi::read(line);
-        self.watchdog.observe(&reading, now);
+        let reading = self.reader.read(line);
+        let cause = self.rules.observe(&reading, now);
         if !reading.is_delta {
-            self.chronicle.log(Log::Stdout, &self.redactor.line(line));
+            self.sink.log(Log::Stdout, &self.redactor.line(line));
         }
-        match &reading.event {
-            Some(Event::ToolCall { tool, args, .. }) => {
-                self.open_tools = self.open_tools.saturating_add(1);
-                self.has_looped = self.loops.observe(tool, args, self.looping_tool_count);
+        for event in &reading.events {
+            match event {
+                Event::ToolCall { .. } => self.open_tools = self.open_tools.saturating_add(1),
+                Event::ToolResult { .. } => self.open_tools = self.open_tools.saturating_sub(1),
+                _ => {}
             }
-            Some(Event::ToolResult { .. }) => self.open_tools = self.open_tools.saturating_sub(1),
-            _ => {}
         }
         match reading.activity {
             Some(Activity::Waiting) if self.open_tools > 0 => {
-                self.chronicle.tell_activity(Activity::Tool);
+                self.sink.send_activity(Activity::Tool);
             }
-            Some(activity) => self.chronicle.tell_activity(activity),
+            Some(activity) => self.sink.send_activity(activity),
             None => {}
         }
-        if let Some(event) = reading.event {
-            self.chronicle.tell(self.redactor.event(event));
+        self.replies.extend_from_slice(&reading.reply);
+        if reading.verdict.is_some() {
+            self.verdict = reading.verdict;
         }
-        if self.has_looped {
-            // Told here, where it is seen, so that it does not depend on whether the child is
+        for event in reading.events {
+            self.sink.record(self.redactor.event(event).bounded());
+        }
+        if let Some(cause) = cause {
+            // Recorded here, where it is seen, so that it does not depend on whether the child is
             // still there to be stopped.
-            self.chronicle.tell(Event::Stopping { cause: StopCause::Loop });
+            self.is_stopped = true;
+            self.sink.record(Event::Stopping { cause });
         }
     }
 
     /// Takes a line of standard error.
     pub(crate) fn read_stderr(&mut self, line: Line<'_>) {
         let logged = self.redactor.line(line);
-        self.chronicle.log(Log::Stderr, &logged);
-        let text = String::from_utf8_lossy(&logged);
-        let text = session::cut_bytes(text.trim_end(), Event::LINE_BYTES);
+        self.sink.log(Log::Stderr, &logged);
+        let text = String::from_utf8_lossy(&logged).trim_end().to_owned();
         if !text.is_empty() {
-            self.chronicle.tell(Event::Stderr { text: text.to_owned() });
+            self.sink.record(Event::Stderr { text }.bounded());
         }
+    }
+
+    /// Records how the run ended, and hands the result over.
+    pub(crate) fn end(self, event: Event) {
+        self.sink.end(self.redactor.event(event));
     }
 }

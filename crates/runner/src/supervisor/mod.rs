@@ -4,26 +4,27 @@
 //! runtime, and nothing that waits for one thing only.
 
 mod child_streams;
-mod chronicle;
+mod event_sink;
 mod interpreter;
 mod redactor;
 mod requests;
+mod rules;
 mod screen;
 mod stopper;
 mod supervision;
-mod watchdog;
 
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Instant;
 
-use model::{AgentKind, Event, Lifetime, Outcome, StopCause, variables};
+use model::{AgentKind, Event, Lifetime, Meta, Outcome, StopCause, variables};
 use process::{ChildSpec, SignalPipe};
+use protocol::Protocol;
 use store::{Journal, RunDir, StoreError};
 
 use crate::lifeline::{Lifeline, Start, ToParent};
 use crate::recover::{PARENT_DIED, interrupted};
-use chronicle::Chronicle;
+use event_sink::EventSink;
 use interpreter::Interpreter;
 use requests::Requests;
 use screen::Screen;
@@ -39,6 +40,8 @@ pub enum SuperviseError {
     Store(#[from] StoreError),
     #[error("signals cannot be caught: {0}")]
     Signals(std::io::Error),
+    #[error("this version does not know the protocol {0:?}; a newer version of pi-subagents does")]
+    UnknownProtocol(String),
     #[error("the lifeline cannot be used: {0}")]
     Lifeline(std::io::Error),
 }
@@ -59,26 +62,26 @@ pub fn supervise(
     let screen = screen.and_then(|socket| Screen::new(socket).ok());
     let prepared = prepare(run_dir);
     if let (Err(error), Some(lifeline)) = (&prepared, &mut lifeline) {
-        lifeline.say(&ToParent::Refused(error.to_string()));
+        lifeline.send(&ToParent::Refused(error.to_string()));
         lifeline.flush();
     }
-    let (dir, meta, prompt, journal, signals) = prepared?;
+    let Prepared { dir, meta, protocol, prompt, journal, signals } = prepared?;
     let start = match &mut lifeline {
         Some(lifeline) => {
-            lifeline.say(&ToParent::Ready);
+            lifeline.send(&ToParent::Ready);
             lifeline.await_start()
         }
         None => Some(Start::default()),
     };
-    // A background run is nobody's but its own from here on.
+    // A background run does not depend on its starter from here on.
     let lifeline = lifeline.filter(|_| meta.lifetime == Lifetime::Foreground);
 
     let containment = process::become_subreaper();
-    let mut chronicle = Chronicle::new(meta, journal, lifeline, screen);
-    let meta = chronicle.meta().clone();
+    let mut sink = EventSink::new(meta, journal, lifeline, screen);
+    let meta = sink.meta().clone();
     let Some(Start { secrets }) = start else {
-        chronicle.tell(Event::Stopping { cause: StopCause::ParentDied });
-        chronicle.end(interrupted(PARENT_DIED));
+        sink.record(Event::Stopping { cause: StopCause::ParentDied });
+        sink.end(interrupted(PARENT_DIED));
         return Ok(());
     };
     let (program, args) = meta
@@ -105,13 +108,13 @@ pub fn supervise(
     };
     match process::spawn_contained(spec, containment) {
         Ok(child) => {
-            chronicle.started(child.tree.child().as_raw_nonzero().get().unsigned_abs());
-            let interpreter = Interpreter::new(chronicle, &secrets, Instant::now());
+            sink.started(child.tree.child().as_raw_nonzero().get().unsigned_abs());
+            let interpreter = Interpreter::new(sink, protocol.reader(), &secrets, Instant::now());
             let requests = Requests::of(dir, meta.lifetime);
-            Supervision::new(child, prompt, interpreter, signals, requests).run();
+            Supervision::new(child, protocol, prompt, interpreter, signals, requests).run();
         }
         Err(error) => {
-            chronicle.end(Event::RunEnded {
+            sink.end(Event::RunEnded {
                 outcome: Outcome::SpawnFailure,
                 error: Some(format!("Failed to spawn sub-agent process: {error}")),
                 exit_code: None,
@@ -122,16 +125,26 @@ pub fn supervise(
     Ok(())
 }
 
-type Prepared = (RunDir, model::Meta, String, Journal, SignalPipe);
+struct Prepared {
+    dir: RunDir,
+    meta: Meta,
+    protocol: Protocol,
+    prompt: String,
+    journal: Journal,
+    signals: SignalPipe,
+}
 
 fn prepare(run_dir: &Path) -> Result<Prepared, SuperviseError> {
     let dir = RunDir::open(run_dir)?;
     let meta = dir.meta()?;
+    let word = meta.protocol.as_deref();
+    let protocol = Protocol::of(word)
+        .ok_or_else(|| SuperviseError::UnknownProtocol(word.unwrap_or_default().to_owned()))?;
     let prompt = dir.prompt()?;
     let mut journal = Journal::begin(&dir, &meta.limits)?;
-    // Nobody else can tell how a background run ended, so it must reach its directory, and be
-    // reached there, also after the project was moved.
+    // Only its supervisor can tell how a background run ended, so it must reach its directory, and
+    // be reached there, also after the project was moved.
     let dir = if meta.lifetime == Lifetime::Background { journal.enter() } else { dir };
     let signals = SignalPipe::for_supervising().map_err(SuperviseError::Signals)?;
-    Ok((dir, meta, prompt, journal, signals))
+    Ok(Prepared { dir, meta, protocol, prompt, journal, signals })
 }

@@ -1,6 +1,6 @@
 //! Keeping secrets out of everything that is stored or shown.
 //!
-//! A child can print a secret in many spellings: `\u0073k-…` is `sk-…` to whoever reads the record.
+//! A child can print a secret in many spellings: `\u0073k-…` is `sk-…` to a reader of the record.
 //! So what is searched is what a record means, and its bytes only where it means nothing.
 
 use std::borrow::Cow;
@@ -9,8 +9,6 @@ use memchr::memmem;
 use model::{Event, Secrets};
 use process::Line;
 use serde_json::Value;
-
-use crate::dialect::pi;
 
 /// What stands in the place of a secret.
 const MASK: &str = "****";
@@ -70,9 +68,9 @@ impl Redactor {
         if self.secrets.is_empty() || !self.may_hold_secret(bytes) {
             return Cow::Borrowed(bytes);
         }
-        // What the dialect understands, it must not find a secret in.
+        // What a protocol understands must not have a secret in it.
         let record = serde_json::from_slice::<Value>(bytes).or_else(|error| {
-            pi::mend(bytes).map_or(Err(error), |mended| serde_json::from_slice(&mended))
+            protocol::mend(bytes).map_or(Err(error), |mended| serde_json::from_slice(&mended))
         });
         let Ok(mut record) = record else {
             return self.bytes(bytes);

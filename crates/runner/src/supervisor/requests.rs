@@ -1,23 +1,22 @@
 //! What other programs ask of this run.
 
 use std::os::fd::BorrowedFd;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use model::Lifetime;
 use store::{RunDir, StopRequest, Watch};
 
-/// How long after it was made a request is noticed where the system does not tell of it.
-const LOOKING: Duration = Duration::from_secs(1);
+use crate::durations::REQUEST_INTERVAL;
 
 /// Notices the requests in the run's directory.
 pub(crate) struct Requests {
     dir: RunDir,
-    /// Only for background runs: a parent has its lifeline, and the kernel needs 10 ms to take
-    /// down a watch, for which whoever waits for a foreground run would have to wait.
+    /// Only for background runs: a parent has its lifeline, and the kernel needs 10 ms to take down
+    /// a watch, for which the parent of a foreground run would have to wait.
     watch: Option<Watch>,
-    /// When to look although nobody has told.
+    /// When to look although the system has told nothing.
     look_at: Option<Instant>,
-    heard: Option<StopRequest>,
+    seen: Option<StopRequest>,
 }
 
 impl Requests {
@@ -28,7 +27,7 @@ impl Requests {
             watch
         });
         // One may have come before the watch was there.
-        Requests { dir, watch, look_at: Some(Instant::now()), heard: None }
+        Requests { dir, watch, look_at: Some(Instant::now()), seen: None }
     }
 
     /// Becomes readable when there may be a request.
@@ -36,7 +35,7 @@ impl Requests {
         self.watch.as_ref()?.waker()
     }
 
-    /// When to look although nobody has told.
+    /// When to look although the system has told nothing.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.look_at
     }
@@ -51,9 +50,9 @@ impl Requests {
             watch.drain();
             watch.is_complete()
         });
-        self.look_at = (!is_told).then_some(now + LOOKING);
-        let request = self.dir.stop_requested().filter(|request| Some(*request) > self.heard)?;
-        self.heard = Some(request);
+        self.look_at = (!is_told).then_some(now + REQUEST_INTERVAL);
+        let request = self.dir.stop_requested().filter(|request| Some(*request) > self.seen)?;
+        self.seen = Some(request);
         Some(request)
     }
 }

@@ -15,12 +15,12 @@ pub(crate) struct Screen {
     skipped: usize,
 }
 
-/// What somebody wants who sits before the pane.
+/// What the user does in the pane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ScreenWish {
+pub(crate) enum ScreenRequest {
     /// Ctrl-C, or its like.
     Interrupt,
-    /// The pane is gone. The last wish.
+    /// The pane is gone. The last request.
     Closed,
 }
 
@@ -44,7 +44,7 @@ impl Screen {
         self.pending.push(b'\n');
     }
 
-    /// Hands over as much as the pane takes now. Its end is heard in [`Screen::hear`].
+    /// Hands over as much as the pane takes now. Its end is seen in [`Screen::receive`].
     pub(crate) fn flush(&mut self) {
         self.write();
         if self.pending.is_empty() && self.skipped > 0 {
@@ -81,22 +81,22 @@ impl Screen {
         flags
     }
 
-    /// What somebody wants, a wish for every byte.
-    pub(crate) fn hear(&mut self) -> Vec<ScreenWish> {
-        let mut wishes = Vec::new();
+    /// What the user has done, a request for every byte.
+    pub(crate) fn receive(&mut self) -> Vec<ScreenRequest> {
+        let mut requests = Vec::new();
         let mut bytes = [0; 64];
         loop {
             match rustix::io::read(&self.socket, &mut bytes) {
-                Ok(0) => wishes.push(ScreenWish::Closed),
+                Ok(0) => requests.push(ScreenRequest::Closed),
                 Ok(count) => {
-                    wishes.extend(std::iter::repeat_n(ScreenWish::Interrupt, count));
+                    requests.extend(std::iter::repeat_n(ScreenRequest::Interrupt, count));
                     continue;
                 }
                 Err(Errno::INTR) => continue,
                 Err(Errno::AGAIN) => {}
-                Err(_) => wishes.push(ScreenWish::Closed),
+                Err(_) => requests.push(ScreenRequest::Closed),
             }
-            return wishes;
+            return requests;
         }
     }
 }
@@ -144,15 +144,15 @@ mod tests {
     }
 
     #[test]
-    fn wishes_are_heard_up_to_the_end() {
+    fn requests_are_received_up_to_the_end() {
         let (socket, mut pane) = UnixStream::pair().unwrap();
         let mut screen = Screen::new(socket).unwrap();
-        assert_eq!(screen.hear(), []);
+        assert_eq!(screen.receive(), []);
         pane.write_all(b"..").unwrap();
-        assert_eq!(screen.hear(), [ScreenWish::Interrupt, ScreenWish::Interrupt]);
+        assert_eq!(screen.receive(), [ScreenRequest::Interrupt, ScreenRequest::Interrupt]);
         drop(pane);
-        assert_eq!(screen.hear(), [ScreenWish::Closed]);
-        screen.show("nobody sees it");
+        assert_eq!(screen.receive(), [ScreenRequest::Closed]);
+        screen.show("it is not seen");
         screen.flush();
         assert!(screen.pending.is_empty());
     }

@@ -1,18 +1,13 @@
 //! Stopping a tree: asking, waiting, killing, and knowing when to give up. Pure.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::STOP_GRACE;
-
-/// SIGKILL is repeated, because a member may have started another process in the meantime.
-const KILL_AGAIN: Duration = Duration::from_millis(20);
-/// What is still there so long after SIGKILL is held by the kernel, and will not go away.
-const KILL_PATIENCE: Duration = Duration::from_secs(10);
+use crate::durations::{KILL_INTERVAL, KILL_PATIENCE, STOP_GRACE};
 
 /// How far the stopping of a tree has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Stopper {
-    /// Nobody wants it stopped.
+    /// The run goes on.
     #[default]
     Idle,
     /// SIGTERM was sent.
@@ -67,7 +62,7 @@ impl Stopper {
                 Some(StopStep::GiveUp)
             }
             Stopper::Killing { next, .. } => {
-                *next = now + KILL_AGAIN;
+                *next = now + KILL_INTERVAL;
                 Some(StopStep::Kill)
             }
             Stopper::Idle | Stopper::Asked { .. } => None,
@@ -77,6 +72,8 @@ impl Stopper {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

@@ -3,24 +3,22 @@
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use model::{Event, Outcome, StopCause};
+use model::{Event, Outcome, StopCause, StopReason};
 use process::{Child, Exit, Keep, Notice, Signal, SignalPipe, Tree};
+use protocol::Protocol;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use session::{Ending, decide};
 use store::StopRequest;
 
-use super::child_streams::{Feed, Source};
+use super::child_streams::{Input, Source};
+use super::event_sink::EventSink;
 use super::interpreter::Interpreter;
 use super::requests::Requests;
-use super::screen::ScreenWish;
+use super::rules::{Ruling, Situation};
+use super::screen::ScreenRequest;
 use super::stopper::{StopStep, Stopper};
-use super::watchdog::Alarm;
-use crate::dialect::pi;
 use crate::lifeline::ToSupervisor;
 use crate::recover::survivors_warning;
-
-/// What the child has left behind may take this long to end by itself before it is stopped.
-const LEFTOVER_PATIENCE: Duration = Duration::from_millis(100);
 
 /// How often a stream is read before the others have their turn.
 const READS_IN_A_ROW: usize = 8;
@@ -31,7 +29,7 @@ const CUT_OFF: &str = "The answer was cut off at the model's limit of length";
 /// A child and everything that watches over it.
 pub(crate) struct Supervision {
     tree: Tree,
-    feed: Feed,
+    input: Input,
     stdout: Source,
     stderr: Source,
     interpreter: Interpreter,
@@ -39,15 +37,15 @@ pub(crate) struct Supervision {
     requests: Requests,
     stopper: Stopper,
     exit: Option<Exit>,
-    exit_seen_at: Option<Instant>,
+    exited_at: Option<Instant>,
     is_gone: bool,
     /// The signal that has asked this process to end.
     quit: Option<Notice>,
-    /// Whether somebody has pressed Ctrl-C in the pane.
+    /// Whether the user has pressed Ctrl-C in the pane.
     is_interrupted: bool,
 }
 
-/// Whom the poll is about.
+/// What the poll has found ready.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Waker {
     Signals,
@@ -56,12 +54,13 @@ enum Waker {
     Requests,
     Stdout,
     Stderr,
-    Feed,
+    Input,
 }
 
 impl Supervision {
     pub(crate) fn new(
         child: Child,
+        protocol: Protocol,
         prompt: String,
         interpreter: Interpreter,
         signals: SignalPipe,
@@ -69,15 +68,15 @@ impl Supervision {
     ) -> Supervision {
         Supervision {
             tree: child.tree,
-            feed: Feed::new(child.stdin, prompt),
-            stdout: Source::new(child.stdout, pi::keep),
+            input: Input::new(child.stdin, protocol.opening(prompt)),
+            stdout: Source::new(child.stdout, protocol.keep()),
             stderr: Source::new(child.stderr, |_| Keep::Ends),
             interpreter,
             signals,
             requests,
             stopper: Stopper::default(),
             exit: None,
-            exit_seen_at: None,
+            exited_at: None,
             is_gone: false,
             quit: None,
             is_interrupted: false,
@@ -86,9 +85,9 @@ impl Supervision {
 
     /// Watches over the child until nothing of its tree is left, and ends the run.
     pub(crate) fn run(mut self) {
-        self.feed.write();
+        self.input.write();
         while !self.is_gone {
-            self.interpreter.chronicle.flush();
+            self.interpreter.sink.flush();
             let wakers = self.wait();
             self.handle(&wakers);
             self.check_time();
@@ -98,18 +97,18 @@ impl Supervision {
 
     /// Sleeps until something can be done.
     fn wait(&self) -> Vec<Waker> {
-        let chronicle = &self.interpreter.chronicle;
+        let sink = &self.interpreter.sink;
         // A parent that does not keep up slows the child down; nothing is dropped, and no memory
         // grows.
-        let reads = !chronicle.is_congested();
+        let reads = !sink.is_congested();
         let sources = [
             (Waker::Signals, Some((self.signals.as_fd(), PollFlags::IN))),
-            (Waker::Lifeline, chronicle.lifeline()),
-            (Waker::Screen, chronicle.screen()),
+            (Waker::Lifeline, sink.lifeline()),
+            (Waker::Screen, sink.screen()),
             (Waker::Requests, self.requests.waker().map(|fd| (fd, PollFlags::IN))),
             (Waker::Stdout, self.stdout.pipe().filter(|_| reads).map(|fd| (fd, PollFlags::IN))),
             (Waker::Stderr, self.stderr.pipe().filter(|_| reads).map(|fd| (fd, PollFlags::IN))),
-            (Waker::Feed, self.feed.pipe().map(|fd| (fd, PollFlags::OUT))),
+            (Waker::Input, self.input.pipe().map(|fd| (fd, PollFlags::OUT))),
         ];
         let (wakers, mut fds): (Vec<Waker>, Vec<PollFd<'_>>) = sources
             .into_iter()
@@ -149,14 +148,18 @@ impl Supervision {
                     // written in larger pieces.
                     (0..READS_IN_A_ROW)
                         .all(|_| self.stdout.read(|line| self.interpreter.read_stdout(line, now)));
-                    if self.interpreter.has_looped() {
-                        self.ask_to_end();
+                    self.input.push(&self.interpreter.take_replies());
+                    if self.interpreter.verdict.is_some() {
+                        self.input.close_when_written();
+                    }
+                    if self.interpreter.is_stopped() {
+                        self.terminate();
                     }
                 }
                 Waker::Stderr => {
                     self.stderr.read(|line| self.interpreter.read_stderr(line));
                 }
-                Waker::Feed => self.feed.write(),
+                Waker::Input => self.input.write(),
             }
         }
     }
@@ -170,11 +173,11 @@ impl Supervision {
                 quit if self.quit == Some(quit) => self.stopper.hasten(Instant::now()),
                 quit => {
                     self.quit.get_or_insert(quit);
-                    // If we were stopped while our parent died, the kernel hangs up on us, as on all
-                    // who are stopped and have nobody left: that is no wish, and the end of the
-                    // lifeline says what it is.
+                    // If this process was stopped while its parent died, the kernel hangs up on it, as
+                    // on every stopped process that is orphaned. That is no request, and the end of
+                    // the lifeline says what it is.
                     self.handle_lifeline();
-                    self.stop(StopCause::Cancelled);
+                    self.request_stop(StopCause::Cancelled);
                 }
             }
         }
@@ -184,58 +187,75 @@ impl Supervision {
         let reaped = self.tree.reap();
         if self.exit.is_none() && reaped.child.is_some() {
             self.exit = reaped.child;
-            self.exit_seen_at = Some(Instant::now());
-            // Nobody will read the rest.
-            self.feed.close();
+            self.exited_at = Some(Instant::now());
+            // The rest will not be read.
+            self.input.close();
         }
         self.is_gone = reaped.gone;
     }
 
     fn handle_lifeline(&mut self) {
-        let (wishes, parent_is_gone) = self.interpreter.chronicle.hear();
-        for wish in wishes {
-            match wish {
+        let (requests, parent_is_gone) = self.interpreter.sink.parent_requests();
+        for request in requests {
+            match request {
                 ToSupervisor::Start(_) => {}
-                ToSupervisor::Stop => self.stop(StopCause::Cancelled),
+                ToSupervisor::Stop => self.request_stop(StopCause::Cancelled),
                 ToSupervisor::Kill => self.kill(),
             }
         }
         if parent_is_gone {
-            self.stop(StopCause::ParentDied);
+            self.request_stop(StopCause::ParentDied);
         }
     }
 
-    /// Whoever closes the pane, or presses Ctrl-C in it, wants the run to end; twice, at once.
+    /// Ctrl-C in the pane, or its end, stops the run; a second Ctrl-C kills it.
     fn handle_screen(&mut self) {
-        for wish in self.interpreter.chronicle.hear_screen() {
-            match wish {
-                ScreenWish::Interrupt if self.is_interrupted => self.kill(),
-                ScreenWish::Interrupt => {
+        for request in self.interpreter.sink.screen_requests() {
+            match request {
+                ScreenRequest::Interrupt if self.is_interrupted => self.kill(),
+                ScreenRequest::Interrupt => {
                     self.is_interrupted = true;
-                    self.stop(StopCause::Cancelled);
+                    self.request_stop(StopCause::Cancelled);
                 }
-                ScreenWish::Closed => self.stop(StopCause::Cancelled),
+                ScreenRequest::Closed => self.request_stop(StopCause::Cancelled),
             }
         }
     }
 
     fn handle_requests(&mut self) {
         match self.requests.look(Instant::now()) {
-            Some(StopRequest::Gracefully) => self.stop(StopCause::Cancelled),
+            Some(StopRequest::Gracefully) => self.request_stop(StopCause::Cancelled),
             Some(StopRequest::AtOnce) => self.kill(),
             None => {}
         }
     }
 
     fn kill(&mut self) {
-        self.stop(StopCause::Cancelled);
+        self.request_stop(StopCause::Cancelled);
         self.stopper.hasten(Instant::now());
+    }
+
+    fn request_stop(&mut self, cause: StopCause) {
+        self.interpreter.rules.request(cause);
+        self.apply_rules(Instant::now());
+    }
+
+    /// The one place that decides whether the run is stopped.
+    fn apply_rules(&mut self, now: Instant) {
+        let Interpreter { sink, rules, .. } = &mut self.interpreter;
+        let situation = situation(sink, self.exited_at);
+        match rules.check(&situation, now) {
+            Some(Ruling::Stop(cause)) => {
+                sink.record(Event::Stopping { cause });
+                self.terminate();
+            }
+            Some(Ruling::Record(event)) => sink.record(event),
+            None => {}
+        }
     }
 
     fn check_time(&mut self) {
         let now = Instant::now();
-        let is_deaf = self.interpreter.chronicle.is_congested();
-        self.interpreter.watchdog.set_deaf(is_deaf, now);
         if !self.stopper.is_idle() {
             // Without a subreaper the end of a grandchild brings no signal.
             self.reap();
@@ -246,25 +266,12 @@ impl Supervision {
         if self.requests.is_due(now) {
             self.handle_requests();
         }
-        if self.stopper.is_idle() {
-            if self.leftovers_due().is_some_and(|due| now >= due) {
-                self.stop(StopCause::Leftovers);
-            } else if self.exit.is_none() {
-                match self.interpreter.watchdog.check(now) {
-                    Some(Alarm::Timeout) => self.stop(StopCause::Timeout),
-                    Some(Alarm::LastWord) => self.stop(StopCause::LastWord),
-                    Some(Alarm::TimeoutExtended) => {
-                        self.interpreter.chronicle.tell(Event::TimeoutExtended);
-                    }
-                    None => {}
-                }
-            }
-        }
+        self.apply_rules(now);
         match self.stopper.check(now) {
             Some(StopStep::Kill) => self.tree.signal(Signal::Kill),
             Some(StopStep::GiveUp) => {
                 let warning = survivors_warning(self.tree.count());
-                self.interpreter.chronicle.tell(warning);
+                self.interpreter.sink.record(warning);
                 self.is_gone = true;
             }
             None => {}
@@ -272,38 +279,13 @@ impl Supervision {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        let own = if !self.stopper.is_idle() {
-            self.stopper.next()
-        } else if self.exit.is_some() {
-            self.leftovers_due()
-        } else {
-            self.interpreter.watchdog.next()
-        };
-        own.into_iter().chain(self.requests.next()).min()
-    }
-
-    fn leftovers_due(&self) -> Option<Instant> {
-        self.exit_seen_at.map(|seen| seen + LEFTOVER_PATIENCE)
+        let Interpreter { sink, rules, .. } = &self.interpreter;
+        let rules = rules.next_deadline(&situation(sink, self.exited_at));
+        [rules, self.stopper.next(), self.requests.next()].into_iter().flatten().min()
     }
 
     /// Begins to stop the tree, unless that has begun already.
-    fn stop(&mut self, cause: StopCause) {
-        if !self.stopper.is_idle() {
-            return;
-        }
-        // What has already been decided is not changed by a later wish.
-        let cause = if self.exit.is_some() {
-            StopCause::Leftovers
-        } else if self.interpreter.watchdog.has_settled() {
-            StopCause::LastWord
-        } else {
-            cause
-        };
-        self.interpreter.chronicle.tell(Event::Stopping { cause });
-        self.ask_to_end();
-    }
-
-    fn ask_to_end(&mut self) {
+    fn terminate(&mut self) {
         if self.stopper.is_idle() {
             self.tree.signal(Signal::Terminate);
             self.stopper.asked(Instant::now());
@@ -320,24 +302,29 @@ impl Supervision {
             Some(Exit::Signal(signal)) => (None, Some(signal)),
             None => (None, None),
         };
-        let mut chronicle = self.interpreter.chronicle;
+        let sink = &mut self.interpreter.sink;
         let verdict = decide(Ending {
-            facts: chronicle.facts(),
-            limits: &chronicle.meta().limits,
-            agent_working: self.interpreter.watchdog.is_working(),
+            facts: sink.facts(),
+            limits: &sink.meta().limits,
+            agent_working: self.interpreter.rules.agent_is_working(),
+            told: self.interpreter.verdict.as_ref(),
             exit_code,
             signal,
         });
         // It said all that it could, which may not be all that it wanted to say.
-        let is_cut_off = chronicle.facts().stop_reason.as_deref() == Some("length");
+        let is_cut_off = sink.facts().stop_reason == Some(StopReason::Length);
         if verdict.outcome == Outcome::Completed && is_cut_off {
-            chronicle.tell(Event::Warning { message: CUT_OFF.to_owned() });
+            sink.record(Event::Warning { message: CUT_OFF.to_owned() });
         }
-        chronicle.end(Event::RunEnded {
+        self.interpreter.end(Event::RunEnded {
             outcome: verdict.outcome,
             error: verdict.error,
             exit_code,
             signal,
         });
     }
+}
+
+fn situation(sink: &EventSink, exited_at: Option<Instant>) -> Situation<'_> {
+    Situation { facts: sink.facts(), exited_at, is_unread: sink.is_congested() }
 }

@@ -7,8 +7,8 @@
 //! the other end of the same socket, and stops the run. Nothing that tmux knows, its command line
 //! and its environment, ever holds more than the path of that socket.
 
-mod place;
-mod tmux_command;
+mod command;
+mod position;
 mod viewer;
 
 use std::fmt;
@@ -16,19 +16,14 @@ use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
-use model::{Lifetime, variables};
-use process::{Exit, MeetingPoint, OutputError, Peer, Pid};
-use store::RunDir;
+use model::variables;
+use process::{MeetingPoint, OutputError, Peer};
 
-use crate::launcher::{Launched, Launcher, ProcessLauncher, Supervisor};
-use place::{Pane, Place, place};
-use tmux_command::tmux;
+use crate::durations::PANE_ANSWER;
+use command::tmux;
+use position::{Pane, Position, position};
 pub use viewer::view_run;
-
-/// How long a new pane may take to say that it is there.
-const PANE_ANSWER: Duration = Duration::from_secs(10);
 
 /// Why tmux cannot show runs.
 #[derive(Debug, thiserror::Error)]
@@ -46,10 +41,8 @@ pub enum TmuxError {
     Refused(String),
 }
 
-/// Starts supervisors as processes of this machine, and shows each foreground run in a pane of the
-/// tmux that this program runs in.
-pub struct TmuxLauncher {
-    supervisors: ProcessLauncher,
+/// Opens panes in the tmux that this program runs in.
+pub struct TmuxPanes {
     /// The pane that this program runs in.
     caller: String,
     session: String,
@@ -57,16 +50,16 @@ pub struct TmuxLauncher {
     opened: Mutex<Vec<String>>,
 }
 
-impl fmt::Debug for TmuxLauncher {
+impl fmt::Debug for TmuxPanes {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("TmuxLauncher").field("caller", &self.caller).finish_non_exhaustive()
+        formatter.debug_struct("TmuxPanes").field("caller", &self.caller).finish_non_exhaustive()
     }
 }
 
-impl TmuxLauncher {
+impl TmuxPanes {
     /// Opens panes beside the one that this process runs in. Asks tmux whether there is such a
     /// pane, so that whatever is wrong is known before anything is started.
-    pub fn beside_this_pane(supervisors: ProcessLauncher) -> Result<TmuxLauncher, TmuxError> {
+    pub fn beside_this_pane() -> Result<TmuxPanes, TmuxError> {
         let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         let (Some(_), Some(caller)) = (variable(variables::TMUX), variable(variables::TMUX_PANE))
         else {
@@ -80,11 +73,11 @@ impl TmuxLauncher {
             )));
         }
         let opened = Mutex::default();
-        Ok(TmuxLauncher { supervisors, caller, session, opened })
+        Ok(TmuxPanes { caller, session, opened })
     }
 
     /// Opens a pane, and returns the way to its viewer.
-    fn open_pane(&self) -> Result<(UnixStream, Peer), TmuxError> {
+    pub(crate) fn open(&self) -> Result<(UnixStream, Peer), TmuxError> {
         let refused = |error: io::Error| TmuxError::Refused(error.to_string());
         let point = MeetingPoint::open().map_err(refused)?;
         let program = process::own_executable_for_others().map_err(refused)?;
@@ -115,21 +108,21 @@ impl TmuxLauncher {
             opened.retain(|name| panes.iter().any(|pane| pane.name == *name));
             let ours: Vec<&Pane> =
                 panes.iter().filter(|pane| opened.contains(&pane.name)).collect();
-            let made = match place(&ours) {
-                Place::Beside => {
+            let made = match position(&ours) {
+                Position::Beside => {
                     self.make(&["split-window", "-h", "-l", "40%", "-t", &self.caller], command)
                 }
-                Place::Below(pane) => {
+                Position::Below(pane) => {
                     let made = self.make(&["split-window", "-v", "-t", pane], command);
                     if made.is_err() {
-                        // Most likely its run has just ended. The next place is looked for without
-                        // it, down to the one beside the caller.
+                        // Most likely its run has just ended. The next position is looked for
+                        // without it, down to the one beside the caller.
                         opened.retain(|name| name != pane);
                         continue;
                     }
                     made
                 }
-                Place::NewWindow => self.make_window(command),
+                Position::NewWindow => self.make_window(command),
             };
             break match made {
                 Err(TmuxError::Refused(reason)) if reason.contains("no space for new pane") => {
@@ -164,48 +157,4 @@ impl TmuxLauncher {
 fn text(path: &Path) -> Result<&str, TmuxError> {
     path.to_str()
         .ok_or_else(|| TmuxError::Refused(format!("{} is not valid UTF-8", path.display())))
-}
-
-impl Launcher for TmuxLauncher {
-    fn launch(&self, dir: &RunDir, lifetime: Lifetime) -> Result<Launched, io::Error> {
-        // A run that outlives this program outlives the terminal, too.
-        if lifetime == Lifetime::Background {
-            return self.supervisors.launch(dir, lifetime);
-        }
-        let pane = self.open_pane();
-        let (screen, viewer) =
-            pane.map_err(|error| io::Error::other(format!("no pane for it: {error}")))?;
-        let launched = self.supervisors.launch_with(dir, lifetime, Some(screen))?;
-        let supervisor = Box::new(Shown { supervisor: launched.supervisor, viewer });
-        Ok(Launched { supervisor, ..launched })
-    }
-}
-
-/// A supervisor whose run is shown in a pane.
-#[derive(Debug)]
-struct Shown {
-    supervisor: Box<dyn Supervisor>,
-    viewer: Peer,
-}
-
-impl Supervisor for Shown {
-    fn child_pid(&self) -> Option<Pid> {
-        self.supervisor.child_pid()
-    }
-
-    /// It has ended when its pane has, too.
-    fn try_wait(&mut self) -> Option<Exit> {
-        let exit = self.supervisor.try_wait()?;
-        self.viewer.has_ended().then_some(exit)
-    }
-
-    fn wake(&mut self) {
-        self.supervisor.wake();
-    }
-
-    fn kill(&mut self) {
-        self.supervisor.kill();
-        // It ends by itself, unless somebody has stopped it.
-        self.viewer.kill();
-    }
 }

@@ -16,7 +16,8 @@ pub fn view_run(socket: &Path, terminal: &OwnedFd) -> io::Result<()> {
     let mut signals = SignalPipe::for_quitting()?;
     let supervisor = UnixStream::connect(socket)?;
     supervisor.set_nonblocking(true)?;
-    // A terminal that somebody has stopped with Ctrl-S must not make us deaf. Nobody shares it.
+    // A terminal that the user has stopped with Ctrl-S must not block this process. It has the
+    // terminal to itself.
     rustix::io::ioctl_fionbio(terminal, true)?;
     let mut pending = Vec::new();
     loop {
@@ -37,7 +38,7 @@ pub fn view_run(socket: &Path, terminal: &OwnedFd) -> io::Result<()> {
         }
         let [from_supervisor, from_terminal, from_signals] = fds.map(|fd| fd.revents());
         let is_gone = PollFlags::HUP | PollFlags::ERR;
-        // With the run or the terminal gone, the pane is over: nobody would see the rest.
+        // With the run or the terminal gone, the pane is over: the rest would not be seen.
         if from_supervisor.intersects(is_gone) || from_terminal.intersects(is_gone) {
             return Ok(());
         }

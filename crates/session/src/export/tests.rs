@@ -26,6 +26,8 @@ fn session(name: &str, asked: &str, events: Vec<Event>) -> ExportedSession {
         owner: Owner { kind: OwnerKind::Shell, id: None },
         lifetime: Lifetime::Foreground,
         agent: None,
+        protocol: None,
+        call_id: None,
         command: Vec::new(),
         cwd: "/p".into(),
         environment: BTreeMap::new(),

@@ -3,7 +3,7 @@
 use std::io;
 
 use model::Lifetime;
-use runner::{BackgroundError, Dispatcher, ProcessLauncher};
+use runner::{BackgroundError, Dispatcher, Launcher};
 use serde_json::{Value, json};
 use store::RunDir;
 
@@ -69,7 +69,7 @@ pub fn start_background(
     planned: PlannedCall,
 ) -> Result<(RunDir, BackgroundRecord), StartError> {
     let task = planned.tasks.into_iter().next().ok_or(StartError::NothingPlanned)?;
-    let launcher = ProcessLauncher::own().map_err(StartError::NotFound)?;
+    let launcher = Launcher::own().map_err(StartError::NotFound)?;
     let (dir, meta) = dispatcher.start_background(&launcher, task.plan)?;
     let record = BackgroundRecord::started(&dir, &meta);
     Ok((dir, record))

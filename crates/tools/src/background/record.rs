@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use model::{Lifetime, Meta, Outcome, Owner, RunId, RunResult, SessionId};
+use model::{Lifetime, Meta, Outcome, Owner, RunId, RunResult, SessionId, StopReason};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use store::{EVENTS, Log, RunDir};
@@ -70,7 +70,7 @@ pub struct BackgroundEnding {
     pub exit_code: Option<i32>,
     /// Why the model stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub stop_reason: Option<String>,
+    pub stop_reason: Option<StopReason>,
     /// The model that answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -201,7 +201,7 @@ pub(super) struct SomeResult {
     output: String,
     exit_code: Option<i32>,
     model: Option<String>,
-    stop_reason: Option<String>,
+    stop_reason: Option<StopReason>,
     ended_at: u64,
 }
 

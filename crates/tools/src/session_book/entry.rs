@@ -3,7 +3,7 @@
 //! Messages have the form of pi's own, so that whatever reads pi's messages can read these. Each
 //! tool call is a message of its own there, since others may stand between two of them.
 
-use model::{Event, Record, RunId, SessionId, Status, Usage};
+use model::{Event, Record, RunId, SessionId, Status, StopReason, Usage};
 use serde_json::{Map, Value, json};
 use session::Facts;
 
@@ -72,7 +72,7 @@ impl BookRun {
         let exit_code = fields.get("exitCode").and_then(Value::as_i64);
         run.facts = Facts {
             model: owned("model"),
-            stop_reason: owned("stopReason"),
+            stop_reason: owned("stopReason").map(StopReason::from),
             error: owned("errorMessage"),
             exit_code: exit_code.and_then(|code| i32::try_from(code).ok()),
             ..run.facts

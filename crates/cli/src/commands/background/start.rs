@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use runner::{BackgroundError, ProcessLauncher};
+use runner::{BackgroundError, Dispatcher, Launcher};
 use serde::Serialize;
 use tools::{BackgroundArguments, BackgroundCounts, BackgroundRecord, Whose};
 
@@ -30,13 +30,14 @@ pub(super) fn start(arguments: Start, printer: &Printer) -> Result<Exit, Command
     for warning in &call.warnings {
         printer.warning(warning);
     }
-    let launcher = ProcessLauncher::own().map_err(|error| {
+    let launcher = Launcher::own().map_err(|error| {
         CommandError::failure(format!("this program cannot find itself: {error}"))
     })?;
+    let mut dispatcher = Dispatcher::new(workspace.store.clone());
     for task in call.tasks {
-        let started = runner::start_background(&workspace.store, &launcher, task.plan)?;
-        let record = BackgroundRecord::started(&started.dir, &started.meta);
-        let run_dir = started.dir.path();
+        let (dir, meta) = dispatcher.start_background(&launcher, task.plan)?;
+        let record = BackgroundRecord::started(&dir, &meta);
+        let run_dir = dir.path();
         if arguments.output.json {
             let loaded = tools::load_background(&workspace.store, Whose::Of(&SHELL))?;
             printer.json(&Document { record: &record, run_dir, counts: loaded.counts() })?;

@@ -10,7 +10,7 @@ use plan::{
     Surroundings, Trust,
 };
 use process::Exit;
-use runner::{ProcessLauncher, TmuxLauncher};
+use runner::TmuxPanes;
 use tools::Workspace;
 
 use super::facts::{
@@ -182,12 +182,7 @@ fn settings(surroundings: &Surroundings) -> SettingsFacts {
     });
     let launcher = tools::foreground_launcher(surroundings).err();
     let choice = plan::load_runner(surroundings).ok();
-    let tmux = ProcessLauncher::own().map_err(|error| error.to_string()).and_then(|processes| {
-        match TmuxLauncher::beside_this_pane(processes) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(error.to_string()),
-        }
-    });
+    let tmux = TmuxPanes::beside_this_pane().map(drop).map_err(|error| error.to_string());
     SettingsFacts {
         files: files.collect(),
         runner: choice.as_ref().map(|choice| match choice.runner {

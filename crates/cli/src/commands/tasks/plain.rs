@@ -1,7 +1,7 @@
 //! One line for each thing that happens, with the task's name in front.
 
 use model::Event;
-use runner::{Report, Update};
+use runner::{Change, Report, Update};
 use session::Progress;
 use tools::PlannedTask;
 
@@ -42,24 +42,25 @@ impl<'a> PlainView<'a> {
 impl View for PlainView<'_> {
     fn show(&mut self, update: &Update) {
         let is_silent = self.is_silent();
-        match update {
-            Update::Record { task, record } => {
+        let task = update.task;
+        match &update.change {
+            Change::Record(record) => {
                 if let Event::Stderr { text } = &record.event {
-                    self.reporter.has_shown(*task, text);
+                    self.reporter.has_shown(task, text);
                 }
-                if let Some(task) = self.tasks.get_mut(*task).filter(|_| !is_silent) {
+                if let Some(task) = self.tasks.get_mut(task).filter(|_| !is_silent) {
                     task.show(&record.event, self.printer);
                 }
             }
-            Update::Ended { task, report } => {
+            Change::Ended(report) => {
                 warnings(report).for_each(|warning| self.printer.warning(&warning));
                 let is_told = self.reporter.answers == Answers::Summaries;
                 // Nobody prints it as the answer.
-                if let Some(task) = self.tasks.get_mut(*task).filter(|_| is_told) {
+                if let Some(task) = self.tasks.get_mut(task).filter(|_| is_told) {
                     task.end(self.printer);
                 }
             }
-            Update::Started { .. } | Update::Activity { .. } => {}
+            Change::Started { .. } | Change::Activity(_) => {}
         }
     }
 

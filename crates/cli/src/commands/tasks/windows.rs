@@ -4,7 +4,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use model::Status;
-use runner::{Report, Update};
+use runner::{Change, Report, Update};
 use session::view::Phase;
 use tools::{Appearance, PlannedTask, ShownTask, now_ms};
 use tui::Command;
@@ -47,24 +47,18 @@ impl<'a> WindowView<'a> {
 
 impl View for WindowView<'_> {
     fn show(&mut self, update: &Update) {
-        let number = match update {
-            Update::Started { task, .. }
-            | Update::Record { task, .. }
-            | Update::Activity { task, .. }
-            | Update::Ended { task, .. } => *task,
-        };
-        if let Some(shown) = self.live.task(number) {
-            match update {
-                Update::Started { .. } => shown.phase = Phase::Running,
-                Update::Record { record, .. } => {
+        if let Some(shown) = self.live.task(update.task) {
+            match &update.change {
+                Change::Started { .. } => shown.phase = Phase::Running,
+                Change::Record(record) => {
                     shown.state.apply(record);
                 }
-                Update::Activity { activity, .. } => shown.state.observe(*activity, now_ms()),
-                Update::Ended { .. } => shown.phase = Phase::Ended,
+                Change::Activity(activity) => shown.state.observe(*activity, now_ms()),
+                Change::Ended(_) => shown.phase = Phase::Ended,
             }
         }
-        if let Update::Ended { task, report } = update {
-            self.show_end(*task, report);
+        if let Change::Ended(report) = &update.change {
+            self.show_end(update.task, report);
         }
     }
 

@@ -33,17 +33,18 @@ fn retell(stream: &[u8]) -> String {
         let reading = read(line);
         activities.extend(reading.activity.map(Activity::word));
         last_words.push(format!("{:?}", reading.last_word));
-        let Some(event) = reading.event else { continue };
-        events += &describe(&event);
-        events.push('\n');
-        match event {
-            Event::AssistantMessage { usage, model, .. } => {
-                assert_eq!(model.as_deref(), Some("fake-1"));
-                sum += usage;
+        for event in reading.events {
+            events += &describe(&event);
+            events.push('\n');
+            match event {
+                Event::AssistantMessage { usage, model, .. } => {
+                    assert_eq!(model.as_deref(), Some("fake-1"));
+                    sum += usage;
+                }
+                Event::ToolCall { id, tool, .. } => calls.push((id, tool)),
+                Event::ToolResult { id, tool, .. } => assert!(calls.contains(&(id, tool))),
+                _ => {}
             }
-            Event::ToolCall { id, tool, .. } => calls.push((id, tool)),
-            Event::ToolResult { id, tool, .. } => assert!(calls.contains(&(id, tool))),
-            _ => {}
         }
     }
     assert_eq!(lines.rest(), None);
@@ -59,7 +60,7 @@ pub(super) fn describe(event: &Event) -> String {
     match event {
         Event::UserMessage { .. } => "user_message".to_owned(),
         Event::AssistantMessage { text, stop_reason, error, .. } => {
-            let stop_reason = stop_reason.as_deref().unwrap_or("-");
+            let stop_reason = stop_reason.as_ref().map_or("-", StopReason::word);
             let error = error.as_ref().map_or_else(String::new, |error| format!(" {error:?}"));
             format!("assistant_message {stop_reason} {text:?}{error}")
         }
@@ -95,8 +96,8 @@ fn recorded_lines_are_readable_and_mean_the_same_however_they_are_written() {
         let reading = read_whole(line);
         assert!(
             !matches!(
-                reading.event,
-                Some(Event::UnreadableLine { .. } | Event::MessageLost { .. })
+                reading.events[..],
+                [Event::UnreadableLine { .. } | Event::MessageLost { .. }]
             ),
             "{text}"
         );
@@ -153,14 +154,14 @@ fn damaged_lines_are_read_without_harm() {
             keep(head);
             for line in [Line::Whole(&damaged), Line::Cut { head, tail, bytes }] {
                 let reading = read(line);
-                assert!(!(reading.is_delta && reading.event.is_some()), "{line:?}");
-                match reading.event {
-                    Some(
+                assert!(!(reading.is_delta && !reading.events.is_empty()), "{line:?}");
+                match &reading.events[..] {
+                    [
                         Event::UnreadableLine { bytes: told, .. }
                         | Event::MessageLost { bytes: told, .. },
-                    ) => assert_eq!(told, bytes),
-                    Some(event) => assert!(!describe(&event).is_empty()),
-                    None => {}
+                    ] => assert_eq!(*told, bytes),
+                    [event] => assert!(!describe(event).is_empty()),
+                    events => assert!(events.is_empty(), "one line of pi is one event at most"),
                 }
             }
         }

@@ -8,14 +8,14 @@ use std::fmt;
 use std::sync::LazyLock;
 
 use memchr::memmem;
-use model::{Activity, Cost, Event, Usage};
+use model::{Activity, Cost, Event, StopReason, Usage};
 use process::{Keep, Line};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{LastWord, Reading};
+use crate::{LastWord, Reading, json};
 
 /// How every record of pi begins. Others are understood too, only not as fast.
 const PREFIX: &[u8] = b"{\"type\":\"";
@@ -123,16 +123,7 @@ fn read_unusual(line: Line<'_>) -> Reading {
 }
 
 fn unreadable(line: Line<'_>) -> Reading {
-    let head = &line.head()[..line.head().len().min(Event::LINE_BYTES)];
-    let mut text = String::from_utf8_lossy(head).into_owned();
-    text.truncate(text.floor_char_boundary(Event::LINE_BYTES));
-    let bytes = line.bytes();
-    let event = if may_be_message(line.head()) {
-        Event::MessageLost { bytes, text }
-    } else {
-        Event::UnreadableLine { bytes, text }
-    };
-    Reading { event: Some(event), ..Reading::default() }
+    Reading::unreadable(line, may_be_message(line.head()))
 }
 
 fn parse<Record: DeserializeOwned>(
@@ -142,9 +133,7 @@ fn parse<Record: DeserializeOwned>(
     let Line::Whole(bytes) = line else {
         return unreadable(line);
     };
-    let record = serde_json::from_slice(bytes)
-        .or_else(|error| mend(bytes).map_or(Err(error), |mended| serde_json::from_slice(&mended)));
-    record.map_or_else(|_| unreadable(line), read)
+    json::parse(bytes).map_or_else(|| unreadable(line), read)
 }
 
 /// Whether a record that cannot be read may have been a message of the model. Nothing may look like
@@ -158,48 +147,6 @@ fn may_be_message(head: &[u8]) -> bool {
                 && memmem::find(head, b"\"toolResult\"").is_none()
         }
     }
-}
-
-/// The record with its bytes made Unicode, if that is what is wrong with it: an answer must not be
-/// lost over one bad character.
-pub(crate) fn mend(json: &[u8]) -> Option<Vec<u8>> {
-    match String::from_utf8_lossy(json) {
-        Cow::Owned(text) => Some(without_lone_surrogates(text.as_bytes())),
-        Cow::Borrowed(_) => {
-            memmem::find(json, b"\\u").is_some().then(|| without_lone_surrogates(json))
-        }
-    }
-}
-
-/// JavaScript cuts texts between the halves of a character and prints the half that is left as an
-/// escape, which is no Unicode. It becomes a replacement character.
-fn without_lone_surrogates(json: &[u8]) -> Vec<u8> {
-    fn unit(json: &[u8]) -> Option<u16> {
-        let digits = str::from_utf8(json.strip_prefix(b"\\u")?.get(..4)?).ok()?;
-        u16::from_str_radix(digits, 16).ok()
-    }
-    let mut mended = Vec::with_capacity(json.len());
-    let mut rest = json;
-    while let Some(start) = memchr::memchr(b'\\', rest) {
-        let (before, escape) = rest.split_at(start);
-        mended.extend_from_slice(before);
-        let is_low = |at: usize| {
-            escape.get(at..).and_then(unit).is_some_and(|unit| (0xdc00..0xe000).contains(&unit))
-        };
-        let length = match unit(escape) {
-            Some(0xd800..0xdc00) if is_low(6) => 12,
-            Some(0xd800..0xe000) => {
-                mended.extend_from_slice(b"\\ufffd");
-                rest = &escape[6..];
-                continue;
-            }
-            _ => escape.len().min(2),
-        };
-        mended.extend_from_slice(&escape[..length]);
-        rest = &escape[length..];
-    }
-    mended.extend_from_slice(rest);
-    mended
 }
 
 /// What a delta is a delta of. The word stands behind a few numbers about usage.
@@ -271,47 +218,40 @@ fn message_end(record: MessageEnd) -> Reading {
     let message = record.message;
     match message.role.as_str() {
         "assistant" => {
-            let stop_reason = message.stop_reason.map(canonical_stop_reason);
-            let last_word = match stop_reason.as_deref() {
-                Some("stop" | "length" | "error" | "aborted") => LastWord::MessageEnded,
-                Some("toolUse") => LastWord::NotYet,
-                _ => LastWord::Unchanged,
+            let stop_reason = message.stop_reason.map(stop_reason);
+            let last_word = match &stop_reason {
+                Some(StopReason::ToolUse) => LastWord::NotYet,
+                Some(StopReason::Other(_)) | None => LastWord::Unchanged,
+                Some(_) => LastWord::MessageEnded,
             };
             let event = Event::AssistantMessage {
                 text: message.content.0,
-                model: message.model.map(shorten),
-                stop_reason: stop_reason.map(shorten),
-                error: message.error_message.map(shorten),
+                model: message.model,
+                stop_reason,
+                error: message.error_message,
                 usage: message.usage.0,
             };
-            Reading { event: Some(event), last_word, ..Reading::default() }
+            Reading { events: vec![event], last_word, ..Reading::default() }
         }
         "user" => {
             let event = Event::UserMessage { text: message.content.0 };
-            Reading { event: Some(event), ..Reading::default() }
+            Reading { events: vec![event], ..Reading::default() }
         }
         _ => Reading::default(),
     }
 }
 
-/// What ends up in one line of a message for people needs no more than this.
-fn shorten(mut text: String) -> String {
-    text.truncate(text.floor_char_boundary(Event::LINE_BYTES));
-    text
-}
-
 /// Providers have many words for five things. A word that is not known stays as it is, and is
 /// never taken for an end.
-fn canonical_stop_reason(reason: String) -> String {
-    let canonical = match reason.as_str() {
-        "end_turn" | "endTurn" | "stop_sequence" => "stop",
-        "max_tokens" | "maxTokens" | "max_output_tokens" => "length",
-        "tool_use" | "tool_calls" => "toolUse",
-        "abort" | "cancelled" | "canceled" => "aborted",
-        "failed" => "error",
-        _ => return reason,
-    };
-    canonical.to_owned()
+fn stop_reason(word: String) -> StopReason {
+    match word.as_str() {
+        "end_turn" | "endTurn" | "stop_sequence" => StopReason::Stop,
+        "max_tokens" | "maxTokens" | "max_output_tokens" => StopReason::Length,
+        "tool_use" | "tool_calls" => StopReason::ToolUse,
+        "abort" | "cancelled" | "canceled" => StopReason::Aborted,
+        "failed" => StopReason::Error,
+        _ => StopReason::from(word),
+    }
 }
 
 #[derive(Deserialize)]
@@ -324,24 +264,14 @@ struct ToolStart {
 }
 
 fn tool_call(record: ToolStart) -> Reading {
-    // Deeper than this, our own records around them could not be read back.
-    let is_deep = depth(&record.args) > 100;
-    let args = if is_deep { Value::from(record.args.to_string()) } else { record.args };
+    let args = json::readable_arguments(record.args);
     let event = Event::ToolCall { id: record.tool_call_id, tool: record.tool_name, args };
     Reading {
-        event: Some(event),
+        events: vec![event],
         activity: Some(Activity::Tool),
         is_tool_activity: true,
         last_word: LastWord::NotYet,
         ..Reading::default()
-    }
-}
-
-fn depth(value: &Value) -> usize {
-    match value {
-        Value::Array(values) => 1 + values.iter().map(depth).max().unwrap_or(0),
-        Value::Object(entries) => 1 + entries.values().map(depth).max().unwrap_or(0),
-        _ => 0,
     }
 }
 
@@ -366,8 +296,6 @@ struct ToolOutput {
 }
 
 fn tool_result(record: ToolEnd) -> Reading {
-    let mut text = record.result.content.0;
-    text.truncate(text.floor_char_boundary(Event::TOOL_RESULT_BYTES));
     let limit_reached =
         ["entryLimitReached", "resultLimitReached"].iter().any(|key| {
             match record.result.details.get(key) {
@@ -379,11 +307,11 @@ fn tool_result(record: ToolEnd) -> Reading {
         id: record.tool_call_id,
         tool: record.tool_name,
         is_error: record.is_error,
-        text,
+        text: record.result.content.0,
         limit_reached,
     };
     Reading {
-        event: Some(event),
+        events: vec![event],
         activity: Some(Activity::Waiting),
         is_tool_activity: true,
         last_word: LastWord::NotYet,
@@ -406,10 +334,10 @@ fn retry(record: Retry) -> Reading {
         attempt: record.attempt,
         max_attempts: record.max_attempts,
         delay_ms: record.delay_ms,
-        error: shorten(record.error_message),
+        error: record.error_message,
     };
     Reading {
-        event: Some(event),
+        events: vec![event],
         activity: Some(Activity::Retrying),
         last_word: LastWord::NotYet,
         ..Reading::default()
@@ -500,9 +428,9 @@ impl<'de> Deserialize<'de> for LenientUsage {
 }
 
 #[cfg(test)]
-#[path = "pi_tests.rs"]
+#[path = "stream_tests.rs"]
 mod tests;
 
 #[cfg(test)]
-#[path = "pi_recorded_tests.rs"]
+#[path = "recorded_tests.rs"]
 mod recorded_tests;

@@ -19,9 +19,9 @@ impl Pane {
     }
 }
 
-/// A place for a pane.
+/// Where a pane goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place<'a> {
+pub(super) enum Position<'a> {
     /// To the right of the caller.
     Beside,
     /// In the lower half of this pane.
@@ -30,15 +30,15 @@ pub(super) enum Place<'a> {
     NewWindow,
 }
 
-/// The place for one more. Only panes of ours give up room for it, the tallest first, so that what
-/// the user has arranged stays as it is but for the first.
-pub(super) fn place<'a>(ours: &[&'a Pane]) -> Place<'a> {
+/// The position of one more pane. Only our own panes give up room for it, the tallest first, so that
+/// what the user has arranged stays as it is but for the first.
+pub(super) fn position<'a>(ours: &[&'a Pane]) -> Position<'a> {
     // The first of the tallest: `max_by_key` would take the last.
     match ours.iter().rev().max_by_key(|pane| pane.height) {
-        None => Place::Beside,
+        None => Position::Beside,
         // The two halves have a line between them.
-        Some(pane) if pane.height > 2 * FEWEST_LINES => Place::Below(&pane.name),
-        Some(_) => Place::NewWindow,
+        Some(pane) if pane.height > 2 * FEWEST_LINES => Position::Below(&pane.name),
+        Some(_) => Position::NewWindow,
     }
 }
 
@@ -49,21 +49,21 @@ mod tests {
     #[test]
     fn the_first_is_beside_the_caller_and_the_others_share_its_room() {
         for (heights, expected) in [
-            (vec![], Place::Beside),
-            (vec![24], Place::Below("%0")),
-            (vec![12, 11], Place::Below("%0")),
-            (vec![6, 5, 11], Place::Below("%2")),
-            (vec![6, 5, 5, 5], Place::NewWindow),
-            (vec![6, 5, 5, 5, 24], Place::Below("%4")),
-            (vec![9], Place::Below("%0")),
-            (vec![8], Place::NewWindow),
+            (vec![], Position::Beside),
+            (vec![24], Position::Below("%0")),
+            (vec![12, 11], Position::Below("%0")),
+            (vec![6, 5, 11], Position::Below("%2")),
+            (vec![6, 5, 5, 5], Position::NewWindow),
+            (vec![6, 5, 5, 5, 24], Position::Below("%4")),
+            (vec![9], Position::Below("%0")),
+            (vec![8], Position::NewWindow),
         ] {
             let panes: Vec<Pane> = heights
                 .iter()
                 .enumerate()
                 .map(|(index, height)| Pane::parse(&format!("%{index} {height}")).unwrap())
                 .collect();
-            assert_eq!(place(&panes.iter().collect::<Vec<_>>()), expected, "{heights:?}");
+            assert_eq!(position(&panes.iter().collect::<Vec<_>>()), expected, "{heights:?}");
         }
     }
 }

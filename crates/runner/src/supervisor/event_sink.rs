@@ -1,4 +1,4 @@
-//! Telling what happens to everybody who wants to know: the run directory, the parent, the fold.
+//! Where everything goes that happens in a run: the run directory, the fold, the parent, the pane.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
@@ -8,12 +8,12 @@ use rustix::event::{PollFd, PollFlags, poll};
 use session::{Facts, Progress};
 use store::{Journal, Log};
 
-use super::screen::{Screen, ScreenWish};
+use super::screen::{Screen, ScreenRequest};
 use crate::lifeline::{Lifeline, ToParent, ToSupervisor};
 use crate::{now_ms, result::result_of};
 
-/// Every event passes through here, once.
-pub(crate) struct Chronicle {
+/// Numbers, stores, folds and forwards the events of a run. Every event passes through it once.
+pub(crate) struct EventSink {
     meta: Meta,
     journal: Journal,
     lifeline: Option<Lifeline>,
@@ -24,13 +24,13 @@ pub(crate) struct Chronicle {
     started: Instant,
 }
 
-impl Chronicle {
+impl EventSink {
     pub(crate) fn new(
         meta: Meta,
         journal: Journal,
         lifeline: Option<Lifeline>,
         screen: Option<Screen>,
-    ) -> Chronicle {
+    ) -> EventSink {
         let header = format!(
             "{} (run {}, session {})\n{}\n",
             meta.name,
@@ -38,7 +38,7 @@ impl Chronicle {
             meta.session_id,
             meta.cwd.display()
         );
-        let mut chronicle = Chronicle {
+        let mut sink = EventSink {
             meta,
             journal,
             lifeline,
@@ -48,8 +48,8 @@ impl Chronicle {
             activity: Activity::Starting,
             started: Instant::now(),
         };
-        chronicle.transcribe(&header);
-        chronicle
+        sink.transcribe(&header);
+        sink
     }
 
     pub(crate) fn meta(&self) -> &Meta {
@@ -61,14 +61,14 @@ impl Chronicle {
     }
 
     /// Takes an event into the run directory, the fold and the lifeline.
-    pub(crate) fn tell(&mut self, event: Event) {
+    pub(crate) fn record(&mut self, event: Event) {
         for (record, line) in self.journal.record(now_ms(), event) {
             self.facts.apply(&record);
             if let Some(words) = self.progress.words(&record.event) {
                 self.transcribe(&words);
             }
             if let Some(lifeline) = &mut self.lifeline {
-                lifeline.say_event(&line);
+                lifeline.send_event(&line);
             }
         }
     }
@@ -82,12 +82,12 @@ impl Chronicle {
         }
     }
 
-    /// Tells the parent what the child does now, if it is something else than before.
-    pub(crate) fn tell_activity(&mut self, activity: Activity) {
+    /// Tells the parent what the child does now, if that has changed.
+    pub(crate) fn send_activity(&mut self, activity: Activity) {
         if self.activity != activity {
             self.activity = activity;
             if let Some(lifeline) = &mut self.lifeline {
-                lifeline.say(&ToParent::Activity(activity));
+                lifeline.send(&ToParent::Activity(activity));
             }
         }
     }
@@ -97,7 +97,7 @@ impl Chronicle {
         self.journal.log(log, line);
     }
 
-    /// Lets everything out that has been told.
+    /// Writes and sends everything that waits.
     pub(crate) fn flush(&mut self) {
         self.journal.flush();
         if let Some(lifeline) = &mut self.lifeline {
@@ -113,17 +113,17 @@ impl Chronicle {
         self.screen.as_ref().map(|screen| (screen.as_fd(), screen.flags()))
     }
 
-    /// What somebody wants who sits before the pane.
-    pub(crate) fn hear_screen(&mut self) -> Vec<ScreenWish> {
-        let wishes = self.screen.as_mut().map(Screen::hear).unwrap_or_default();
-        if wishes.contains(&ScreenWish::Closed) {
+    /// What the user has done in the pane.
+    pub(crate) fn screen_requests(&mut self) -> Vec<ScreenRequest> {
+        let requests = self.screen.as_mut().map(Screen::receive).unwrap_or_default();
+        if requests.contains(&ScreenRequest::Closed) {
             self.screen = None;
         }
-        wishes
+        requests
     }
 
     /// The lifeline, if there is one, and what to wait for on it. One on which writing has failed
-    /// is waited for too: its end is how the parent's death is heard.
+    /// is waited for too: its end tells of the parent's death.
     pub(crate) fn lifeline(&self) -> Option<(BorrowedFd<'_>, PollFlags)> {
         let lifeline = self.lifeline.as_ref()?;
         let mut flags = PollFlags::IN;
@@ -131,17 +131,17 @@ impl Chronicle {
         Some((lifeline.as_fd(), flags))
     }
 
-    /// What the parent wants. The flag says whether the parent has gone for good.
-    pub(crate) fn hear(&mut self) -> (Vec<ToSupervisor>, bool) {
+    /// What the parent asks for. The flag says whether the parent has gone for good.
+    pub(crate) fn parent_requests(&mut self) -> (Vec<ToSupervisor>, bool) {
         let Some(lifeline) = &mut self.lifeline else {
             return (Vec::new(), false);
         };
-        let wishes = lifeline.receive();
+        let requests = lifeline.receive();
         let is_gone = !lifeline.is_open();
         if is_gone {
             self.lifeline = None;
         }
-        (wishes, is_gone)
+        (requests, is_gone)
     }
 
     /// Whether the parent does not keep up, so that the child must wait.
@@ -152,10 +152,10 @@ impl Chronicle {
     /// The child has been started just now.
     pub(crate) fn started(&mut self, pid: u32) {
         self.started = Instant::now();
-        self.tell(Event::RunStarted { pid });
+        self.record(Event::RunStarted { pid });
     }
 
-    /// Tells the terminal event, writes the result and hands it to the parent.
+    /// Records the terminal event, writes the result and hands it to the parent.
     pub(crate) fn end(mut self, event: Event) {
         let duration = match self.facts.started_at {
             Some(_) => u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
@@ -164,9 +164,9 @@ impl Chronicle {
         self.journal.flush();
         let trouble = self.journal.trouble().map(not_complete);
         if let Some(message) = &trouble {
-            self.tell(Event::Warning { message: message.clone() });
+            self.record(Event::Warning { message: message.clone() });
         }
-        self.tell(event);
+        self.record(event);
         self.journal.flush();
         let mut result = result_of(&self.meta, &self.facts, duration);
         if trouble.is_none() {
@@ -177,7 +177,7 @@ impl Chronicle {
             return;
         };
         let not_kept = kept.err().map(|error| error.to_string());
-        lifeline.say(&ToParent::Result { result: Box::new(result), not_kept });
+        lifeline.send(&ToParent::Result { result: Box::new(result), not_kept });
         lifeline.flush();
         // The parent may be slow, or stopped. As long as it lives, the result waits for it.
         while lifeline.wants_to_write() {

@@ -1,20 +1,17 @@
 //! Asking tmux for something.
 
-use std::time::Duration;
-
 use process::{Exit, OutputError, SpawnError};
 
 use super::TmuxError;
+use crate::durations::TMUX_ANSWER;
 
-/// A server that has not answered by then has hung.
-const ANSWER: Duration = Duration::from_secs(10);
 /// No answer that we ask for is longer.
 const LARGEST: usize = 1024 * 1024;
 
 /// Runs a command of tmux, and returns what it prints. The server is the one that the environment
 /// names.
 pub(super) fn tmux(args: &[&str]) -> Result<String, TmuxError> {
-    let output = match process::command_output("tmux", args, ANSWER, LARGEST) {
+    let output = match process::command_output("tmux", args, TMUX_ANSWER, LARGEST) {
         Ok(output) => output,
         Err(error @ OutputError::NotStarted(SpawnError::NotOnPath(_))) => {
             return Err(TmuxError::Missing(error));

@@ -5,7 +5,13 @@ use super::recorded_tests::describe;
 use super::*;
 
 pub(super) fn read_whole(line: impl AsRef<[u8]>) -> Reading {
-    read(Line::Whole(line.as_ref()))
+    bounded(read(Line::Whole(line.as_ref())))
+}
+
+/// What the supervisor keeps of a reading.
+fn bounded(reading: Reading) -> Reading {
+    let events = reading.events.into_iter().map(Event::bounded).collect();
+    Reading { events, ..reading }
 }
 
 /// Reads a line that arrives little by little, as far as it is kept.
@@ -16,12 +22,14 @@ fn read_long(line: &str) -> Reading {
         assert_eq!(lines.next_line(), None);
     }
     lines.push(b"\n");
-    read(lines.next_line().unwrap())
+    bounded(read(lines.next_line().unwrap()))
 }
 
 fn event_of(line: impl AsRef<[u8]>) -> Event {
     let line = line.as_ref();
-    read_whole(line).event.unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(line)))
+    let mut events = read_whole(line).events;
+    assert_eq!(events.len(), 1, "{}", String::from_utf8_lossy(line));
+    events.remove(0)
 }
 
 /// The end of a message of the model; `fields` come after the role.
@@ -45,7 +53,7 @@ fn ended() -> Reading {
 
 fn unreadable_line(bytes: u64, text: &str) -> Reading {
     let event = Event::UnreadableLine { bytes, text: text.to_owned() };
-    Reading { event: Some(event), ..Reading::default() }
+    Reading { events: vec![event], ..Reading::default() }
 }
 
 #[test]
@@ -74,7 +82,7 @@ fn a_delta_tells_what_the_model_is_doing() {
         }
     }
     let torn = read_whole(r#"{"type":"message_update","usage":{"#);
-    assert!(torn.is_delta && torn.event.is_none() && torn.activity.is_none());
+    assert!(torn.is_delta && torn.events.is_empty() && torn.activity.is_none());
 }
 
 #[test]
@@ -210,7 +218,7 @@ fn a_message_that_cannot_be_read_is_missed() {
     let head = message_end(r#","content":"x""#);
     let cut = Line::Cut { head: head.as_bytes(), tail: b"x\"}}", bytes: 1 << 40 };
     let lost = Event::MessageLost { bytes: 1 << 40, text: head.clone() };
-    assert_eq!(read(cut).event, Some(lost));
+    assert_eq!(bounded(read(cut)).events, [lost]);
 }
 
 #[test]
@@ -230,7 +238,7 @@ fn only_the_beginning_of_a_long_unreadable_line_is_kept() {
     let start = &line[..Event::LINE_BYTES];
     assert_eq!(read_whole(&line), unreadable_line(10_000, start));
     let cut = Line::Cut { head: line.as_bytes(), tail: b"x", bytes: 1 << 40 };
-    assert_eq!(read(cut), unreadable_line(1 << 40, start));
+    assert_eq!(bounded(read(cut)), unreadable_line(1 << 40, start));
 }
 
 #[test]
@@ -250,12 +258,12 @@ fn a_message_brings_its_text_model_usage_and_error() {
     let event = Event::AssistantMessage {
         text: "hi".to_owned(),
         model: Some("m".to_owned()),
-        stop_reason: Some("error".to_owned()),
+        stop_reason: Some(StopReason::Error),
         error: Some("why".to_owned()),
         usage,
     };
     let last_word = LastWord::MessageEnded;
-    assert_eq!(read_whole(line), Reading { event: Some(event), last_word, ..Reading::default() });
+    assert_eq!(read_whole(line), Reading { events: vec![event], last_word, ..Reading::default() });
 }
 
 #[test]
@@ -327,16 +335,20 @@ fn stop_reasons_have_one_word_each_and_only_known_ones_end_the_work() {
     ] {
         for word in words.split(' ') {
             let reading = read_whole(message_end(&format!(r#","stopReason":"{word}""#)));
-            let Some(Event::AssistantMessage { stop_reason, .. }) = reading.event else {
+            let [Event::AssistantMessage { stop_reason, .. }] = &reading.events[..] else {
                 panic!("{word}");
             };
-            assert_eq!(stop_reason.as_deref(), words.split(' ').next(), "{word}");
+            assert_eq!(
+                stop_reason.as_ref().map(StopReason::word),
+                words.split(' ').next(),
+                "{word}"
+            );
             assert_eq!(reading.last_word, last_word, "{word}");
         }
     }
     for fields in ["", r#","stopReason":null"#] {
         let reading = read_whole(message_end(fields));
-        assert!(matches!(reading.event, Some(Event::AssistantMessage { stop_reason: None, .. })));
+        assert!(matches!(reading.events[..], [Event::AssistantMessage { stop_reason: None, .. }]));
         assert_eq!(reading.last_word, LastWord::Unchanged);
     }
 }
@@ -353,12 +365,12 @@ fn a_call_keeps_its_arguments_as_they_were_written() {
             r#"{{"type":"tool_execution_start","toolCallId":"c1","toolName":"mine"{fields}}}"#
         );
         let reading = read_whole(line);
-        let Some(Event::ToolCall { id, tool, args: found }) = &reading.event else {
+        let [Event::ToolCall { id, tool, args: found }] = &reading.events[..] else {
             panic!("{fields}");
         };
         assert_eq!((id.as_str(), tool.as_str(), found.to_string().as_str()), ("c1", "mine", args));
         let expected = Reading { is_tool_activity: true, ..busy(Activity::Tool) };
-        assert_eq!(Reading { event: None, ..reading }, expected);
+        assert_eq!(Reading { events: Vec::new(), ..reading }, expected);
     }
 }
 
@@ -374,12 +386,12 @@ fn a_result_is_cut_between_characters() {
         (format!("{}🦀", "x".repeat(LIMIT - 3)), LIMIT - 3),
     ] {
         let reading = read_whole(tool_end(&json!({"content": [{"type": "text", "text": text}]})));
-        let Some(Event::ToolResult { text: found, .. }) = &reading.event else {
+        let [Event::ToolResult { text: found, .. }] = &reading.events[..] else {
             panic!("{} bytes", text.len());
         };
         assert!(*found == text[..kept], "{} bytes of {}", found.len(), text.len());
         let expected = Reading { is_tool_activity: true, ..busy(Activity::Waiting) };
-        assert_eq!(Reading { event: None, ..reading }, expected);
+        assert_eq!(Reading { events: Vec::new(), ..reading }, expected);
     }
 }
 
@@ -409,7 +421,7 @@ fn a_retry_may_leave_out_what_it_does_not_know() {
     let line = r#"{"type":"auto_retry_start"}"#;
     assert_eq!(describe(&event_of(line)), r#"retry 0/0 0ms """#);
     let reading = read_whole(line);
-    assert_eq!(Reading { event: None, ..reading }, busy(Activity::Retrying));
+    assert_eq!(Reading { events: Vec::new(), ..reading }, busy(Activity::Retrying));
 }
 
 #[test]
@@ -449,7 +461,7 @@ fn long_results_and_answers_arrive_whole() {
         (answer.replace("assistant", "toolResult"), None),
         (answer, Some(text.len())),
     ] {
-        let found = read_long(&line).event.map(|event| match event {
+        let found = read_long(&line).events.pop().map(|event| match event {
             Event::ToolResult { text, .. } | Event::AssistantMessage { text, .. } => text.len(),
             other => panic!("{other:?}"),
         });

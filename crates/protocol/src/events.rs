@@ -1,0 +1,173 @@
+//! Our own events as a stream: a child that prints what `events.jsonl` holds, because another
+//! supervisor carries out the run somewhere else.
+//!
+//! The child is told the prompt as the line `{"type":"prompt","text":…}`. Its input stays open for
+//! as long as the supervisor lives, so that its end tells the child that the supervisor is gone. The
+//! child's `run_ended` is the last word, and is acknowledged: `{"type":"acknowledged","seq":…}`.
+
+use memchr::memmem;
+use model::{Activity, Event, Record, Verdict};
+use process::{Keep, Line};
+use serde_json::json;
+
+use crate::json::{parse, readable_arguments};
+use crate::{LastWord, Reading};
+
+/// Reads numbered events, each once.
+#[derive(Debug, Default)]
+pub struct EventReader {
+    last_seq: u64,
+}
+
+/// Everything that may be a record is needed whole.
+pub(crate) fn keep(head: &[u8]) -> Keep {
+    if head.trim_ascii_start().starts_with(b"{") { Keep::Whole } else { Keep::Ends }
+}
+
+/// The first line of the child's input.
+pub(crate) fn opening(prompt: &str) -> Vec<u8> {
+    line_of(&json!({"type": "prompt", "text": prompt}))
+}
+
+impl EventReader {
+    pub(crate) fn read(&mut self, line: Line<'_>) -> Reading {
+        let record = match line {
+            Line::Whole(bytes) if bytes.trim_ascii().is_empty() => return Reading::default(),
+            Line::Whole(bytes) if bytes.trim_ascii_start().starts_with(b"{") => {
+                parse::<Record>(bytes)
+            }
+            Line::Whole(_) | Line::Cut { .. } => None,
+        };
+        let Some(Record { seq, event, .. }) = record else {
+            let may_be_message = memmem::find(line.head(), b"\"assistant_message\"").is_some();
+            return Reading::unreadable(line, may_be_message);
+        };
+        // A sender that is not sure whether a line has arrived sends it again.
+        if seq <= self.last_seq {
+            return Reading::default();
+        }
+        let missing = seq - self.last_seq - 1;
+        self.last_seq = seq;
+        let mut reading = meaning(seq, event);
+        if missing > 0 {
+            // One of them may have been the answer.
+            let text = format!("{missing} events are missing before number {seq}");
+            reading.events.insert(0, Event::MessageLost { bytes: 0, text });
+        }
+        reading
+    }
+}
+
+fn meaning(seq: u64, event: Event) -> Reading {
+    let is_tool_activity = matches!(event, Event::ToolCall { .. } | Event::ToolResult { .. });
+    let activity = match &event {
+        Event::RunStarted { .. } | Event::AssistantMessage { .. } | Event::ToolResult { .. } => {
+            Some(Activity::Waiting)
+        }
+        Event::ToolCall { .. } => Some(Activity::Tool),
+        Event::RetryScheduled { .. } => Some(Activity::Retrying),
+        Event::RunEnded { .. } => Some(Activity::Done),
+        _ => None,
+    };
+    let mut reading =
+        Reading { activity, is_tool_activity, last_word: LastWord::NotYet, ..Reading::default() };
+    match event {
+        Event::RunEnded { outcome, error, .. } => {
+            reading.last_word = LastWord::Said;
+            reading.verdict = Some(Verdict { outcome, error });
+            reading.reply = line_of(&json!({"type": "acknowledged", "seq": seq}));
+        }
+        // These are about the other supervisor's own tree and files. Ours records its own.
+        Event::RunStarted { .. } | Event::Stopping { .. } | Event::LogFull { .. } => {}
+        Event::Unknown => {}
+        Event::ToolCall { id, tool, args } => {
+            reading.events.push(Event::ToolCall { id, tool, args: readable_arguments(args) });
+        }
+        event => reading.events.push(event),
+    }
+    reading
+}
+
+fn line_of(message: &serde_json::Value) -> Vec<u8> {
+    let mut line = message.to_string().into_bytes();
+    line.push(b'\n');
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Outcome;
+
+    use super::*;
+
+    fn read(reader: &mut EventReader, line: &str) -> Reading {
+        reader.read(Line::Whole(line.as_bytes()))
+    }
+
+    fn line(seq: u64, fields: &str) -> String {
+        format!(r#"{{"seq":{seq},"at":17,{fields}}}"#)
+    }
+
+    const STARTED: &str = r#""type":"run_started","pid":7"#;
+    const SAID: &str = r#""type":"assistant_message","text":"found it","stopReason":"stop""#;
+    const ENDED: &str = r#""type":"run_ended","outcome":"timeout","error":"Timed out after 2s.""#;
+
+    #[test]
+    fn events_pass_and_the_end_is_the_last_word() {
+        let mut reader = EventReader::default();
+        let started = read(&mut reader, &line(1, STARTED));
+        assert_eq!((started.events.len(), started.activity), (0, Some(Activity::Waiting)));
+        let call =
+            read(&mut reader, &line(2, r#""type":"tool_call","id":"1","tool":"ls","args":{}"#));
+        assert!(matches!(call.events[..], [Event::ToolCall { .. }]));
+        assert!(call.is_tool_activity && call.activity == Some(Activity::Tool));
+        let said = read(&mut reader, &line(3, SAID));
+        assert!(
+            matches!(&said.events[..], [Event::AssistantMessage { text, .. }] if text == "found it")
+        );
+        assert_eq!(said.last_word, LastWord::NotYet, "only the end of the run is an end");
+        let ended = read(&mut reader, &line(4, ENDED));
+        assert_eq!((ended.events.len(), ended.last_word), (0, LastWord::Said));
+        assert_eq!(ended.verdict.unwrap().outcome, Outcome::Timeout);
+        assert_eq!(ended.reply, b"{\"type\":\"acknowledged\",\"seq\":4}\n");
+    }
+
+    #[test]
+    fn a_repeated_event_counts_once_and_a_missing_one_is_told() {
+        let mut reader = EventReader::default();
+        let warning = r#""type":"warning","message":"Odd.""#;
+        assert_eq!(read(&mut reader, &line(1, warning)).events.len(), 1);
+        assert_eq!(read(&mut reader, &line(1, warning)), Reading::default());
+        let after_gap = read(&mut reader, &line(4, warning)).events;
+        assert!(matches!(&after_gap[..], [Event::MessageLost { text, .. }, Event::Warning { .. }]
+            if text == "2 events are missing before number 4"));
+        assert_eq!(read(&mut reader, &line(3, warning)), Reading::default(), "it is too late");
+    }
+
+    #[test]
+    fn what_is_no_event_is_kept_as_an_unreadable_line() {
+        let mut reader = EventReader::default();
+        for (text, is_message) in [
+            ("npm warn something", false),
+            ("{\"seq\":1}", false),
+            ("[1]", false),
+            (r#"{"seq":1,"at":1,"type":"assistant_message","text":"#, true),
+        ] {
+            let reading = read(&mut reader, text);
+            let is_lost = matches!(reading.events[..], [Event::MessageLost { .. }]);
+            let is_unreadable = matches!(reading.events[..], [Event::UnreadableLine { .. }]);
+            assert_eq!((is_lost, is_unreadable), (is_message, !is_message), "{text}");
+        }
+        assert_eq!(read(&mut reader, "  "), Reading::default());
+        let newer = read(&mut reader, &line(1, r#""type":"teleported""#));
+        assert_eq!((newer.events.len(), newer.last_word), (0, LastWord::NotYet));
+        let cut =
+            Line::Cut { head: b"{\"seq\":2,\"type\":\"assistant_message\"", tail: b"", bytes: 9 };
+        assert!(matches!(reader.read(cut).events[..], [Event::MessageLost { .. }]));
+    }
+
+    #[test]
+    fn the_prompt_is_one_line_of_json() {
+        assert_eq!(opening("a\n\"b\""), b"{\"type\":\"prompt\",\"text\":\"a\\n\\\"b\\\"\"}\n");
+    }
+}

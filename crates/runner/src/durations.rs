@@ -1,0 +1,39 @@
+//! How long everything waits for everything else. What depends on another duration is derived from it.
+
+use std::time::Duration;
+
+/// How long a tree may take between SIGTERM and SIGKILL.
+pub(crate) const STOP_GRACE: Duration = Duration::from_secs(5);
+/// SIGKILL is repeated, because a member may have started another process in the meantime.
+pub(crate) const KILL_INTERVAL: Duration = Duration::from_millis(20);
+/// What is still there so long after SIGKILL is held by the kernel, and will not go away.
+pub(crate) const KILL_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a supervisor on a busy machine may need besides.
+const MARGIN: Duration = Duration::from_secs(3);
+/// A supervisor that was told to kill has done so after this time, or it is killed itself.
+pub(crate) const KILL_ANSWER: Duration = MARGIN;
+/// A supervisor that was told to stop has done so after this time, or it is killed itself.
+pub(crate) const STOP_ANSWER: Duration =
+    STOP_GRACE.saturating_add(KILL_PATIENCE).saturating_add(MARGIN);
+/// How long the end of a run may take whose supervisor was killed: recovering stops what is left.
+pub(crate) const RECOVERY_ANSWER: Duration = STOP_GRACE.saturating_add(STOP_ANSWER);
+/// A supervisor that has handed over its result exits within this time.
+pub(crate) const EXIT_ANSWER: Duration = Duration::from_secs(2);
+/// A background supervisor that is not ready after this time never will be.
+pub(crate) const READY_ANSWER: Duration = Duration::from_secs(20);
+
+/// What the child has left behind may take this long to end by itself before it is stopped.
+pub(crate) const LEFTOVER_PATIENCE: Duration = Duration::from_millis(100);
+/// A child that has said its last word and still runs after this time is stopped.
+pub(crate) const SETTLED_PATIENCE: Duration = Duration::from_millis(250);
+/// A child that seems to have finished, and is silent for this time, is stopped.
+pub(crate) const SILENCE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often a supervisor looks for requests where the system does not tell of them.
+pub(crate) const REQUEST_INTERVAL: Duration = Duration::from_secs(1);
+
+/// A tmux server that has not answered by then hangs.
+pub(crate) const TMUX_ANSWER: Duration = Duration::from_secs(10);
+/// How long a new pane may take to connect.
+pub(crate) const PANE_ANSWER: Duration = Duration::from_secs(10);
