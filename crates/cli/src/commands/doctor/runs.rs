@@ -1,4 +1,4 @@
-//! What is kept of runs, and what crashed ones have left.
+//! Facts about runs, and about what crashed ones left.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::facts::{
 use super::gather::shown;
 use crate::brief_meta::BriefMeta;
 
-/// The processes of each run directory.
+/// Processes by run directory.
 type Processes = BTreeMap<String, Vec<i32>>;
 
 pub(super) fn look(store: &Store) -> StoreFacts {
@@ -45,7 +45,7 @@ pub(super) fn look(store: &Store) -> StoreFacts {
     for run in &runs {
         facts.runs += 1;
         facts.bytes += run.bytes();
-        // A directory has the name that it had for those who work in it.
+        // Processes have the real path of the directory in their environment.
         let of_run = std::fs::canonicalize(run.path()).unwrap_or_else(|_| run.path().to_owned());
         let of_run = processes.remove(&shown(&of_run)).unwrap_or_default();
         if let Err(problem) = look_at_run(run, of_run, &mut sessions, &mut facts) {
@@ -53,10 +53,10 @@ pub(super) fn look(store: &Store) -> StoreFacts {
         }
     }
     facts.sessions = sessions.len();
-    // Those of runs that are not there any more.
-    let place = std::fs::canonicalize(store.path()).unwrap_or_else(|_| store.path().to_owned());
+    // What remains belongs to runs that were removed.
+    let root = std::fs::canonicalize(store.path()).unwrap_or_else(|_| store.path().to_owned());
     for (run_dir, pids) in processes {
-        if Path::new(&run_dir).starts_with(&place) {
+        if Path::new(&run_dir).starts_with(&root) {
             let left = pids.into_iter().map(|pid| ProcessFacts { pid, run_dir: run_dir.clone() });
             facts.leftover_processes.extend(left);
         }
@@ -95,7 +95,6 @@ fn look_at_run(
     Ok(())
 }
 
-/// The processes that carry the mark of a run, by its directory.
 fn processes() -> Processes {
     let mut processes = Processes::new();
     for (pid, run_dir) in process::carriers(variables::RUN_DIR) {
