@@ -41,7 +41,7 @@ pub(super) fn create(
     let scope = if fields.project { Scope::Project } else { Scope::Global };
     let mut profile = Definition::new(name, scope, &directories);
     apply(fields, &mut profile)?;
-    let path = create_definition(&directories, &profile).map_err(|error| refused(&error))?;
+    let path = create_definition(&directories, &profile).map_err(CommandError::usage)?;
     say_saved(&profile, &path.to_string_lossy(), json, printer)
 }
 
@@ -52,6 +52,9 @@ pub(super) fn edit(
     json: bool,
     printer: &Printer,
 ) -> Result<(), CommandError> {
+    if with_editor && !fields.are_absent() {
+        return Err(CommandError::usage("--editor cannot be used with options that change fields"));
+    }
     let surroundings = Surroundings::of_this_process()?;
     let directories = DefinitionDirectories::of_profiles(&surroundings);
     let current = super::definition::find(profiles, name)?;
@@ -70,7 +73,7 @@ pub(super) fn edit(
     let path = Definition::new(name, scope, &directories).path;
     let mut profile = Definition { scope, path, ..current.clone() };
     apply(fields, &mut profile)?;
-    let path = update_definition(&directories, &profile).map_err(|error| refused(&error))?;
+    let path = update_definition(&directories, &profile).map_err(CommandError::usage)?;
     say_saved(&profile, &path.to_string_lossy(), json, printer)
 }
 
@@ -131,10 +134,6 @@ fn say_saved(
     let (name, scope) = (&profile.name, profile.scope.word());
     printer.note(&format!("written to {path}"));
     printer.answer(&format!("Profile \"{name}\" saved to {scope} agent-profiles."))
-}
-
-fn refused(error: &plan::DefinitionFileError) -> CommandError {
-    CommandError::usage(error)
 }
 
 /// Overwrites the fields for which an option is given.

@@ -118,7 +118,7 @@ pub(super) struct UnknownSetting {
     pub(super) suggestions: Vec<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ExtensionFacts {
     pub(super) directory: Option<String>,
@@ -133,7 +133,7 @@ pub(super) struct ExtensionFacts {
     pub(super) problem: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct StoreFacts {
     pub(super) path: String,
@@ -155,7 +155,7 @@ pub(super) struct StoreFacts {
     pub(super) temporary_stores: Vec<TemporaryStoreFacts>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct LimitFacts {
     pub(super) runs: usize,
     pub(super) bytes: u64,

@@ -122,17 +122,11 @@ fn an_unknown_setting_is_told_with_the_one_that_was_meant() {
 fn nothing_kept() -> StoreFacts {
     StoreFacts {
         path: "/p/.pi/subagents/runs".to_owned(),
-        problem: None,
         runs: 1,
         sessions: 1,
         bytes: 2048,
         limits: LimitFacts { runs: 10, bytes: 1 << 30, days: 30 },
-        running: Vec::new(),
-        abandoned: Vec::new(),
-        leftover_processes: Vec::new(),
-        damaged: Vec::new(),
-        debris: Vec::new(),
-        temporary_stores: Vec::new(),
+        ..StoreFacts::default()
     }
 }
 

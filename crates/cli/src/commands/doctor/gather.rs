@@ -207,15 +207,9 @@ fn extension(agent_dir: &Path) -> ExtensionFacts {
             program: found.program.as_deref().map(shown),
             problem: None,
         },
-        Err(error) => ExtensionFacts {
-            directory: None,
-            is_installed: false,
-            version: None,
-            differing_files: 0,
-            program: None,
-            has_program: false,
-            problem: Some(error.to_string()),
-        },
+        Err(error) => {
+            ExtensionFacts { problem: Some(error.to_string()), ..ExtensionFacts::default() }
+        }
     }
 }
 

@@ -21,20 +21,14 @@ pub(super) fn look(store: &Store) -> StoreFacts {
     let mut facts = StoreFacts {
         path: shown(store.path()),
         problem: store.check_writable().err().map(|error| error.to_string()),
-        runs: 0,
-        sessions: 0,
-        bytes: 0,
         limits: LimitFacts {
             runs: retention.runs,
             bytes: retention.bytes,
             days: retention.age.as_secs() / (24 * 60 * 60),
         },
-        running: Vec::new(),
-        abandoned: Vec::new(),
-        leftover_processes: Vec::new(),
-        damaged: Vec::new(),
         debris: debris(store),
-        temporary_stores: Vec::new(),
+        temporary_stores: Store::temporary_ones().iter().map(temporary).collect(),
+        ..StoreFacts::default()
     };
     let runs = store.runs().unwrap_or_else(|error| {
         facts.damaged.push(error.to_string());
@@ -61,7 +55,6 @@ pub(super) fn look(store: &Store) -> StoreFacts {
             facts.leftover_processes.extend(left);
         }
     }
-    facts.temporary_stores = Store::temporary_ones().iter().map(temporary).collect();
     facts
 }
 
