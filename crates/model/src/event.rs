@@ -28,7 +28,7 @@ pub enum Event {
     },
     /// The agent was told something.
     UserMessage {
-        /// The text.
+        #[expect(missing_docs, reason = "the name says it")]
         text: String,
     },
     /// The model finished a message.
@@ -105,7 +105,7 @@ pub enum Event {
     TimeoutExtended,
     /// The supervisor began to stop what was left of the tree.
     Stopping {
-        /// Why.
+        #[expect(missing_docs, reason = "the name says it")]
         cause: StopCause,
     },
     /// From here on a log takes no more, except for the terminal event.
@@ -120,7 +120,7 @@ pub enum Event {
     },
     /// The run has ended and nothing of it is left. Always the last event, and there is only one.
     RunEnded {
-        /// How.
+        #[expect(missing_docs, reason = "the name says it")]
         outcome: Outcome,
         /// What went wrong.
         #[serde(default, skip_serializing_if = "Option::is_none")]
