@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::SystemTime;
 
-use crate::invocation::{Invocation, repository_root};
+use xtask::{Invocation, repository_root};
 
 /// The heading of what is not released yet.
 const UNRELEASED: &str = "## [Unreleased]\n";
