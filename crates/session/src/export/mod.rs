@@ -5,8 +5,8 @@
 
 mod html;
 mod markdown;
-mod moment;
 
+use jiff::Timestamp;
 use model::{Event, Meta, Record, RunResult, SessionId, Status, Usage};
 
 use crate::text::clean;
@@ -92,7 +92,7 @@ impl ExportedRun {
             ("run", Some(self.meta.run_id.to_string())),
             ("outcome", result.map(|result| result.outcome.word().to_owned())),
             ("error", result.and_then(|result| result.error.clone())),
-            ("started", Some(moment::utc(self.meta.created_at))),
+            ("started", Some(utc(self.meta.created_at))),
             ("took", result.map(|result| seconds(result.duration_ms))),
             ("profile", self.meta.profile.clone()),
             ("preset", self.meta.preset.clone()),
@@ -142,6 +142,14 @@ impl ExportedRun {
         }
         entries
     }
+}
+
+/// Such as `2026-11-16 02:31:00 UTC`, from milliseconds since 1970.
+fn utc(milliseconds: u64) -> String {
+    let milliseconds = i64::try_from(milliseconds).unwrap_or(i64::MAX);
+    // A run directory can hold any number, and a timestamp ends with the year 9999.
+    let timestamp = Timestamp::from_millisecond(milliseconds).unwrap_or(Timestamp::MAX);
+    timestamp.strftime("%F %T UTC").to_string()
 }
 
 /// Something that is shown.

@@ -144,3 +144,14 @@ fn escape_sequences_are_gone_everywhere() {
         assert!(text.contains("redx"), "{text}");
     }
 }
+
+#[test]
+fn the_start_is_shown_whatever_a_file_says() {
+    for (milliseconds, expected) in [
+        (0, "1970-01-01 00:00:00 UTC"),
+        (951_782_400_999, "2000-02-29 00:00:00 UTC"),
+        (u64::MAX, "9999-12-30 22:00:00 UTC"),
+    ] {
+        assert_eq!(utc(milliseconds), expected);
+    }
+}
