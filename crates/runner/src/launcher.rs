@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use model::{Lifetime, variables};
-use process::{Apart, Detached, DetachedSpec, Exit, Pid};
+use process::{DetachFrom, Detached, DetachedSpec, Exit, Pid};
 use store::RunDir;
 
 /// Starts supervisors. Runs with and without a pane that shows them differ only in this.
@@ -83,9 +83,9 @@ impl ProcessLauncher {
             environment: &[(variables::SUPERVISES, path)],
             stdin: theirs.into(),
             stdout: screen.map(OwnedFd::from),
-            apart: match lifetime {
-                Lifetime::Foreground => Apart::FromGroup,
-                Lifetime::Background => Apart::FromSession,
+            from: match lifetime {
+                Lifetime::Foreground => DetachFrom::Group,
+                Lifetime::Background => DetachFrom::Session,
             },
         })
         .map_err(io::Error::other)?;

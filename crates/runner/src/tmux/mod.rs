@@ -19,7 +19,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use model::{Lifetime, variables};
-use process::{Exit, MeetingPoint, OutputError, Peer, Pid};
+use process::{Exit, OutputError, Peer, Pid, PrivateSocket};
 use store::RunDir;
 
 use crate::launcher::{Launched, Launcher, ProcessLauncher, Supervisor};
@@ -86,13 +86,13 @@ impl TmuxLauncher {
     /// Opens a pane, and returns the way to its viewer.
     fn open_pane(&self) -> Result<(UnixStream, Peer), TmuxError> {
         let refused = |error: io::Error| TmuxError::Refused(error.to_string());
-        let point = MeetingPoint::open().map_err(refused)?;
+        let socket = PrivateSocket::open().map_err(refused)?;
         let program = process::own_executable_for_others().map_err(refused)?;
-        let pane = self.split([text(&program)?, "view", text(point.path())?])?;
+        let pane = self.split([text(&program)?, "view", text(socket.path())?])?;
         // Whatever the user has set for panes, one of ours closes at the end.
         let visitor =
             tmux(&["set-option", "-p", "-t", &pane, "remain-on-exit", "off"]).and_then(|_| {
-                point.meet(PANE_ANSWER).map_err(|error| match error.kind() {
+                socket.accept(PANE_ANSWER).map_err(|error| match error.kind() {
                     io::ErrorKind::TimedOut => TmuxError::Refused(format!(
                         "the new pane did not answer within {} seconds; does the server of tmux \
                      belong to another user?",

@@ -98,7 +98,7 @@ fn look_at_run(
 /// The processes that carry the mark of a run, by its directory.
 fn processes() -> Processes {
     let mut processes = Processes::new();
-    for (pid, run_dir) in process::carriers(variables::RUN_DIR) {
+    for (pid, run_dir) in process::processes_with_variable(variables::RUN_DIR) {
         processes.entry(run_dir).or_default().push(pid.as_raw_nonzero().get());
     }
     processes
