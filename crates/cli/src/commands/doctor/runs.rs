@@ -61,7 +61,7 @@ pub(super) fn look(store: &Store) -> StoreFacts {
             facts.leftover_processes.extend(left);
         }
     }
-    facts.temporary_stores = Store::temporary_ones().iter().map(temporary).collect();
+    facts.temporary_stores = Store::temporary_stores().iter().map(temporary).collect();
     facts
 }
 
@@ -107,7 +107,7 @@ fn processes() -> Processes {
 fn debris(store: &Store) -> Vec<DebrisFacts> {
     let found = store.debris(SystemTime::now()).into_iter();
     found
-        .map(|debris| DebrisFacts { path: shown(&debris.path), is_removable: debris.is_nobodys })
+        .map(|debris| DebrisFacts { path: shown(&debris.path), is_removable: debris.is_removable })
         .collect()
 }
 
