@@ -125,7 +125,7 @@ fn a_page_has_no_element_and_no_script_of_others() {
     assert!(!page.contains("<script") && !page.contains("<img") && !page.contains('\u{1b}'));
     assert!(page.contains("&lt;/pre&gt;&lt;script&gt;alert(1)"), "{page}");
     assert!(page.contains("default-src 'none'") && page.contains("prefers-color-scheme: dark"));
-    // Nothing is asked of anybody else.
+    // The page loads nothing.
     for reference in ["http:", "https:", " href=", " src=", "url(", "@import"] {
         let own = page.replace("&lt;img src=x", "");
         assert!(!own.contains(reference), "{reference}");
