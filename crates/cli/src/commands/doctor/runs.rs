@@ -61,7 +61,7 @@ pub(super) fn look(store: &Store) -> StoreFacts {
             facts.leftover_processes.extend(left);
         }
     }
-    facts.temporary_stores = Store::temporary_ones().iter().map(temporary).collect();
+    facts.temporary_stores = Store::temporary_stores().iter().map(temporary).collect();
     facts
 }
 
@@ -98,7 +98,7 @@ fn look_at_run(
 /// The processes that carry the mark of a run, by its directory.
 fn processes() -> Processes {
     let mut processes = Processes::new();
-    for (pid, run_dir) in process::carriers(variables::RUN_DIR) {
+    for (pid, run_dir) in process::processes_with_variable(variables::RUN_DIR) {
         processes.entry(run_dir).or_default().push(pid.as_raw_nonzero().get());
     }
     processes
@@ -107,7 +107,7 @@ fn processes() -> Processes {
 fn debris(store: &Store) -> Vec<DebrisFacts> {
     let found = store.debris(SystemTime::now()).into_iter();
     found
-        .map(|debris| DebrisFacts { path: shown(&debris.path), is_removable: debris.is_nobodys })
+        .map(|debris| DebrisFacts { path: shown(&debris.path), is_removable: debris.is_removable })
         .collect()
 }
 

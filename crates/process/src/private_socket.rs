@@ -1,4 +1,4 @@
-//! Where a process that is not our child finds us.
+//! A socket by which a process that is not our child connects to us.
 
 use std::fs::Permissions;
 use std::io;
@@ -12,23 +12,23 @@ use tempfile::TempDir;
 
 use crate::peer::Peer;
 
-/// A socket that nobody but our own user can reach. It is removed when this is dropped.
+/// A socket that only our own user can reach. It is removed when this is dropped.
 #[derive(Debug)]
-pub struct MeetingPoint {
+pub struct PrivateSocket {
     listener: UnixListener,
     path: PathBuf,
     _directory: TempDir,
 }
 
-impl MeetingPoint {
-    /// Opens one in the temporary directory, or, because the path of a socket must be short, in
-    /// the system's.
-    pub fn open() -> io::Result<MeetingPoint> {
-        MeetingPoint::open_below(&std::env::temp_dir())
-            .or_else(|error| MeetingPoint::open_below(Path::new("/tmp")).map_err(|_| error))
+impl PrivateSocket {
+    /// Opens a socket in the temporary directory, or, if that has a path too long for a socket, in
+    /// `/tmp`.
+    pub fn open() -> io::Result<PrivateSocket> {
+        PrivateSocket::open_below(&std::env::temp_dir())
+            .or_else(|error| PrivateSocket::open_below(Path::new("/tmp")).map_err(|_| error))
     }
 
-    fn open_below(directory: &Path) -> io::Result<MeetingPoint> {
+    fn open_below(directory: &Path) -> io::Result<PrivateSocket> {
         let directory = tempfile::Builder::new()
             .prefix("pi-subagents-")
             .permissions(Permissions::from_mode(0o700))
@@ -36,20 +36,20 @@ impl MeetingPoint {
         let path = directory.path().join("socket");
         let listener = UnixListener::bind(&path)?;
         listener.set_nonblocking(true)?;
-        Ok(MeetingPoint { listener, path, _directory: directory })
+        Ok(PrivateSocket { listener, path, _directory: directory })
     }
 
-    /// The path of the socket.
+    /// Where to connect.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Waits for somebody of our own user to connect, but no longer than `limit`.
-    pub fn meet(self, limit: Duration) -> io::Result<(UnixStream, Peer)> {
+    /// Waits for a process of our own user to connect, but no longer than `limit`.
+    pub fn accept(self, limit: Duration) -> io::Result<(UnixStream, Peer)> {
         let deadline = Instant::now() + limit;
         loop {
             match self.listener.accept() {
-                // Strangers cannot get here; if one does, it is not the one we wait for.
+                // Other users cannot reach the socket; if one does, we go on waiting.
                 Ok((stream, _)) => {
                     if let Ok(peer) = Peer::of(&stream) {
                         stream.set_nonblocking(false)?;
@@ -77,14 +77,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_connects_is_known_and_nothing_is_left_behind() {
-        let point = MeetingPoint::open().unwrap();
-        let directory = point.path().parent().unwrap().to_owned();
+    fn the_peer_is_known_and_nothing_is_left_behind() {
+        let socket = PrivateSocket::open().unwrap();
+        let directory = socket.path().parent().unwrap().to_owned();
         let mode = std::fs::metadata(&directory).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
-        let path = point.path().to_owned();
+        let path = socket.path().to_owned();
         let visitor = std::thread::spawn(move || UnixStream::connect(path).unwrap());
-        let (_stream, peer) = point.meet(Duration::from_secs(20)).unwrap();
+        let (_stream, peer) = socket.accept(Duration::from_secs(20)).unwrap();
         let visitor = visitor.join().unwrap();
         assert_eq!(peer.has_ended(), cfg!(not(target_os = "linux")), "it is this very process");
         drop(visitor);
@@ -92,10 +92,10 @@ mod tests {
     }
 
     #[test]
-    fn nobody_comes() {
-        let point = MeetingPoint::open().unwrap();
-        let directory = point.path().parent().unwrap().to_owned();
-        let error = point.meet(Duration::from_millis(10)).unwrap_err();
+    fn waiting_ends_without_a_peer() {
+        let socket = PrivateSocket::open().unwrap();
+        let directory = socket.path().parent().unwrap().to_owned();
+        let error = socket.accept(Duration::from_millis(10)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         assert!(!directory.exists());
     }
@@ -105,7 +105,7 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         let long = top.path().join("d".repeat(120));
         std::fs::create_dir(&long).unwrap();
-        assert!(MeetingPoint::open_below(&long).is_err());
+        assert!(PrivateSocket::open_below(&long).is_err());
         assert_eq!(std::fs::read_dir(&long).unwrap().count(), 0);
     }
 }
