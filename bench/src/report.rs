@@ -89,20 +89,21 @@ fn introduction() -> Result<String, String> {
         String::from_utf8_lossy(&Invocation::new("rustc --version").read()?).trim().to_owned();
     Ok(format!(
         "# Benchmarks\n\n\
-         Made by `cargo xtask bench`, in one run. Do not edit it; make it anew.\n\n\
+         `cargo xtask bench` wrote this page from one run. Do not edit it; run the command again.\n\n\
          - **Machine**: {}.\n\
          - **Versions**: pi-subagents of this repository at {}, {}, {rust}.\n\
-         - **Work**: tasks of three turns (a command, a file, an answer) on a scripted model without a network. Where children \
-         are processes, a call has {AT_A_TIME} of them at a time, except for `pi-subagents` from npm, which has up to 20; 64 tasks \
-         are four calls side by side where a call takes 16 at most, as in ours and @harms-haus/pi-subagents, so that there are 16 \
-         children then, and still {AT_A_TIME} at the limit. The children of an extension load it, too; those of the limit load none. \
-         `@tintinweb/pi-subagents` runs its agents inside of the pi that calls it; it starts no children, and can be below the \
+         - **Work**: three-turn tasks (a command, a file, an answer) on a scripted model without a network. Where children are \
+         processes, a call runs {AT_A_TIME} of them at a time, except `pi-subagents` from npm, which runs up to 20. Where a call takes at \
+         most 16 tasks, as in ours and @harms-haus/pi-subagents, 64 tasks are four calls side by side, with 16 children; the limit \
+         still has {AT_A_TIME}. The children of an extension load that extension; those of the limit load none. \
+         `@tintinweb/pi-subagents` runs its agents inside the pi that calls it. It starts no children, and can be below the \
          limit.\n\
-         - **Method**: everything takes turns, {ROUNDS} times, after once without a clock. A cell has the ratio to the limit, then the \
-         median and, in brackets, the least and the most; the last column is how it grows. Time: from the first call to the last result inside of pi, and from start to end elsewhere. \
-         Processor time: of all processes, pi itself and its start included. Memory: the most that all processes needed together \
-         at one moment (PSS), in a run of its own. Bytes: all that pi, or the command, prints; they have no limit, and the ratio is to ours in pi with pi as children.\n\
-         - The **limit** is *alone*: the same children, pi or built in, with nobody who supervises, records or shows them.\n",
+         - **Method**: all contenders take turns, {ROUNDS} times, after one round without a clock. A cell has the ratio to the limit, then \
+         the median and, in brackets, the minimum and the maximum; the last column shows the growth. Time: inside pi from the first call to \
+         the last result, elsewhere from start to end. Processor time: of all processes, including pi itself and its start. Memory: the peak \
+         of all processes together (PSS), in a separate run; 0 if that run ended before the first measurement. Bytes: everything that pi, or \
+         the command, prints; bytes have no limit, and the ratio is to ours in pi with pi as children.\n\
+         - The **limit** is *alone*: the same children, pi or built in, without a program that supervises, records or shows them.\n",
         machine(),
         commit.trim(),
         versions.join(", "),

@@ -3,6 +3,7 @@
 //! This is the only crate that prints and exits.
 
 mod arguments;
+mod brief_meta;
 mod candidates;
 mod commands;
 mod dialogs;
@@ -11,7 +12,6 @@ mod error;
 mod live;
 mod notification;
 mod printer;
-mod some_meta;
 mod terminal;
 
 use std::process::ExitCode;

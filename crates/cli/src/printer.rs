@@ -85,8 +85,7 @@ impl Printer {
 
     /// An answer as a JSON document.
     pub(crate) fn json(&self, document: &impl Serialize) -> Result<(), CommandError> {
-        let mut text = serde_json::to_string_pretty(document)
-            .map_err(|error| CommandError::failure(error.to_string()))?;
+        let mut text = serde_json::to_string_pretty(document).map_err(CommandError::failure)?;
         text.push('\n');
         self.print(&session::escape_json(&text))
     }

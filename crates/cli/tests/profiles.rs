@@ -125,7 +125,7 @@ fn an_editor_changes_the_file_and_its_mistakes_are_told() {
     assert!(fs::read_to_string(file(&world, "fast")).unwrap().contains("model: two"));
     let ran = edit("false".to_owned(), "");
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(ran.stderr.contains("did not end well"), "{ran:?}");
+    assert!(ran.stderr.contains("exited with an error"), "{ran:?}");
     fs::write(file(&world, "fast"), "---\nname: fast\nmodel: one\n---\n").unwrap();
     let ran = edit(with_argument, "[");
     assert_eq!(ran.code, Some(1), "{ran:?}");

@@ -34,8 +34,7 @@ pub(crate) fn agent(arguments: Agent, printer: &Printer) -> Result<ExitCode, Com
         warn: &mut |warning| printer.warning(warning),
         give_up: Box::new(give_up),
     };
-    let report =
-        agent::run(&invocation, world).map_err(|error| CommandError::usage(error.to_string()))?;
+    let report = agent::run(&invocation, world).map_err(CommandError::usage)?;
     match report.ending {
         Ending::Answered(text) => {
             if invocation.mode == Mode::Text {

@@ -23,7 +23,7 @@ pub(crate) fn completions(
     let mut script = Vec::new();
     shell
         .write_registration(variables::COMPLETE, NAME, NAME, &completer()?, &mut script)
-        .map_err(|error| CommandError::failure(error.to_string()))?;
+        .map_err(CommandError::failure)?;
     printer.script(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Completed)
 }

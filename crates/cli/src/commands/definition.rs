@@ -96,8 +96,7 @@ fn delete(
 ) -> Result<(), CommandError> {
     find(&workspace.profiles, name)?;
     let directories = DefinitionDirectories::of_profiles(&workspace.surroundings);
-    let deleted = plan::delete_definition(&directories, name)
-        .map_err(|error| CommandError::failure(error.to_string()))?;
+    let deleted = plan::delete_definition(&directories, name).map_err(CommandError::failure)?;
     if json {
         let deleted = deleted.iter().map(|path| path.display().to_string()).collect();
         return printer.json(&DeletedDocument { deleted });

@@ -129,8 +129,7 @@ fn ended_as(reports: &[Report], expected: &[Outcome]) -> bool {
 
 /// Somebody interrupted it, or something is wrong here.
 fn unexpected(ended: &Ended, background: &RunDir, printer: &Printer) -> Result<Exit, CommandError> {
-    runner::stop_run(background, runner::StopForce::Gracefully)
-        .map_err(|error| CommandError::failure(error.to_string()))?;
+    runner::stop_run(background, runner::StopForce::Gracefully).map_err(CommandError::failure)?;
     if ended.is_interrupted {
         return Ok(Exit::Interrupted);
     }

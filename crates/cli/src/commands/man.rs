@@ -17,7 +17,7 @@ struct Page {
 }
 
 pub(crate) fn man(arguments: &Man, printer: &Printer) -> Result<Exit, CommandError> {
-    let pages = pages().map_err(|error| CommandError::failure(error.to_string()))?;
+    let pages = pages().map_err(CommandError::failure)?;
     let Some(directory) = &arguments.dir else {
         let name = [NAME].into_iter().chain(arguments.command.iter().map(String::as_str));
         let name = name.collect::<Vec<_>>().join("-");

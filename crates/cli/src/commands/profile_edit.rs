@@ -27,8 +27,7 @@ pub(super) fn create(
 ) -> Result<(), CommandError> {
     let surroundings = Surroundings::of_this_process()?;
     let directories = DefinitionDirectories::of_profiles(&surroundings);
-    check_definition_name(directories.kind, name)
-        .map_err(|error| CommandError::usage(error.to_string()))?;
+    check_definition_name(directories.kind, name).map_err(CommandError::usage)?;
     let profiles = load_definitions(&directories);
     if let Ok(known) = profiles.get(name) {
         return Err(CommandError::usage(format!(
@@ -117,7 +116,7 @@ fn check_again(
         return Err(CommandError::failure(message)
             .hint(format!("`pi-subagents profile edit {} --editor` opens it again", before.name)));
     };
-    check_definition(profile).map_err(|error| CommandError::failure(error.to_string()))?;
+    check_definition(profile).map_err(CommandError::failure)?;
     say_saved(profile, &profile.path.to_string_lossy(), json, printer)
 }
 
@@ -136,7 +135,7 @@ fn say_saved(
 }
 
 fn refused(error: &plan::DefinitionFileError) -> CommandError {
-    CommandError::usage(error.to_string())
+    CommandError::usage(error)
 }
 
 /// Puts what is said in the place of what was there.
@@ -183,7 +182,7 @@ fn apply(fields: &ProfileFields, profile: &mut Definition) -> Result<(), Command
         let agents = [AgentName::Pi, AgentName::Builtin].into_iter();
         profile.agent = word_of("--agent", word, agents, AgentName::word)?;
     }
-    check_definition(profile).map_err(|error| CommandError::usage(error.to_string()))
+    check_definition(profile).map_err(CommandError::usage)
 }
 
 /// The value that a word stands for; nothing for an empty one.

@@ -33,7 +33,7 @@ pub(crate) fn sessions(arguments: Sessions, printer: &Printer) -> Result<Exit, C
     }
 }
 
-fn find(store: &Store, id: &str) -> Result<Session, CommandError> {
+pub(super) fn find(store: &Store, id: &str) -> Result<Session, CommandError> {
     tools::find_session(store, id).map_err(|error| {
         let refused = CommandError::usage(error.to_string());
         match error {

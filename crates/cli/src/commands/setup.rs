@@ -33,9 +33,9 @@ fn own_file() -> Result<PathBuf, CommandError> {
 impl From<SetupError> for CommandError {
     fn from(error: SetupError) -> CommandError {
         if error.is_refusal() {
-            CommandError::usage(error.to_string()).hint("move it away, and try again")
+            CommandError::usage(error).hint("move it away, and try again")
         } else {
-            CommandError::failure(error.to_string())
+            CommandError::failure(error)
         }
     }
 }

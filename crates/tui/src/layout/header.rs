@@ -11,7 +11,7 @@ pub(super) fn overview(scene: &Scene<'_>, columns: usize) -> Line {
     let mut line = view::overview(scene.tasks);
     let count = scene.tasks.len();
     if count == 0 {
-        return Line::of(Role::Muted, "Nothing runs.");
+        return Line::of(Role::Muted, "Nothing running.");
     }
     let tally = Tally::of(scene.tasks);
     let ended = tally.done + tally.failed;

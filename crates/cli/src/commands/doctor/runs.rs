@@ -11,7 +11,7 @@ use super::facts::{
     DebrisFacts, LimitFacts, ProcessFacts, RunFacts, StoreFacts, TemporaryStoreFacts,
 };
 use super::gather::shown;
-use crate::some_meta::SomeMeta;
+use crate::brief_meta::BriefMeta;
 
 /// The processes of each run directory.
 type Processes = BTreeMap<String, Vec<i32>>;
@@ -71,7 +71,7 @@ fn look_at_run(
     sessions: &mut BTreeSet<SessionId>,
     facts: &mut StoreFacts,
 ) -> Result<(), String> {
-    let meta: SomeMeta = run.meta_as().map_err(|error| error.to_string())?;
+    let meta: BriefMeta = run.meta_as().map_err(|error| error.to_string())?;
     sessions.insert(meta.session_id);
     let life = run.life().map_err(|error| error.to_string())?;
     let about = |processes| RunFacts {

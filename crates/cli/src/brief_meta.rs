@@ -1,12 +1,12 @@
-//! What a run was asked, as far as a list shows it.
+//! The part of `meta.json` that lists of runs show.
 
 use model::{Lifetime, SessionId};
 use serde::Deserialize;
 
-/// Some of `meta.json`: who only lists runs reads no more of it.
+/// Reading only these fields keeps lists of many runs fast.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct SomeMeta {
+pub(crate) struct BriefMeta {
     pub(crate) session_id: SessionId,
     pub(crate) name: String,
     pub(crate) lifetime: Lifetime,
