@@ -118,7 +118,7 @@ pub fn run<W: Write>(invocation: &Invocation, world: World<'_, W>) -> Result<Rep
     stream.emit(&Event::Session {
         version: session_file::VERSION,
         id: &session_id,
-        timestamp: &clock::iso(clock::now()),
+        timestamp: &clock::now_as_text(),
         cwd: &cwd.to_string_lossy(),
     });
     let inbox = Inbox::new();

@@ -54,7 +54,7 @@ pub fn serve_in(
     output: Box<dyn Write + Send>,
 ) -> Result<(), BridgeError> {
     let client = Client::new(output);
-    let mut lines = LineBuffer::trusting();
+    let mut lines = LineBuffer::unbounded();
     let Some(hello) = await_hello(&mut lines, input, &client)? else {
         return Ok(());
     };

@@ -35,7 +35,7 @@ pub fn main() -> ExitCode {
         Err(_) => return Exit::Usage.into(),
     }
     let arguments = Arguments::parse();
-    process::settle_signals();
+    process::reset_signals();
     let mut printer = Printer::new(arguments.is_plain());
     let done = carry_out(arguments.command, &mut printer);
     match done {

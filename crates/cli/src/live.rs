@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use session::view::{Phase, TaskView};
 use tools::{ShownTask, now_ms};
-use tui::{Command, Controls, Keys, Pace, Painter, Scene, Seat, Size, layout, styled};
+use tui::{Command, Controls, Keys, Ownership, Pace, Painter, Scene, Size, layout, styled};
 
 use crate::error::CommandError;
 use crate::printer::{Mention, Printer};
@@ -29,7 +29,7 @@ pub(crate) struct Live<'a> {
 
 impl<'a> Live<'a> {
     /// `None` if there is no terminal to draw on.
-    pub(crate) fn open(printer: &'a Printer, seat: Seat) -> Option<Live<'a>> {
+    pub(crate) fn open(printer: &'a Printer, ownership: Ownership) -> Option<Live<'a>> {
         let terminal = printer.can_draw().then(Terminal::open)??;
         let size = terminal.size()?;
         Some(Live {
@@ -37,7 +37,7 @@ impl<'a> Live<'a> {
             stdin: io::stdin(),
             terminal,
             size,
-            controls: Controls::new(seat),
+            controls: Controls::new(ownership),
             keys: Keys::default(),
             pace: Pace::default(),
             painter: Painter::default(),

@@ -149,18 +149,15 @@ impl Status {
 /// What is known of a run when it has ended: the contents of `result.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "where a name says it, it needs no more")]
 pub struct RunResult {
     /// The version of the run directory's format.
     pub format: u32,
-    /// The run.
     pub run_id: RunId,
-    /// The session that the run belongs to.
     pub session_id: SessionId,
     /// The task's name.
     pub name: String,
-    /// Success or not.
     pub status: Status,
-    /// How exactly it ended.
     pub outcome: Outcome,
     /// What went wrong, in a sentence for people.
     pub error: Option<String>,

@@ -21,8 +21,13 @@ pub(super) const TABLE: &[Arrows] = &[
     Arrows { from: "process", to: &[], to_optional: &[] },
     Arrows { from: "session", to: &["model"], to_optional: &[] },
     Arrows { from: "store", to: &["model"], to_optional: &[] },
-    Arrows { from: "plan", to: &["model"], to_optional: &[] },
-    Arrows { from: "runner", to: &["model", "process", "session", "store"], to_optional: &[] },
+    Arrows { from: "protocol", to: &["model", "process"], to_optional: &[] },
+    Arrows { from: "plan", to: &["model", "protocol"], to_optional: &[] },
+    Arrows {
+        from: "runner",
+        to: &["model", "process", "protocol", "session", "store"],
+        to_optional: &[],
+    },
     Arrows { from: "agent", to: &["model", "plan", "process"], to_optional: &[] },
     Arrows {
         from: "tools",

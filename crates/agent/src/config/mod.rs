@@ -6,7 +6,6 @@
 
 mod catalogue;
 mod choose;
-mod comments;
 mod credentials;
 mod definition;
 mod error;

@@ -11,7 +11,7 @@ use process::SignalPipe;
 use runner::{StopError, StopForce, Stopped, stop_run};
 use store::{RunDir, StopRequest, Store};
 use tools::{Appearance, Workspace};
-use tui::{Command, Seat};
+use tui::{Command, Ownership};
 
 use self::following::Following;
 use self::screen::Screen;
@@ -32,7 +32,7 @@ pub(crate) fn watch(arguments: &Watch, printer: &mut Printer) -> Result<Exit, Co
         .map_err(|error| CommandError::failure(format!("signals cannot be caught: {error}")))?;
     printer.listen_to(&signals);
     let printer = &*printer;
-    let live = Live::open(printer, Seat::Watcher);
+    let live = Live::open(printer, Ownership::Watcher);
     let columns = live.as_ref().map(Live::columns);
     let appearance = Appearance::new(&workspace, columns);
     let mut screen = Screen::new(printer, live, appearance);

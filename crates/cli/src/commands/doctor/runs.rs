@@ -27,7 +27,7 @@ pub(super) fn look(store: &Store) -> StoreFacts {
             days: retention.age.as_secs() / (24 * 60 * 60),
         },
         debris: debris(store),
-        temporary_stores: Store::temporary_ones().iter().map(temporary).collect(),
+        temporary_stores: Store::temporary_stores().iter().map(temporary).collect(),
         ..StoreFacts::default()
     };
     let runs = store.runs().unwrap_or_else(|error| {
@@ -90,7 +90,7 @@ fn look_at_run(
 
 fn processes() -> Processes {
     let mut processes = Processes::new();
-    for (pid, run_dir) in process::carriers(variables::RUN_DIR) {
+    for (pid, run_dir) in process::processes_with_variable(variables::RUN_DIR) {
         processes.entry(run_dir).or_default().push(pid.as_raw_nonzero().get());
     }
     processes
@@ -99,7 +99,7 @@ fn processes() -> Processes {
 fn debris(store: &Store) -> Vec<DebrisFacts> {
     let found = store.debris(SystemTime::now()).into_iter();
     found
-        .map(|debris| DebrisFacts { path: shown(&debris.path), is_removable: debris.is_nobodys })
+        .map(|debris| DebrisFacts { path: shown(&debris.path), is_removable: debris.is_removable })
         .collect()
 }
 
