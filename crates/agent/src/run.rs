@@ -15,7 +15,7 @@ use crate::agent::{Agent, Ending, Setup};
 use crate::cancel::Cancel;
 use crate::clock;
 use crate::config::{
-    self, AgentSettings, Api, Choice, ConfigError, HandedKey, Sources, Wish, process_variable,
+    self, AgentSettings, Choice, ConfigError, HandedKey, Sources, Wish, process_variable,
 };
 use crate::event::{Event, Stream};
 use crate::history::History;
@@ -23,9 +23,7 @@ use crate::inbox::{Inbox, Input};
 use crate::invocation::{Invocation, Mode};
 use crate::message::Content;
 use crate::prompt::{PromptInputs, system_prompt};
-use crate::provider::{
-    Anthropic, OpenAi, Options, Provider, ProviderError, Script, ScriptError, ThinkingLevel,
-};
+use crate::provider::{self, Options, ProviderError, ThinkingLevel};
 use crate::session_file::{self, SessionFile, SessionFileError};
 use crate::text_file::read_text;
 use crate::tools::Shell;
@@ -64,8 +62,6 @@ pub enum AgentError {
     Config(#[from] ConfigError),
     #[error(transparent)]
     Provider(#[from] ProviderError),
-    #[error(transparent)]
-    Script(#[from] ScriptError),
     #[error(transparent)]
     Session(#[from] SessionFileError),
     #[error("the file {path:?} cannot be read: {reason}")]
@@ -114,7 +110,12 @@ pub fn run<W: Write>(invocation: &Invocation, world: World<'_, W>) -> Result<Rep
     let cancel = Cancel::new()?;
     let mut stream = Stream::new((invocation.mode == Mode::Json).then_some(output));
     let (session_id, history) = open_history(invocation, cwd)?;
-    let provider = provider(&choice, &settings, &session_id, cwd, &cancel)?;
+    let options = Options {
+        idle_timeout: settings.http_idle_timeout,
+        session: Some(session_id.clone()),
+        ..Options::default()
+    };
+    let provider = provider::connect(choice.model.clone(), choice.key, &options, cwd, &cancel)?;
     stream.emit(&Event::Session {
         version: session_file::VERSION,
         id: &session_id,
@@ -178,26 +179,6 @@ fn choose_model(
         now: SystemTime::now(),
     };
     Ok(config::choose_model(&wish, &sources)?)
-}
-
-fn provider(
-    choice: &Choice,
-    settings: &AgentSettings,
-    session_id: &str,
-    cwd: &Path,
-    cancel: &Cancel,
-) -> Result<Arc<dyn Provider>, AgentError> {
-    let (model, key) = (choice.model.clone(), choice.key.clone());
-    let options = Options {
-        idle_timeout: settings.http_idle_timeout,
-        session: Some(session_id.to_owned()),
-        ..Options::default()
-    };
-    Ok(match model.api {
-        Api::OpenAiCompletions => Arc::new(OpenAi::new(model, key, &options)?),
-        Api::AnthropicMessages => Arc::new(Anthropic::new(model, key, &options)?),
-        Api::Script => Arc::new(Script::load(&model.id, cwd, cancel.clone())?),
-    })
 }
 
 /// The prompts in their order. What came on standard input belongs to the first, and so do files.

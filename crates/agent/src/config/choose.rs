@@ -6,12 +6,13 @@ use std::time::SystemTime;
 
 use serde_json::Map;
 
-use super::catalogue::UNSUPPORTED;
+use super::catalogue;
 use super::credentials::Credentials;
 use super::error::ConfigError;
 use super::pattern::{self, Match};
 use super::registry::{Entry, Provider, Registry};
-use super::{AgentSettings, Api, Compat, HandedKey, Model, Rates, Secret};
+use super::{AgentSettings, Compat, HandedKey, Model, Rates, Secret};
+use crate::provider::Api;
 use plan::{ThinkingLevel, similar_names};
 
 /// What the caller asks for.
@@ -393,11 +394,10 @@ impl<'a> Chooser<'a> {
     }
 }
 
-/// The error for a provider of pi's that cannot be asked from here.
+/// The error for a provider of pi that the built-in agent cannot ask.
 fn unsupported(name: &str) -> Option<ConfigError> {
-    let (provider, reason) =
-        UNSUPPORTED.iter().find(|(provider, _)| provider.eq_ignore_ascii_case(name))?;
-    let (provider, reason) = ((*provider).to_owned(), (*reason).to_owned());
+    let mut all = catalogue::unsupported_providers().into_iter();
+    let (provider, reason) = all.find(|(provider, _)| provider.eq_ignore_ascii_case(name))?;
     Some(ConfigError::UnsupportedProvider { provider, reason })
 }
 

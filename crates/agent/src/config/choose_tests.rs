@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 
 use super::*;
+use crate::provider::Api;
 use plan::ThinkingLevel;
 
 /// Every key in these tests has this in it, and nothing that people get to see may have.

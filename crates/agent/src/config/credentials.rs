@@ -45,10 +45,6 @@ pub(super) struct Access {
     pub(super) headers: BTreeMap<String, String>,
 }
 
-/// An Anthropic token that is sent as it is, in a header of its own.
-const ANTHROPIC_AUTH_TOKEN: &str = "ANTHROPIC_AUTH_TOKEN";
-/// The sign-ins whose token is sent like a key.
-const SIGN_INS: &[&str] = &["anthropic", "openrouter"];
 /// No `auth.json` is meant to be larger.
 const LARGEST: usize = 1024 * 1024;
 /// A token must not expire on its way.
@@ -112,7 +108,7 @@ impl<'a> Credentials<'a> {
                 ConfigValue::parse(key).is_configured(variable)
             }
             Some(Stored::SignIn { expires, .. }) => {
-                SIGN_INS.contains(&provider.name.as_str()) && self.is_valid(*expires)
+                provider.known.takes_sign_in && self.is_valid(*expires)
             }
             Some(Stored::ApiKey { key: None, .. } | Stored::Wrong(_)) | None => false,
         };
@@ -120,7 +116,7 @@ impl<'a> Credentials<'a> {
             || is_stored
             || self.is_configured(provider)
             || self.key_in_environment(provider).is_some()
-            || (provider.name == "anthropic" && variable(ANTHROPIC_AUTH_TOKEN).is_some())
+            || provider.known.token_variable.as_deref().and_then(variable).is_some()
     }
 
     /// What `auth.json` holds, by provider, and why it cannot be used if it cannot.
@@ -157,9 +153,10 @@ impl<'a> Credentials<'a> {
         &self,
         provider: &'p Provider,
     ) -> impl Iterator<Item = &'p str> {
-        let token = (provider.name == "anthropic").then_some(ANTHROPIC_AUTH_TOKEN);
-        let names = provider.known.variables.iter().map(String::as_str).chain(token);
-        names.filter(|name| (self.environment)(name).is_some_and(|value| !value.trim().is_empty()))
+        let names = provider.known.variables.iter().chain(&provider.known.token_variable);
+        names
+            .map(String::as_str)
+            .filter(|name| (self.environment)(name).is_some_and(|value| !value.trim().is_empty()))
     }
 
     /// What the provider of a model is shown.
@@ -191,7 +188,7 @@ impl<'a> Credentials<'a> {
     /// The order is pi's, with the handed key in the place of its `--api-key`.
     fn find_key(&self, provider: &Provider, entry: &Entry) -> Result<Access, ConfigError> {
         let with_key = |key| Ok(Access { key: Some(key), ..Access::default() });
-        let name = provider.name.as_str();
+        let (name, known) = (provider.name.as_str(), &provider.known);
         if let Some(handed) = self.handed
             && handed.provider.as_deref().is_none_or(|owner| owner.eq_ignore_ascii_case(name))
         {
@@ -211,7 +208,7 @@ impl<'a> Credentials<'a> {
             }
             Some(Stored::SignIn { access, expires }) => {
                 let (provider, auth_file) = (name.to_owned(), self.auth_file());
-                if !SIGN_INS.contains(&name) {
+                if !known.takes_sign_in {
                     return Err(ConfigError::SignInUnsupported { provider, auth_file });
                 }
                 if !self.is_valid(*expires) {
@@ -229,9 +226,8 @@ impl<'a> Credentials<'a> {
                 "\"apiKey\" of the provider",
             )?));
         }
-        if name == "anthropic"
-            && let Some(token) = self.variable(name, ANTHROPIC_AUTH_TOKEN)
-        {
+        let token = known.token_variable.as_deref();
+        if let Some(token) = token.and_then(|variable| self.variable(name, variable)) {
             let header = ("Authorization".to_owned(), format!("Bearer {token}"));
             return Ok(Access { key: None, headers: BTreeMap::from([header]) });
         }
@@ -246,7 +242,7 @@ impl<'a> Credentials<'a> {
         }
         Err(ConfigError::NoKey {
             provider: name.to_owned(),
-            variables: provider.known.variables.clone(),
+            variables: known.variables.clone(),
             auth_file: self.auth_file(),
             note,
         })

@@ -23,7 +23,7 @@ mod value;
 pub use choose::{Choice, Sources, Wish, choose_model, process_variable};
 pub use error::ConfigError;
 pub use handed::{HandedKey, take_handed_key};
-pub use model::{Api, Compat, Model, Rates};
+pub use model::{Compat, Model, Rates};
 pub use secret::Secret;
 pub use settings::{AgentSettings, Compaction, Retry, load_agent_settings};
 pub use survey::{FoundKey, KeyPlace, KeySurvey, survey_keys};

@@ -10,7 +10,8 @@ use serde_json::{Map, Value};
 use super::catalogue::known_providers;
 use super::definition::{Known, ModelDefinition, ProviderDefinition, read_providers};
 use super::error::ConfigError;
-use super::model::{Api, Compat, Model, Rates};
+use super::model::{Compat, Model, Rates};
+use crate::provider::Api;
 use crate::text_file::read_text;
 
 /// All providers, the known ones first.
@@ -247,13 +248,10 @@ impl Entry {
 
     /// The model itself, if it speaks something that we do.
     pub(super) fn to_model(&self, headers: BTreeMap<String, String>) -> Result<Model, ConfigError> {
-        let api = [Api::OpenAiCompletions, Api::AnthropicMessages]
-            .into_iter()
-            .find(|api| api.name() == self.api)
-            .ok_or_else(|| ConfigError::UnsupportedApi {
-                model: self.full_name(),
-                api: self.api.clone(),
-            })?;
+        let mut apis = Api::CONFIGURABLE.into_iter();
+        let api = apis.find(|api| api.name() == self.api).ok_or_else(|| {
+            ConfigError::UnsupportedApi { model: self.full_name(), api: self.api.clone() }
+        })?;
         let [input, output, cache_read, cache_write] = self.cost;
         // Every field was checked when it was read.
         let compat: Compat =

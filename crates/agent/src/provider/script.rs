@@ -32,7 +32,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Piece, Provider, ProviderError, Remedy, Request, demo};
+use super::{Piece, Provider, ProviderError, Remedy, Request, demo, failure};
 use crate::cancel::Cancel;
 use crate::message::{Message, StopReason, Usage, text_of};
 use crate::text_file::read_text;
@@ -50,14 +50,6 @@ pub struct Script {
     place: Mutex<Place>,
     /// Ends every wait.
     cancel: Cancel,
-}
-
-/// A script cannot be played.
-#[derive(Debug, thiserror::Error)]
-#[error("the script {path:?} cannot be played: {reason}")]
-pub struct ScriptError {
-    path: String,
-    reason: String,
 }
 
 #[derive(Debug, Default)]
@@ -132,8 +124,10 @@ enum Finish {
 
 impl Script {
     /// Reads the script; its path is meant from `cwd`.
-    pub fn load(path: &str, cwd: &Path, cancel: Cancel) -> Result<Script, ScriptError> {
-        let failed = |reason: String| ScriptError { path: path.to_owned(), reason };
+    pub fn load(path: &str, cwd: &Path, cancel: Cancel) -> Result<Script, ProviderError> {
+        let failed = |reason: String| {
+            failure::lasting(&format!("the script {path:?} cannot be played: {reason}"))
+        };
         let carried = path.strip_prefix("demo:").and_then(demo::script);
         let text = match carried {
             Some(text) => text.to_owned(),
