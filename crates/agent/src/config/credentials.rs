@@ -11,13 +11,13 @@ use super::error::ConfigError;
 use super::fields::{Fields, WrongField};
 use super::registry::{Entry, Provider};
 use super::value::ConfigValue;
-use super::{HandedKey, KeyPlace, Secret};
-use crate::text_file::read_text;
+use super::{KeySource, ProfileKey, Secret};
+use crate::text_file::read_whole;
 
 /// All places where keys are.
 pub(super) struct Credentials<'a> {
     pub(super) agent_dir: &'a Path,
-    pub(super) handed: Option<&'a HandedKey>,
+    pub(super) handed: Option<&'a ProfileKey>,
     pub(super) environment: &'a dyn Fn(&str) -> Option<String>,
     pub(super) now: SystemTime,
     stored: BTreeMap<String, Stored>,
@@ -53,7 +53,7 @@ const MARGIN: Duration = Duration::from_secs(60);
 impl<'a> Credentials<'a> {
     pub(super) fn load(
         agent_dir: &'a Path,
-        handed: Option<&'a HandedKey>,
+        handed: Option<&'a ProfileKey>,
         environment: &'a dyn Fn(&str) -> Option<String>,
         now: SystemTime,
     ) -> Result<Credentials<'a>, ConfigError> {
@@ -61,22 +61,19 @@ impl<'a> Credentials<'a> {
         let path = agent_dir.join("auth.json");
         let broken =
             |line, reason: String| ConfigError::BrokenFile { path: path.clone(), line, reason };
-        let stored = match read_text(&path, LARGEST) {
-            Ok(None) => BTreeMap::new(),
-            // pi creates the file before it writes to it.
-            Ok(Some(file)) if file.text.trim().is_empty() => BTreeMap::new(),
-            Ok(Some(file)) if file.is_cut => {
-                return Err(broken(None, format!("it is larger than {LARGEST} bytes")));
-            }
-            Ok(Some(file)) => {
-                let json: Value = serde_json::from_str(&file.text).map_err(|error| {
+        let text = read_whole(&path, LARGEST)
+            .map_err(|error| broken(None, format!("it cannot be read: {error}")))?;
+        // pi creates the file before it writes to it.
+        let stored = match text.filter(|text| !text.trim().is_empty()) {
+            None => BTreeMap::new(),
+            Some(text) => {
+                let json: Value = serde_json::from_str(&text).map_err(|error| {
                     broken(Some(error.line()), format!("it is not JSON: {error}"))
                 })?;
                 let file = Fields::new(&json, "the file")
                     .map_err(|wrong| broken(None, wrong.to_string()))?;
                 file.names().filter_map(|name| read_stored(&file, name)).collect()
             }
-            Err(error) => return Err(broken(None, format!("it cannot be read: {error}"))),
         };
         Ok(Credentials { stored, ..empty })
     }
@@ -84,7 +81,7 @@ impl<'a> Credentials<'a> {
     /// Those of everywhere but `auth.json`.
     pub(super) fn without_file(
         agent_dir: &'a Path,
-        handed: Option<&'a HandedKey>,
+        handed: Option<&'a ProfileKey>,
         environment: &'a dyn Fn(&str) -> Option<String>,
         now: SystemTime,
     ) -> Credentials<'a> {
@@ -120,21 +117,21 @@ impl<'a> Credentials<'a> {
     }
 
     /// What `auth.json` holds, by provider, and why it cannot be used if it cannot.
-    pub(super) fn stored(&self) -> impl Iterator<Item = (&str, KeyPlace, Option<String>)> {
+    pub(super) fn stored(&self) -> impl Iterator<Item = (&str, KeySource, Option<String>)> {
         self.stored.iter().filter_map(|(provider, stored)| {
-            let (place, problem) = match stored {
+            let (source, problem) = match stored {
                 Stored::ApiKey { key: None, .. } => return None,
                 Stored::ApiKey { key: Some(key), .. } => {
                     let variable = |name: &str| self.variable(provider, name);
                     let is_configured = ConfigValue::parse(key).is_configured(variable);
                     let problem = "it is empty, or needs a variable that is not set".to_owned();
-                    (KeyPlace::AuthFile, (!is_configured).then_some(problem))
+                    (KeySource::AuthFile, (!is_configured).then_some(problem))
                 }
                 // pi renews a sign-in by itself, so that an old one is not wrong.
-                Stored::SignIn { .. } => (KeyPlace::SignIn, None),
-                Stored::Wrong(reason) => (KeyPlace::AuthFile, Some(reason.clone())),
+                Stored::SignIn { .. } => (KeySource::SignIn, None),
+                Stored::Wrong(reason) => (KeySource::AuthFile, Some(reason.clone())),
             };
-            Some((provider.as_str(), place, problem))
+            Some((provider.as_str(), source, problem))
         })
     }
 

@@ -161,6 +161,18 @@ pub struct ProviderError {
     pub remedy: Remedy,
 }
 
+impl ProviderError {
+    /// The same request may well succeed later.
+    pub(crate) fn temporary(message: impl Into<String>) -> ProviderError {
+        ProviderError { message: message.into(), remedy: Remedy::Retry { after: None } }
+    }
+
+    /// The same request would fail again.
+    pub(crate) fn permanent(message: impl Into<String>) -> ProviderError {
+        ProviderError { message: message.into(), remedy: Remedy::None }
+    }
+}
+
 /// What can be done about an error of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
