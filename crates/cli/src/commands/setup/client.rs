@@ -6,7 +6,7 @@ use std::path::Path;
 use plan::Surroundings;
 use serde::Serialize;
 use setup::SetupError;
-use setup::clients::{Outcome, Places, Report, Scope, Setup};
+use setup::clients::{Environment, Outcome, Report, Scope, Setup};
 
 use super::own_file;
 use crate::arguments::{ClientArguments, NAME, SetupClient, SetupScope};
@@ -29,7 +29,7 @@ pub(super) fn setup_client(
             SetupScope::User => Scope::User,
             SetupScope::Project => Scope::Project,
         },
-        places: Places {
+        environment: Environment {
             home: surroundings.home.clone(),
             cwd: surroundings.cwd.clone(),
             project: surroundings.project_root().to_owned(),
