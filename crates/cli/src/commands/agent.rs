@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, IsTerminal};
 use std::process::ExitCode;
 
 use agent::invocation::Mode;
-use agent::{Ending, World};
+use agent::{Ending, RunInputs};
 use plan::Surroundings;
 use process::Notice;
 
@@ -15,7 +15,7 @@ use crate::printer::Printer;
 
 pub(crate) fn agent(arguments: Agent, printer: &Printer) -> Result<ExitCode, CommandError> {
     // First of all, so that no process started later inherits the key.
-    let handed_key = agent::take_handed_key();
+    let profile_key = agent::take_profile_key();
     process::name_process();
     if let Some(path) = arguments.extension() {
         return Err(CommandError::usage(format!(
@@ -27,14 +27,14 @@ pub(crate) fn agent(arguments: Agent, printer: &Printer) -> Result<ExitCode, Com
         if io::stdin().is_terminal() { None } else { Some(read_standard_input("the prompt")?) };
     let invocation = arguments.invocation(piped);
     let surroundings = Surroundings::of_this_process()?;
-    let world = World {
+    let inputs = RunInputs {
         surroundings: &surroundings,
-        handed_key,
+        profile_key,
         output: BufWriter::with_capacity(64 * 1024, io::stdout()),
         warn: &mut |warning| printer.warning(warning),
         give_up: Box::new(give_up),
     };
-    let report = agent::run(&invocation, world).map_err(CommandError::usage)?;
+    let report = agent::run(&invocation, inputs).map_err(CommandError::usage)?;
     match report.ending {
         Ending::Answered(text) => {
             if invocation.mode == Mode::Text {
@@ -48,7 +48,7 @@ pub(crate) fn agent(arguments: Agent, printer: &Printer) -> Result<ExitCode, Com
         Ending::Stopped => Ok(report
             .stopped_by
             .map_or(ExitCode::FAILURE, |notice| ExitCode::from(stopped_code(notice)))),
-        Ending::Unheard(reason) => {
+        Ending::OutputClosed(reason) => {
             Err(CommandError::failure(format!("standard output cannot be written: {reason}")))
         }
     }

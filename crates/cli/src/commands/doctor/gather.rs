@@ -4,7 +4,7 @@ use std::env;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use agent::config::{KeyPlace, process_variable, survey_keys};
+use agent::config::{KeySource, process_variable, survey_keys};
 use plan::{
     Agent, AgentChoice, AgentError, AgentReason, DefinitionDirectories, Definitions, Runner, Scope,
     Surroundings, Trust,
@@ -141,11 +141,11 @@ fn keys(workspace: &Workspace) -> KeyFacts {
             .into_iter()
             .map(|key| KeyFact {
                 provider: key.provider,
-                place: match key.place {
-                    KeyPlace::Variable(name) => name,
-                    KeyPlace::AuthFile => "auth.json".to_owned(),
-                    KeyPlace::SignIn => "a sign-in in auth.json".to_owned(),
-                    KeyPlace::ModelsFile => "models.json".to_owned(),
+                place: match key.source {
+                    KeySource::Variable(name) => name,
+                    KeySource::AuthFile => "auth.json".to_owned(),
+                    KeySource::SignIn => "a sign-in in auth.json".to_owned(),
+                    KeySource::ModelsFile => "models.json".to_owned(),
                 },
                 problem: key.problem,
             })

@@ -5,7 +5,7 @@ use std::env;
 use plan::Surroundings;
 use serde::Serialize;
 use setup::SetupError;
-use setup::clients::{Outcome, Places, Report, Scope, Setup};
+use setup::clients::{Environment, Outcome, Report, Scope, Setup};
 
 use super::{is_found_by_name, own_file};
 use crate::arguments::{ClientArguments, NAME, SetupClient, SetupScope};
@@ -28,7 +28,7 @@ pub(super) fn setup_client(
             SetupScope::User => Scope::User,
             SetupScope::Project => Scope::Project,
         },
-        places: Places {
+        environment: Environment {
             home: surroundings.home.clone(),
             cwd: surroundings.cwd.clone(),
             project: surroundings.project_root().to_owned(),
