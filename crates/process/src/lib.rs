@@ -13,9 +13,11 @@
 //!
 //! This is the only crate that starts a process or sends a signal.
 
+mod cgroup;
 mod command_output;
 mod foreground;
 mod job;
+mod landlock;
 mod lines;
 mod marker;
 mod peer;
@@ -27,9 +29,11 @@ mod spawn;
 mod tree;
 mod writable;
 
+pub use cgroup::{Cgroup, CgroupError, NoCgroup};
 pub use command_output::{CommandOutput, OutputError, command_output, shell_output};
 pub use foreground::run_in_foreground;
 pub use job::{Job, spawn_job};
+pub use landlock::{NoLandlock, WritablePathError, WritablePaths, landlock_version};
 pub use lines::{Keep, Line, LineBuffer, ReadStatus};
 pub use marker::{Marker, processes_with_variable, stop_marked};
 pub use peer::Peer;
