@@ -6,7 +6,6 @@
 //! as its input is open. When that ends, however it ends, the bridge is gone, and with it the
 //! lifelines of all foreground runs.
 
-mod background;
 mod call;
 mod client;
 mod dialogs;

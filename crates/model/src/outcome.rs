@@ -72,6 +72,8 @@ pub enum StopCause {
     LastWord,
     /// The child exited and left processes behind.
     Leftovers,
+    /// The directory of a background run was deleted, so that no program can see or stop it.
+    DirectoryRemoved,
 }
 
 impl StopCause {
@@ -84,6 +86,7 @@ impl StopCause {
             StopCause::ParentDied => "Stopping: the program that started this run died",
             StopCause::LastWord => "Stopping: the agent has finished but does not exit",
             StopCause::Leftovers => "Stopping what the agent left running",
+            StopCause::DirectoryRemoved => "Stopping: the directory of this run was deleted",
         }
     }
 
@@ -107,6 +110,9 @@ impl StopCause {
             StopCause::ParentDied => {
                 let error = "Interrupted: the program that started this run died";
                 (Outcome::Interrupted, error.to_owned())
+            }
+            StopCause::DirectoryRemoved => {
+                (Outcome::Cancelled, "Stopped: the directory of this run was deleted".to_owned())
             }
             StopCause::LastWord | StopCause::Leftovers => return None,
         };

@@ -5,8 +5,10 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use crate::run_dir::EVENTS;
 use crate::write_once::create_private;
 use crate::{RunDir, StoreError};
 
@@ -43,6 +45,19 @@ impl RunDir {
         } else {
             None
         }
+    }
+
+    /// Whether the directory was deleted. One that was moved is found by a supervisor inside it.
+    pub fn is_removed(&self) -> bool {
+        fs::symlink_metadata(self.path()).map_or_else(
+            |error| error.kind() == io::ErrorKind::NotFound,
+            |metadata| metadata.nlink() == 0,
+        )
+    }
+
+    /// Whether files of the run were deleted, as happens before its directory is.
+    pub fn is_being_removed(&self) -> bool {
+        !is_plain_file(&self.file(EVENTS))
     }
 
     /// Notes that the end of the run is being reported to its owner. Returns true to exactly one

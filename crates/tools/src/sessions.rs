@@ -178,7 +178,7 @@ impl Session {
     }
 
     /// The whole conversation with what was asked, for people.
-    pub fn told(&self) -> Result<String, StoreError> {
+    pub fn transcript_with_prompts(&self) -> Result<String, StoreError> {
         Ok(session::transcript_with_prompts(self.past_runs()?))
     }
 

@@ -10,8 +10,9 @@ use serde_json::{Map, Value};
 use super::catalogue::known_providers;
 use super::definition::{Known, ModelDefinition, ProviderDefinition, read_providers};
 use super::error::ConfigError;
-use super::model::{Api, Compat, Model, Rates};
-use crate::text_file::read_text;
+use super::model::{Compat, Model, Rates};
+use crate::provider::Api;
+use crate::text_file::read_whole;
 
 /// All providers, the known ones first.
 pub(super) struct Registry {
@@ -64,18 +65,16 @@ impl Registry {
     pub(super) fn load(path: &Path) -> Result<Registry, ConfigError> {
         let broken =
             |line, reason: String| ConfigError::BrokenFile { path: path.to_owned(), line, reason };
-        let configured = match read_text(path, LARGEST) {
-            Ok(None) => Vec::new(),
-            Ok(Some(file)) if file.is_cut => {
-                return Err(broken(None, format!("it is larger than {LARGEST} bytes")));
-            }
-            Ok(Some(file)) => {
-                let json = parse_jsonc(&file.text).map_err(|error| {
+        let text = read_whole(path, LARGEST)
+            .map_err(|error| broken(None, format!("it cannot be read: {error}")))?;
+        let configured = match text {
+            None => Vec::new(),
+            Some(text) => {
+                let json = parse_jsonc(&text).map_err(|error| {
                     broken(Some(error.line_display()), format!("it is not JSON: {error}"))
                 })?;
                 read_providers(&json).map_err(|wrong| broken(None, wrong.to_string()))?
             }
-            Err(error) => return Err(broken(None, format!("it cannot be read: {error}"))),
         };
         Registry::compose(known_providers(), configured).map_err(|reason| broken(None, reason))
     }
@@ -247,13 +246,10 @@ impl Entry {
 
     /// The model itself, if it speaks something that we do.
     pub(super) fn to_model(&self, headers: BTreeMap<String, String>) -> Result<Model, ConfigError> {
-        let api = [Api::OpenAiCompletions, Api::AnthropicMessages]
-            .into_iter()
-            .find(|api| api.name() == self.api)
-            .ok_or_else(|| ConfigError::UnsupportedApi {
-                model: self.full_name(),
-                api: self.api.clone(),
-            })?;
+        let mut apis = Api::CONFIGURABLE.into_iter();
+        let api = apis.find(|api| api.name() == self.api).ok_or_else(|| {
+            ConfigError::UnsupportedApi { model: self.full_name(), api: self.api.clone() }
+        })?;
         let [input, output, cache_read, cache_write] = self.cost;
         // Every field was checked when it was read.
         let compat: Compat =

@@ -48,6 +48,21 @@ impl Arguments {
     }
 }
 
+impl Command {
+    /// Whether a sub-agent must not run this command.
+    pub(crate) fn starts_agents(&self) -> bool {
+        matches!(
+            self,
+            Command::Demo(_)
+                | Command::Run(_)
+                | Command::Delegate(_)
+                | Command::Background(_)
+                | Command::Bridge
+                | Command::Supervise(_)
+        )
+    }
+}
+
 const EXIT_CODES: &str = "\
 Exit codes:
   0    every task completed

@@ -80,8 +80,8 @@ Without options it asks step by step, with the current values, which needs a ter
         /// The name of the profile
         #[arg(add = ArgValueCandidates::new(candidates::profiles))]
         name: String,
-        /// Open the file in $VISUAL or $EDITOR
-        #[arg(long, conflicts_with_all = ProfileFields::NAMES)]
+        /// Open the file in $VISUAL or $EDITOR, instead of changing fields with options
+        #[arg(long)]
         editor: bool,
         #[command(flatten)]
         fields: ProfileFields,
@@ -160,27 +160,6 @@ pub(crate) struct ProfileFields {
 }
 
 impl ProfileFields {
-    /// The ids of these options in clap, for options that conflict with all of them.
-    const NAMES: [&'static str; 17] = [
-        "global",
-        "project",
-        "provider",
-        "model",
-        "thinking_level",
-        "system_prompt",
-        "append_system_prompt",
-        "tools",
-        "exclude_tools",
-        "no_tools",
-        "extensions",
-        "no_extensions",
-        "suggested_skills",
-        "load_skills",
-        "no_skills",
-        "no_context_files",
-        "agent",
-    ];
-
     /// Whether no option is given, so that the user has to be asked.
     pub(crate) fn are_absent(&self) -> bool {
         *self == ProfileFields::default()

@@ -1,4 +1,4 @@
-//! `bridge`: the other end of pi's extension.
+//! `bridge`: the program behind pi's extension.
 
 use std::io;
 use std::os::fd::AsFd;

@@ -1,4 +1,4 @@
-//! `profile` and `preset`: how agents can be configured.
+//! `profile` and `preset`.
 
 use plan::{
     Definition, DefinitionDirectories, Definitions, Surroundings, definition_detail,
@@ -150,7 +150,7 @@ struct DefinitionReport<'a> {
     thinking_level: Option<&'static str>,
     tools: &'a [String],
     agent: Option<&'static str>,
-    /// Seconds. Only presets have it.
+    /// In seconds, for presets only.
     #[serde(skip_serializing_if = "Option::is_none")]
     timeout: Option<f64>,
     /// Masked.

@@ -1,4 +1,4 @@
-//! `supervise`: the process that owns a run.
+//! `supervise`: the supervisor process of a run.
 
 use std::io;
 use std::os::fd::AsFd;

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use pi_subagents_agent::config::{Secret, take_handed_key};
+use pi_subagents_agent::config::{Secret, take_profile_key};
 
 const KEY: &str = "sk-never-shown";
 const CHILD: &str = "--as-a-child";
@@ -29,14 +29,14 @@ fn main() -> Result<(), String> {
 }
 
 fn in_child() -> Result<(), &'static str> {
-    let handed = take_handed_key().ok_or("there is no key")?;
+    let handed = take_profile_key().ok_or("there is no key")?;
     if handed.key != Secret::new(KEY) || handed.provider.as_deref() != Some("groq") {
         return Err("it is another key");
     }
     if format!("{handed:?}").contains(KEY) {
         return Err("it can be printed");
     }
-    if take_handed_key().is_some() || std::env::var_os("PI_SUBAGENTS_KEY_PROVIDER").is_some() {
+    if take_profile_key().is_some() || std::env::var_os("PI_SUBAGENTS_KEY_PROVIDER").is_some() {
         return Err("it is still a variable");
     }
     let time = Duration::from_secs(60);

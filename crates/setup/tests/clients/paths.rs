@@ -13,11 +13,11 @@ fn path(home: &Home, client: &str) -> String {
 #[test]
 fn every_client_has_a_file_of_the_users_and_one_of_the_project() {
     let mut home = Home::new();
-    let places = |home: &Home| -> Vec<String> {
+    let paths = |home: &Home| -> Vec<String> {
         CLIENTS.iter().map(|client| path(home, client.name)).collect()
     };
     assert_eq!(
-        places(&home),
+        paths(&home),
         [
             "home/.claude.json",
             "home/.codex/config.toml",
@@ -32,7 +32,7 @@ fn every_client_has_a_file_of_the_users_and_one_of_the_project() {
     assert_eq!(path(&home, "opencode"), "home/.config/opencode/opencode.json");
     home.scope = Scope::Project;
     assert_eq!(
-        places(&home),
+        paths(&home),
         [
             "home/project/.mcp.json",
             "home/project/.codex/config.toml",
@@ -98,7 +98,7 @@ fn the_home_directory_is_no_project() {
     let directory = home.top.path().join("home");
     for work in [Setup::install, Setup::remove] {
         let mut setup = home.setup("cursor");
-        setup.places.project.clone_from(&directory);
+        setup.environment.project.clone_from(&directory);
         let expected = format!("{} is the home directory, and no project", directory.display());
         assert_eq!(work(&setup).unwrap_err().to_string(), expected);
     }

@@ -3,12 +3,12 @@
 /// Turns bytes into text; what is no UTF-8 becomes U+FFFD, exactly as if all bytes had been there
 /// at once.
 #[derive(Debug, Default)]
-pub(super) struct LossyDecoder {
+pub(super) struct Utf8Decoder {
     /// The beginning of a character whose end has not arrived; never more than three bytes.
     begun: Vec<u8>,
 }
 
-impl LossyDecoder {
+impl Utf8Decoder {
     /// Appends the text of more bytes.
     pub(super) fn decode(&mut self, mut bytes: &[u8], text: &mut String) {
         while !self.begun.is_empty() {
@@ -77,7 +77,7 @@ mod tests {
             bytes in bytes(),
             lengths in proptest::collection::vec(1_usize..6, 1..8),
         ) {
-            let mut decoder = LossyDecoder::default();
+            let mut decoder = Utf8Decoder::default();
             let mut text = String::new();
             let mut rest = bytes.as_slice();
             for length in lengths.iter().cycle() {

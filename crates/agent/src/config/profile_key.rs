@@ -8,7 +8,7 @@ use super::Secret;
 
 /// A key of the caller's profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HandedKey {
+pub struct ProfileKey {
     /// Whose key it is; that of the chosen model if absent.
     pub provider: Option<String>,
     /// The key.
@@ -18,7 +18,7 @@ pub struct HandedKey {
 /// Takes the key out of the environment, so that no tool inherits it.
 ///
 /// Call it once, at the very beginning, while this process has one thread.
-pub fn take_handed_key() -> Option<HandedKey> {
+pub fn take_profile_key() -> Option<ProfileKey> {
     let value = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
     let key = value(variables::PI_API_KEY);
     let provider = value(variables::KEY_PROVIDER);
@@ -27,7 +27,7 @@ pub fn take_handed_key() -> Option<HandedKey> {
             erase(&name);
         }
     }
-    key.map(|key| HandedKey { provider, key: Secret::new(key) })
+    key.map(|key| ProfileKey { provider, key: Secret::new(key) })
 }
 
 /// Removes a variable and overwrites its value, which a child could otherwise still read in

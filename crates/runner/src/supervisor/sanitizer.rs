@@ -1,7 +1,9 @@
-//! Keeping secrets out of everything that is stored or shown.
+//! What a child prints is cleaned, then redacted, then cut, before anything is stored or shown.
 //!
-//! A child can print a secret in many spellings: `\u0073k-…` is `sk-…` to a reader of the record.
-//! So what is searched is what a record means, and its bytes only where it means nothing.
+//! In this order: a secret with an escape sequence inside is whole again once it is cleaned, and one
+//! that is cut is not found any more. A child can print a secret in many spellings: `\u0073k-…` is
+//! `sk-…` to a reader of the record. So what is searched is what a record means, and its bytes only
+//! where it means nothing.
 
 use std::borrow::Cow;
 
@@ -9,47 +11,40 @@ use memchr::memmem;
 use model::{Event, Secrets};
 use process::Line;
 use serde_json::Value;
+use session::clean;
 
 /// What stands in the place of a secret.
 const MASK: &str = "****";
-/// Shorter values occur by chance, and hiding them would only garble what the child says.
+/// Shorter values occur by chance, and hiding them would only garble what the child says. So much of
+/// a secret at the end or the beginning of a text is taken for a secret that was cut off.
 const SHORTEST: usize = 8;
-/// So much of a secret at the edge of a line that was cut is taken for it.
+/// So much of a secret at the edge of a line that was cut here is taken for it.
 const SHORTEST_PART: usize = 4;
 
-/// Finds the values of secrets in what a child prints.
+/// Makes what a child prints safe to keep.
 #[derive(Debug)]
-pub(crate) struct Redactor {
+pub(crate) struct Sanitizer {
     secrets: Vec<String>,
 }
 
-impl Redactor {
-    pub(crate) fn new(secrets: &Secrets) -> Redactor {
+impl Sanitizer {
+    pub(crate) fn new(secrets: &Secrets) -> Sanitizer {
         let secrets = secrets.reveal().map(|(_, value)| value.to_owned());
-        Redactor { secrets: secrets.filter(|value| value.len() >= SHORTEST).collect() }
+        Sanitizer { secrets: secrets.filter(|value| value.len() >= SHORTEST).collect() }
     }
 
-    /// The event without secrets.
-    pub(crate) fn event(&self, event: Event) -> Event {
-        if self.secrets.is_empty() {
-            return event;
-        }
-        // Plain data survives the way there and back.
-        let Ok(mut value) = serde_json::to_value(&event) else {
-            return event;
-        };
-        // What kind of event it is, is our own word.
-        let kind = value.as_object_mut().and_then(|fields| fields.shift_remove("type"));
-        if !self.hide_in_value(&mut value) {
-            return event;
-        }
-        if let (Some(fields), Some(kind)) = (value.as_object_mut(), kind) {
-            fields.insert("type".to_owned(), kind);
-        }
-        serde_json::from_value(value).unwrap_or(event)
+    /// The event with all its texts cleaned, without secrets, and cut.
+    pub(crate) fn event(&self, mut event: Event) -> Event {
+        event.for_each_text(&mut |text| {
+            if let Cow::Owned(cleaned) = clean(text) {
+                *text = cleaned;
+            }
+            self.redact(text);
+        });
+        event.bounded()
     }
 
-    /// The line without secrets, for a log.
+    /// The line without secrets, for a log. It stays as it is where there are none.
     pub(crate) fn line<'a>(&self, line: Line<'a>) -> Cow<'a, [u8]> {
         match line {
             Line::Whole(bytes) => self.whole(bytes),
@@ -63,29 +58,46 @@ impl Redactor {
         }
     }
 
+    /// Hides secrets in a text that has been cleaned. True if there were any.
+    fn redact(&self, text: &mut String) -> bool {
+        let mut found = false;
+        for secret in &self.secrets {
+            if text.contains(secret.as_str()) {
+                *text = text.replace(secret.as_str(), MASK);
+                found = true;
+            }
+            // What the child itself has cut, such as the output of a tool.
+            let parts = || (SHORTEST..secret.len()).rev();
+            let beginnings = parts().filter_map(|length| secret.get(..length));
+            if let Some(part) = beginnings.into_iter().find(|part| text.ends_with(part)) {
+                text.truncate(text.len() - part.len());
+                text.push_str(MASK);
+                found = true;
+            }
+            let ends = parts().filter_map(|length| secret.get(secret.len() - length..));
+            if let Some(part) = ends.into_iter().find(|part| text.starts_with(part)) {
+                text.replace_range(..part.len(), MASK);
+                found = true;
+            }
+        }
+        found
+    }
+
     fn whole<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        // Without a backslash a record holds its texts as they are.
-        if self.secrets.is_empty() || !self.may_hold_secret(bytes) {
+        if self.secrets.is_empty() {
             return Cow::Borrowed(bytes);
         }
         // What a protocol understands must not have a secret in it.
         let record = serde_json::from_slice::<Value>(bytes).or_else(|error| {
             protocol::mend(bytes).map_or(Err(error), |mended| serde_json::from_slice(&mended))
         });
-        let Ok(mut record) = record else {
-            return self.bytes(bytes);
-        };
-        if self.hide_in_value(&mut record) {
-            Cow::Owned(record.to_string().into_bytes())
-        } else {
-            // Of a key that is there twice, a record means only the last.
-            self.bytes(bytes)
+        if let Ok(mut record) = record
+            && self.hide_in_value(&mut record)
+        {
+            return Cow::Owned(record.to_string().into_bytes());
         }
-    }
-
-    fn may_hold_secret(&self, bytes: &[u8]) -> bool {
-        memchr::memchr(b'\\', bytes).is_some()
-            || self.secrets.iter().any(|secret| memmem::find(bytes, secret.as_bytes()).is_some())
+        // Of a key that is there twice, a record means only the last.
+        self.bytes(bytes)
     }
 
     /// The bytes without secrets, as they are and as JSON writes them.
@@ -98,6 +110,12 @@ impl Redactor {
                     hidden = Cow::Owned(found);
                 }
             }
+        }
+        let text = String::from_utf8_lossy(&hidden);
+        if let Cow::Owned(mut cleaned) = clean(&text)
+            && self.redact(&mut cleaned)
+        {
+            return Cow::Owned(cleaned.into_bytes());
         }
         hidden
     }
@@ -120,42 +138,15 @@ impl Redactor {
 
     /// Hides secrets in every text below. True if there were any.
     fn hide_in_value(&self, value: &mut Value) -> bool {
-        match value {
-            Value::String(text) => {
-                let mut found = false;
-                for secret in self.secrets.iter().filter(|secret| !secret.is_empty()) {
-                    if text.contains(secret.as_str()) {
-                        *text = text.replace(secret.as_str(), MASK);
-                        found = true;
-                    }
-                }
-                found
+        let mut found = false;
+        model::for_each_text(value, &mut |text| {
+            let mut cleaned = clean(text).into_owned();
+            if self.redact(&mut cleaned) {
+                *text = cleaned;
+                found = true;
             }
-            Value::Array(values) => {
-                let mut found = false;
-                for value in values {
-                    found |= self.hide_in_value(value);
-                }
-                found
-            }
-            Value::Object(entries) => {
-                let mut found = false;
-                let is_secret =
-                    |key: &String| self.secrets.iter().any(|secret| key.contains(secret.as_str()));
-                if entries.keys().any(is_secret) {
-                    found = true;
-                    let all = std::mem::take(entries);
-                    entries.extend(all.into_iter().map(|(key, value)| {
-                        if is_secret(&key) { (MASK.to_owned(), value) } else { (key, value) }
-                    }));
-                }
-                for value in entries.values_mut() {
-                    found |= self.hide_in_value(value);
-                }
-                found
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) => false,
-        }
+        });
+        found
     }
 }
 
@@ -178,14 +169,14 @@ fn replace(bytes: &[u8], needle: &[u8]) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    fn redactor(secret: &str) -> Redactor {
+    fn sanitizer(secret: &str) -> Sanitizer {
         let mut secrets = Secrets::default();
         secrets.insert("PI_API_KEY", secret.to_owned());
-        Redactor::new(&secrets)
+        Sanitizer::new(&secrets)
     }
 
     fn logged(secret: &str, text: &str) -> String {
-        let line = redactor(secret).line(Line::Whole(text.as_bytes())).into_owned();
+        let line = sanitizer(secret).line(Line::Whole(text.as_bytes())).into_owned();
         String::from_utf8_lossy(&line).into_owned()
     }
 
@@ -209,16 +200,16 @@ mod tests {
 
     #[test]
     fn events_are_searched_for_what_they_mean() {
-        let redactor = redactor("sk-12345");
+        let sanitizer = sanitizer("sk-12345");
         let event = Event::ToolCall {
             id: "1".into(),
             tool: "bash".into(),
             args: serde_json::json!({"command": "echo sk-12345", "deep": [{"sk-12345": 1}]}),
         };
-        let Event::ToolCall { args, .. } = redactor.event(event) else { panic!("the same event") };
+        let Event::ToolCall { args, .. } = sanitizer.event(event) else { panic!("the same event") };
         assert_eq!(args, serde_json::json!({"command": "echo ****", "deep": [{"****": 1}]}));
         let other = Event::UserMessage { text: "nothing".into() };
-        assert_eq!(redactor.event(other.clone()), other);
+        assert_eq!(sanitizer.event(other.clone()), other);
     }
 
     #[test]
@@ -226,7 +217,7 @@ mod tests {
         let record = r#"{"type":"message_end","message":{"role":"assistant","content":"x"}}"#;
         assert_eq!(logged("message_end", record), record.replace("message_end", "****"));
         let event =
-            redactor("user_message").event(Event::UserMessage { text: "user_message".into() });
+            sanitizer("user_message").event(Event::UserMessage { text: "user_message".into() });
         assert_eq!(event, Event::UserMessage { text: "****".into() });
         assert_eq!(logged("short", "a short one"), "a short one", "it is too short to be a secret");
     }
@@ -234,7 +225,45 @@ mod tests {
     #[test]
     fn a_secret_at_the_edge_of_a_cut_is_hidden() {
         let line = Line::Cut { head: b"xx sk-123", tail: b"2345 yy", bytes: 99 };
-        let shown = redactor("sk-12345").line(line).into_owned();
+        let shown = sanitizer("sk-12345").line(line).into_owned();
         assert_eq!(String::from_utf8_lossy(&shown), "xx **** ... [99 bytes in all] ... **** yy");
+    }
+
+    #[test]
+    fn a_secret_is_whole_again_once_it_is_cleaned() {
+        let dirty = "\u{1b}[31msk-\u{1b}[0m12\r3\u{202e}45";
+        let event =
+            sanitizer("sk-12345").event(Event::UserMessage { text: format!("a {dirty} b") });
+        assert_eq!(event, Event::UserMessage { text: "a **** b".into() });
+        let record = serde_json::json!({"text": dirty}).to_string();
+        assert_eq!(logged("sk-12345", &record), r#"{"text":"****"}"#);
+        assert_eq!(logged("sk-12345", &format!("no record {dirty}")), "no record ****");
+    }
+
+    #[test]
+    fn a_secret_is_hidden_before_a_text_is_cut_and_where_the_child_has_cut_it() {
+        let sanitizer = sanitizer("sk-1234567890");
+        let text = "x".repeat(Event::TOOL_RESULT_BYTES - 12) + "sk-1234567890";
+        let event = Event::ToolResult {
+            id: "1".into(),
+            tool: "bash".into(),
+            is_error: false,
+            text,
+            limit_reached: false,
+        };
+        let Event::ToolResult { text, .. } = sanitizer.event(event) else { panic!("a result") };
+        assert!(
+            text.ends_with("x****") && text.len() <= Event::TOOL_RESULT_BYTES,
+            "{}",
+            text.len()
+        );
+        for (cut, expected) in [
+            ("the key is sk-123456789", "the key is ****"),
+            ("34567890 was the key", "**** was the key"),
+            ("it begins with sk-1", "it begins with sk-1"),
+        ] {
+            let event = sanitizer.event(Event::UserMessage { text: cut.to_owned() });
+            assert_eq!(event, Event::UserMessage { text: expected.to_owned() });
+        }
     }
 }

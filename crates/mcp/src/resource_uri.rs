@@ -1,4 +1,4 @@
-//! The addresses of what can be read: `subagent://session/ID`, `subagent://run/ID` and
+//! The addresses of resources: `subagent://session/ID`, `subagent://run/ID` and
 //! `subagent://profile/NAME`.
 
 use std::fmt;
@@ -7,18 +7,18 @@ use model::{RunId, SessionId};
 
 const SCHEME: &str = "subagent://";
 
-/// What an address leads to.
+/// The address of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// A session: the whole conversation.
+pub(crate) enum ResourceUri {
+    /// The whole conversation of a session.
     Session(SessionId),
-    /// A run: what was asked for and what came out.
+    /// What a run was asked, and its result.
     Run(RunId),
-    /// A profile, as its file tells.
+    /// The file of a profile.
     Profile(String),
 }
 
-/// The kinds of addresses, with a gap for what is different.
+/// The kinds of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Template {
     Session,
@@ -38,25 +38,25 @@ impl Template {
     }
 }
 
-impl Place {
-    /// Reads an address. Nothing if it is not of ours.
-    pub(crate) fn parse(uri: &str) -> Option<Place> {
+impl ResourceUri {
+    /// Nothing if the address is none of ours.
+    pub(crate) fn parse(uri: &str) -> Option<ResourceUri> {
         let (kind, name) = uri.strip_prefix(SCHEME)?.split_once('/')?;
         match kind {
-            "session" => SessionId::parse(name).ok().map(Place::Session),
-            "run" => RunId::parse(name).ok().map(Place::Run),
-            "profile" => (!name.is_empty()).then(|| Place::Profile(name.to_owned())),
+            "session" => SessionId::parse(name).ok().map(ResourceUri::Session),
+            "run" => RunId::parse(name).ok().map(ResourceUri::Run),
+            "profile" => (!name.is_empty()).then(|| ResourceUri::Profile(name.to_owned())),
             _ => None,
         }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ResourceUri {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, name) = match self {
-            Place::Session(id) => ("session", id.as_str()),
-            Place::Run(id) => ("run", id.as_str()),
-            Place::Profile(name) => ("profile", name.as_str()),
+            ResourceUri::Session(id) => ("session", id.as_str()),
+            ResourceUri::Run(id) => ("run", id.as_str()),
+            ResourceUri::Profile(name) => ("profile", name.as_str()),
         };
         write!(formatter, "{SCHEME}{kind}/{name}")
     }
@@ -73,8 +73,8 @@ mod tests {
             "subagent://run/0192f0c8a1b27cde8f0123456789abcd",
             "subagent://profile/scout",
         ] {
-            let place = Place::parse(uri);
-            assert_eq!(place.map(|place| place.to_string()).as_deref(), Some(uri));
+            let parsed = ResourceUri::parse(uri);
+            assert_eq!(parsed.map(|parsed| parsed.to_string()).as_deref(), Some(uri));
         }
     }
 
@@ -90,7 +90,7 @@ mod tests {
             "subagent://profile/",
             "file:///etc/passwd",
         ] {
-            assert_eq!(Place::parse(uri), None, "{uri}");
+            assert_eq!(ResourceUri::parse(uri), None, "{uri}");
         }
     }
 }
