@@ -4,6 +4,7 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "this is how a test fails")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{ErrorKind, Read, Seek};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
@@ -11,7 +12,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use pi_subagents_process::{Cgroup, NoCgroup, Pid, Signal, WritablePaths};
+use pi_subagents_process::{
+    Cgroup, ChildSpec, Confinement, Exit, NoCgroup, Pid, Signal, WritablePaths, become_subreaper,
+    spawn_confined,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{WaitOptions, kill_process, waitpid};
 use tempfile::TempDir;
@@ -108,7 +112,7 @@ fn command(program: &str) -> Command {
 }
 
 #[track_caller]
-fn wait_until(condition: impl Fn() -> bool) {
+fn wait_until(mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
     while !condition() {
         assert!(Instant::now() < deadline, "the condition never held");
@@ -172,7 +176,8 @@ fn everything_is_killed_however_it_tries_to_escape() {
     leaf.kill().unwrap();
     wait_until(|| leaf.is_empty().unwrap());
     assert_eq!(leaf.pids().unwrap(), []);
-    assert_eq!(pids.iter().filter(|pid| is_alive(pid)).count(), 0);
+    // The kernel takes a process out before its parent can wait for it.
+    wait_until(|| !pids.iter().any(is_alive));
     leaf.remove();
 }
 
@@ -371,7 +376,8 @@ fn a_cgroup_that_cannot_be_made_or_entered_is_an_error() {
     );
     assert!(matches!(Cgroup::create("../a").unwrap_err(), NoCgroup::NotCreated { .. }));
     Cgroup::open(leaf.path(), &name).unwrap().unwrap().remove().unwrap();
-    leaf.spawn(command("true")).unwrap_err();
+    let error = leaf.spawn(command("true")).unwrap_err();
+    assert!(error.to_string().contains(&name), "{error}");
 }
 
 #[test]
@@ -408,6 +414,44 @@ fn a_process_can_leave_on_purpose_unless_it_is_restricted() {
     assert!(left && !output.contains("leaving"), "{output}");
     let (left, output) = leaving(&|shell| WritablePaths::new().unwrap().restrict(shell).unwrap());
     assert!(!left && output.contains("Permission denied"), "{output}");
+}
+
+#[test]
+fn a_confined_child_is_bounded_by_all_three() {
+    let directory = TempDir::new().unwrap();
+    let outside = TempDir::new().unwrap();
+    let leaf = Leaf::new("confined");
+    let mut writable = WritablePaths::new().unwrap();
+    writable.add(directory.path()).unwrap();
+    let confined = || {
+        let script = format!(
+            "cat > said; echo x > {}/new || echo refused >&2; setsid sleep 1000 & exec sleep 1001",
+            outside.path().display()
+        );
+        let spec = ChildSpec {
+            program: "sh",
+            name: None,
+            args: &["-c".to_owned(), script],
+            cwd: directory.path(),
+            environment: &BTreeMap::new(),
+        };
+        let confinement = Confinement { cgroup: Some(&leaf), writable: Some(&writable) };
+        let mut child = spawn_confined(spec, become_subreaper(), confinement).unwrap();
+        assert_eq!(rustix::io::write(&child.stdin, b"said").unwrap(), 4);
+        drop(child.stdin);
+        wait_until(|| leaf.sleepers().len() == 2);
+        leaf.kill().unwrap();
+        wait_until(|| leaf.is_empty().unwrap());
+        wait_until(|| child.tree.reap().gone);
+        assert_eq!(child.tree.reap().child, Some(Exit::Signal(9)));
+        let mut said = [0; 1024];
+        let length = rustix::io::read(&child.stderr, &mut said).unwrap();
+        let said = String::from_utf8_lossy(&said[..length]);
+        assert!(said.contains("Permission denied") && said.ends_with("refused\n"), "{said}");
+        assert_eq!(fs::read_to_string(directory.path().join("said")).unwrap(), "said");
+    };
+    assert!(with_one_thread(&confined).wait());
+    leaf.remove();
 }
 
 /// A process of one thread, as a supervisor is, starts others inside the cgroup; one with several

@@ -23,6 +23,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 
 use crate::tree::Signal;
+use start::StartError;
 
 /// Why there is no cgroup to be had here.
 #[derive(Debug, thiserror::Error)]
@@ -106,7 +107,10 @@ impl Cgroup {
     /// The command must say where its standard streams lead; pipes that the standard library would
     /// make have no other end here. The process is for the caller to wait for.
     pub fn spawn(&self, command: Command) -> io::Result<Pid> {
-        start::spawn(&self.directory, command)
+        start::spawn(&self.directory, command).map_err(|error| match error {
+            StartError::Cgroup(source) => io::Error::other(self.failed("entered", source)),
+            StartError::Program(source) => source,
+        })
     }
 
     /// Whether no process is left in it, or in a cgroup that a member has made inside it. Processes

@@ -14,16 +14,25 @@ use rustix::process::Pid;
 
 use super::directory;
 
+/// What has failed.
+pub(super) enum StartError {
+    /// No process could be made in the cgroup.
+    Cgroup(io::Error),
+    /// The process could not become the program.
+    Program(io::Error),
+}
+
 /// Starts the process of `command` inside the cgroup with this directory.
-pub(super) fn spawn(directory: &OwnedFd, mut command: Command) -> io::Result<Pid> {
+pub(super) fn spawn(directory: &OwnedFd, mut command: Command) -> Result<Pid, StartError> {
     #[cfg(target_os = "linux")]
-    if born_inside::is_possible()
-        && let Some(started) = born_inside::spawn(directory, &mut command)
+    if clone::is_possible()
+        && let Some(started) = clone::spawn(directory, &mut command)
     {
         return started;
     }
-    enter_before_exec(directory, &mut command)?;
-    Ok(Pid::from_child(&command.spawn()?))
+    enter_before_exec(directory, &mut command).map_err(StartError::Cgroup)?;
+    let child = command.spawn().map_err(StartError::Program)?;
+    Ok(Pid::from_child(&child))
 }
 
 /// Makes `command` start its process outside and move it inside before it becomes the program.
@@ -43,7 +52,7 @@ fn enter_before_exec(directory: &OwnedFd, command: &mut Command) -> io::Result<(
 }
 
 #[cfg(target_os = "linux")]
-mod born_inside {
+mod clone {
     use std::fs;
     use std::io::{self, Read, Write};
     use std::os::fd::{AsRawFd, OwnedFd};
@@ -53,21 +62,23 @@ mod born_inside {
 
     use rustix::process::{Pid, WaitOptions, waitpid};
 
-    /// Whether this process has one thread. With others, memory could be locked by one that the new
-    /// process does not have.
+    use super::StartError;
+
+    /// Whether this process has one thread. Of several, one could hold a lock, which the new process
+    /// would then wait for without end.
     pub(super) fn is_possible() -> bool {
         // The directory has a link for each thread, beside its own two.
         fs::metadata("/proc/self/task").is_ok_and(|threads| threads.nlink() == 3)
     }
 
-    /// Nothing if the kernel cannot do it. Returns when the process has become the program, or could
-    /// not.
-    pub(super) fn spawn(directory: &OwnedFd, command: &mut Command) -> Option<io::Result<Pid>> {
-        // The kernel closes the writing end with exec, so that there is nothing to read then.
-        let (mut failure, mut failed) = match io::pipe() {
-            Ok(pipe) => pipe,
-            Err(error) => return Some(Err(error)),
-        };
+    /// Returns when the process has become the program, or could not. Nothing if the kernel cannot do
+    /// it this way.
+    pub(super) fn spawn(
+        directory: &OwnedFd,
+        command: &mut Command,
+    ) -> Option<Result<Pid, StartError>> {
+        // The kernel closes the writing end with exec, so that nothing is read then.
+        let (mut failure, mut failed) = io::pipe().ok()?;
         let pid = match fork_into(directory) {
             Ok(Some(pid)) => pid,
             Ok(None) => {
@@ -81,11 +92,11 @@ mod born_inside {
                     libc::_exit(127)
                 }
             }
-            // The kernel does not know the call, or not this use of it, or a filter refuses it.
             Err(error) => {
                 return match error.raw_os_error() {
+                    // The kernel does not know the call or this use of it, or a filter refuses it.
                     Some(libc::ENOSYS | libc::EINVAL | libc::E2BIG | libc::EPERM) => None,
-                    _ => Some(Err(error)),
+                    _ => Some(Err(StartError::Cgroup(error))),
                 };
             }
         };
@@ -95,7 +106,8 @@ mod born_inside {
             return Some(Ok(pid));
         }
         let _ = waitpid(Some(pid), WaitOptions::empty());
-        Some(Err(io::Error::from_raw_os_error(i32::from_ne_bytes(code))))
+        let error = io::Error::from_raw_os_error(i32::from_ne_bytes(code));
+        Some(Err(StartError::Program(error)))
     }
 
     /// `clone_args` of `linux/sched.h`.
