@@ -69,7 +69,8 @@ fn definitions(
     definitions
         .iter()
         .map(|definition| {
-            let description = definition.description.as_ref().or(definition.model.as_ref());
+            let description =
+                definition.description.as_ref().or(definition.configuration.model.as_ref());
             candidate(&definition.name, description.map_or("", String::as_str))
         })
         .collect()

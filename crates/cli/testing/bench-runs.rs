@@ -13,7 +13,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use model::{FORMAT, Lifetime, Outcome, Owner, OwnerKind, Plan, RunResult, Status, Usage};
-use plan::{Agent, Request, Settings, Surroundings};
+use plan::{Agent, AgentChoice, Call, Surroundings, Task, Workspace};
 use runner::{Change, Dispatcher, Launcher};
 use serde_json::{Value, json};
 use store::{Journal, Store};
@@ -158,23 +158,22 @@ fn trivial_plan() -> Result<Plan, Box<dyn Error>> {
         pi: None,
         search_path: vec!["/usr/bin".into(), "/bin".into()],
     };
-    let request = Request {
+    let task = Task {
         name: "nothing".to_owned(),
         prompt: "nothing".to_owned(),
-        task: None,
-        requested_model: None,
-        named: None,
-        definition: None,
-        session_id: None,
-        refusal: None,
-        cwd: None,
         timeout: Some(60.0),
-        model: None,
-        owner: Owner { kind: OwnerKind::Shell, id: None },
-        lifetime: Lifetime::Foreground,
+        ..Task::default()
     };
-    let agent = Agent::Program(vec!["true".to_owned()]);
-    Ok(plan::plan(request, &agent, &surroundings, &Settings::default())?)
+    let call = Call {
+        workspace: &Workspace::load(surroundings, None),
+        agent: &AgentChoice::by_default(Agent::Program(vec!["true".to_owned()])),
+        owner: &Owner { kind: OwnerKind::Shell, id: None },
+        lifetime: Lifetime::Foreground,
+        all_tools: None,
+        models: None,
+    };
+    let planned = plan::plan_tasks(&call, [(task, None)])?;
+    Ok(planned.tasks.into_iter().next().ok_or("nothing was planned")?.plan)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the bare child is what we are measured against")]

@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let beside = std::env::current_exe()?.with_file_name("pi-subagents");
     let launcher = || Launcher::new(beside.clone());
-    let mut dispatcher = Dispatcher::new(workspace.store.clone()).adopting_orphans();
+    let mut dispatcher = Dispatcher::new(tools::project_store(&workspace)).adopting_orphans();
     for line in stdin().lock().lines() {
         let line = line?;
         let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));

@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use model::AgentKind;
+use protocol::Protocol;
 
 use crate::{AgentName, Settings, Surroundings, did_you_mean, similar_names};
 
@@ -138,6 +139,18 @@ impl Agent {
                 let program = PathBuf::from(self.command(surroundings).first()?);
                 (program.is_absolute() && is_executable(&program)).then_some(program)
             }
+        }
+    }
+
+    /// Whether its program cannot be found.
+    pub(crate) fn is_missing(&self, surroundings: &Surroundings) -> bool {
+        *self != Agent::Builtin && self.find(surroundings).is_none()
+    }
+
+    /// How it is started and how it speaks.
+    pub(crate) fn protocol(&self) -> Protocol {
+        match self {
+            Agent::Pi | Agent::Builtin | Agent::Program(_) => Protocol::Pi,
         }
     }
 

@@ -4,29 +4,34 @@
 //! tested. The one thing written here are profiles and presets.
 
 mod agent;
+mod call;
 mod definition;
 mod files;
 mod frontmatter;
+mod models;
 mod plain_file;
-mod request;
+mod refusal;
 mod runner_choice;
 mod settings;
 mod similar;
 mod skills;
 mod surroundings;
 mod trust;
+mod workspace;
 
 pub use agent::{Agent, AgentChoice, AgentError, AgentReason};
+pub use call::{Call, ContinuedSession, PlannedTask, PlannedTasks, Task, check_tasks, plan_tasks};
 pub use definition::{
-    AgentName, ApiKey, Contradiction, Definition, DefinitionDirectories, DefinitionFileError,
-    DefinitionKind, Definitions, InvalidDefinitionName, Invocation, InvocationContext,
-    InvocationError, Scope, ThinkingLevel, UnknownDefinition, check_definition,
+    AgentName, Contradiction, Definition, DefinitionDirectories, DefinitionFileError,
+    DefinitionKind, Definitions, InvalidDefinitionName, Scope, UnknownDefinition, check_definition,
     check_definition_name, create_definition, definition_detail, definition_summary,
-    delete_definition, invocation, load_definitions, to_markdown, update_definition,
+    delete_definition, load_definitions, to_markdown, update_definition,
 };
 pub use files::{FileSpec, Lines, with_files};
 pub use frontmatter::FileWarning;
-pub use request::{AppliedDefinition, Request, check_cwd, plan};
+pub use models::{UnknownModel, resolve_model};
+pub use protocol::{ApiKey, Configuration, ThinkingLevel};
+pub use refusal::Refusal;
 pub use runner_choice::{Runner, RunnerChoice, RunnerError, load_runner};
 pub use settings::{
     SETTINGS, Settings, SettingsFile, ToolFamilies, inspect_settings, load_settings,
@@ -38,3 +43,4 @@ pub use skills::{
 };
 pub use surroundings::{Surroundings, SurroundingsError, is_planted};
 pub use trust::{Trust, project_trust};
+pub use workspace::Workspace;

@@ -1,20 +1,26 @@
-//! How agents speak. Each agent has a room of its own, and nothing outside of that room knows the
-//! agent's records.
+//! How agents are started and how they speak. Each agent has a folder of its own, and nothing
+//! outside of it knows the agent's arguments or records.
 //!
-//! A [`Reader`] turns the lines that an agent prints into [`Reading`]s: our events, what the agent
+//! [`Protocol::invocation`] turns a [`Start`], a description in no agent's words, into a command
+//! line, an environment, files and secrets. A [`Reader`] turns the lines that an agent prints into [`Reading`]s: our events, what the agent
 //! is doing, what to answer on its standard input, and whether it has said its last word. Readers
 //! do no IO. How long lines are cut ([`Protocol::keep`] only says what must stay whole), how broken
 //! JSON is mended ([`mend`]) and how long a text may be (`model::Event::bounded`) is the same for all.
 
+mod api_key;
 mod events;
 mod json;
 mod pi;
 mod reading;
+mod start;
 
+use model::Argument;
 use process::{Keep, Line};
 
+pub use api_key::ApiKey;
 pub use json::mend;
 pub use reading::{LastWord, Reading};
+pub use start::{Configuration, Invocation, Origin, Start, StartError, ThinkingLevel};
 
 /// The protocols that are understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +47,18 @@ impl Protocol {
         match self {
             Protocol::Pi => "pi",
             Protocol::Events => "events",
+        }
+    }
+
+    /// How an agent of this protocol is started.
+    pub fn invocation(self, start: Start<'_>) -> Result<Invocation, StartError> {
+        match self {
+            Protocol::Pi => pi::start::invocation(start),
+            // The other supervisor makes a command of its own.
+            Protocol::Events => {
+                let command = start.program.into_iter().map(Argument::from).collect();
+                Ok(Invocation { command, ..Invocation::default() })
+            }
         }
     }
 

@@ -3,8 +3,8 @@
 use plan::{FileSpec, Lines};
 use serde_json::Value;
 
-use crate::ArgumentError;
 use crate::fields::{Fields, parse_tasks, wrong};
+use crate::{ArgumentError, TaskArguments};
 
 /// What is asked for in one call.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -13,30 +13,6 @@ pub struct DelegateArguments {
     pub tasks: Vec<TaskArguments>,
     /// The profile of every task that names none.
     pub profile: Option<String>,
-}
-
-/// One task.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct TaskArguments {
-    /// What it is called.
-    pub name: String,
-    /// What the agent is told.
-    pub prompt: String,
-    /// Where it works.
-    pub cwd: Option<String>,
-    /// Its profile.
-    pub profile: Option<String>,
-    /// Seconds until it is stopped.
-    pub timeout: Option<f64>,
-    /// The session that it continues.
-    pub resume: Option<String>,
-    /// What is put in front of the prompt.
-    pub files: Vec<FileSpec>,
-    /// The model, which wins over that of the profile or preset. Not part of this tool: `subagent`
-    /// and the command line have it.
-    pub model: Option<String>,
-    /// The preset, which stands in the place of a profile. Not part of this tool either.
-    pub preset: Option<String>,
 }
 
 impl DelegateArguments {
@@ -83,6 +59,7 @@ fn parse_task(value: &Value, place: &str) -> Result<TaskArguments, ArgumentError
         timeout,
         resume: task.optional_text("resume")?,
         files,
+        // `subagent` and the command line have them, not this tool.
         model: None,
         preset: None,
     })

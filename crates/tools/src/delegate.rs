@@ -1,28 +1,26 @@
-//! From the tasks of a call to plans, for `delegate_to_subagents` and every other tool.
+//! From the tasks of a call to plans, for `delegate_to_subagents` and every other tool: the sessions
+//! that tasks continue are found here, everything else is decided by the crate `plan`.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use model::{InvalidId, Lifetime, Owner, Plan, RunId, SessionId};
+use model::{InvalidId, Lifetime, Owner, RunId, SessionId};
 use plan::{
-    AgentChoice, AgentError, AppliedDefinition, Contradiction, Definition, DefinitionKind,
-    InvocationContext, Request, Skills, definition_summary, with_files,
+    AgentChoice, AgentError, Call, ContinuedSession, Contradiction, PlannedTask, Workspace,
+    check_tasks, plan_tasks,
 };
-use store::{Claim, StoreError};
+use store::{Claim, Store, StoreError};
 
-use crate::{
-    DelegateArguments, Session, SessionBook, SessionError, TaskArguments, Workspace, load_sessions,
-    resolve_model,
-};
+use crate::{DelegateArguments, Session, SessionBook, SessionError, TaskArguments, load_sessions};
 
 /// What the door adds to the arguments.
 #[derive(Clone, Debug)]
 pub struct CallOptions<'a> {
     /// Which agent tasks get.
     pub agent: AgentChoice,
-    /// Who asks.
+    /// The session or client that asks.
     pub owner: Owner,
-    /// Whether the runs end with whoever starts them.
+    /// Whether the runs end with the program that starts them.
     pub lifetime: Lifetime,
     /// The names of all tools that a child could have, where the door knows them.
     pub all_tools: Option<Vec<String>>,
@@ -34,7 +32,7 @@ pub struct CallOptions<'a> {
 }
 
 impl<'a> CallOptions<'a> {
-    /// For whoever waits for the answer, where the caller stands.
+    /// For a caller that waits for the answer.
     pub fn of_waiting(
         workspace: &Workspace,
         owner: Owner,
@@ -52,23 +50,14 @@ impl<'a> CallOptions<'a> {
     }
 }
 
-/// A task that is ready to run.
-#[derive(Debug)]
-pub struct PlannedTask {
-    /// What will be run.
-    pub plan: Plan,
-    /// The profile or preset in a few words.
-    pub definition: Option<String>,
-}
-
 /// A call that is ready to run.
 #[derive(Debug)]
 pub struct PlannedCall {
     /// Its tasks, in their order.
     pub tasks: Vec<PlannedTask>,
-    /// What people should know about the files that were read for it.
+    /// What the user should know about the files that were read for it.
     pub warnings: Vec<String>,
-    /// Keep them until the call is over: nobody else continues the same sessions meanwhile.
+    /// Keep them until the call is over: no other program continues the same sessions meanwhile.
     pub claims: Vec<Claim>,
 }
 
@@ -101,8 +90,10 @@ pub enum CallError {
     Id(#[from] InvalidId),
 }
 
-/// How long a delegated task may run if it does not say.
-const DEFAULT_TIMEOUT: f64 = 600.0;
+/// The runs of the project in which the caller stands.
+pub fn project_store(workspace: &Workspace) -> Store {
+    Store::in_project(workspace.surroundings.project_root())
+}
 
 /// Plans all tasks of a call. What is wrong with one task becomes its refusal; contradictions in
 /// profiles and presets, and sessions that cannot be resumed refuse the whole call.
@@ -111,27 +102,27 @@ pub fn plan_delegation(
     arguments: DelegateArguments,
     options: &CallOptions<'_>,
 ) -> Result<PlannedCall, CallError> {
-    let DelegateArguments { tasks, profile: default_profile } = arguments;
-    let named = tasks.iter().map(|task| match &task.preset {
-        Some(preset) => Some((DefinitionKind::Preset, preset.clone())),
-        None => {
-            let profile = task.profile.as_ref().or(default_profile.as_ref());
-            profile.map(|profile| (DefinitionKind::Profile, profile.clone()))
-        }
-    });
-    let named: Vec<Option<(DefinitionKind, String)>> = named.collect();
-    for (kind, name) in named.iter().flatten() {
-        if let Ok(definition) = workspace.definitions(*kind).get(name) {
-            plan::check_definition(definition)?;
-        }
+    let DelegateArguments { mut tasks, profile: default_profile } = arguments;
+    for task in &mut tasks {
+        task.profile = task.profile.take().or_else(|| default_profile.clone());
     }
-    let (resumed, claims) = claim_sessions(workspace, options.book, &tasks)?;
-    let mut planner = Planner { workspace, options, skills: None };
-    let tasks = tasks.into_iter().zip(named).zip(resumed);
-    let tasks = tasks.map(|((task, named), session)| planner.plan(task, named, session));
-    let tasks = tasks.collect::<Result<_, _>>()?;
-    let warnings = planner.skills.iter().flat_map(|skills| &skills.warnings);
-    Ok(PlannedCall { tasks, warnings: warnings.map(ToString::to_string).collect(), claims })
+    check_tasks(workspace, &tasks)?;
+    let (sessions, claims) = claim_sessions(workspace, options.book, &tasks)?;
+    let tasks = tasks.into_iter().zip(sessions).map(|(task, session)| {
+        let session = session.map(|session| session.continued(&task.prompt)).transpose()?;
+        Ok((task, session))
+    });
+    let tasks: Vec<_> = tasks.collect::<Result<_, CallError>>()?;
+    let call = Call {
+        workspace,
+        agent: &options.agent,
+        owner: &options.owner,
+        lifetime: options.lifetime,
+        all_tools: options.all_tools.as_deref(),
+        models: options.models.as_deref(),
+    };
+    let planned = plan_tasks(&call, tasks)?;
+    Ok(PlannedCall { tasks: planned.tasks, warnings: planned.warnings, claims })
 }
 
 /// A session that a task continues.
@@ -143,18 +134,15 @@ enum Past<'a> {
 }
 
 impl Past<'_> {
-    fn resume_prompt(&self, prompt: &str) -> Result<String, CallError> {
-        match self {
-            Past::Kept(session) => Ok(session.resume_prompt(prompt)?),
-            Past::Remembered(id, book) => Ok(book.resume_prompt(id.as_str(), prompt)?),
-        }
-    }
-
-    fn into_id(self) -> SessionId {
-        match self {
-            Past::Kept(session) => session.id,
-            Past::Remembered(id, _) => id,
-        }
+    fn continued(self, prompt: &str) -> Result<ContinuedSession, CallError> {
+        let (id, prompt) = match self {
+            Past::Kept(session) => (session.id.clone(), session.resume_prompt(prompt)?),
+            Past::Remembered(id, book) => {
+                let prompt = book.resume_prompt(id.as_str(), prompt)?;
+                (id, prompt)
+            }
+        };
+        Ok(ContinuedSession { id, prompt })
     }
 }
 
@@ -179,7 +167,7 @@ fn claim_sessions<'a>(
             let claim = newest.map(|run| run.dir.claim()).transpose()?.flatten();
             claims.push(claim.ok_or_else(|| CallError::ResumeRunning(session.id.to_string()))?);
         }
-        // Somebody else may have continued one between our look and our claim.
+        // Another program may have continued one between our look and our claim.
         let newest = |sessions: &[Option<Past<'_>>]| -> Vec<RunId> {
             let newest = kept(sessions).filter_map(|session| session.runs.last());
             newest.map(|run| run.meta.run_id.clone()).collect()
@@ -200,7 +188,7 @@ fn resumed_sessions<'a>(
     if tasks.iter().all(|task| task.resume.is_none()) {
         return Ok(tasks.iter().map(|_| None).collect());
     }
-    let (mut known, _) = load_sessions(&workspace.store)?;
+    let (mut known, _) = load_sessions(&project_store(workspace))?;
     let mut taken = BTreeSet::new();
     let mut find = |text: &String| {
         // Only the whole id: the beginning of one could be that of another session.
@@ -222,179 +210,6 @@ fn resumed_sessions<'a>(
         }
     };
     tasks.iter().map(|task| task.resume.as_ref().map(&mut find).transpose()).collect()
-}
-
-struct Planner<'a> {
-    workspace: &'a Workspace,
-    options: &'a CallOptions<'a>,
-    /// Looked for once, and only if somebody names any.
-    skills: Option<Skills>,
-}
-
-/// The profile or preset that a task names, as far as that goes.
-#[derive(Default)]
-struct Named {
-    applied: Option<AppliedDefinition>,
-    /// In a few words.
-    summary: Option<String>,
-    requested_model: Option<String>,
-    timeout: Option<f64>,
-    /// Why the task must not start.
-    refusal: Option<String>,
-}
-
-impl Planner<'_> {
-    fn plan(
-        &mut self,
-        task: TaskArguments,
-        named: Option<(DefinitionKind, String)>,
-        session: Option<Past<'_>>,
-    ) -> Result<PlannedTask, CallError> {
-        let surroundings = &self.workspace.surroundings;
-        let cwd = task.cwd.as_ref().map_or_else(|| surroundings.cwd.clone(), PathBuf::from);
-        let bad_cwd = plan::check_cwd(task.cwd.as_deref()).err();
-        let definition = match &named {
-            None => Named { timeout: Some(DEFAULT_TIMEOUT), ..Named::default() },
-            // Nothing is looked for where the task cannot work.
-            Some((_, name)) if bad_cwd.is_some() => {
-                Named { summary: Some(name.clone()), ..Named::default() }
-            }
-            Some((kind, name)) => self.find(*kind, name, task.model.as_deref(), &cwd),
-        };
-        let refusal = bad_cwd.or(definition.refusal);
-        let resumed = session.as_ref().map(|session| session.resume_prompt(&task.prompt));
-        let resumed = resumed.transpose()?;
-        let prompt = resumed.as_deref().unwrap_or(&task.prompt);
-        let files = if refusal.is_some() { &[] } else { task.files.as_slice() };
-        let prompt = with_files(files, &cwd, prompt);
-        // Background runs are listed with their tasks, and a list reads no prompts.
-        let is_listed = self.options.lifetime == Lifetime::Background;
-        let original = (is_listed || prompt != task.prompt).then(|| task.prompt.clone());
-        let request = Request {
-            name: task.name,
-            prompt,
-            task: original,
-            cwd: task.cwd,
-            timeout: task.timeout.or(definition.timeout),
-            model: task.model,
-            requested_model: definition.requested_model,
-            named,
-            definition: definition.applied,
-            session_id: session.map(Past::into_id),
-            owner: self.options.owner.clone(),
-            lifetime: self.options.lifetime,
-            refusal,
-        };
-        let named = request.definition.as_ref().and_then(|applied| applied.definition.agent);
-        let agent = self.options.agent.for_task(named);
-        let plan = plan::plan(request, &agent, surroundings, &self.workspace.settings)?;
-        Ok(PlannedTask { plan, definition: definition.summary })
-    }
-
-    /// What a task names, made ready for it.
-    fn find(&mut self, kind: DefinitionKind, name: &str, model: Option<&str>, cwd: &Path) -> Named {
-        let mut definition = match self.workspace.definitions(kind).get(name) {
-            Ok(definition) => definition.clone(),
-            Err(unknown) => {
-                let refusal = Some(unknown.to_string());
-                return Named { summary: Some(name.to_owned()), refusal, ..Named::default() };
-            }
-        };
-        let timeout = match kind {
-            DefinitionKind::Profile => Some(DEFAULT_TIMEOUT),
-            DefinitionKind::Preset => definition.timeout,
-        };
-        let key_provider = definition.provider.clone();
-        let chosen = match kind {
-            DefinitionKind::Profile => override_model(&mut definition, model).map(|()| None),
-            DefinitionKind::Preset => self.choose_model(&mut definition, model),
-        };
-        let summary = Some(definition_summary(&definition));
-        let applied = chosen.and_then(|requested_model| {
-            let invocation = self.invocation(&definition, model.is_some(), cwd)?;
-            Ok((AppliedDefinition { definition, invocation, key_provider }, requested_model))
-        });
-        match applied {
-            Ok((applied, requested_model)) => {
-                Named { applied: Some(applied), summary, requested_model, timeout, refusal: None }
-            }
-            Err(refusal) => Named { summary, timeout, refusal: Some(refusal), ..Named::default() },
-        }
-    }
-
-    /// Decides the model of a preset's run: that of the call, else that of the preset, in the
-    /// spelling of the list. Returns how it was written, if that was in another way.
-    fn choose_model(
-        &self,
-        preset: &mut Definition,
-        model: Option<&str>,
-    ) -> Result<Option<String>, String> {
-        override_model(preset, model)?;
-        let Some(written) = &preset.model else {
-            return Err(format!(
-                "No model resolved: the call names no model, and neither does {} ({}).",
-                preset.label(),
-                preset.path.display()
-            ));
-        };
-        let Some(models) = &self.options.models else {
-            return Ok(None);
-        };
-        let requested = match &preset.provider {
-            Some(provider) if !written.starts_with(&format!("{provider}/")) => {
-                format!("{provider}/{written}")
-            }
-            _ => written.clone(),
-        };
-        let resolved = resolve_model(&requested, models).map_err(|error| error.to_string())?;
-        let is_respelled = resolved != requested;
-        preset.model = Some(resolved);
-        preset.provider = None;
-        Ok(is_respelled.then_some(requested))
-    }
-
-    fn invocation(
-        &mut self,
-        definition: &Definition,
-        is_model_asked_for: bool,
-        cwd: &Path,
-    ) -> Result<plan::Invocation, String> {
-        let names_skills =
-            !definition.suggested_skills.is_empty() || !definition.load_skills.is_empty();
-        let skills = if names_skills {
-            let skills = self.skills.get_or_insert_with(|| self.workspace.skills());
-            skills.resolve(definition, cwd).map_err(|error| error.to_string())?
-        } else {
-            plan::ResolvedSkills::default()
-        };
-        let context = InvocationContext {
-            all_tools: self.options.all_tools.as_deref(),
-            skills: &skills,
-            trust: self.workspace.trust_in(definition.kind),
-            is_model_asked_for,
-        };
-        plan::invocation(definition, &context).map_err(|error| error.to_string())
-    }
-}
-
-/// Puts the model that a task names, in the agent's words, with or without a provider, in the place
-/// of the definition's.
-fn override_model(definition: &mut Definition, model: Option<&str>) -> Result<(), String> {
-    let Some(model) = model else {
-        return Ok(());
-    };
-    if definition.api_key.is_some() && definition.provider.is_none() {
-        // Nobody can tell whose key it is, and it must not go to a stranger.
-        return Err(format!(
-            "{} has a key but names no provider, so it cannot be used with another model. Add the \
-             provider to the {}.",
-            definition.label(),
-            definition.kind.word()
-        ));
-    }
-    definition.model = Some(model.to_owned());
-    definition.provider = None;
-    Ok(())
 }
 
 #[cfg(test)]

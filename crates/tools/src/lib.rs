@@ -9,7 +9,6 @@ mod dialogs;
 mod fields;
 mod launcher;
 mod listing;
-mod models;
 mod profile_command;
 mod profile_wizard;
 mod report;
@@ -21,9 +20,8 @@ mod shown;
 mod subagent;
 #[cfg(test)]
 mod testing;
-mod workspace;
 
-pub use arguments::{DelegateArguments, TaskArguments};
+pub use arguments::DelegateArguments;
 pub use background::{
     ArtifactPaths, BackgroundArguments, BackgroundBook, BackgroundCounts, BackgroundEnding,
     BackgroundRecord, BackgroundRun, BackgroundRunError, BackgroundRuns, BackgroundStatus,
@@ -36,12 +34,12 @@ pub use call_server::{
     AnswerKind, AwaitedSession, CallContext, CallEvent, CallId, CallKind, CallReply, CallServer,
     CallTask, Caller, FinishedCall, Reporting, RunningCall, ToolAnswer, ToolError, Work,
 };
-pub use delegate::{CallError, CallOptions, PlannedCall, PlannedTask, plan_delegation};
+pub use delegate::{CallError, CallOptions, PlannedCall, plan_delegation, project_store};
 pub use dialogs::{Dialogs, Level};
 pub use fields::{ArgumentError, MOST_TASKS};
 pub use launcher::{LauncherError, foreground_launcher};
 pub use listing::{list_presets, list_profiles, no_presets, no_profiles};
-pub use models::{UnknownModel, resolve_model};
+pub use plan::{PlannedTask, Task as TaskArguments, Workspace};
 pub use profile_command::{complete_profile_command, profile_command};
 pub use profile_wizard::{edit_profile, save_profile};
 pub use report::{RunReport, SessionReport};
@@ -58,4 +56,3 @@ pub use sessions::{
 };
 pub use shown::{Appearance, ShownTask};
 pub use subagent::{MOST_BYTES, SubagentArguments, SubagentTask, plan_subagent, subagent_answer};
-pub use workspace::Workspace;

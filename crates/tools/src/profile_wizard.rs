@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use plan::{
-    Definition, DefinitionDirectories, DefinitionFileError, Scope, Surroundings, ThinkingLevel,
-    check_definition, create_definition, definition_detail, load_definitions, update_definition,
+    Configuration, Definition, DefinitionDirectories, DefinitionFileError, Scope, Surroundings,
+    ThinkingLevel, check_definition, create_definition, definition_detail, load_definitions,
+    update_definition,
 };
 
 use crate::{Dialogs, Level};
@@ -105,7 +106,7 @@ fn choose_scope(
     loop {
         let (scope, _) = *scopes.get(dialogs.select("Save to which scope?", &options)?)?;
         match current {
-            Some(current) if scope == Scope::Project && current.api_key.is_some() => {
+            Some(current) if scope == Scope::Project && current.configuration.api_key.is_some() => {
                 let directories = DefinitionDirectories::of_profiles(surroundings);
                 let error = DefinitionFileError::KeyInProject {
                     definition: current.label(),
@@ -153,15 +154,16 @@ struct Wizard<'a> {
 
 impl Wizard<'_> {
     fn provider_and_model(&mut self) -> Option<()> {
+        let Configuration { provider, model, .. } = &mut self.profile.configuration;
         let title = "Provider (e.g. anthropic, openai, dashscope):";
-        self.profile.provider = text(self.dialogs, title, self.profile.provider.as_deref())?;
+        *provider = text(self.dialogs, title, provider.as_deref())?;
         let title = "Model (supports provider/id and :thinking shorthand):";
-        self.profile.model = text(self.dialogs, title, self.profile.model.as_deref())?;
+        *model = text(self.dialogs, title, model.as_deref())?;
         Some(())
     }
 
     fn system_prompt(&mut self) -> Option<()> {
-        let current = self.profile.system_prompt.take();
+        let current = self.profile.configuration.system_prompt.take();
         let question = match current {
             Some(_) => "A custom system prompt is set. Keep it?",
             None => "Set a custom system prompt?",
@@ -169,27 +171,27 @@ impl Wizard<'_> {
         if self.dialogs.confirm("System prompt?", question) {
             let prefill = current.as_deref().unwrap_or("You are a helpful coding assistant.");
             let answer = self.dialogs.editor("System prompt:", prefill)?;
-            self.profile.system_prompt = not_blank(&answer);
+            self.profile.configuration.system_prompt = not_blank(&answer);
         }
         Some(())
     }
 
     fn appended_system_prompt(&mut self) -> Option<()> {
-        let current = self.profile.append_system_prompt.take();
+        let current = self.profile.configuration.append_system_prompt.take();
         let question = match current {
             Some(_) => "An appended system prompt is set. Keep it?",
             None => "Append text to the default system prompt?",
         };
         if self.dialogs.confirm("Append to system prompt?", question) {
             let answer = text(self.dialogs, "Append text:", current.as_deref())?;
-            self.profile.append_system_prompt = answer.or(current);
+            self.profile.configuration.append_system_prompt = answer.or(current);
         }
         Some(())
     }
 
     /// Here, whoever turns away from the list of levels only leaves the level as it is.
     fn thinking_level(&mut self) {
-        let current = self.profile.thinking_level.take();
+        let current = self.profile.configuration.thinking_level.take();
         let question = match current {
             Some(level) => format!("Thinking level is {}. Set one?", level.word()),
             None => "Set a thinking level?".to_owned(),
@@ -198,12 +200,12 @@ impl Wizard<'_> {
             let words = ThinkingLevel::WORDS.map(|(word, _)| word.to_owned());
             let chosen = self.dialogs.select("Thinking level:", &words);
             let chosen = chosen.and_then(|place| ThinkingLevel::all().nth(place));
-            self.profile.thinking_level = chosen.or(current);
+            self.profile.configuration.thinking_level = chosen.or(current);
         }
     }
 
     fn tools(&mut self) -> Option<()> {
-        let Definition { no_tools, tools, exclude_tools, .. } = &mut self.profile;
+        let Configuration { no_tools, tools, exclude_tools, .. } = &mut self.profile.configuration;
         let is_set = *no_tools || !tools.is_empty() || !exclude_tools.is_empty();
         let question = if is_set {
             "Tool config is set. Change it?"
@@ -233,7 +235,7 @@ impl Wizard<'_> {
     }
 
     fn extensions(&mut self) -> Option<()> {
-        let Definition { no_extensions, extensions, .. } = &mut self.profile;
+        let Configuration { no_extensions, extensions, .. } = &mut self.profile.configuration;
         let question = if *no_extensions || !extensions.is_empty() {
             "Extension config is set. Change it?"
         } else {

@@ -1,9 +1,11 @@
 //! Profiles, presets and skills: Markdown files that begin with YAML.
 
+use model::{AgentKind, Argument};
 use plan::{
-    Definition, DefinitionDirectories, DefinitionKind, InvocationContext, SkillPlaces, Skills,
+    Configuration, Definition, DefinitionDirectories, DefinitionKind, SkillPlaces, Skills,
     Surroundings, Trust,
 };
+use protocol::{Origin, Protocol, Start};
 
 use crate::place::Place;
 
@@ -44,7 +46,7 @@ fn check_files(place: &Place, surroundings: &Surroundings, data: &[u8]) {
         for definition in loaded.iter() {
             assert_reads_back(place, definition, &directories);
             assert_key_hidden(definition);
-            check_invocation(definition, &skills);
+            check_start(definition, &skills);
         }
     }
 }
@@ -60,8 +62,11 @@ fn assert_reads_back(place: &Place, definition: &Definition, directories: &Defin
 }
 
 fn assert_key_hidden(definition: &Definition) {
-    let Some(key) = definition.api_key.as_ref().map(plan::ApiKey::reveal) else { return };
-    let public = Definition { api_key: None, ..definition.clone() };
+    let Some(key) = definition.configuration.api_key.as_ref().map(plan::ApiKey::reveal) else {
+        return;
+    };
+    let mut public = definition.clone();
+    public.configuration.api_key = None;
     let elsewhere = format!("{public:?}{}", plan::definition_detail(&public));
     // By chance, a short one can be part of anything.
     if key.len() < 8 || elsewhere.contains(key) {
@@ -77,18 +82,23 @@ fn assert_key_hidden(definition: &Definition) {
     }
 }
 
-fn check_invocation(definition: &Definition, skills: &Skills) {
+fn check_start(definition: &Definition, skills: &Skills) {
     let _ = plan::check_definition(definition);
-    let resolved = skills.resolve(definition, "/".as_ref());
-    let Ok(resolved) = resolved else { return };
-    let context = InvocationContext {
+    let Ok(resolved) = skills.resolve(definition, "/".as_ref()) else { return };
+    let configuration =
+        Configuration { skills: resolved.suggested, ..definition.configuration.clone() };
+    let start = Start {
+        agent: AgentKind::Pi,
+        program: vec!["pi".to_owned()],
+        configuration: &configuration,
+        origin: Origin { title: definition.label(), kind: definition.kind.word() },
+        keeps_conversation: definition.kind == DefinitionKind::Preset,
         all_tools: None,
-        skills: &resolved,
-        trust: Trust::Undecided,
-        is_model_asked_for: false,
+        agent_dir: "/".as_ref(),
     };
-    if let Ok(invocation) = plan::invocation(definition, &context) {
-        let arguments = invocation.arguments("/a".as_ref(), "/b".as_ref());
-        assert!(arguments.iter().all(|argument| !argument.contains('\0')), "{arguments:?}");
+    if let Ok(invocation) = Protocol::Pi.invocation(start) {
+        let has_null =
+            |word: &Argument| matches!(word, Argument::Text(text) if text.contains('\0'));
+        assert!(!invocation.command.iter().any(has_null), "{:?}", invocation.command);
     }
 }

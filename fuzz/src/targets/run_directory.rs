@@ -34,7 +34,7 @@ fn project() -> Project {
     let workspace = Workspace::load(place.surroundings(), Some(true));
     let appearance = Appearance::new(&workspace, Some(80));
     let run = place.path().join(RUNS).join(RUN);
-    Project { store: workspace.store, appearance, run, place }
+    Project { store: tools::project_store(&workspace), appearance, run, place }
 }
 
 /// Adds the run of which nothing is wrong to the project at a place.

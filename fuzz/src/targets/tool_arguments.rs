@@ -57,7 +57,10 @@ fn check_call(workspace: &Workspace, value: &Value) {
         assert_planned(tools::plan_background(workspace, arguments, &options), 1, &prompts);
     }
     if let Some(arguments) = read(StatusArguments::parse(value)) {
-        assert!(tools::background_status(&workspace.store, Vec::new(), &arguments).is_ok());
+        assert!(
+            tools::background_status(&tools::project_store(workspace), Vec::new(), &arguments)
+                .is_ok()
+        );
     }
     read(SessionArguments::parse(value));
     read(NoArguments::parse(value));

@@ -33,7 +33,7 @@ pub(crate) fn demo(printer: &mut Printer) -> Result<Exit, CommandError> {
     let mut door = Door::open(&agent, printer)?;
     // The agent that hangs was active before. It should time out without an extension.
     door.workspace.settings.extend_timeout_debounce = 0.0;
-    door.workspace.store.check_writable().map_err(|error| {
+    tools::project_store(&door.workspace).check_writable().map_err(|error| {
         CommandError::failure(format!("the demo cannot record its runs: {error}"))
             .hint("go to a directory that you can write to")
     })?;
@@ -109,7 +109,7 @@ fn start_in_background(door: &Door) -> Result<RunDir, CommandError> {
     let plan = call.tasks.into_iter().next().map(|task| task.plan);
     let plan = plan.ok_or_else(|| CommandError::failure("nothing was planned"))?;
     let (dir, _) =
-        Dispatcher::new(door.workspace.store.clone()).start_background(&launcher, plan)?;
+        Dispatcher::new(tools::project_store(&door.workspace)).start_background(&launcher, plan)?;
     Ok(dir)
 }
 

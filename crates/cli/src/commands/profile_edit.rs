@@ -143,20 +143,21 @@ fn apply(fields: &ProfileFields, profile: &mut Definition) -> Result<(), Command
         let names = value.split(',').map(str::trim).filter(|name| !name.is_empty());
         names.map(str::to_owned).collect()
     };
+    let configuration = &mut profile.configuration;
     for (given, field) in [
-        (&fields.provider, &mut profile.provider),
-        (&fields.model, &mut profile.model),
-        (&fields.system_prompt, &mut profile.system_prompt),
-        (&fields.append_system_prompt, &mut profile.append_system_prompt),
+        (&fields.provider, &mut configuration.provider),
+        (&fields.model, &mut configuration.model),
+        (&fields.system_prompt, &mut configuration.system_prompt),
+        (&fields.append_system_prompt, &mut configuration.append_system_prompt),
     ] {
         if let Some(given) = given {
             *field = text(given);
         }
     }
     for (given, field) in [
-        (&fields.tools, &mut profile.tools),
-        (&fields.exclude_tools, &mut profile.exclude_tools),
-        (&fields.extensions, &mut profile.extensions),
+        (&fields.tools, &mut configuration.tools),
+        (&fields.exclude_tools, &mut configuration.exclude_tools),
+        (&fields.extensions, &mut configuration.extensions),
         (&fields.suggested_skills, &mut profile.suggested_skills),
         (&fields.load_skills, &mut profile.load_skills),
     ] {
@@ -165,15 +166,15 @@ fn apply(fields: &ProfileFields, profile: &mut Definition) -> Result<(), Command
         }
     }
     for (given, field) in [
-        (fields.no_tools, &mut profile.no_tools),
-        (fields.no_extensions, &mut profile.no_extensions),
-        (fields.no_skills, &mut profile.no_skills),
-        (fields.no_context_files, &mut profile.no_context_files),
+        (fields.no_tools, &mut configuration.no_tools),
+        (fields.no_extensions, &mut configuration.no_extensions),
+        (fields.no_skills, &mut configuration.no_skills),
+        (fields.no_context_files, &mut configuration.no_context_files),
     ] {
         *field = given.unwrap_or(*field);
     }
     if let Some(word) = &fields.thinking_level {
-        profile.thinking_level =
+        configuration.thinking_level =
             value_named("--thinking-level", word, ThinkingLevel::all(), ThinkingLevel::word)?;
     }
     if let Some(word) = &fields.agent {

@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: Run, printer: &mut Printer) -> Result<Exit, Command
 /// On the command line the beginning of an id is enough. One that is not found stays as it is, and
 /// is refused with everything else.
 fn whole_id(door: &Door, id: String) -> String {
-    let found = tools::find_session(&door.workspace.store, &id);
+    let found = tools::find_session(&tools::project_store(&door.workspace), &id);
     found.map_or(id, |session| session.id.to_string())
 }
 

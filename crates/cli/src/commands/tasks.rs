@@ -18,7 +18,6 @@ use tui::{Command, Ownership};
 pub(super) use self::plain::PlainTask;
 use self::plain::PlainView;
 use self::report::Reporter;
-pub(super) use self::report::spawn_hint;
 use self::windows::WindowView;
 use super::sessions::not_found_hint;
 use crate::arguments::AgentArguments;
@@ -78,7 +77,7 @@ impl Door {
     fn refused(&self, error: CallError) -> CommandError {
         match &error {
             CallError::ResumeNotFound(id) => {
-                let hint = not_found_hint(&self.workspace.store, id);
+                let hint = not_found_hint(&tools::project_store(&self.workspace), id);
                 CommandError::from(error).hint(hint)
             }
             _ => error.into(),
@@ -121,7 +120,7 @@ impl Door {
             .map_err(|error| CommandError::failure(format!("signals cannot be caught: {error}")))?;
         printer.listen_to(&signals);
         let printer = &*printer;
-        let store = self.workspace.store.clone();
+        let store = tools::project_store(&self.workspace);
         let mut dispatcher = Dispatcher::new(store).adopting_orphans();
         let reporter = Reporter::new(printer, answers, &call.tasks);
         let live =

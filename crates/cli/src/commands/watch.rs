@@ -23,10 +23,11 @@ use crate::printer::Printer;
 
 pub(crate) fn watch(arguments: &Watch, printer: &mut Printer) -> Result<Exit, CommandError> {
     let workspace = Workspace::load(Surroundings::of_this_process()?, None);
+    let store = tools::project_store(&workspace);
     let mut following = if arguments.ids.is_empty() {
-        Following::all(&workspace.store)
+        Following::all(&store)
     } else {
-        Following::these(find(&workspace.store, &arguments.ids)?)?
+        Following::these(find(&store, &arguments.ids)?)?
     };
     let mut signals = SignalPipe::for_quitting()
         .map_err(|error| CommandError::failure(format!("signals cannot be caught: {error}")))?;

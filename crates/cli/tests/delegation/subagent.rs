@@ -40,7 +40,7 @@ fn call(world: &World, arguments: &Value) -> (Vec<RunResult>, String) {
     let planned = plan_subagent(&workspace, &arguments, &options).unwrap();
     let launcher = Launcher::new(env!("CARGO_BIN_EXE_pi-subagents").into());
     let concurrency = workspace.settings.max_concurrency;
-    let mut dispatcher = Dispatcher::new(workspace.store);
+    let mut dispatcher = Dispatcher::new(tools::project_store(&workspace));
     let plans = planned.tasks.into_iter().map(|task| task.plan).collect();
     dispatcher.submit(launcher, concurrency, plans);
     let mut results = BTreeMap::new();

@@ -108,7 +108,7 @@ fn target(
 ) -> Result<Target, DefinitionFileError> {
     let name = &definition.name;
     check_definition_name(directories.kind, name)?;
-    if definition.scope == Scope::Project && definition.api_key.is_some() {
+    if definition.scope == Scope::Project && definition.configuration.api_key.is_some() {
         let global = directories.global.clone();
         return Err(DefinitionFileError::KeyInProject { definition: definition.label(), global });
     }

@@ -1,8 +1,9 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 
+use protocol::ApiKey;
 use tempfile::TempDir;
 
-use super::super::{ApiKey, DefinitionKind, load_definitions};
+use super::super::{DefinitionKind, load_definitions};
 use super::*;
 
 struct World {
@@ -23,7 +24,7 @@ impl World {
 
     fn definition(&self, name: &str, scope: Scope, model: &str) -> Definition {
         let mut definition = Definition::new(name, scope, &self.directories);
-        definition.model = Some(model.to_owned());
+        definition.configuration.model = Some(model.to_owned());
         definition
     }
 
@@ -52,7 +53,10 @@ impl World {
         definitions
             .iter()
             .map(|definition| {
-                (definition.name.clone(), definition.model.clone().unwrap_or_default())
+                (
+                    definition.name.clone(),
+                    definition.configuration.model.clone().unwrap_or_default(),
+                )
             })
             .collect()
     }
@@ -146,7 +150,7 @@ fn a_file_of_another_definition_is_left_alone() {
 fn a_project_gets_no_key() {
     let world = World::new();
     let mut definition = world.definition("p", Scope::Project, "m");
-    definition.api_key = Some(ApiKey::new("sk-secret".to_owned()));
+    definition.configuration.api_key = Some(ApiKey::new("sk-secret".to_owned()));
     for error in [world.create(&definition).unwrap_err(), world.update(&definition).unwrap_err()] {
         assert!(error.contains("agent/agent-profiles/") && !error.contains("secret"), "{error}");
     }

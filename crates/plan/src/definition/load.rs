@@ -5,10 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::directories::list;
-use super::{
-    AgentName, ApiKey, Definition, DefinitionDirectories, DefinitionKind, Scope, ThinkingLevel,
-    validate,
-};
+use super::{Definition, DefinitionDirectories, DefinitionKind, Scope, validate};
 use crate::frontmatter::{Document, Fields, FileWarning};
 use crate::{did_you_mean, similar_names};
 
@@ -24,13 +21,14 @@ pub struct Definitions {
 /// There is no definition of that name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "Unknown {kind}: \"{name}\". Available {kind}s: {}{}",
+    "Unknown {0}: \"{name}\". Available {0}s: {1}{2}",
+    kind.word(),
     if available.is_empty() { "(none)".to_owned() } else { available.join(", ") },
     self.meant()
 )]
 pub struct UnknownDefinition {
-    /// The word for what was asked for.
-    pub kind: &'static str,
+    /// What was asked for.
+    pub kind: DefinitionKind,
     /// The name that was asked for.
     pub name: String,
     /// The names that there are.
@@ -56,7 +54,7 @@ impl Definitions {
     /// The definition of that name.
     pub fn get(&self, name: &str) -> Result<&Definition, UnknownDefinition> {
         self.definitions.get(name).ok_or_else(|| UnknownDefinition {
-            kind: self.kind.word(),
+            kind: self.kind,
             name: name.to_owned(),
             available: self.definitions.keys().cloned().collect(),
         })
@@ -136,7 +134,7 @@ pub(super) fn read_directory(
         .collect()
 }
 
-/// The definition that a document describes. Whoever must move a key is told where to.
+/// The definition that a document describes.
 pub(super) fn from_document(
     mut document: Document,
     path: &Path,
@@ -145,40 +143,20 @@ pub(super) fn from_document(
 ) -> (Option<Definition>, Vec<FileWarning>) {
     let kind = directories.kind;
     let mut fields = Fields::of(&mut document, path);
-    let name_line = fields.line("name");
-    let description_line = fields.line("description");
+    let [name_line, description_line, key_line] =
+        ["name", "description", "apiKey"].map(|name| fields.line(name));
     let name = fields.text("name");
     let mut definition =
         Definition::at(kind, name.as_deref().unwrap_or_default(), scope, path.to_owned());
-    definition.description = fields.text("description");
-    definition.provider = fields.text("provider");
-    definition.model = fields.text("model");
-    definition.thinking_level = fields.word("thinkingLevel", &ThinkingLevel::WORDS);
-    let problems = fields.problems();
-    definition.no_tools = fields.flag("noTools");
-    definition.tools = fields.list("tools");
-    definition.exclude_tools = fields.list("excludeTools");
-    definition.no_extensions = fields.flag("noExtensions");
-    definition.no_skills = fields.flag("noSkills");
-    definition.no_context_files = fields.flag("noContextFiles");
-    if kind == DefinitionKind::Preset {
-        definition.timeout = fields.seconds("timeout");
+    let is_restricted_as_written = super::fields::read(&mut definition, &mut fields);
+    if let Some(problem) = key_problem(&definition, directories) {
+        definition.configuration.api_key = None;
+        fields.warn(key_line, problem);
     }
-    // Without what was meant to restrict it, the agent would get more than its user wanted.
-    let is_restricted_as_written = fields.problems() == problems;
-    definition.extensions = fields.list("extensions");
-    definition.suggested_skills = fields.list("suggestedSkills");
-    definition.load_skills = fields.list("loadSkills");
-    definition.extra_args = fields.list("extraArgs");
-    definition.agent = fields.word("agent", &AgentName::WORDS);
-    definition.api_key = take_key(&mut fields, &definition, directories);
     let body = Some(document.body).filter(|body| !body.is_empty());
     match kind {
-        DefinitionKind::Profile => {
-            definition.append_system_prompt = fields.text("appendSystemPrompt");
-            definition.system_prompt = body;
-        }
-        DefinitionKind::Preset => definition.append_system_prompt = body,
+        DefinitionKind::Profile => definition.configuration.system_prompt = body,
+        DefinitionKind::Preset => definition.configuration.append_system_prompt = body,
     }
     let mut reasons = Vec::new();
     match &name {
@@ -191,7 +169,7 @@ pub(super) fn from_document(
     if kind == DefinitionKind::Preset && definition.description.is_none() {
         reasons.push((description_line, "it has no \"description\""));
     }
-    if !is_restricted_as_written || fields.has_almost(&RESTRICTIONS) {
+    if !is_restricted_as_written {
         reasons.push((name_line, "what should restrict the agent cannot be understood"));
     }
     let is_loaded = reasons.is_empty();
@@ -201,35 +179,24 @@ pub(super) fn from_document(
     (is_loaded.then_some(definition), fields.finish())
 }
 
-/// The fields without which an agent gets more than its user wanted.
-const RESTRICTIONS: [&str; 7] =
-    ["noTools", "tools", "excludeTools", "noExtensions", "noSkills", "noContextFiles", "timeout"];
-
-/// The key, where there may be one.
-fn take_key(
-    fields: &mut Fields<'_>,
-    definition: &Definition,
-    directories: &DefinitionDirectories,
-) -> Option<ApiKey> {
-    let line = fields.line("apiKey");
-    let key = fields.text("apiKey").map(ApiKey::new)?;
-    let problem = match (directories.kind, definition.scope) {
-        (DefinitionKind::Profile, Scope::Global) => return Some(key),
-        (DefinitionKind::Profile, Scope::Project) => format!(
+/// Why the definition must not have the key that it has, if it has one.
+fn key_problem(definition: &Definition, directories: &DefinitionDirectories) -> Option<String> {
+    definition.configuration.api_key.as_ref()?;
+    match (definition.kind, definition.scope) {
+        (DefinitionKind::Profile, Scope::Global) => None,
+        (DefinitionKind::Profile, Scope::Project) => Some(format!(
             "Refusing to load apiKey from project-local profile \"{}\". Move the profile to the \
              global directory ({}/) or use environment variables.",
             definition.name,
             directories.global.display()
-        ),
-        // The agent keeps a session file of its own then, in which nobody could hide the key.
-        (DefinitionKind::Preset, _) => format!(
+        )),
+        // The agent keeps its conversation in a file then, in which the key could not be hidden.
+        (DefinitionKind::Preset, _) => Some(format!(
             "Refusing to load apiKey from preset \"{}\". Log in to the provider in pi, or use \
              environment variables.",
             definition.name
-        ),
-    };
-    fields.warn(line, problem);
-    None
+        )),
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 use std::fs;
 
 use proptest::prelude::*;
+use protocol::{ApiKey, Configuration, ThinkingLevel};
 use tempfile::TempDir;
 
 use super::super::testing::{any_text, directories, strings};
 use super::*;
+use crate::AgentName;
 
 /// Directories of definitions with these files.
 struct World {
@@ -71,22 +73,26 @@ fn every_field_is_read() {
         scope: Scope::Global,
         path: definition.path.clone(),
         description: Some("Reviews.".into()),
-        provider: Some("anthropic".into()),
-        model: Some("sonnet:high".into()),
-        thinking_level: Some(ThinkingLevel::Off),
-        system_prompt: Some("You are.\n\nReally.".into()),
-        append_system_prompt: Some("Be brief.".into()),
-        api_key: Some(ApiKey::new("sk-123".into())),
-        no_tools: true,
-        tools: strings(&["read", "bash"]),
-        exclude_tools: strings(&["write"]),
-        no_extensions: true,
-        extensions: strings(&["/a.js", "/b.js"]),
-        no_skills: true,
+        configuration: Configuration {
+            provider: Some("anthropic".into()),
+            model: Some("sonnet:high".into()),
+            thinking_level: Some(ThinkingLevel::Off),
+            system_prompt: Some("You are.\n\nReally.".into()),
+            append_system_prompt: Some("Be brief.".into()),
+            no_tools: true,
+            tools: strings(&["read", "bash"]),
+            exclude_tools: strings(&["write"]),
+            no_extensions: true,
+            extensions: strings(&["/a.js", "/b.js"]),
+            no_skills: true,
+            skills: Vec::new(),
+            no_context_files: true,
+            extra_args: strings(&["--verbose", "a,b"]),
+            api_key: Some(ApiKey::new("sk-123".into())),
+            key_provider: None,
+        },
         suggested_skills: strings(&["one", "two"]),
         load_skills: strings(&["three"]),
-        no_context_files: true,
-        extra_args: strings(&["--verbose", "a,b"]),
         agent: Some(AgentName::Builtin),
         timeout: None,
     };
@@ -106,10 +112,14 @@ fn every_thinking_level_is_a_word() {
     for (word, level) in ThinkingLevel::WORDS {
         let (definition, warnings) =
             load_one(&format!("---\nname: p\nthinkingLevel: {word}\n---\n"));
-        assert_eq!((definition.thinking_level, warnings), (Some(level), vec![]), "{word}");
+        assert_eq!(
+            (definition.configuration.thinking_level, warnings),
+            (Some(level), vec![]),
+            "{word}"
+        );
     }
     let (definition, warnings) = load_one("---\nname: p\nthinkingLevel: huge\n---\n");
-    assert_eq!(definition.thinking_level, None);
+    assert_eq!(definition.configuration.thinking_level, None);
     assert_eq!(
         warnings,
         [
@@ -131,7 +141,7 @@ fn the_project_wins_by_name_and_file_names_do_not_matter() {
     let found: Vec<(&str, Scope)> =
         definitions.iter().map(|definition| (definition.name.as_str(), definition.scope)).collect();
     assert_eq!(found, [("a", Scope::Project), ("b", Scope::Global)]);
-    assert_eq!(definitions.get("a").unwrap().model.as_deref(), Some("project"));
+    assert_eq!(definitions.get("a").unwrap().configuration.model.as_deref(), Some("project"));
 }
 
 #[test]
@@ -140,7 +150,7 @@ fn two_files_with_one_name_are_a_warning() {
         ("global/a.md", "---\nname: p\nmodel: first\n---\n"),
         ("global/b.md", "---\nname: p\nmodel: second\n---\n"),
     ]);
-    assert_eq!(definitions.get("p").unwrap().model.as_deref(), Some("second"));
+    assert_eq!(definitions.get("p").unwrap().configuration.model.as_deref(), Some("second"));
     assert_eq!(
         warnings,
         ["global/b.md: it defines profile \"p\" again and is used instead of global/a.md"]
@@ -154,7 +164,7 @@ fn an_unknown_definition_is_told_with_the_known_ones() {
     let files = [("project/1.md", "---\nname: b\n---\n"), ("global/2.md", "---\nname: a\n---\n")];
     assert_eq!(message(&files), "Unknown profile: \"x\". Available profiles: a, b");
     let unknown = UnknownDefinition {
-        kind: "preset",
+        kind: DefinitionKind::Preset,
         name: "scuot".to_owned(),
         available: vec!["planner".to_owned(), "scout".to_owned()],
     };
@@ -293,7 +303,10 @@ fn a_restriction_that_is_misspelt_keeps_the_definition_from_being_loaded() {
 fn a_plain_value_with_a_colon_is_accepted_with_a_warning() {
     let (definition, warnings) =
         load_one("---\nname: p\nappendSystemPrompt: Use it: when needed\n---\n");
-    assert_eq!(definition.append_system_prompt.as_deref(), Some("Use it: when needed"));
+    assert_eq!(
+        definition.configuration.append_system_prompt.as_deref(),
+        Some("Use it: when needed")
+    );
     assert_eq!(
         warnings,
         ["global/p.md:3: a value with a colon in it was taken as it stands; put quotes around it"]
@@ -304,7 +317,7 @@ fn a_plain_value_with_a_colon_is_accepted_with_a_warning() {
 fn a_project_cannot_bring_a_key() {
     let world = World::new(&[("project/p.md", "---\nname: p\napiKey: sk-secret1\n---\n")]);
     let (definitions, warnings) = world.load();
-    assert_eq!(definitions.get("p").unwrap().api_key, None);
+    assert_eq!(definitions.get("p").unwrap().configuration.api_key, None);
     assert_eq!(
         warnings,
         ["project/p.md:3: Refusing to load apiKey from project-local profile \"p\". Move the \
@@ -319,15 +332,18 @@ fn an_agent_directory_inside_the_project_is_the_users() {
     let (definitions, warnings) = world.load();
     assert_eq!(warnings, NOTHING);
     let definition = definitions.get("p").unwrap();
-    assert_eq!((definition.scope, definition.api_key.is_some()), (Scope::Global, true));
+    assert_eq!(
+        (definition.scope, definition.configuration.api_key.is_some()),
+        (Scope::Global, true)
+    );
 }
 
 #[test]
 fn a_changed_file_counts_at_once() {
     let world = World::new(&[("global/p.md", "---\nname: p\nmodel: a\n---\n")]);
-    assert_eq!(world.load().0.get("p").unwrap().model.as_deref(), Some("a"));
+    assert_eq!(world.load().0.get("p").unwrap().configuration.model.as_deref(), Some("a"));
     fs::write(world.top.path().join("global/p.md"), "---\nname: p\nmodel: b\n---\n").unwrap();
-    assert_eq!(world.load().0.get("p").unwrap().model.as_deref(), Some("b"));
+    assert_eq!(world.load().0.get("p").unwrap().configuration.model.as_deref(), Some("b"));
 }
 
 proptest! {

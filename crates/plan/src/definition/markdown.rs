@@ -1,81 +1,41 @@
 //! Definitions as text that reads back as it was written.
 
-use super::{AgentName, ApiKey, Definition, DefinitionKind, ThinkingLevel};
+use super::{Definition, DefinitionKind, fields};
 
 /// The contents of the definition's file.
 pub fn to_markdown(definition: &Definition) -> String {
-    let mut lines = Lines(format!("---\nname: {}\n", scalar(&definition.name)));
-    lines.text("description", definition.description.as_deref());
-    lines.text("provider", definition.provider.as_deref());
-    lines.text("model", definition.model.as_deref());
-    lines.text("thinkingLevel", definition.thinking_level.map(ThinkingLevel::word));
-    // What stands in the body of one kind is a field of the other, or not there at all.
-    let (body, appended) = match definition.kind {
-        DefinitionKind::Profile => (&definition.system_prompt, &definition.append_system_prompt),
-        DefinitionKind::Preset => (&definition.append_system_prompt, &None),
+    let body = match definition.kind {
+        DefinitionKind::Profile => &definition.configuration.system_prompt,
+        DefinitionKind::Preset => &definition.configuration.append_system_prompt,
     };
-    lines.text("appendSystemPrompt", appended.as_deref());
-    lines.text("apiKey", definition.api_key.as_ref().map(ApiKey::reveal));
-    lines.text("agent", definition.agent.map(AgentName::word));
-    if let Some(seconds) = definition.timeout {
-        lines.field("timeout", &seconds.to_string());
-    }
-    lines.flag("noTools", definition.no_tools);
-    lines.flag("noExtensions", definition.no_extensions);
-    lines.flag("noSkills", definition.no_skills);
-    lines.flag("noContextFiles", definition.no_context_files);
-    lines.list("tools", &definition.tools);
-    lines.list("excludeTools", &definition.exclude_tools);
-    lines.list("extensions", &definition.extensions);
-    lines.list("extraArgs", &definition.extra_args);
-    lines.list("suggestedSkills", &definition.suggested_skills);
-    lines.list("loadSkills", &definition.load_skills);
-    lines.0.push_str("---\n");
-    if let Some(body) = body {
-        lines.0.push_str(&format!("\n{body}\n"));
-    }
-    lines.0
+    let body = body.as_ref().map(|body| format!("\n{body}\n")).unwrap_or_default();
+    let (name, fields) = (scalar(&definition.name), fields::written(definition));
+    format!("---\nname: {name}\n{fields}---\n{body}")
 }
 
-struct Lines(String);
-
-impl Lines {
-    fn field(&mut self, name: &str, value: &str) {
-        self.0.push_str(&format!("{name}: {value}\n"));
+/// The value of a field that is text.
+pub(super) fn text(text: &str) -> Option<String> {
+    if can_be_block(text) {
+        return Some(format!("|-\n  {}", text.replace('\n', "\n  ")));
     }
+    (!text.is_empty()).then(|| scalar(text))
+}
 
-    fn text(&mut self, name: &str, text: Option<&str>) {
-        match text {
-            Some(text) if can_be_block(text) => {
-                self.field(name, &format!("|-\n  {}", text.replace('\n', "\n  ")));
-            }
-            Some(text) if !text.is_empty() => self.field(name, &scalar(text)),
-            Some(_) | None => {}
-        }
+/// The value of a field that is a list: text with commas where that says the same, and a list where
+/// an entry would be torn apart.
+pub(super) fn list(entries: &[String]) -> Option<String> {
+    let is_simple = |entry: &String| {
+        let is_trimmed = !entry.is_empty() && entry.trim().len() == entry.len();
+        is_trimmed && entry.chars().all(|character| character != ',' && is_visible(character))
+    };
+    if entries.is_empty() {
+        return None;
     }
-
-    fn flag(&mut self, name: &str, is_set: bool) {
-        if is_set {
-            self.field(name, "true");
-        }
+    if entries.iter().all(is_simple) {
+        return Some(scalar(&entries.join(",")));
     }
-
-    /// Text with commas where that says the same, and a list where an entry would be torn apart.
-    fn list(&mut self, name: &str, entries: &[String]) {
-        let is_simple = |entry: &String| {
-            let is_trimmed = !entry.is_empty() && entry.trim().len() == entry.len();
-            is_trimmed && entry.chars().all(|character| character != ',' && is_visible(character))
-        };
-        if entries.is_empty() {
-            return;
-        }
-        if entries.iter().all(is_simple) {
-            self.field(name, &scalar(&entries.join(",")));
-        } else {
-            let entries: Vec<String> = entries.iter().map(|entry| quoted(entry)).collect();
-            self.field(name, &format!("[{}]", entries.join(", ")));
-        }
-    }
+    let entries: Vec<String> = entries.iter().map(|entry| quoted(entry)).collect();
+    Some(format!("[{}]", entries.join(", ")))
 }
 
 /// Text on one line, in quotes unless it is plainly nothing but text.
@@ -143,6 +103,7 @@ fn is_visible(character: char) -> bool {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use protocol::{ApiKey, ThinkingLevel};
 
     use super::super::load::from_document;
     use super::super::testing::{any_definition, any_text, definition, directories_of, strings};
@@ -166,16 +127,17 @@ mod tests {
     #[test]
     fn a_file_is_written_as_people_would() {
         let mut definition = definition();
-        definition.provider = Some("anthropic".into());
-        definition.model = Some("anthropic/claude-sonnet-4.5:high".into());
-        definition.thinking_level = Some(ThinkingLevel::Off);
-        definition.append_system_prompt = Some("Be brief.\n\n- Really: brief.".into());
-        definition.api_key = Some(ApiKey::new("sk-abc".into()));
-        definition.no_extensions = true;
-        definition.tools = strings(&["read", "bash"]);
-        definition.extra_args = strings(&["--verbose", "a,b"]);
+        definition.configuration.provider = Some("anthropic".into());
+        definition.configuration.model = Some("anthropic/claude-sonnet-4.5:high".into());
+        definition.configuration.thinking_level = Some(ThinkingLevel::Off);
+        definition.configuration.append_system_prompt =
+            Some("Be brief.\n\n- Really: brief.".into());
+        definition.configuration.api_key = Some(ApiKey::new("sk-abc".into()));
+        definition.configuration.no_extensions = true;
+        definition.configuration.tools = strings(&["read", "bash"]);
+        definition.configuration.extra_args = strings(&["--verbose", "a,b"]);
         definition.suggested_skills = strings(&["x: y"]);
-        definition.system_prompt = Some("You are.\n\n---\n\nReally.".into());
+        definition.configuration.system_prompt = Some("You are.\n\n---\n\nReally.".into());
         let expected = "\
 ---
 name: p
@@ -255,8 +217,8 @@ Really.
         #[test]
         fn any_text_reads_back_as_it_was_written(text in any_text()) {
             let mut definition = definition();
-            definition.append_system_prompt = Some(text.clone());
-            definition.extra_args = vec![text];
+            definition.configuration.append_system_prompt = Some(text.clone());
+            definition.configuration.extra_args = vec![text];
             prop_assert_eq!(read_back(&definition), Some(definition));
         }
     }

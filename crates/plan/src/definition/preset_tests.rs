@@ -76,11 +76,11 @@ fn every_field_of_the_specification_is_read_and_the_body_is_appended() {
     let mut expected =
         Definition::at(DefinitionKind::Preset, "p", Scope::Global, preset.path.clone());
     expected.description = Some("Fast repo exploration".into());
-    expected.model = Some("github-copilot/gpt-4o".into());
-    expected.tools = ["read", "grep", "find", "ls"].map(str::to_owned).into();
+    expected.configuration.model = Some("github-copilot/gpt-4o".into());
+    expected.configuration.tools = ["read", "grep", "find", "ls"].map(str::to_owned).into();
     expected.agent = Some(AgentName::Builtin);
     expected.timeout = Some(90.5);
-    expected.append_system_prompt = Some("You are a scout.".into());
+    expected.configuration.append_system_prompt = Some("You are a scout.".into());
     assert_eq!(preset, expected);
     assert_eq!(
         definition_summary(&preset),
@@ -150,8 +150,8 @@ fn what_restricts_must_be_understood_and_what_is_not_a_field_is_told() {
         assert!(warnings.iter().any(is_told), "{field}: {warnings:?}");
         assert!(!warnings.join("").contains("secret"), "{warnings:?}");
         if let Some(preset) = preset {
-            assert_eq!(preset.append_system_prompt.as_deref(), Some("Body."));
-            assert_eq!((preset.agent, preset.api_key), (None, None));
+            assert_eq!(preset.configuration.append_system_prompt.as_deref(), Some("Body."));
+            assert_eq!((preset.agent, preset.configuration.api_key), (None, None));
         }
     }
     let (preset, warnings) = load_one("---\nname: p\ndescription: D.\ntimeout:\n---\n");
@@ -179,8 +179,16 @@ fn the_nearest_directory_with_presets_wins_over_the_users_by_name() {
     ] {
         let presets = world.load(cwd);
         assert_eq!(presets.warnings, []);
-        assert_eq!(presets.get("p").unwrap().model.as_deref(), Some(expected), "{cwd}");
-        assert_eq!(presets.get("q").unwrap().model.as_deref(), Some("global"), "{cwd}");
+        assert_eq!(
+            presets.get("p").unwrap().configuration.model.as_deref(),
+            Some(expected),
+            "{cwd}"
+        );
+        assert_eq!(
+            presets.get("q").unwrap().configuration.model.as_deref(),
+            Some("global"),
+            "{cwd}"
+        );
         assert_eq!(world.directories(cwd).project_root(), world.at(root), "{cwd}");
     }
     assert_eq!(

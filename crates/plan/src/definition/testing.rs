@@ -4,10 +4,9 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 use proptest::sample::select;
+use protocol::{ApiKey, ThinkingLevel};
 
-use super::{
-    AgentName, ApiKey, Definition, DefinitionDirectories, DefinitionKind, Scope, ThinkingLevel,
-};
+use super::{AgentName, Definition, DefinitionDirectories, DefinitionKind, Scope};
 
 /// Directories of profiles that do not exist.
 pub(super) fn directories() -> DefinitionDirectories {
@@ -130,28 +129,33 @@ pub(super) fn any_definition() -> impl Strategy<Value = Definition> {
     (words, texts, flags, lists).prop_map(|(words, texts, flags, lists)| {
         let (kind, name, scope, level, agent, timeout) = words;
         let mut definition = Definition::new(&name, scope, &directories_of(kind));
-        definition.thinking_level = level.map(|(_, level)| level);
+        definition.configuration.thinking_level = level.map(|(_, level)| level);
         definition.agent = agent;
-        definition.provider = texts.0;
-        definition.model = texts.1;
+        definition.configuration.provider = texts.0;
+        definition.configuration.model = texts.1;
         definition.description = Some(texts.5);
         let body = Some(texts.3.unwrap_or_default().trim().to_owned());
         let body = body.filter(|body| !body.is_empty());
         match kind {
             DefinitionKind::Profile => {
-                definition.append_system_prompt = texts.2;
-                definition.system_prompt = body;
-                definition.api_key = texts.4.filter(|_| scope == Scope::Global).map(ApiKey::new);
+                definition.configuration.append_system_prompt = texts.2;
+                definition.configuration.system_prompt = body;
+                definition.configuration.api_key =
+                    texts.4.filter(|_| scope == Scope::Global).map(ApiKey::new);
             }
             DefinitionKind::Preset => {
-                definition.append_system_prompt = body;
+                definition.configuration.append_system_prompt = body;
                 definition.timeout = timeout;
             }
         }
-        (definition.no_tools, definition.no_extensions) = (flags.0, flags.1);
-        (definition.no_skills, definition.no_context_files) = (flags.2, flags.3);
-        (definition.tools, definition.exclude_tools) = (lists.0, lists.1);
-        (definition.extensions, definition.extra_args) = (lists.2, lists.3);
+        (definition.configuration.no_tools, definition.configuration.no_extensions) =
+            (flags.0, flags.1);
+        (definition.configuration.no_skills, definition.configuration.no_context_files) =
+            (flags.2, flags.3);
+        (definition.configuration.tools, definition.configuration.exclude_tools) =
+            (lists.0, lists.1);
+        (definition.configuration.extensions, definition.configuration.extra_args) =
+            (lists.2, lists.3);
         (definition.suggested_skills, definition.load_skills) = (lists.4, lists.5);
         definition
     })

@@ -1,6 +1,9 @@
 //! What a definition must not say.
 
-use super::{Definition, DefinitionKind};
+use protocol::Configuration;
+
+use super::{Definition, DefinitionKind, Scope};
+use crate::{Refusal, Trust};
 
 /// A definition contradicts itself, and nothing of a call that uses it must start.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,17 +37,49 @@ pub struct InvalidDefinitionName {
 
 /// Whether the definition makes sense by itself.
 pub fn check_definition(definition: &Definition) -> Result<(), Contradiction> {
-    if !definition.no_tools && !definition.tools.is_empty() && !definition.exclude_tools.is_empty()
-    {
+    let Configuration { no_tools, tools, exclude_tools, no_skills, .. } = &definition.configuration;
+    if !no_tools && !tools.is_empty() && !exclude_tools.is_empty() {
         return Err(Contradiction::ToolsAndExcludeTools { definition: definition.label() });
     }
-    if definition.no_skills && !definition.suggested_skills.is_empty() {
+    if *no_skills && !definition.suggested_skills.is_empty() {
         return Err(Contradiction::SuggestedSkillsAndNoSkills { definition: definition.label() });
     }
-    if definition.no_skills && !definition.load_skills.is_empty() {
+    if *no_skills && !definition.load_skills.is_empty() {
         return Err(Contradiction::LoadSkillsAndNoSkills { definition: definition.label() });
     }
     Ok(())
+}
+
+/// Whether what a definition asks for may be done. A repository that was merely cloned must not
+/// choose what program runs.
+pub(crate) fn check_trust(
+    definition: &Definition,
+    trust: Trust,
+    is_model_asked_for: bool,
+) -> Result<(), Refusal> {
+    if definition.scope == Scope::Global || trust.allows() {
+        return Ok(());
+    }
+    let Configuration { extensions, extra_args, provider, model, .. } = &definition.configuration;
+    // The built-in agent would play a file in the place of a model. The turns of a script call
+    // tools, and no model stands between them and the machine.
+    let plays_script = provider.as_deref() == Some("script")
+        || model.as_ref().is_some_and(|model| model.starts_with("script/"));
+    let fields = [
+        ("\"extensions\"", !extensions.is_empty()),
+        ("\"extraArgs\"", !extra_args.is_empty()),
+        ("\"model\" to a script", !is_model_asked_for && plays_script),
+    ];
+    let fields: Vec<&str> =
+        fields.into_iter().filter_map(|(field, is_set)| is_set.then_some(field)).collect();
+    if fields.is_empty() {
+        return Ok(());
+    }
+    Err(Refusal::NotTrusted {
+        definition: definition.label(),
+        fields: fields.join(" and "),
+        path: definition.path.clone(),
+    })
 }
 
 /// Whether the text can name a definition, and with it a file.
@@ -66,7 +101,7 @@ pub(super) fn is_definition_name(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{definition, strings};
+    use super::super::testing::{definition, directories, strings};
     use super::*;
 
     #[test]
@@ -96,15 +131,56 @@ mod tests {
             let is_set = |index: usize| fields.as_bytes()[index] != b'.';
             let list = |index: usize| if is_set(index) { strings(&["a"]) } else { Vec::new() };
             let mut definition = definition();
-            definition.tools = list(0);
-            definition.exclude_tools = list(1);
-            definition.no_tools = is_set(2);
+            definition.configuration.tools = list(0);
+            definition.configuration.exclude_tools = list(1);
+            definition.configuration.no_tools = is_set(2);
             definition.suggested_skills = list(3);
             definition.load_skills = list(4);
-            definition.no_skills = is_set(5);
+            definition.configuration.no_skills = is_set(5);
             let found = check_definition(&definition).err().map(|error| error.to_string());
             assert_eq!(found.as_deref(), expected, "{fields}");
         }
+    }
+
+    #[test]
+    fn a_project_may_run_code_only_if_it_is_trusted() {
+        let changes: [fn(&mut Configuration); 4] = [
+            |c| c.extensions = strings(&["/evil.js"]),
+            |c| c.extra_args = strings(&["--extension=/evil.js"]),
+            |c| c.model = Some("script/evil.json".into()),
+            |c| c.provider = Some("script".into()),
+        ];
+        for trust in [Trust::Approved, Trust::Trusted, Trust::Refused, Trust::Undecided] {
+            for scope in [Scope::Global, Scope::Project] {
+                for change in changes {
+                    let mut definition = Definition::new("p", scope, &directories());
+                    change(&mut definition.configuration);
+                    let is_allowed = check_trust(&definition, trust, false).is_ok();
+                    assert_eq!(is_allowed, scope == Scope::Global || trust.allows());
+                }
+            }
+        }
+        let mut definition = Definition::new("p", Scope::Project, &directories());
+        definition.configuration.model = Some("m".into());
+        assert!(check_trust(&definition, Trust::Undecided, false).is_ok());
+        changes[0](&mut definition.configuration);
+        changes[1](&mut definition.configuration);
+        assert_eq!(
+            check_trust(&definition, Trust::Undecided, false).unwrap_err().to_string(),
+            "Profile \"p\" belongs to this project and sets \"extensions\" and \"extraArgs\", \
+             which can run any program, but the project is not trusted. Look at \
+             /work/.pi/agent-profiles/p.md, then trust the project with /trust in pi, or run with \
+             --approve."
+        );
+    }
+
+    #[test]
+    fn a_script_that_the_caller_asks_for_is_not_the_projects() {
+        let mut definition = Definition::new("p", Scope::Project, &directories());
+        definition.configuration.model = Some("script/turns.json".into());
+        let error = check_trust(&definition, Trust::Undecided, false).unwrap_err().to_string();
+        assert!(error.contains("sets \"model\" to a script, which can run any program"), "{error}");
+        assert!(check_trust(&definition, Trust::Undecided, true).is_ok());
     }
 
     #[test]

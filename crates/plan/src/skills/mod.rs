@@ -55,7 +55,7 @@ pub struct LoadedSkill {
 }
 
 /// A task whose definition names these skills must not start.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum SkillError {
     #[error(

@@ -1,3 +1,4 @@
-//! pi, and the built-in agent, which speaks as pi does.
+//! pi, and the built-in agent, which is started and speaks as pi does.
 
+pub(crate) mod start;
 pub(crate) mod stream;

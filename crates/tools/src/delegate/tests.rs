@@ -105,7 +105,7 @@ fn a_contradiction_in_a_profile_refuses_the_call() {
 #[test]
 fn a_session_that_cannot_be_resumed_refuses_the_call() {
     let world = World::new();
-    let store = world.workspace(None).store;
+    let store = project_store(&world.workspace(None));
     let id = session_id(1);
     assert_eq!(
         world.plan(vec![task(), resuming(1)]).unwrap_err(),
@@ -138,7 +138,7 @@ fn a_session_that_cannot_be_resumed_refuses_the_call() {
 #[test]
 fn a_resumed_task_is_told_the_past_and_remembers_what_was_asked() {
     let world = World::new();
-    let store = world.workspace(None).store;
+    let store = project_store(&world.workspace(None));
     ended(&store, &planned(1, 1, "Look.", None), &[told("Look."), said("A.")], None);
     fs::write(world.at("project/a.txt"), "contents\n").unwrap();
     let file = plan::FileSpec { path: "a.txt".to_owned(), lines: plan::Lines::All };

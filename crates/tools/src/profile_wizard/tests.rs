@@ -1,7 +1,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use plan::{ApiKey, Definitions};
+use plan::{ApiKey, Configuration, Definitions};
 
 use super::*;
 use crate::dialogs::testing::Answer::{self, Leave, No, Pick, TurnAway, Type, Yes};
@@ -215,16 +215,16 @@ fn every_step_can_take_away_what_is_there() {
         &[Yes, No, Pick(1), Type(""), Yes, No, Type(""), Yes, Yes],
     ];
     let (_, edited) = run(&world, "full", &answers.concat());
-    let expected = Definition {
+    let configuration = Configuration {
         provider: None,
         model: None,
         append_system_prompt: None,
         thinking_level: None,
         exclude_tools: Vec::new(),
         extensions: Vec::new(),
-        load_skills: Vec::new(),
-        ..before
+        ..before.configuration
     };
+    let expected = Definition { configuration, load_skills: Vec::new(), ..before };
     assert_eq!(edited, Some(expected));
 }
 
@@ -235,7 +235,8 @@ fn tools_and_extensions_are_one_thing_or_the_other() {
         world.profile("p", "tools: a, b\nexcludeTools: c\nextensions: [\"/a,b.js\"]");
         let answers = [&[Pick(0), Leave, Leave, No, No, No][..], answers, &[No, Yes]].concat();
         let profile = run(&world, "p", &answers).1.unwrap();
-        let Definition { no_tools, tools, exclude_tools, no_extensions, extensions, .. } = profile;
+        let Configuration { no_tools, tools, exclude_tools, no_extensions, extensions, .. } =
+            profile.configuration;
         (no_tools, tools.join(" "), exclude_tools.join(" "), no_extensions, extensions.join(" "))
     };
     let with = |no_tools, tools: &str, excluded: &str, no_extensions, extensions: &str| {
@@ -265,14 +266,14 @@ fn a_prompt_is_kept_changed_or_taken_away() {
         let answers = [&[Pick(0), Leave, Leave][..], answers, &[No, No, No, No, No, Yes]].concat();
         let (script, edited) = run(&world, "p", &answers);
         assert_eq!(script.asked[3], "System prompt? A custom system prompt is set. Keep it?");
-        assert_eq!(edited.unwrap().system_prompt.as_deref(), expected);
+        assert_eq!(edited.unwrap().configuration.system_prompt.as_deref(), expected);
     }
     // Text that is added stays if nothing is typed in its place.
     let world = World::new();
     world.profile("p", "appendSystemPrompt: Old.");
     let answers = [Pick(0), Leave, Leave, No, Yes, Type(""), No, No, No, No, Yes];
     let edited = run(&world, "p", &answers).1.unwrap();
-    assert_eq!(edited.append_system_prompt.as_deref(), Some("Old."));
+    assert_eq!(edited.configuration.append_system_prompt.as_deref(), Some("Old."));
 }
 
 #[test]
@@ -287,7 +288,10 @@ fn a_key_is_not_saved_to_the_project_and_the_user_chooses_again() {
         world.at("agent/agent-profiles").display()
     );
     assert_eq!(script.notices[0], (refusal, Level::Warning));
-    assert_eq!(edited.unwrap().api_key, Some(ApiKey::new("sk-test-abc123".to_owned())));
+    assert_eq!(
+        edited.unwrap().configuration.api_key,
+        Some(ApiKey::new("sk-test-abc123".to_owned()))
+    );
     assert_eq!(files(&world), ["agent/agent-profiles/full.md"]);
 }
 
@@ -298,7 +302,7 @@ fn editing_in_the_other_scope_writes_a_second_file() {
     let answers = [vec![Pick(1)], keep_all(No, No)].concat();
     let (script, _) = run(&world, "p", &answers);
     assert_eq!(files(&world), ["agent/agent-profiles/p.md", "project/.pi/agent-profiles/p.md"]);
-    assert_eq!(profiles(&world).get("p").unwrap().model.as_deref(), Some("m"));
+    assert_eq!(profiles(&world).get("p").unwrap().configuration.model.as_deref(), Some("m"));
     assert_eq!(script.notices.len(), 1);
 }
 

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
+use plan::Refusal;
 use runner::{BackgroundError, Dispatcher, Launcher};
 use serde::Serialize;
 use tools::{BackgroundArguments, BackgroundCounts, BackgroundRecord, Whose};
 
 use super::super::run::read_prompt;
-use super::super::tasks::{Door, spawn_hint};
+use super::super::tasks::Door;
 use super::SHELL;
 use crate::arguments::Start;
 use crate::error::{CommandError, Exit};
@@ -33,13 +34,19 @@ pub(super) fn start(arguments: Start, printer: &Printer) -> Result<Exit, Command
     let launcher = Launcher::own().map_err(|error| {
         CommandError::failure(format!("this program cannot find itself: {error}"))
     })?;
-    let mut dispatcher = Dispatcher::new(workspace.store.clone());
+    let store = tools::project_store(&workspace);
+    let mut dispatcher = Dispatcher::new(store.clone());
     for task in call.tasks {
-        let (dir, meta) = dispatcher.start_background(&launcher, task.plan)?;
+        let hint = task.refusal.as_ref().and_then(Refusal::hint);
+        let started = dispatcher.start_background(&launcher, task.plan);
+        let (dir, meta) = started.map_err(|error| match hint {
+            Some(hint) => CommandError::from(error).hint(hint),
+            None => error.into(),
+        })?;
         let record = BackgroundRecord::started(&dir, &meta);
         let run_dir = dir.path();
         if arguments.output.json {
-            let loaded = tools::load_background(&workspace.store, Whose::Of(&SHELL))?;
+            let loaded = tools::load_background(&store, Whose::Of(&SHELL))?;
             printer.json(&Document { record: &record, run_dir, counts: loaded.counts() })?;
         } else {
             // Alone on standard output, so that a shell can take it into a variable.
@@ -66,14 +73,7 @@ struct Document<'a> {
 impl From<BackgroundError> for CommandError {
     fn from(error: BackgroundError) -> CommandError {
         match error {
-            BackgroundError::Refused(refusal) => {
-                let hint = spawn_hint(&refusal);
-                let refused = CommandError::usage(refusal);
-                match hint {
-                    Some(hint) => refused.hint(hint),
-                    None => refused,
-                }
-            }
+            BackgroundError::Refused(refusal) => CommandError::usage(refusal),
             BackgroundError::Store(error) => CommandError::failure(format!(
                 "a background run must be recorded: {error}"
             ))

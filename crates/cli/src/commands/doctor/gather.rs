@@ -40,7 +40,7 @@ pub(super) fn gather(surroundings: Surroundings) -> Facts {
         ),
         settings: settings(&workspace.surroundings),
         extension: extension(&workspace.surroundings.agent_dir),
-        store: runs::look(&workspace.store),
+        store: runs::look(&tools::project_store(&workspace)),
     }
 }
 
@@ -134,7 +134,8 @@ fn version_of(program: &Path) -> Result<String, String> {
 fn keys(workspace: &Workspace) -> KeyFacts {
     let agent_dir = &workspace.surroundings.agent_dir;
     let survey = survey_keys(agent_dir, &process_variable, SystemTime::now());
-    let with_key = workspace.profiles.iter().filter(|profile| profile.api_key.is_some());
+    let with_key =
+        workspace.profiles.iter().filter(|profile| profile.configuration.api_key.is_some());
     KeyFacts {
         keys: survey
             .keys

@@ -21,6 +21,8 @@ struct KnownTask {
     definition: Option<String>,
     is_preset: bool,
     agent: Option<AgentKind>,
+    /// What to do if it could not be started.
+    start_hint: Option<&'static str>,
     /// The last lines of its standard error, if they were shown.
     complaints: Vec<String>,
 }
@@ -57,6 +59,7 @@ impl<'a> Reporter<'a> {
             definition: task.definition.clone(),
             is_preset: task.plan.meta.preset.is_some(),
             agent: task.plan.meta.agent,
+            start_hint: task.start_hint(),
             complaints: Vec::new(),
         });
         Reporter { printer, answers, tasks: tasks.collect() }
@@ -115,7 +118,7 @@ impl<'a> Reporter<'a> {
                 continue;
             }
             self.printer.summary(&line, result.status == Status::Completed);
-            if let Some(hint) = hint(result) {
+            if let Some(hint) = self.hint(task, result) {
                 self.printer.hint(&hint);
             }
             if !result.output.trim().is_empty() {
@@ -124,54 +127,26 @@ impl<'a> Reporter<'a> {
         }
         Ok(())
     }
+
+    /// What to do next about an outcome, where there is something to do.
+    fn hint(&self, task: usize, result: &RunResult) -> Option<String> {
+        match result.outcome {
+            Outcome::SpawnFailure => self.tasks.get(task)?.start_hint.map(str::to_owned),
+            Outcome::Completed | Outcome::Cancelled => None,
+            // It did nothing before that.
+            _ if result.output.is_empty() && result.usage == Usage::default() => None,
+            _ => Some(format!(
+                "`pi-subagents sessions show {}` tells what it did before that",
+                result.session_id
+            )),
+        }
+    }
 }
 
 /// What people should know about a task that has ended.
 pub(super) fn warnings(report: &Report) -> impl Iterator<Item = String> {
     let warnings = report.result.warnings.iter().chain(&report.warnings);
     warnings.map(|warning| format!("{}: {warning}", report.result.name))
-}
-
-/// What to do next about an outcome, where there is something to do.
-fn hint(result: &RunResult) -> Option<String> {
-    match result.outcome {
-        Outcome::SpawnFailure => spawn_hint(result.error.as_deref().unwrap_or_default()),
-        Outcome::Completed | Outcome::Cancelled => None,
-        // It did nothing before that.
-        _ if result.output.is_empty() && result.usage == Usage::default() => None,
-        _ => Some(format!(
-            "`pi-subagents sessions show {}` tells what it did before that",
-            result.session_id
-        )),
-    }
-}
-
-pub(in crate::commands) fn spawn_hint(error: &str) -> Option<String> {
-    if error.contains("the program \"pi\" was not found") {
-        Some(
-            "use `--agent builtin`, which is always there, or install pi with \
-             `npm install -g @earendil-works/pi-coding-agent`"
-                .to_owned(),
-        )
-    } else if error.contains("the program ") {
-        Some("see --agent, PI_SUBAGENTS_AGENT and `subagents.agent` in the settings".to_owned())
-    } else if error.starts_with("cwd must") {
-        Some("give the whole path, such as --cwd \"$PWD/src\"".to_owned())
-    } else if error.starts_with("Unknown profile") {
-        Some(
-            "`pi-subagents profile list` lists the profiles and what is wrong with them".to_owned(),
-        )
-    } else if error.starts_with("Unknown preset") {
-        Some(
-            "`pi-subagents preset list` lists the presets and what is wrong with them; each is a \
-             file in `subagents` of the agent directory, such as ~/.pi/agent/subagents/scout.md"
-                .to_owned(),
-        )
-    } else if error.starts_with("No model resolved") {
-        Some("name one with --model, or in the preset's file with `model: provider/id`".to_owned())
-    } else {
-        None
-    }
 }
 
 /// What `--json` prints.

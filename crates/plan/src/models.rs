@@ -1,6 +1,8 @@
 //! The names of models, as the models that are available spell them.
 
-use plan::{ThinkingLevel, did_you_mean, name_distance};
+use protocol::ThinkingLevel;
+
+use crate::{did_you_mean, name_distance};
 
 /// A model is not one of those that are available.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -22,7 +24,7 @@ pub fn resolve_model(name: &str, available: &[String]) -> Result<String, Unknown
         return Ok(model.clone());
     }
     if let Some((base, level)) = name.rsplit_once(':')
-        && ThinkingLevel::WORDS.iter().any(|(word, _)| *word == level)
+        && ThinkingLevel::parse(level).is_some()
         && let Some(model) = find(base, available)
     {
         return Ok(format!("{model}:{level}"));
@@ -68,7 +70,7 @@ const SHOWN: usize = 5;
 /// letters.
 fn suggestions(name: &str, available: &[String]) -> Vec<String> {
     let distance = |model: &String| {
-        // Whoever leaves out the provider need not mean another model.
+        // A name without its provider need not mean another model.
         let without_provider = name_distance(bare(name), bare(model));
         [name_distance(name, model), without_provider].into_iter().flatten().min()
     };

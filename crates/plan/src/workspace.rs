@@ -1,9 +1,9 @@
 //! What a call finds where the caller stands.
 
-use plan::{
-    DefinitionDirectories, DefinitionKind, Definitions, Settings, Skills, Surroundings, Trust,
+use crate::{
+    DefinitionDirectories, DefinitionKind, Definitions, Settings, Surroundings, Trust,
+    load_definitions, load_settings, project_trust,
 };
-use store::Store;
 
 /// Everything that is read before tasks are planned.
 #[derive(Debug)]
@@ -20,8 +20,6 @@ pub struct Workspace {
     pub trust: Trust,
     /// Whether the project's presets may: they can be those of a directory above it.
     preset_trust: Trust,
-    /// The runs of the project.
-    pub store: Store,
     /// What is wrong with the files that were read.
     pub warnings: Vec<String>,
 }
@@ -30,29 +28,18 @@ impl Workspace {
     /// Reads it all. With `approval` the caller says whether the project is trusted; without,
     /// pi's own record of that counts.
     pub fn load(surroundings: Surroundings, approval: Option<bool>) -> Workspace {
-        let (settings, mut warnings) = plan::load_settings(&surroundings);
-        let profiles = plan::load_definitions(&DefinitionDirectories::of_profiles(&surroundings));
+        let (settings, mut warnings) = load_settings(&surroundings);
+        let profiles = load_definitions(&DefinitionDirectories::of_profiles(&surroundings));
         let preset_directories = DefinitionDirectories::of_presets(&surroundings);
-        let presets = plan::load_definitions(&preset_directories);
-        let root = surroundings.project_root();
-        let trust_in = |root| plan::project_trust(approval, &surroundings.agent_dir, root);
-        let (trust, trust_warnings) = trust_in(root);
+        let presets = load_definitions(&preset_directories);
+        let trust_in = |root| project_trust(approval, &surroundings.agent_dir, root);
+        let (trust, trust_warnings) = trust_in(surroundings.project_root());
         // What is wrong with the file is told once.
         let (preset_trust, _) = trust_in(preset_directories.project_root());
         let file_warnings =
             profiles.warnings.iter().chain(&presets.warnings).chain(&trust_warnings);
         warnings.extend(file_warnings.map(ToString::to_string));
-        let store = Store::in_project(root);
-        Workspace {
-            surroundings,
-            settings,
-            profiles,
-            presets,
-            trust,
-            preset_trust,
-            store,
-            warnings,
-        }
+        Workspace { surroundings, settings, profiles, presets, trust, preset_trust, warnings }
     }
 
     /// All definitions of a kind.
@@ -69,10 +56,5 @@ impl Workspace {
             DefinitionKind::Profile => self.trust,
             DefinitionKind::Preset => self.preset_trust,
         }
-    }
-
-    /// The skills that agents can be given.
-    pub(crate) fn skills(&self) -> Skills {
-        plan::discover_skills(&plan::SkillPlaces::of(&self.surroundings), self.trust)
     }
 }

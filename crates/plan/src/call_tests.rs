@@ -1,0 +1,215 @@
+use std::fs;
+
+use model::OwnerKind;
+use tempfile::TempDir;
+
+use super::*;
+use crate::Surroundings;
+
+/// A user with an agent directory, and a project.
+struct World {
+    top: TempDir,
+}
+
+impl World {
+    fn new() -> World {
+        let world = World { top: tempfile::tempdir().unwrap() };
+        for directory in ["agent/agent-profiles", "agent/subagents", "agent/skills/good", "project"]
+        {
+            fs::create_dir_all(world.at(directory)).unwrap();
+        }
+        let skill = "---\nname: good\ndescription: Good.\n---\nBe good.\n";
+        fs::write(world.at("agent/skills/good/SKILL.md"), skill).unwrap();
+        world
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.top.path().join(path)
+    }
+
+    fn profile(&self, name: &str, fields: &str) {
+        let text = format!("---\nname: {name}\n{fields}\n---\n");
+        fs::write(self.at(&format!("agent/agent-profiles/{name}.md")), text).unwrap();
+    }
+
+    fn plan_all(&self, agent: Agent, tasks: Vec<Task>) -> PlannedTasks {
+        self.plan_continuing(agent, tasks.into_iter().map(|task| (task, None)).collect())
+    }
+
+    fn plan_continuing(
+        &self,
+        agent: Agent,
+        tasks: Vec<(Task, Option<ContinuedSession>)>,
+    ) -> PlannedTasks {
+        let surroundings = Surroundings {
+            cwd: self.at("project"),
+            home: None,
+            agent_dir: self.at("agent"),
+            agent: None,
+            pi: None,
+            search_path: Vec::new(),
+        };
+        let call = Call {
+            workspace: &Workspace::load(surroundings, None),
+            agent: &AgentChoice::by_default(agent),
+            owner: &Owner { kind: OwnerKind::Shell, id: None },
+            lifetime: Lifetime::Foreground,
+            all_tools: None,
+            models: None,
+        };
+        plan_tasks(&call, tasks).unwrap()
+    }
+
+    fn plan(&self, task: Task) -> PlannedTask {
+        self.plan_all(Agent::Pi, vec![task]).tasks.remove(0)
+    }
+}
+
+fn task() -> Task {
+    Task { name: "task".to_owned(), prompt: "-x @file".to_owned(), ..Task::default() }
+}
+
+fn with_profile(name: &str) -> Task {
+    Task { profile: Some(name.to_owned()), ..task() }
+}
+
+fn command(plan: &Plan) -> Vec<String> {
+    plan.meta_in(Path::new("/run")).command
+}
+
+#[test]
+fn the_prompt_is_never_an_argument() {
+    let world = World::new();
+    let plan = world.plan(Task { timeout: Some(1.5), ..task() }).plan;
+    assert_eq!(command(&plan), ["pi", "--mode", "json", "-p", "--no-session"]);
+    assert_eq!((plan.prompt.as_str(), plan.meta.limits.timeout_ms), ("-x @file", Some(1_500)));
+    assert_eq!(plan.meta.cwd, world.at("project"));
+    assert_eq!(plan.meta.protocol.as_deref(), Some("pi"));
+}
+
+#[test]
+fn children_know_that_they_are_children() {
+    let world = World::new();
+    let plan = world.plan(Task { model: Some("github-copilot/gpt".to_owned()), ..task() }).plan;
+    let value = |name: &str| plan.meta.environment[name].clone();
+    assert_eq!(value("PI_SUBAGENTS_CHILD").as_deref(), Some("1"));
+    assert_eq!(value("PI_SUBAGENTS_RUN").as_deref(), Some(plan.meta.run_id.as_str()));
+    assert_eq!(value("PI_CODING_AGENT_DIR").as_deref(), world.at("agent").to_str());
+    assert_eq!(value("PI_SUBAGENTS_GITHUB_COPILOT_INITIATOR").as_deref(), Some("agent"));
+    let arguments = &command(&plan)[5..];
+    assert_eq!(arguments[..3], ["--model", "github-copilot/gpt", "-e"]);
+    assert!(arguments[3].ends_with("child-extension.mjs"), "{arguments:?}");
+}
+
+#[test]
+fn a_bad_cwd_refuses_the_task() {
+    let world = World::new();
+    for (cwd, refusal) in [
+        ("/a..b", None),
+        ("/", None),
+        ("sub", Some(Refusal::RelativeDirectory)),
+        ("", Some(Refusal::RelativeDirectory)),
+        ("../x", Some(Refusal::RelativeDirectory)),
+        ("/a/../b", Some(Refusal::AscendingDirectory)),
+        ("/a/..", Some(Refusal::AscendingDirectory)),
+    ] {
+        let planned = world.plan(Task { cwd: Some(cwd.to_owned()), ..task() });
+        assert_eq!(planned.plan.refusal, refusal.as_ref().map(ToString::to_string), "{cwd}");
+        assert_eq!(planned.refusal, refusal, "{cwd}");
+    }
+}
+
+#[test]
+fn ids_are_new_every_time_and_sort_by_time() {
+    let planned = World::new().plan_all(Agent::Pi, vec![task(); 100]).tasks;
+    let metas: Vec<&Meta> = planned.iter().map(|task| &task.plan.meta).collect();
+    assert!(metas.windows(2).all(|pair| pair[0].run_id < pair[1].run_id));
+    assert_ne!(metas[0].session_id, metas[1].session_id);
+}
+
+#[test]
+fn the_runs_of_one_call_share_its_id_and_other_calls_have_another() {
+    let world = World::new();
+    let calls = [2, 3].map(|count| world.plan_all(Agent::Pi, vec![task(); count]).tasks);
+    let [one, other] = calls.map(|tasks| {
+        let ids: Vec<CallId> =
+            tasks.iter().map(|task| task.plan.meta.call_id.clone().unwrap()).collect();
+        assert!(ids.windows(2).all(|pair| pair[0] == pair[1]), "{ids:?}");
+        ids[0].clone()
+    });
+    assert!(one < other, "a later call sorts behind an earlier one");
+}
+
+#[test]
+fn a_session_that_is_continued_keeps_its_id_and_what_was_asked() {
+    let world = World::new();
+    let id = SessionId::parse("0123456789abcdef").unwrap();
+    let session = ContinuedSession { id: id.clone(), prompt: "Before. -x @file".to_owned() };
+    let planned = world.plan_continuing(Agent::Pi, vec![(task(), Some(session))]);
+    let plan = &planned.tasks[0].plan;
+    assert_eq!((&plan.meta.session_id, plan.prompt.as_str()), (&id, "Before. -x @file"));
+    assert_eq!(plan.meta.task.as_deref(), Some("-x @file"));
+}
+
+#[test]
+fn skills_become_arguments_and_text_behind_what_is_appended() {
+    let world = World::new();
+    let block = "<loaded_skill name=\"good\">\nBe good.\n</loaded_skill>";
+    for (fields, appended) in [
+        ("loadSkills: good", format!("\n\n{block}")),
+        ("loadSkills: good\nappendSystemPrompt: Own.", format!("Own.\n\n{block}")),
+    ] {
+        world.profile("p", fields);
+        let planned = world.plan(with_profile("p"));
+        assert_eq!(planned.plan.files["append-system-prompt.md"], appended);
+        // What the profile says is shown, and not what comes of it.
+        let own = fields.contains("append");
+        assert_eq!(planned.definition.unwrap().contains("appended-system-prompt"), own);
+    }
+    world.profile("p", "suggestedSkills: good");
+    let skill = world.at("agent/skills/good/SKILL.md");
+    let skill = fs::canonicalize(&skill).unwrap_or(skill);
+    let planned = world.plan(with_profile("p")).plan;
+    let words = command(&planned);
+    assert_eq!(words[5], "--skill");
+    assert_eq!(fs::canonicalize(&words[6]).unwrap(), skill);
+}
+
+#[test]
+fn what_cannot_be_started_is_refused_before_anything_is_read() {
+    let world = World::new();
+    fs::write(world.at("project/a.txt"), "contents\n").unwrap();
+    world.profile("p", "extensions: ./x.ts");
+    let file = FileSpec { path: "a.txt".to_owned(), lines: crate::Lines::All };
+    let task = Task { files: vec![file], ..with_profile("p") };
+    let planned = world.plan_all(Agent::Builtin, vec![task.clone()]).tasks.remove(0);
+    assert!(matches!(planned.refusal, Some(Refusal::Start(_))), "{planned:?}");
+    assert_eq!((planned.plan.prompt.as_str(), planned.plan.command.len()), ("-x @file", 0));
+    let planned = world.plan(task);
+    assert_eq!(planned.refusal, None);
+    assert!(planned.plan.prompt.starts_with("=== a.txt ===\ncontents\n"));
+}
+
+#[test]
+fn hints_come_from_what_is_wrong() {
+    let world = World::new();
+    let hint = |agent: Agent, task: Task| {
+        world.plan_all(agent, vec![task]).tasks.remove(0).start_hint().unwrap_or_default()
+    };
+    let preset = Task { preset: Some("nope".to_owned()), ..task() };
+    for (task, expected) in [
+        (Task { cwd: Some("src".to_owned()), ..task() }, "give the whole path"),
+        (with_profile("nope"), "`pi-subagents profile list` lists"),
+        (preset, "`pi-subagents preset list` lists"),
+        // There is no program anywhere in this world.
+        (task(), "use `--agent builtin`"),
+    ] {
+        let found = hint(Agent::Pi, task);
+        assert!(found.starts_with(expected), "{found}");
+    }
+    assert_eq!(hint(Agent::Builtin, task()), "");
+    let program = Agent::Program(vec!["/no/such/program".to_owned()]);
+    assert!(hint(program, task()).starts_with("see --agent"));
+    let program = Agent::Program(vec!["/bin/sh".to_owned()]);
+    assert_eq!(hint(program, task()), "");
+}
