@@ -108,7 +108,8 @@ fn a_session_is_exported_in_every_form() {
     assert_eq!(document["runs"][1]["name"], "again");
     let events = document["runs"][0]["events"].as_array().unwrap();
     assert_eq!(events.last().unwrap()["type"], "run_ended");
-    assert!(events.iter().any(|event| event["text"] == hostile), "as it was recorded: {events:?}");
+    let recorded = hostile.replace("\u{1b}[31m", "");
+    assert!(events.iter().any(|event| event["text"] == recorded.as_str()), "{events:?}");
     let ran = world.run(&["sessions", "export", &id, "--output", "/no/such/directory/file"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
 }
