@@ -103,7 +103,7 @@ impl Answer {
         Err(ProviderError::temporary("the provider ended its answer in the middle"))
     }
 
-    /// Adds a piece, and tells what changed in the message.
+    /// Adds a piece, and reports the change of the message to `tell`.
     pub(crate) fn add(&mut self, piece: Piece, tell: &mut dyn FnMut(&Usage, Update<'_>)) {
         self.has_started = true;
         match piece {
@@ -162,8 +162,7 @@ impl Answer {
         }
     }
 
-    /// Closes what is open. Without a failure, the answer has ended as its last piece says; with
-    /// one, no block becomes whole that was not.
+    /// Ends the answer. After a failure, the end of incomplete blocks is not reported.
     pub(crate) fn finish(
         mut self,
         failure: Option<(StopReason, String)>,
@@ -177,14 +176,14 @@ impl Answer {
             }
             None => self.end_blocks(tell),
         }
-        // A model that says `stop` but asks for tools waits for them all the same.
+        // After tool calls, a model that ends with `stop` waits for their results all the same.
         if self.message.stop_reason == StopReason::Stop && !self.calls.is_empty() {
             self.message.stop_reason = StopReason::ToolUse;
         }
         Finished { message: self.message, unreadable: self.unreadable }
     }
 
-    /// Tells that all blocks are whole, except for those of which it was told before.
+    /// Reports the end of all blocks whose end was not reported before.
     fn end_blocks(&mut self, tell: &mut dyn FnMut(&Usage, Update<'_>)) {
         for content_index in self.ended..self.message.content.len() {
             self.read_arguments(content_index);
@@ -202,7 +201,7 @@ impl Answer {
         self.ended = self.message.content.len();
     }
 
-    /// Reads the arguments of a tool call that is whole.
+    /// Parses the arguments of a complete tool call.
     fn read_arguments(&mut self, content_index: usize) {
         let call = self.calls.iter().find(|call| call.content_index == content_index);
         let (Some(call), Some(Content::ToolCall { id, arguments, .. })) =

@@ -77,7 +77,7 @@ pub struct LineBuffer {
     limit: Option<usize>,
     /// The beginning of the current line and the number of bytes dropped after it.
     cut: Option<(Vec<u8>, u64)>,
-    /// Set when the line that `cut` belongs to has been handed out.
+    /// Set when the line that `cut` belongs to was returned.
     cut_done: bool,
 }
 
@@ -179,7 +179,7 @@ impl LineBuffer {
     }
 
     /// Drops the middle of the current line, which reaches up to `end`, once it is longer than it
-    /// may be. Returns by how much everything behind it has moved.
+    /// may be. Returns by how much everything after it has moved.
     fn shorten_long_line(&mut self, end: usize) -> usize {
         let length = end - self.start;
         if self.cut.is_none() && length > EDGE {

@@ -35,8 +35,8 @@ pub fn stop_marked(marker: &Marker, grace: Duration) -> usize {
     stop_blocking(&KillTarget::Marked(marker.clone()), grace)
 }
 
-/// Every living process but this one that has this environment variable, with its value. Only Linux
-/// tells.
+/// Every living process but this one that has this environment variable, with its value. Empty on
+/// systems other than Linux.
 pub fn processes_with_variable(variable: &str) -> Vec<(Pid, String)> {
     #[cfg(target_os = "linux")]
     return crate::proc_table::with_variable(variable).unwrap_or_default();

@@ -11,7 +11,7 @@ use crate::marker::{Marker, stop_blocking};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Containment {
     /// Everything below this process, which is a child subreaper. Nothing escapes it but work
-    /// handed to a daemon that was there before.
+    /// that is given to a daemon outside of the tree.
     Descendants,
     /// The child's process group. What moves to a group of its own escapes.
     Group,

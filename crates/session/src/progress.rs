@@ -32,7 +32,7 @@ impl Progress {
         self.open_calls.back().map(|call| call.words.as_str())
     }
 
-    /// The words for an event, if people are told about it at all.
+    /// The words for an event, if it has any.
     pub fn words(&mut self, event: &Event) -> Option<String> {
         match event {
             Event::AssistantMessage { text, error, .. } => {
@@ -96,7 +96,7 @@ type ToolWords = (&'static str, &'static [&'static str], [&'static str; 3]);
 const PATH: &[&str] = &["path", "file_path", "filePath"];
 const PATTERN: &[&str] = &["pattern"];
 
-/// Other tools, and calls without a subject, are told by the name of the tool.
+/// For other tools, and for calls without a subject, the words have the name of the tool.
 const TOOLS: [ToolWords; 7] = [
     ("read", PATH, ["Reading {}", "Finished reading {}", "Read failed: {}"]),
     ("grep", PATTERN, ["Searching code for {}", "Search finished", "Search failed: {}"]),

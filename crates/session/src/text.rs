@@ -103,7 +103,7 @@ fn skip_control_sequence(characters: &mut Characters<'_>) {
     characters.next_if(|next| ('\u{40}'..='\u{7e}').contains(next));
 }
 
-/// `OSC` and its like: everything up to a terminator. A sequence that is never terminated ends
+/// `OSC` and the like: everything up to a terminator. A sequence that is never terminated ends
 /// with its line, so that it cannot swallow what follows.
 fn skip_string(characters: &mut Characters<'_>) {
     while let Some(next) = characters.next_if(|next| *next != '\n') {

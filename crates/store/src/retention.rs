@@ -18,13 +18,18 @@ pub struct Retention {
     pub bytes: u64,
 }
 
+impl Retention {
+    /// What is kept unless the user says otherwise.
+    pub const DEFAULT: Retention = Retention {
+        runs: 2_000,
+        age: Duration::from_secs(30 * 24 * 60 * 60),
+        bytes: 2 * 1024 * 1024 * 1024,
+    };
+}
+
 impl Default for Retention {
     fn default() -> Retention {
-        Retention {
-            runs: 2_000,
-            age: Duration::from_secs(30 * 24 * 60 * 60),
-            bytes: 2 * 1024 * 1024 * 1024,
-        }
+        Retention::DEFAULT
     }
 }
 

@@ -37,7 +37,7 @@ enum Stored {
     Wrong(String),
 }
 
-/// What a provider accepts a request by.
+/// What authorises a request.
 #[derive(Default)]
 pub(super) struct Access {
     pub(super) key: Option<Secret>,

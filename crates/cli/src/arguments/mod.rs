@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::ArgValueCandidates;
+use store::Retention;
 
 use crate::candidates;
 use crate::notification::NotifyArguments;
@@ -331,13 +332,13 @@ Examples:
   pi-subagents sessions prune --keep 100 --days 7")]
     Prune {
         /// Keep at most this many finished runs
-        #[arg(long, value_name = "RUNS", default_value_t = 2_000)]
+        #[arg(long, value_name = "RUNS", default_value_t = Retention::DEFAULT.runs)]
         keep: usize,
         /// Keep only runs that ended less than this many days ago
-        #[arg(long, value_name = "DAYS", default_value_t = 30)]
+        #[arg(long, value_name = "DAYS", default_value_t = Retention::DEFAULT.age.as_secs() / 86_400)]
         days: u64,
         /// Keep at most this many mebibytes
-        #[arg(long, value_name = "MEBIBYTES", default_value_t = 2_048)]
+        #[arg(long, value_name = "MEBIBYTES", default_value_t = Retention::DEFAULT.bytes / 1_048_576)]
         mebibytes: u64,
         /// Print one JSON document
         #[arg(long)]

@@ -22,7 +22,7 @@ pub(super) struct Traits {
     pub(super) tool_stream: bool,
 }
 
-/// How a provider is told to think.
+/// The format in which a request sets the level of thinking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ThinkingFormat {
     OpenAi,
