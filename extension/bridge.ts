@@ -1,4 +1,4 @@
-/** The process of `pi-subagents bridge`, and JSON-RPC with it: one message in a line, requests both ways. */
+/** Starts `pi-subagents bridge` and speaks JSON-RPC with it: one message per line, requests in both directions. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { accessSync, constants, statSync } from "node:fs";
@@ -9,27 +9,27 @@ import { delimiter, join, resolve } from "node:path";
 export type Params = Record<string, any>;
 export type Request = (method: string, params: Params) => Promise<any>;
 
-/** What the bridge needs of pi. */
+/** What the bridge needs from pi. */
 export interface Host {
 	cwd(): string;
-	/** Says hello to a new process. Until that is done, nobody else can talk to it. */
+	/** Initializes a new process. Other requests wait until this is done. */
 	greet(request: Request): Promise<void>;
-	/** Answers a request of the bridge. The signal is aborted when nobody waits for the answer any more. */
+	/** Answers a request of the bridge. The signal is aborted when the bridge no longer waits for the answer. */
 	answer(method: string, params: Params, gone: AbortSignal): Promise<unknown>;
-	/** Takes a notification of the bridge. */
+	/** Handles a notification of the bridge. */
 	take(method: string, params: Params): void;
-	/** The process is gone. */
+	/** The process has ended. */
 	ended(): void;
 }
 
 const PROGRAM = "pi-subagents";
-const LAST_WORDS = 2048;
+const MAX_LAST_OUTPUT = 2048;
 const GREETING_MS = 10_000;
 const CLOSING_MS = 10_000;
-/** How long what is left in the pipes of a process that has exited is waited for. */
+/** How long to wait for the remaining output of a process that has exited. */
 const DRAINING_MS = 1_000;
 
-/** The bridge: started when somebody first needs it, and once more after it has died. */
+/** Starts the process at the first request, and again after it has died. */
 export class Bridge {
 	private connection: Connection | undefined;
 	private ready: Promise<Connection> | undefined;
@@ -43,7 +43,7 @@ export class Bridge {
 		return this.connection !== undefined;
 	}
 
-	/** The running process, or a new one that has been greeted. */
+	/** The running process, or a new one that is initialized. */
 	connect(): Promise<Connection> {
 		this.ready ??= this.start();
 		return this.ready;
@@ -51,7 +51,7 @@ export class Bridge {
 
 	request: Request = async (method, params) => (await this.connect()).request(method, params);
 
-	/** Ends the process, if there is one, and waits until it is gone with everything that it runs. */
+	/** Ends the process, if there is one, and waits until it and everything that it runs has ended. */
 	async close(): Promise<void> {
 		await this.connection?.close();
 	}
@@ -78,14 +78,14 @@ export class Bridge {
 	}
 }
 
-/** The life of one process. */
+/** One process and its messages. */
 export class Connection {
 	private readonly child: ChildProcess;
 	private readonly streams: [stdin: Socket, stdout: Socket, stderr: Socket];
 	private readonly waiting = new Map<number, { resolve: (result: any) => void; reject: (error: Error) => void }>();
-	/** Aborted when the process is gone and everything that it said was heard. */
+	/** Aborted when the process has ended and its output was read. */
 	private readonly gone = new AbortController();
-	private lastWords = "";
+	private lastOutput = "";
 	private nextId = 1;
 
 	constructor(
@@ -94,7 +94,7 @@ export class Connection {
 		private readonly host: Host,
 		private readonly onEnd: () => void,
 	) {
-		// A group of its own: the bridge hears of Ctrl-C from us, not from the terminal.
+		// Its own process group: Ctrl-C in the terminal reaches pi only, which cancels the calls.
 		this.child = spawn(program, ["bridge"], { cwd, stdio: "pipe", detached: true });
 		this.child.once("error", (error) => this.end(`could not be started: ${error.message}`));
 		this.child.once("exit", (code, signal) => {
@@ -107,15 +107,15 @@ export class Connection {
 		});
 		this.streams = [this.child.stdin as Socket, this.child.stdout as Socket, this.child.stderr as Socket];
 		const [stdin, stdout, stderr] = this.streams;
-		// Writing to a process that is gone fails; how it ended says more than that.
+		// Ignored: writing to a process that has ended fails, and its exit code says more than that.
 		stdin.on("error", () => {});
-		stderr.setEncoding("utf8").on("data", (words: string) => this.remember(words));
+		stderr.setEncoding("utf8").on("data", (output: string) => this.remember(output));
 		let pieces: string[] = [];
 		stdout.setEncoding("utf8").on("data", (text: string) => {
 			const [first = "", ...rest] = text.split("\n");
 			pieces.push(first);
 			for (const next of rest) {
-				this.hear(pieces.join(""));
+				this.receive(pieces.join(""));
 				pieces = [next];
 			}
 		});
@@ -140,12 +140,12 @@ export class Connection {
 		return new Promise((resolve, reject) => {
 			this.waiting.set(id, { resolve, reject });
 			this.holdEventLoop();
-			this.say({ id, method, params });
+			this.send({ id, method, params });
 		});
 	};
 
 	notify(method: string, params: Params): void {
-		this.say({ method, params });
+		this.send({ method, params });
 	}
 
 	async close(): Promise<void> {
@@ -156,11 +156,11 @@ export class Connection {
 		clearTimeout(timer);
 	}
 
-	private say(message: Params): void {
+	private send(message: Params): void {
 		if (this.streams[0].writable) this.streams[0].write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
 	}
 
-	private hear(line: string): void {
+	private receive(line: string): void {
 		let message: Params;
 		try {
 			message = JSON.parse(line);
@@ -178,27 +178,27 @@ export class Connection {
 
 	private answer(id: number | string, method: string, params: Params): void {
 		this.host.answer(method, params, this.gone.signal).then(
-			(result) => this.say({ id, result }),
-			(error) => this.say({ id, error: { code: -32603, message: messageOf(error) } }),
+			(result) => this.send({ id, result }),
+			(error) => this.send({ id, error: { code: -32603, message: messageOf(error) } }),
 		);
 	}
 
-	private remember(words: string): void {
-		this.lastWords = (this.lastWords + words).slice(-LAST_WORDS);
+	private remember(output: string): void {
+		this.lastOutput = (this.lastOutput + output).slice(-MAX_LAST_OUTPUT);
 	}
 
-	/** Nobody gets an answer any more. */
+	/** Rejects all requests that wait for an answer. */
 	private end(how: string): void {
 		if (this.gone.signal.aborted) return;
-		const words = this.lastWords.trim();
-		const error = new Error(`The bridge (${this.program}) ${how}.${words ? ` Its last words:\n${words}` : ""}`);
+		const output = this.lastOutput.trim();
+		const error = new Error(`The bridge (${this.program}) ${how}.${output ? ` Its last output:\n${output}` : ""}`);
 		for (const { reject } of this.waiting.values()) reject(error);
 		this.waiting.clear();
 		this.onEnd();
 		this.gone.abort(error);
 	}
 
-	/** An idle bridge does not keep pi from exiting; one that owes us an answer does. */
+	/** An idle bridge does not keep pi from exiting; one with an open request does. */
 	private holdEventLoop(): void {
 		for (const handle of [this.child, ...this.streams]) this.waiting.size > 0 ? handle.ref() : handle.unref();
 	}
@@ -208,12 +208,12 @@ export function messageOf(error: unknown): string {
 	return error instanceof Error ? error.message : String(error);
 }
 
-/** Where the program is: what the environment says, else beside the extension, else on the PATH. */
+/** The program: from the environment, else beside the extension, else of the npm package, else on the PATH. */
 function findProgram(directory: string, cwd: string): string {
 	const named = process.env.PI_SUBAGENTS_BIN;
 	const beside = join(directory, PROGRAM);
 	const packaged = ofPlatform(directory);
-	const onPath = (process.env.PATH ?? "").split(delimiter).map((place) => resolve(cwd, place, PROGRAM));
+	const onPath = (process.env.PATH ?? "").split(delimiter).map((folder) => resolve(cwd, folder, PROGRAM));
 	const found = (named ? [resolve(cwd, named)] : [beside, ...packaged, ...onPath]).find(isProgram);
 	if (found) return found;
 	const looked = named ? `PI_SUBAGENTS_BIN is ${named}` : `neither ${beside} nor ${PROGRAM} on the PATH`;
@@ -223,7 +223,7 @@ function findProgram(directory: string, cwd: string): string {
 	);
 }
 
-/** The program that came with the npm package, which has one for each platform. */
+/** The program in the npm package of this platform. */
 function ofPlatform(directory: string): string[] {
 	try {
 		const name = `@pi-subagents/${process.platform}-${process.arch}/${PROGRAM}`;

@@ -1,12 +1,12 @@
-/** What the bridge says about calls and results, drawn in the colours of the theme. */
+/** Draws calls and results in the colours of the theme. The bridge decides the lines. */
 
 import type { Theme, ThemeColor, ToolDefinition } from "@earendil-works/pi-coding-agent";
 import { type Component, truncateToWidth, wrapTextWithAnsi } from "@earendil-works/pi-tui";
 
-/** A line: roles, their words, and whether they are bold. */
+/** A line: pieces of text with their role, and whether they are bold. */
 type Line = [role: string, text: string, isBold?: boolean][];
 
-/** The lines of a result while it is collapsed, and the runs whose lines the bridge has when it is expanded. */
+/** The lines of a collapsed result, and the runs to ask the bridge about when it is expanded. */
 export interface Details {
 	lines?: Line[];
 	runs?: string[];
@@ -15,7 +15,7 @@ export interface Details {
 /** Asks the bridge for lines. */
 export type AskForLines = (method: string, params: Record<string, unknown>) => Promise<Line[]>;
 
-/** What is remembered of a call from one drawing to the next. */
+/** The state of a call between two drawings. */
 interface Drawn {
 	call?: Line[];
 	expanded?: Line[];
@@ -40,14 +40,14 @@ const COLOURS: Record<string, ThemeColor> = {
 	output: "toolOutput",
 };
 
-/** The least time between two looks at the expanded view of a call that is under way. */
-const LOOK_MS = 1_000;
+/** The shortest time between two requests for the expanded view of a running call. */
+const REFRESH_MS = 1_000;
 
-/** Draws a call: its name at once, and what the bridge says about it when that is here. */
+/** Draws a call: first its name, then the lines from the bridge. */
 export function drawCall(name: string, ask: AskForLines): DrawCall {
 	return (args, theme, { state, argsComplete, isPartial, invalidate }) => {
 		const title: Line[] = [[["title", name, true]]];
-		// A call from an earlier session never says that its arguments are complete, but has its result.
+		// For a call of an earlier session, pi never sets `argsComplete`, but the call has a result.
 		if (!state.call && (argsComplete || !isPartial)) {
 			state.call = title;
 			const show = (lines: Line[]) => {
@@ -60,13 +60,13 @@ export function drawCall(name: string, ask: AskForLines): DrawCall {
 	};
 }
 
-/** Draws a result. A call that was refused has no details, only what it says. */
+/** Draws a result. A refused call has no details, only text. */
 export function drawResult(ask: AskForLines): DrawResult {
 	return ({ content, details }, { expanded }, theme, context) => {
 		const { lines, runs } = details ?? {};
 		if (lines && !expanded) return new Lines(lines, theme, false);
 		if (lines && runs?.length) {
-			look(runs, context, ask);
+			refresh(runs, context, ask);
 			return new Lines(context.state.expanded ?? lines, theme, context.state.expanded !== undefined);
 		}
 		const text = content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
@@ -75,9 +75,9 @@ export function drawResult(ask: AskForLines): DrawResult {
 	};
 }
 
-/** Looks at runs: now and then while they go on, once when they have ended, never twice at a time. */
-function look(runs: string[], { state, isPartial, invalidate }: Parameters<DrawResult>[3], ask: AskForLines): void {
-	const isRecent = isPartial && Date.now() - (state.askedAt ?? 0) < LOOK_MS;
+/** Asks for the expanded view: at intervals while the runs continue, once when they have ended, one request at a time. */
+function refresh(runs: string[], { state, isPartial, invalidate }: Parameters<DrawResult>[3], ask: AskForLines): void {
+	const isRecent = isPartial && Date.now() - (state.askedAt ?? 0) < REFRESH_MS;
 	if (state.isAsking || state.isFinal || isRecent) return;
 	state.isAsking = true;
 	state.askedAt = Date.now();
@@ -90,7 +90,7 @@ function look(runs: string[], { state, isPartial, invalidate }: Parameters<DrawR
 	ask("view/expand", { runs }).then(show, () => show(state.expanded));
 }
 
-/** Lines that are cut at the width, or wrapped. Errors are always wrapped: half of one is of no use. */
+/** Lines that are cut at the width, or wrapped. Errors are always wrapped: half an error message helps little. */
 class Lines implements Component {
 	private width = -1;
 	private drawn: string[] = [];

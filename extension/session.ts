@@ -1,4 +1,4 @@
-/** What the extension does in a pi that is no sub-agent. */
+/** The extension in a pi that is not a sub-agent. */
 
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -9,7 +9,7 @@ import { type AskForLines, type Details, drawCall, drawResult } from "./render.t
 
 const PROTOCOL = 1;
 const DIRECTORY = dirname(fileURLToPath(import.meta.url));
-/** What the types of our entries in pi's sessions start with, and the key of our status line. */
+/** The prefix of our entry types in pi's sessions, and the key of our status line. */
 const OURS = "pi-subagents";
 
 /** A tool, as the bridge describes it. */
@@ -18,17 +18,17 @@ interface Tool {
 	label: string;
 	description: string;
 	promptSnippet?: string;
-	/** A JSON schema, which pi takes in the place of one of TypeBox. */
+	/** A JSON schema; pi accepts it in place of a TypeBox schema. */
 	parameters: any;
 }
 
 /**
- * The tools of the last session in this process. After `/reload`, `/resume` and the like, pi draws the conversation before it
- * starts the session, and draws calls of tools that it does not know as JSON.
+ * The tools of the previous session in this process. After `/reload`, `/resume` and the like, pi draws the conversation
+ * before it starts the session, and it draws calls of unknown tools as JSON.
  */
 const lastTools: Map<string, Tool> = ((globalThis as any)[Symbol.for(`${OURS}:tools`)] ??= new Map());
 
-/** Registers what does not depend on models, and everything else when a session starts. */
+/** Registers the handlers and `/profile`. The tools follow when a session starts and its models are known. */
 export function serve(pi: ExtensionAPI): void {
 	const session = new Session(pi);
 	for (const tool of lastTools.values()) session.register(tool);
@@ -49,17 +49,17 @@ export function serve(pi: ExtensionAPI): void {
 /** One session of pi, from its start to its shutdown. */
 class Session implements Host {
 	private readonly bridge = new Bridge(DIRECTORY, this);
-	/** The latest that pi gave us; none before the start and after the shutdown. */
+	/** The latest context from pi; undefined before the start and after the shutdown. */
 	private context: ExtensionContext | undefined;
 	private readonly started = Promise.withResolvers<void>();
-	/** What the next bridge is told about why it is started. */
+	/** Why the next bridge is started. */
 	private reason = "startup";
-	/** The models that the tools were registered for. */
+	/** The models for which the tools are registered. */
 	private registeredFor: string | undefined;
-	/** What the user was told last, so that it is told once. */
+	/** The last reported error, so that it is reported once. */
 	private reported: string | undefined;
 	private readonly updates = new Map<string, AgentToolUpdateCallback<Details>>();
-	/** The calls that have failed and have details: only a throw would tell pi, and lose them. */
+	/** Failed calls with details. To mark a failure, pi expects an exception, which cannot carry details. */
 	private readonly failed = new Set<string>();
 
 	constructor(private readonly pi: ExtensionAPI) {}
@@ -67,15 +67,15 @@ class Session implements Host {
 	async start(reason: string, context: ExtensionContext): Promise<void> {
 		this.context = context;
 		this.started.resolve();
-		// A bridge that is started later reads the entries itself.
+		// If the bridge is not running, `greet` sends the entries when it starts.
 		if (reason !== "tree") this.reason = reason;
 		if (this.bridge.isRunning) {
-			await this.attempt(() => this.tellEntries(reason, this.bridge.request));
+			await this.attempt(() => this.sendEntries(reason, this.bridge.request));
 		}
 		await this.registerTools(context);
 	}
 
-	/** Registers the tools, unless that was done for the same models. Tries again what has failed before. */
+	/** Registers the tools, unless they are registered for the same models. Retries after a failure. */
 	async registerTools(context: ExtensionContext): Promise<void> {
 		this.context = context;
 		const models = modelsOf(context);
@@ -92,7 +92,7 @@ class Session implements Host {
 				lastTools.set(tool.name, tool);
 				this.register(tool);
 			}
-			// A tool cannot be taken back, but the model need not see it.
+			// pi cannot unregister a tool, but it can hide it from the model.
 			if (dropped.size > 0) this.pi.setActiveTools(this.pi.getActiveTools().filter((name) => !dropped.has(name)));
 			this.registeredFor = key;
 			this.reported = undefined;
@@ -119,7 +119,7 @@ class Session implements Host {
 
 	async shutDown(): Promise<void> {
 		this.ended();
-		// What fails from now on is of no interest to anybody.
+		// Later failures are not reported.
 		this.context = undefined;
 		await this.bridge.close();
 	}
@@ -147,12 +147,12 @@ class Session implements Host {
 			extensionVersion: JSON.parse(readFileSync(join(DIRECTORY, "package.json"), "utf8")).version,
 			mode: context.mode,
 			sessionId: context.sessionManager.getSessionId(),
-			// A pi that was compiled into one program has its script inside, where nobody else can start it.
+			// The script of a compiled pi is inside its executable, where another program cannot start it.
 			agent: script && !script.startsWith("/$bunfs/") ? [process.execPath, script] : null,
 			trusted: context.isProjectTrusted(),
 			columns: process.stdout.columns ?? null,
 		});
-		await this.tellEntries(this.reason, request);
+		await this.sendEntries(this.reason, request);
 	}
 
 	async answer(method: string, params: Params, gone: AbortSignal): Promise<unknown> {
@@ -193,7 +193,7 @@ class Session implements Host {
 					break;
 			}
 		} catch {
-			// pi has gone on to another session in the meantime. No task fails because of that.
+			// pi has switched to another session in the meantime. That must not fail a task.
 		}
 	}
 
@@ -215,7 +215,7 @@ class Session implements Host {
 	) {
 		this.context = context;
 		const connection = await this.bridge.connect();
-		// Cancelled or not, the answer is waited for: with it, everything that the call has started is gone.
+		// Waits for the answer even after a cancellation: it means that every process of the call has ended.
 		const cancel = () => connection.notify("tools/cancel", { callId });
 		try {
 			if (onUpdate) this.updates.set(callId, onUpdate);
@@ -233,19 +233,19 @@ class Session implements Host {
 		}
 	}
 
-	/** Tells the bridge what it has written down on the current branch of the session. */
-	private async tellEntries(reason: string, request: Request) {
+	/** Sends the bridge its entries from the current branch of the session. */
+	private async sendEntries(reason: string, request: Request) {
 		const branch = reason === "new" ? [] : this.present().sessionManager.getBranch();
 		const entries = branch
 			.filter((entry) => entry.type === "custom")
 			.filter((entry) => entry.customType.startsWith(OURS))
 			.map(({ customType, data }) => ({ customType, data }));
 		await request("session/start", { reason, entries });
-		// Another bridge, after this one has died, starts with what this one will have written down.
+		// If this bridge dies, the next one starts from the entries that it wrote.
 		this.reason = "reload";
 	}
 
-	/** Does something that may fail without harm to pi. Why it failed is told once. */
+	/** Runs an action that may fail without harm to pi. The same error is reported once. */
 	private async attempt(action: () => Promise<unknown>): Promise<void> {
 		try {
 			await action();
@@ -264,12 +264,12 @@ class Session implements Host {
 	}
 }
 
-/** The models that can be used, in pi's order. */
+/** The available models, in pi's order. */
 function modelsOf(context: ExtensionContext): string[] {
 	return context.modelRegistry.getAvailable().map((model) => `${model.provider}/${model.id}`);
 }
 
-/** What the bridge says about a call, as pi wants it. */
+/** The answer of the bridge in the form that pi expects. */
 function resultOf({ text, details, usage }: Params) {
 	return { content: [{ type: "text" as const, text }], details, ...(usage ? { usage } : {}) };
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Becomes the program of this platform, which is a package of its own.
+// Runs the program of this platform, which is in its own package.
 
 import { spawnSync } from "node:child_process";
 import { createRequire } from "node:module";
@@ -10,17 +10,17 @@ try {
 	program = createRequire(import.meta.url).resolve(`${name}/pi-subagents`);
 } catch {
 	console.error(
-		`error: there is no pi-subagents for this platform, or the package ${name} was left out.\n` +
-			"hint: install it without `--omit=optional`, or build it with `cargo install`",
+		`error: the package ${name} is missing: this platform has none, or npm left it out.\n` +
+			"hint: install pi-subagents without `--omit=optional`, or build it with `cargo install`",
 	);
 	process.exit(1);
 }
-const words = process.argv.slice(2);
-// Where Node can, nothing of it stays: signals and the end of the caller reach the program itself.
+const args = process.argv.slice(2);
+// Replaces this process where Node can, so that signals reach the program directly.
 if (process.execve) {
-	process.execve(program, [program, ...words], process.env);
+	process.execve(program, [program, ...args], process.env);
 }
-const { status, signal, error } = spawnSync(program, words, { stdio: "inherit" });
+const { status, signal, error } = spawnSync(program, args, { stdio: "inherit" });
 if (error) {
 	console.error(`error: ${program} cannot be started: ${error.message}`);
 }

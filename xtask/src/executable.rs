@@ -1,8 +1,7 @@
 //! Where Cargo has put what it built.
 
 use serde_json::Value;
-
-use crate::invocation::Invocation;
+use xtask::Invocation;
 
 /// Builds, and tells the path of the executable of a target. Cargo shows the compiler's messages
 /// itself, instead of hiding them in the JSON that is read here.

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::PathBuf;
 
+use xtask::{Invocation, repository_root};
+
 use crate::executable;
-use crate::invocation::{Invocation, repository_root};
 
 /// How long each target is fuzzed if nobody says.
 const SECONDS: u32 = 60;

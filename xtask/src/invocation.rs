@@ -3,11 +3,12 @@
 use std::env;
 use std::fmt;
 use std::io::{self, IsTerminal};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output, Stdio};
 
 /// The root of the repository, where every command runs unless it says otherwise.
-pub(crate) fn repository_root() -> PathBuf {
+pub fn repository_root() -> PathBuf {
     // Cargo sets the variable for `cargo run`; the compiled-in path is for running the binary
     // itself.
     let manifest_directory = env::var_os("CARGO_MANIFEST_DIR")
@@ -16,7 +17,7 @@ pub(crate) fn repository_root() -> PathBuf {
 }
 
 /// Where Cargo puts what it builds.
-pub(crate) fn target_directory() -> PathBuf {
+pub fn target_directory() -> PathBuf {
     let directory = env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
     repository_root().join(directory)
 }
@@ -27,7 +28,7 @@ pub(crate) fn target_directory() -> PathBuf {
 /// Errors say only what became of the command, as in "ended with exit status: 1"; the caller knows
 /// how to name it.
 #[derive(Clone, Debug)]
-pub(crate) struct Invocation {
+pub struct Invocation {
     words: Vec<String>,
     environment: Vec<(&'static str, String)>,
     /// Relative to the root of the repository.
@@ -37,7 +38,7 @@ pub(crate) struct Invocation {
 impl Invocation {
     /// The words of `line`, separated by white space. There is no quoting: words with spaces in
     /// them are added with [`Invocation::word`].
-    pub(crate) fn new(line: &str) -> Invocation {
+    pub fn new(line: &str) -> Invocation {
         Invocation {
             words: line.split_whitespace().map(str::to_owned).collect(),
             environment: Vec::new(),
@@ -46,44 +47,50 @@ impl Invocation {
     }
 
     /// Adds one word, whatever it contains.
-    pub(crate) fn word(mut self, word: impl Into<String>) -> Invocation {
+    pub fn word(mut self, word: impl Into<String>) -> Invocation {
         self.words.push(word.into());
         self
     }
 
     /// Adds the words of `line`, separated by white space.
-    pub(crate) fn words(mut self, line: &str) -> Invocation {
+    pub fn words(mut self, line: &str) -> Invocation {
         self.words.extend(line.split_whitespace().map(str::to_owned));
         self
     }
 
     /// Sets a variable of the environment.
-    pub(crate) fn environment(mut self, name: &'static str, value: &str) -> Invocation {
+    pub fn environment(mut self, name: &'static str, value: &str) -> Invocation {
         self.environment.push((name, value.to_owned()));
         self
     }
 
     /// Sets the directory to run in, relative to the root of the repository.
-    pub(crate) fn directory(mut self, directory: &'static str) -> Invocation {
+    pub fn directory(mut self, directory: &'static str) -> Invocation {
         self.directory = Some(directory);
         self
     }
 
     /// Runs it with our own standard streams, so that everything it says is seen as it is said.
-    pub(crate) fn run(&self) -> Result<(), String> {
+    pub fn run(&self) -> Result<(), String> {
         let status = self.command().status().map_err(|error| not_started(&error))?;
         if status.success() { Ok(()) } else { Err(ended(status, "")) }
     }
 
+    /// Runs it in the place of this process, which only returns if that is impossible: with the
+    /// reason.
+    pub fn replace_this_process(&self) -> String {
+        not_started(&self.command().exec())
+    }
+
     /// Runs it and returns its standard output; its standard error is ours.
-    pub(crate) fn read(&self) -> Result<Vec<u8>, String> {
+    pub fn read(&self) -> Result<Vec<u8>, String> {
         let output = self.command().stderr(Stdio::inherit()).stdin(Stdio::null()).output();
         let Output { status, stdout, .. } = output.map_err(|error| not_started(&error))?;
         if status.success() { Ok(stdout) } else { Err(ended(status, "")) }
     }
 
     /// Runs it and returns what it says on standard error, which is shown only if it fails.
-    pub(crate) fn run_quietly(&self) -> Result<String, String> {
+    pub fn run_quietly(&self) -> Result<String, String> {
         let output = self.command().stdin(Stdio::null()).output();
         let Output { status, stderr, .. } = output.map_err(|error| not_started(&error))?;
         let said = String::from_utf8_lossy(&stderr).into_owned();
@@ -95,7 +102,7 @@ impl Invocation {
     }
 
     /// Runs it only to see whether it works. What it says is shown only in the error.
-    pub(crate) fn probe(&self) -> Result<(), String> {
+    pub fn probe(&self) -> Result<(), String> {
         let output = self.command().stdin(Stdio::null()).output();
         let output = output.map_err(|error| not_started(&error))?;
         if output.status.success() {

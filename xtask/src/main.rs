@@ -1,30 +1,24 @@
 //! The developers' helper of this repository, run as `cargo xtask COMMAND`.
 //!
-//! Each command is a module with a `run` function; this file only finds the module by its word.
+//! Each command is a module with a `run` function, or a program of its own in another package; this
+//! file only finds it by its word.
 
 #![expect(
     clippy::print_stdout,
-    clippy::print_stderr,
     reason = "a program for developers, whose whole result is what it prints"
 )]
 
-mod bench;
 mod executable;
 mod fuzz;
-mod invocation;
-mod namespace;
 mod package;
-mod packages;
-mod pictures;
-mod pseudo_terminal;
 mod python_packages;
 mod release;
-#[cfg(target_os = "linux")]
-mod soak;
 mod test;
 mod tidy;
 
 use std::process::ExitCode;
+
+use xtask::Invocation;
 
 const HELP: &str = "\
 Usage: cargo xtask COMMAND
@@ -43,31 +37,32 @@ Commands:
 ";
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> =
-        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    let done = match arguments.split_first() {
-        None => help(&[]),
-        Some((word, rest)) => match word.as_str() {
+    xtask::main(|arguments| {
+        let Some((word, rest)) = arguments.split_first() else { return help(&[]) };
+        match word.as_str() {
             "help" | "--help" | "-h" => help(rest),
-            "bench" => bench::run(rest),
+            "bench" => become_program("pi-subagents-bench", rest),
             "fuzz" => fuzz::run(rest),
             "package" => package::run(rest),
-            "pictures" => pictures::run(rest),
+            "pictures" => {
+                refuse_arguments(word, rest)?;
+                become_program("pi-subagents-bench", arguments)
+            }
             "release" => release::run(rest),
-            #[cfg(target_os = "linux")]
-            "soak" => soak::run(rest),
+            "soak" => become_program("pi-subagents-soak", rest),
             "test" => test::run(rest),
             "tidy" => tidy::run(rest),
             unknown => Err(format!("there is no command `{unknown}`.\n\n{HELP}")),
-        },
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            eprintln!("error: {}", message.trim_end());
-            ExitCode::FAILURE
         }
-    }
+    })
+}
+
+/// Builds a program that is a package of its own, so that the other commands need not build it, and
+/// becomes it.
+fn become_program(package: &str, arguments: &[String]) -> Result<(), String> {
+    let run = Invocation::new("cargo run --quiet --package").word(package).word("--");
+    let run = arguments.iter().fold(run, Invocation::word);
+    Err(format!("`{run}` {}", run.replace_this_process()))
 }
 
 fn help(arguments: &[String]) -> Result<(), String> {

@@ -7,8 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-
-use crate::invocation::{Invocation, repository_root, target_directory};
+use xtask::{Invocation, repository_root, target_directory};
 
 /// The platforms that are given out, as Node calls them, and for which Rust builds.
 const PLATFORMS: [(&str, &str, &str); 4] = [

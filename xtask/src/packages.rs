@@ -10,12 +10,12 @@ use crate::invocation::{Invocation, repository_root};
 
 /// Installs them, pinned, into a folder that git ignores, unless they are there. What could not be
 /// done is told together with its command.
-pub(crate) fn install() -> Result<(), (Invocation, String)> {
+pub fn install() -> Result<(), (Invocation, String)> {
     install_in("e2e")
 }
 
 /// Installs those that only benchmarks need.
-pub(crate) fn install_peers() -> Result<(), (Invocation, String)> {
+pub fn install_peers() -> Result<(), (Invocation, String)> {
     install_in("e2e/peers")
 }
 

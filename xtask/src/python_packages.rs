@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::invocation::{Invocation, repository_root};
+use xtask::{Invocation, repository_root};
 
 /// Where they are installed, below `e2e`. Git ignores it.
 const ENVIRONMENT: &str = ".venv";

@@ -1,9 +1,10 @@
 //! `cargo xtask release VERSION`: the version everywhere, and the changelog, in one step.
 
 use std::fs;
-use std::time::SystemTime;
 
-use crate::invocation::{Invocation, repository_root};
+use jiff::Timestamp;
+use jiff::tz::Offset;
+use xtask::{Invocation, repository_root};
 
 /// The heading of what is not released yet.
 const UNRELEASED: &str = "## [Unreleased]\n";
@@ -27,7 +28,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
         changed.push((path, text));
         Ok::<(), String>(())
     };
-    let today = date(SystemTime::now());
+    let today = Offset::UTC.to_datetime(Timestamp::now()).date().to_string();
     change("Cargo.toml", &|text| with_version(text, "version = \"", version))?;
     change("extension/package.json", &|text| with_version(text, "\"version\": \"", version))?;
     change("CHANGELOG.md", &|text| released(text, version, &today))?;
@@ -73,26 +74,8 @@ fn released(text: &str, version: &str, today: &str) -> Result<String, String> {
     Ok(format!("{head}{UNRELEASED}\n## [{version}] - {today}\n{rest}"))
 }
 
-/// The day of a time, in Greenwich.
-fn date(now: SystemTime) -> String {
-    let days = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs() / 86_400;
-    // From days to a date in the civil calendar, by eras of 400 years that begin in March.
-    let shifted = days + 719_468;
-    let day_of_era = shifted % 146_097;
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
-    let year = year_of_era + shifted / 146_097 * 400 + u64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}")
-}
-
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
@@ -120,19 +103,5 @@ mod tests {
         );
         let empty = "# Changelog\n\n## [Unreleased]\n\n## [0.1.0] - 2026-01-01\n\n- it\n";
         assert!(released(empty, "0.2.0", "2026-02-03").unwrap_err().contains("nothing"));
-    }
-
-    #[test]
-    fn days_are_those_of_the_calendar() {
-        for (seconds, day) in [
-            (0, "1970-01-01"),
-            (951_782_399, "2000-02-28"),
-            (951_782_400, "2000-02-29"),
-            (951_868_800, "2000-03-01"),
-            (1_798_761_599, "2026-12-31"),
-            (1_798_761_600, "2027-01-01"),
-        ] {
-            assert_eq!(date(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)), day);
-        }
     }
 }

@@ -61,11 +61,11 @@ pub enum Ending {
     /// Not, because somebody stopped the agent.
     Stopped,
     /// Not, because nobody reads the stream any more.
-    Unheard(String),
+    OutputClosed(String),
 }
 
 /// How a row of turns came to its end.
-struct RowEnd {
+struct LastTurn {
     message: Arc<Message>,
     error: Option<ProviderError>,
 }
@@ -129,7 +129,7 @@ impl<W: Write> Agent<W> {
         self.stream.emit(&Event::AgentSettled);
         self.stream.flush();
         match self.stream.broken() {
-            Some(error) => Ending::Unheard(error.to_string()),
+            Some(error) => Ending::OutputClosed(error.to_string()),
             None => ending,
         }
     }
@@ -230,18 +230,18 @@ impl<W: Write> Agent<W> {
     }
 
     /// One turn after the other, until the model calls no more tools.
-    fn turns(&mut self) -> RowEnd {
+    fn turns(&mut self) -> LastTurn {
         loop {
             let Answered { message, unreadable, error } = self.answer();
             let Message::Assistant(answer) = &*message else {
-                return RowEnd { message, error };
+                return LastTurn { message, error };
             };
             let results =
                 if has_failed(answer) { Vec::new() } else { self.run_calls(answer, &unreadable) };
             let tool_results: Vec<&Message> = results.iter().map(|result| &**result).collect();
             self.stream.emit(&Event::TurnEnd { message: &message, tool_results: &tool_results });
             if results.is_empty() {
-                return RowEnd { message, error };
+                return LastTurn { message, error };
             }
             self.is_stopping |= self.must_stop();
             if !self.is_stopping {
@@ -328,7 +328,7 @@ impl<W: Write> Agent<W> {
     }
 
     /// What would help against the error, if there is one.
-    fn remedy(&self, end: &RowEnd) -> Recovery {
+    fn remedy(&self, end: &LastTurn) -> Recovery {
         let Some(error) = end.error.as_ref().filter(|_| !self.is_stopping) else {
             return Recovery::None;
         };
@@ -345,7 +345,7 @@ impl<W: Write> Agent<W> {
     }
 
     /// Does what helps. False if the end is the end.
-    fn recover(&mut self, end: &RowEnd, recovery: &Recovery) -> bool {
+    fn recover(&mut self, end: &LastTurn, recovery: &Recovery) -> bool {
         let message = end.error.as_ref().map_or("Unknown error", |error| &error.message);
         match recovery {
             Recovery::Retry(delay) => {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::config::Model;
 use crate::event::Update;
 use crate::message::{AssistantMessage, Content, StopReason, Usage};
-use crate::provider::{Piece, ProviderError, Remedy};
+use crate::provider::{Piece, ProviderError};
 
 /// The message that pieces make when no more of them come. For checks that have an answer and nobody
 /// who asked for it.
@@ -101,8 +101,7 @@ impl Answer {
         if self.is_whole {
             return Ok(());
         }
-        let message = "the provider ended its answer in the middle".to_owned();
-        Err(ProviderError { message, remedy: Remedy::Retry { after: None } })
+        Err(ProviderError::temporary("the provider ended its answer in the middle"))
     }
 
     /// Adds a piece, and tells what it has added to the message.

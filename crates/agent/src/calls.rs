@@ -201,7 +201,7 @@ impl<W: Write> Agent<W> {
 /// How many of the calls, from the first, may run at the same time: what only looks disturbs
 /// nobody, but a system has only so many threads; what changes something is left alone with it.
 fn side_by_side(calls: &[Pending<'_>]) -> usize {
-    let looking = calls.iter().take_while(|call| call.tool.is_none_or(|tool| tool.only_looks()));
+    let looking = calls.iter().take_while(|call| call.tool.is_none_or(|tool| tool.is_read_only()));
     looking.count().clamp(1, MOST_SIDE_BY_SIDE)
 }
 

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::Instant;
 
-use crate::provider::{Piece, Provider, ProviderError, Remedy, Request};
+use crate::provider::{Piece, Provider, ProviderError, Request};
 use crate::tools::{ToolError, ToolOutput};
 
 /// Something that happened.
@@ -60,14 +60,12 @@ impl Inbox {
             let mut sink = |piece| drop(sender.send(Input::Piece(number, piece)));
             let answered = catch_unwind(AssertUnwindSafe(|| provider.stream(&request, &mut sink)));
             let answered = answered.unwrap_or_else(|_| {
-                let message = "the answer of the provider could not be read".to_owned();
-                Err(ProviderError { message, remedy: Remedy::None })
+                Err(ProviderError::permanent("the answer of the provider could not be read"))
             });
             let _ = sender.send(Input::Answered(number, answered));
         };
         thread::Builder::new().spawn(ask).map(|_| number).map_err(|error| {
-            let message = format!("the provider could not be asked: {error}");
-            ProviderError { message, remedy: Remedy::Retry { after: None } }
+            ProviderError::temporary(format!("the provider could not be asked: {error}"))
         })
     }
 

@@ -26,6 +26,6 @@ pub mod tools;
 
 pub use agent::Ending;
 pub use answer::message_of;
-pub use config::take_handed_key;
-pub use run::{AgentError, Report, World, run};
+pub use config::take_profile_key;
+pub use run::{AgentError, Report, RunInputs, run};
 pub use session_file::{SessionFileError, continue_session};

@@ -15,7 +15,7 @@ use crate::agent::{Agent, Ending, Setup};
 use crate::cancel::Cancel;
 use crate::clock;
 use crate::config::{
-    self, AgentSettings, Api, Choice, ConfigError, HandedKey, Sources, Wish, process_variable,
+    self, AgentSettings, Choice, ConfigError, ModelQuery, ProfileKey, Sources, process_variable,
 };
 use crate::event::{Event, Stream};
 use crate::history::History;
@@ -23,19 +23,17 @@ use crate::inbox::{Inbox, Input};
 use crate::invocation::{Invocation, Mode};
 use crate::message::Content;
 use crate::prompt::{PromptInputs, system_prompt};
-use crate::provider::{
-    Anthropic, OpenAi, Options, Provider, ProviderError, Script, ScriptError, ThinkingLevel,
-};
+use crate::provider::{self, Options, ProviderError, ThinkingLevel};
 use crate::session_file::{self, SessionFile, SessionFileError};
-use crate::text_file::read_text;
+use crate::text_file::read_whole;
 use crate::tools::Shell;
 
 /// Where the agent is, and whom it talks to.
-pub struct World<'a, W> {
+pub struct RunInputs<'a, W> {
     /// Where it stands.
     pub surroundings: &'a Surroundings,
     /// The key that the supervisor has handed over.
-    pub handed_key: Option<HandedKey>,
+    pub profile_key: Option<ProfileKey>,
     /// Where the records go; it should have a buffer.
     pub output: W,
     /// Takes what the user should know although the agent works.
@@ -65,8 +63,6 @@ pub enum AgentError {
     #[error(transparent)]
     Provider(#[from] ProviderError),
     #[error(transparent)]
-    Script(#[from] ScriptError),
-    #[error(transparent)]
     Session(#[from] SessionFileError),
     #[error("the file {path:?} cannot be read: {reason}")]
     File { path: String, reason: String },
@@ -83,8 +79,11 @@ const LAST_WORDS: Duration = Duration::from_millis(900);
 const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
 
 /// Answers the prompts of the invocation.
-pub fn run<W: Write>(invocation: &Invocation, world: World<'_, W>) -> Result<Report, AgentError> {
-    let World { surroundings, handed_key, output, warn, give_up } = world;
+pub fn run<W: Write>(
+    invocation: &Invocation,
+    inputs: RunInputs<'_, W>,
+) -> Result<Report, AgentError> {
+    let RunInputs { surroundings, profile_key, output, warn, give_up } = inputs;
     let cwd = surroundings.cwd.as_path();
     let prompts = prompts(invocation, cwd)?;
     let approval = invocation.approve.then_some(true);
@@ -93,7 +92,7 @@ pub fn run<W: Write>(invocation: &Invocation, world: World<'_, W>) -> Result<Rep
     warnings.iter().for_each(|warning| warn(&warning.to_string()));
     let (settings, warnings) = config::load_agent_settings(surroundings, trust);
     warnings.iter().for_each(|warning| warn(warning));
-    let choice = choose_model(invocation, &settings, surroundings, handed_key.as_ref())?;
+    let choice = choose_model(invocation, &settings, surroundings, profile_key.as_ref())?;
     choice.warnings.iter().for_each(|warning| warn(warning));
     let (tools, unknown) = invocation.tools.resolve(settings.default_tools.as_deref());
     for name in unknown {
@@ -114,15 +113,20 @@ pub fn run<W: Write>(invocation: &Invocation, world: World<'_, W>) -> Result<Rep
     let cancel = Cancel::new()?;
     let mut stream = Stream::new((invocation.mode == Mode::Json).then_some(output));
     let (session_id, history) = open_history(invocation, cwd)?;
-    let provider = provider(&choice, &settings, &session_id, cwd, &cancel)?;
+    let options = Options {
+        idle_timeout: settings.http_idle_timeout,
+        session: Some(session_id.clone()),
+        ..Options::default()
+    };
+    let provider = provider::connect(choice.model.clone(), choice.key, &options, cwd, &cancel)?;
     stream.emit(&Event::Session {
         version: session_file::VERSION,
         id: &session_id,
-        timestamp: &clock::iso(clock::now()),
+        timestamp: &clock::now_as_text(),
         cwd: &cwd.to_string_lossy(),
     });
     let inbox = Inbox::new();
-    let listener = listen(&inbox, &cancel, give_up)?;
+    let stopped_by = listen(&inbox, &cancel, give_up)?;
     let setup = Setup {
         compaction: settings.compaction_for(&choice.model),
         retry: settings.retry,
@@ -146,7 +150,7 @@ pub fn run<W: Write>(invocation: &Invocation, world: World<'_, W>) -> Result<Rep
             break;
         }
     }
-    Ok(Report { ending, stopped_by: listener.notice() })
+    Ok(Report { ending, stopped_by: stopped_by.get().copied() })
 }
 
 /// What commands print belongs to the run, if there is one, and is removed with it.
@@ -160,12 +164,12 @@ fn choose_model(
     invocation: &Invocation,
     settings: &AgentSettings,
     surroundings: &Surroundings,
-    handed_key: Option<&HandedKey>,
+    profile_key: Option<&ProfileKey>,
 ) -> Result<Choice, AgentError> {
     let thinking = invocation.thinking.as_deref().map(|level| {
         ThinkingLevel::parse(level).ok_or_else(|| AgentError::Thinking(level.to_owned()))
     });
-    let wish = Wish {
+    let query = ModelQuery {
         provider: invocation.provider.as_deref(),
         model: invocation.model.as_deref(),
         thinking: thinking.transpose()?,
@@ -173,31 +177,11 @@ fn choose_model(
     let sources = Sources {
         agent_dir: &surroundings.agent_dir,
         settings,
-        handed_key,
+        profile_key,
         environment: &process_variable,
         now: SystemTime::now(),
     };
-    Ok(config::choose_model(&wish, &sources)?)
-}
-
-fn provider(
-    choice: &Choice,
-    settings: &AgentSettings,
-    session_id: &str,
-    cwd: &Path,
-    cancel: &Cancel,
-) -> Result<Arc<dyn Provider>, AgentError> {
-    let (model, key) = (choice.model.clone(), choice.key.clone());
-    let options = Options {
-        idle_timeout: settings.http_idle_timeout,
-        session: Some(session_id.to_owned()),
-        ..Options::default()
-    };
-    Ok(match model.api {
-        Api::OpenAiCompletions => Arc::new(OpenAi::new(model, key, &options)?),
-        Api::AnthropicMessages => Arc::new(Anthropic::new(model, key, &options)?),
-        Api::Script => Arc::new(Script::load(&model.id, cwd, cancel.clone())?),
-    })
+    Ok(config::choose_model(&query, &sources)?)
 }
 
 /// The prompts in their order. What came on standard input belongs to the first, and so do files.
@@ -223,15 +207,11 @@ fn prompts(invocation: &Invocation, cwd: &Path) -> Result<Vec<Vec<Content>>, Age
 
 fn file_block(path: &str, cwd: &Path) -> Result<String, AgentError> {
     let failed = |reason: String| AgentError::File { path: path.to_owned(), reason };
-    let place = cwd.join(path);
-    let file = read_text(&place, MAX_FILE_BYTES).map_err(|error| failed(error.to_string()))?;
-    match file {
-        Some(file) if !file.is_cut => {
-            Ok(format!("<file name=\"{}\">\n{}\n</file>\n", place.display(), file.text))
-        }
-        Some(_) => Err(failed(format!("it has more than {MAX_FILE_BYTES} bytes"))),
-        None => Err(failed("there is no such file".to_owned())),
-    }
+    let file = cwd.join(path);
+    let text = read_whole(&file, MAX_FILE_BYTES)
+        .map_err(|error| failed(error.to_string()))?
+        .ok_or_else(|| failed("there is no such file".to_owned()))?;
+    Ok(format!("<file name=\"{}\">\n{text}\n</file>\n", file.display()))
 }
 
 /// Opens the session, with what was said in it before.
@@ -248,26 +228,17 @@ fn open_history(
     }
 }
 
-/// Which signal has come.
-struct Listener(Arc<OnceLock<Notice>>);
-
-impl Listener {
-    fn notice(&self) -> Option<Notice> {
-        self.0.get().copied()
-    }
-}
-
 /// Waits for a signal on a thread of its own. The tools are told at once, whatever the agent is
 /// busy with.
 fn listen(
     inbox: &Inbox,
     cancel: &Cancel,
     give_up: Box<dyn FnOnce(Notice) + Send>,
-) -> std::io::Result<Listener> {
+) -> std::io::Result<Arc<OnceLock<Notice>>> {
     let mut signals = SignalPipe::for_quitting()?;
     let (sender, cancel) = (inbox.sender(), cancel.clone());
-    let heard = Arc::new(OnceLock::new());
-    let listener = Listener(Arc::clone(&heard));
+    let received = Arc::new(OnceLock::new());
+    let stopped_by = Arc::clone(&received);
     let listen = move || {
         let notice = loop {
             let mut fds = [PollFd::new(&signals, PollFlags::IN)];
@@ -276,7 +247,7 @@ fn listen(
                 break notice;
             }
         };
-        let _ = heard.set(notice);
+        let _ = stopped_by.set(notice);
         cancel.cancel();
         // The agent may not listen either, if it waits for its reader.
         let tell = move || drop(sender.send(Input::Stop));
@@ -285,5 +256,5 @@ fn listen(
         give_up(notice);
     };
     thread::Builder::new().spawn(listen)?;
-    Ok(listener)
+    Ok(received)
 }

@@ -130,7 +130,7 @@ impl SessionFile {
                 session.write(&Line::Session {
                     version: VERSION,
                     id: id.clone(),
-                    timestamp: clock::iso(clock::now()),
+                    timestamp: clock::now_as_text(),
                     cwd: cwd.to_string_lossy().into_owned(),
                 })?;
                 id
@@ -144,7 +144,7 @@ impl SessionFile {
         self.write(&Line::Message {
             id: entry.id.clone(),
             parent_id,
-            timestamp: clock::iso(clock::now()),
+            timestamp: clock::now_as_text(),
             message: Box::new(Message::clone(&entry.message)),
         })
     }
@@ -156,7 +156,7 @@ impl SessionFile {
         self.write(&Line::ContextEdit {
             id,
             parent_id,
-            timestamp: clock::iso(clock::now()),
+            timestamp: clock::now_as_text(),
             target_id: target_id.to_owned(),
             replacement: None,
         })
@@ -174,7 +174,7 @@ impl SessionFile {
         self.write(&Line::Compaction {
             id: id.to_owned(),
             parent_id,
-            timestamp: clock::iso(clock::now()),
+            timestamp: clock::now_as_text(),
             summary: summary.summary.clone(),
             first_kept_entry_id: first_kept_entry_id.to_owned(),
             tokens_before: summary.tokens_before,

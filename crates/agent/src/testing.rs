@@ -1,10 +1,11 @@
 //! What the tests of this crate share.
 
-use crate::config::{Api, Compat, Model, Rates};
+use crate::config::{Compat, Model, Rates};
 use crate::history::Entry;
 use crate::message::{
     AssistantMessage, Content, Message, StopReason, ToolResultMessage, Usage, UserMessage,
 };
+use crate::provider::Api;
 
 /// A model that plays no script.
 pub(crate) fn model() -> Model {

@@ -49,6 +49,16 @@ pub(crate) fn read_text(path: &Path, largest: usize) -> io::Result<Option<TextFi
     Ok(Some(TextFile { text, is_cut }))
 }
 
+/// Reads a whole file. A file of more than `largest` bytes is an error. `None` if there is none.
+pub(crate) fn read_whole(path: &Path, largest: usize) -> io::Result<Option<String>> {
+    match read_text(path, largest)? {
+        Some(file) if file.is_cut => {
+            Err(io::Error::other(format!("it is larger than {largest} bytes")))
+        }
+        file => Ok(file.map(|file| file.text)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;

@@ -60,6 +60,6 @@ impl Dialogs for PiDialogs {
     }
 
     fn notify(&mut self, message: &str, level: Level) {
-        self.client.notify(message, level.word());
+        self.client.show(message, level.word());
     }
 }

@@ -6,7 +6,6 @@
 //! as its input is open. When that ends, however it ends, the bridge is gone, and with it the
 //! lifelines of all foreground runs.
 
-mod background;
 mod call;
 mod client;
 mod dialogs;
@@ -54,7 +53,7 @@ pub fn serve_in(
     output: Box<dyn Write + Send>,
 ) -> Result<(), BridgeError> {
     let client = Client::new(output);
-    let mut lines = LineBuffer::trusting();
+    let mut lines = LineBuffer::unbounded();
     let Some(hello) = await_hello(&mut lines, input, &client)? else {
         return Ok(());
     };

@@ -1,29 +1,22 @@
-//! What is asked, and who does it.
+//! What pi asks for, and what it is told.
 
-mod answers;
-
-use std::collections::BTreeSet;
-use std::fmt::Display;
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::time::Duration;
 
-use model::{Owner, OwnerKind};
+use model::{Owner, OwnerKind, RunId};
 use plan::Surroundings;
 use process::{LineBuffer, ReadStatus};
-use runner::{Change, Dispatcher, Update};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use session::view::{self, Extent, TaskView};
-use store::Store;
 use tools::{
-    Appearance, BackgroundBook, SESSION_ENTRY, SessionBook, ShownTask, StartedRun, Workspace,
-    now_ms,
+    COMPLETE_MESSAGE, CallContext, CallEvent, CallId, CallReply, CallServer, Caller, FinishedCall,
+    ShownTask, StopForce, now_ms,
 };
 
-use crate::background::BackgroundWatch;
-use crate::call::Call;
+use crate::call::{self, PendingCall};
 use crate::client::Client;
 use crate::handshake::Hello;
 use crate::message::{self, INVALID_PARAMS, Incoming, METHOD_NOT_FOUND, REFUSED};
@@ -31,17 +24,11 @@ use crate::{dialogs, wire};
 
 /// One conversation of pi, and everything that runs for it.
 pub(crate) struct Server {
-    hello: Hello,
-    surroundings: Surroundings,
-    owner: Owner,
+    /// Whether pi draws windows on a terminal.
+    is_drawn: bool,
     client: Client,
-    store: Store,
-    dispatcher: Dispatcher,
-    calls: Vec<Call>,
-    book: SessionBook,
-    background: BackgroundWatch,
-    /// What the user was warned of: once is enough.
-    warned: BTreeSet<String>,
+    calls: CallServer,
+    pending: BTreeMap<CallId, PendingCall>,
 }
 
 /// A request cannot be carried out.
@@ -50,28 +37,21 @@ struct Refusal {
     message: String,
 }
 
-impl Refusal {
-    fn because(error: &dyn Display) -> Refusal {
-        Refusal { code: REFUSED, message: error.to_string() }
-    }
-}
-
 impl Server {
     pub(crate) fn new(hello: Hello, mut surroundings: Surroundings, client: Client) -> Server {
-        surroundings.pi = hello.agent.clone().filter(|command| !command.is_empty());
-        let owner = Owner { kind: OwnerKind::Pi, id: Some(hello.session_id.clone()) };
-        let store = Store::in_project(surroundings.project_root());
+        surroundings.pi = hello.agent.filter(|command| !command.is_empty());
+        let owner = Owner { kind: OwnerKind::Pi, id: Some(hello.session_id) };
+        let caller = Caller {
+            approval: Some(hello.trusted),
+            columns: hello.columns,
+            keeps_log: true,
+            ..Caller::new(surroundings, owner)
+        };
         Server {
-            dispatcher: Dispatcher::new(store.clone()).adopting_orphans(),
-            hello,
-            surroundings,
-            owner,
+            is_drawn: hello.mode == "tui",
             client,
-            store,
-            calls: Vec::new(),
-            book: SessionBook::default(),
-            background: BackgroundWatch::new(),
-            warned: BTreeSet::new(),
+            calls: CallServer::new(caller),
+            pending: BTreeMap::new(),
         }
     }
 
@@ -82,36 +62,22 @@ impl Server {
                 let incoming = message::parse(line.head());
                 self.receive(incoming);
             }
-            for update in self.await_something(input) {
-                self.take(update);
-            }
+            let events = self.calls.wait(&[input], None);
+            self.pass_on(events);
             if can_be_read(input) && lines.read_from(input)? == ReadStatus::EndOfFile {
                 return Ok(());
             }
-            let is_changed = self.background.waker().is_some_and(can_be_read);
-            if is_changed || self.background.next_look().is_some_and(|left| left.is_zero()) {
-                self.background.look(&self.store, &self.client);
-            }
-            for call in &mut self.calls {
-                if let Some(word) = call.word() {
-                    self.client.tell("tools/update", &word);
-                }
-            }
         }
-    }
-
-    fn await_something(&mut self, input: BorrowedFd<'_>) -> Vec<Update> {
-        let words = self.calls.iter().map(Call::next_word);
-        let limit: Option<Duration> = words.chain(self.background.next_look()).min();
-        let wakers: Vec<BorrowedFd<'_>> =
-            [input].into_iter().chain(self.background.waker()).collect();
-        self.dispatcher.wait(&wakers, limit)
     }
 
     fn receive(&mut self, incoming: Incoming) {
         match incoming {
             Incoming::Request { id, method, params } => {
-                match self.answer(&id, &method, params) {
+                let answer = self.answer(&id, &method, params);
+                // What happened meanwhile comes before the answer.
+                let events = self.calls.take_events();
+                self.pass_on(events);
+                match answer {
                     Ok(Some(result)) => self.client.answer(&id, &result),
                     // It is answered later.
                     Ok(None) => {}
@@ -119,14 +85,51 @@ impl Server {
                 }
             }
             Incoming::Notification { method, params } => {
-                let call = params.get("callId").and_then(Value::as_str);
-                let is_meant = |known: &&Call| method == "tools/cancel" && Some(&*known.id) == call;
-                for call in self.calls.iter().filter(is_meant) {
-                    call.running.stop(&mut self.dispatcher);
+                let id = params.get("callId").and_then(Value::as_str);
+                let is_meant = |pending: &PendingCall| Some(&*pending.id) == id;
+                if method == "tools/cancel" {
+                    for (call, _) in self.pending.iter().filter(|(_, pending)| is_meant(pending)) {
+                        self.calls.cancel(*call, StopForce::Gracefully);
+                    }
                 }
             }
             Incoming::Answer { id, result } => self.client.resolve(id, result),
             Incoming::Garbage { id, code, message } => self.client.refuse(&id, code, &message),
+        }
+    }
+
+    fn pass_on(&mut self, events: Vec<CallEvent>) {
+        let Server { client, calls, pending, .. } = self;
+        for event in events {
+            match event {
+                CallEvent::Warning(warning) => client.show(&warning, "warning"),
+                CallEvent::ReportDue(id) => {
+                    if let (Some(call), Some(running)) = (pending.get(&id), calls.running(id)) {
+                        let report = call::report(&call.id, running, self.is_drawn);
+                        client.notify("tools/update", &report);
+                    }
+                }
+                CallEvent::Over(id) => {
+                    if let (Some(call), Some(FinishedCall::Tasks(tasks))) =
+                        (pending.remove(&id), calls.finish(id))
+                    {
+                        client.answer(&call.request, &call::answer(&tasks));
+                    }
+                }
+                CallEvent::LogEntry { kind, data } => {
+                    client.notify("session/append", &json!({"customType": kind, "data": data}));
+                }
+                CallEvent::Footer(text) => client.notify("ui/status", &json!({"text": text})),
+                CallEvent::BackgroundEnded(ended) => {
+                    client.show(&ended.text, ended.level());
+                    let details = json!({"runId": ended.run_id, "status": ended.status});
+                    client.add_message(COMPLETE_MESSAGE, &ended.message, &details);
+                }
+                CallEvent::TaskEvent { .. }
+                | CallEvent::TaskChanged { .. }
+                | CallEvent::TaskEnded { .. }
+                | CallEvent::AnswerDue { .. } => {}
+            }
         }
     }
 
@@ -137,33 +140,32 @@ impl Server {
         method: &str,
         params: Value,
     ) -> Result<Option<Value>, Refusal> {
+        let surroundings = self.calls.surroundings();
         match method {
             "tools/list" => {
                 let Models { models } = read(params)?;
-                let settings = self.workspace().settings;
+                let (settings, _) = plan::load_settings(surroundings);
                 let tools = tools::describe_tools(&models, settings.tools);
                 Ok(Some(json!({"tools": tools})))
             }
             "tools/call" => self.call(id, read(params)?),
             "session/start" => {
-                self.start_session(&read(params)?);
+                let SessionStart { entries } = read(params)?;
+                let entries = entries.iter().map(|entry| (&*entry.custom_type, &entry.data));
+                self.calls.restore(entries);
                 Ok(Some(json!({})))
             }
             "command/run" => {
                 let Command { name, arguments } = read(params)?;
                 known_command(&name)?;
-                dialogs::run_profile_command(
-                    self.client.clone(),
-                    id.clone(),
-                    self.surroundings.clone(),
-                    arguments,
-                );
+                let (client, surroundings) = (self.client.clone(), surroundings.clone());
+                dialogs::run_profile_command(client, id.clone(), surroundings, arguments);
                 Ok(None)
             }
             "command/complete" => {
                 let Completion { name, prefix } = read(params)?;
                 known_command(&name)?;
-                let items = tools::complete_profile_command(&self.surroundings, &prefix);
+                let items = tools::complete_profile_command(surroundings, &prefix);
                 let items = items.iter().map(|item| json!({"value": item, "label": item}));
                 Ok(Some(json!({"items": items.collect::<Vec<Value>>()})))
             }
@@ -183,86 +185,40 @@ impl Server {
         }
     }
 
-    /// Takes up what was written down about earlier runs of this conversation.
-    fn start_session(&mut self, session: &SessionStart) {
-        let of_kind = |kind: &'static str| {
-            session.entries.iter().filter(move |entry| entry.custom_type == kind)
+    /// Calls a tool. There is no answer yet if it runs tasks.
+    fn call(&mut self, request: &Value, call: ToolCall) -> Result<Option<Value>, Refusal> {
+        let context = CallContext {
+            models: Some(call.models).filter(|models| !models.is_empty()),
+            all_tools: Some(call.all_tools),
+            reporting: call::reporting(self.is_drawn),
+            ..CallContext::default()
         };
-        let calls = self.calls.iter();
-        let running: Vec<StartedRun> =
-            calls.flat_map(|call| call.running.running().cloned()).collect();
-        self.book = SessionBook::restore(of_kind(SESSION_ENTRY).map(|entry| &entry.data));
-        for run in running {
-            // The user moved in the tree meanwhile. What runs for him stays known.
-            self.book.start(run);
-        }
-        for run in self.book.catch_up(&self.store) {
-            self.append(&run);
-        }
-        let entries = session.entries.iter();
-        let entries = entries.map(|entry| (entry.custom_type.as_str(), &entry.data));
-        let book = BackgroundBook::restore(entries);
-        self.background.restore(book, &self.store, &self.owner, &self.client);
-    }
-
-    fn append(&self, run: &model::RunId) {
-        if let Some(entry) = self.book.to_entry(run) {
-            let params = json!({"customType": SESSION_ENTRY, "data": entry});
-            self.client.tell("session/append", &params);
-        }
-    }
-
-    fn take(&mut self, update: Update) {
-        let task = update.task;
-        let Some(position) = self.calls.iter().position(|call| call.running.has(task)) else {
-            return;
-        };
-        let call = &mut self.calls[position];
-        call.is_changed |= !matches!(update.change, Change::Activity(_));
-        if let Some(run) = call.running.take(update, &mut self.book) {
-            self.append(&run);
-        }
-        if self.calls[position].running.is_over() {
-            let call = self.calls.remove(position);
-            self.client.answer(&call.request, &call.answer().into_json());
-        }
-    }
-
-    /// The windows of these runs with everything that is remembered of them.
-    fn expand(&self, runs: &[String]) -> Value {
-        let appearance = self.appearance(&self.workspace());
-        let mut recorded = Vec::new();
-        for run in runs {
-            let is_live = self.calls.iter().any(|call| call.shown(run).is_some());
-            let id = model::RunId::parse(run).ok().filter(|_| !is_live);
-            let task = id.and_then(|id| ShownTask::recorded(&self.store, &id, &appearance).ok());
-            recorded.extend(task.map(|task| (run.as_str(), task)));
-        }
-        let now = now_ms();
-        let views = runs.iter().filter_map(|run| {
-            let live = self.calls.iter().find_map(|call| call.shown(run));
-            let recorded = recorded.iter().find(|(id, _)| id == run).map(|(_, task)| task);
-            live.or(recorded).map(|task| task.view(now))
-        });
-        let views: Vec<TaskView<'_>> = views.collect();
-        wire::whole(&view::render(&views, Extent::Expanded))
-    }
-
-    /// Everything that is read anew for each call: whoever changes a profile sees it at once.
-    fn workspace(&self) -> Workspace {
-        Workspace::load(self.surroundings.clone(), Some(self.hello.trusted))
-    }
-
-    fn appearance(&self, workspace: &Workspace) -> Appearance {
-        Appearance::new(workspace, self.hello.columns)
-    }
-
-    fn warn<'a>(&mut self, warnings: impl IntoIterator<Item = &'a String>) {
-        for warning in warnings {
-            if self.warned.insert(warning.clone()) {
-                self.client.notify(warning, "warning");
+        let reply = self.calls.call(&call.name, &call.arguments, &context);
+        match reply.map_err(|error| Refusal { code: REFUSED, message: error.to_string() })? {
+            CallReply::Answer(answer) => Ok(Some(call::tool_answer(answer))),
+            CallReply::Pending(id) => {
+                let request = request.clone();
+                self.pending.insert(id, PendingCall { id: call.call_id, request });
+                Ok(None)
             }
         }
+    }
+
+    /// The windows of these runs, with everything that is remembered of them.
+    fn expand(&mut self, runs: &[String]) -> Value {
+        let workspace = self.calls.load_workspace();
+        let appearance = self.calls.appearance(&workspace);
+        let runs: Vec<RunId> = runs.iter().filter_map(|run| RunId::parse(run).ok()).collect();
+        let recorded = runs.iter().map(|run| match self.calls.task_of(run) {
+            Some(_) => None,
+            None => ShownTask::recorded(self.calls.store(), run, &appearance).ok(),
+        });
+        let recorded: Vec<Option<ShownTask>> = recorded.collect();
+        let now = now_ms();
+        let tasks = runs.iter().zip(&recorded);
+        let tasks = tasks.filter_map(|(run, task)| task.as_ref().or(self.calls.task_of(run)));
+        let views: Vec<TaskView<'_>> = tasks.map(|task| task.view(now)).collect();
+        wire::whole(&view::render(&views, Extent::Expanded))
     }
 }
 
@@ -292,7 +248,7 @@ struct Models {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Asked {
+struct ToolCall {
     call_id: String,
     name: String,
     #[serde(default)]

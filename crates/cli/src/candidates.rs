@@ -1,7 +1,7 @@
-//! What a shell offers behind an option: names and ids that there are.
+//! The names and ids that a shell offers as completions.
 //!
-//! Only looks. A key that is pressed in a shell must neither end runs nor wait for anything, and
-//! what is wrong is nobody's business there.
+//! Completing only reads: it must not end runs or wait, and it reports no problems, because its
+//! output goes into the user's command line.
 
 use std::cmp::Reverse;
 
@@ -12,13 +12,12 @@ use serde::Deserialize;
 use session::{clean, cut_chars};
 use store::{RunDir, Store};
 
+use crate::brief_meta::BriefMeta;
 use crate::commands::age;
-use crate::some_meta::SomeMeta;
 
-/// How many runs are looked at, the newest first: a person who completes an id means a recent one.
-const MOST_RUNS: usize = 200;
-/// How much is told about each.
-const HELP_CHARS: usize = 60;
+/// Only the newest runs are read: a user who completes an id means a recent one.
+const MAX_RUNS: usize = 200;
+const MAX_HELP_CHARS: usize = 60;
 
 pub(crate) fn profiles() -> Vec<CompletionCandidate> {
     definitions(DefinitionDirectories::of_profiles)
@@ -29,7 +28,7 @@ pub(crate) fn presets() -> Vec<CompletionCandidate> {
 }
 
 pub(crate) fn agents() -> Vec<CompletionCandidate> {
-    let agents = [("pi", "the pi that is on PATH"), ("builtin", "the agent that is built in")];
+    let agents = [("pi", "the pi on PATH"), ("builtin", "the built-in agent")];
     agents.map(|(name, help)| candidate(name, help)).into()
 }
 
@@ -47,17 +46,15 @@ pub(crate) fn sessions() -> Vec<CompletionCandidate> {
     found
 }
 
-/// Background runs, the newest first.
 pub(crate) fn background_runs() -> Vec<CompletionCandidate> {
     background(|_| true)
 }
 
-/// Background runs that have not ended.
 pub(crate) fn running_background_runs() -> Vec<CompletionCandidate> {
     background(|run| run.status == Status::Running)
 }
 
-fn background(is_wanted: fn(&SomeRun) -> bool) -> Vec<CompletionCandidate> {
+fn background(is_wanted: fn(&Run) -> bool) -> Vec<CompletionCandidate> {
     newest_runs()
         .filter(|run| run.meta.lifetime == Lifetime::Background && is_wanted(run))
         .map(|run| candidate(run.dir.run_id().as_str(), &run.help()))
@@ -79,24 +76,23 @@ fn definitions(
         .collect()
 }
 
-/// A run, as far as it is told here.
-struct SomeRun {
+struct Run {
     dir: RunDir,
-    meta: SomeMeta,
+    meta: BriefMeta,
     status: Status,
 }
 
 #[derive(Deserialize)]
-struct SomeResult {
+struct BriefResult {
     status: Status,
 }
 
-impl SomeRun {
-    fn read(dir: RunDir) -> Option<SomeRun> {
+impl Run {
+    fn read(dir: RunDir) -> Option<Run> {
         let meta = dir.meta_as().ok()?;
-        let result: Option<SomeResult> = dir.result_as().ok()?;
+        let result: Option<BriefResult> = dir.result_as().ok()?;
         let status = result.map_or(Status::Running, |result| result.status);
-        Some(SomeRun { dir, meta, status })
+        Some(Run { dir, meta, status })
     }
 
     fn help(&self) -> String {
@@ -104,17 +100,17 @@ impl SomeRun {
     }
 }
 
-fn newest_runs() -> impl Iterator<Item = SomeRun> {
+fn newest_runs() -> impl Iterator<Item = Run> {
     let surroundings = Surroundings::of_this_process().ok();
     let store = surroundings.map(|surroundings| Store::in_project(surroundings.project_root()));
     let mut runs = store.and_then(|store| store.runs().ok()).unwrap_or_default();
     runs.sort_by_key(|run| Reverse(run.run_id().clone()));
-    runs.into_iter().take(MOST_RUNS).filter_map(SomeRun::read)
+    runs.into_iter().take(MAX_RUNS).filter_map(Run::read)
 }
 
 fn candidate(value: &str, help: &str) -> CompletionCandidate {
-    // Shells read a candidate from each line.
+    // A line break would start another candidate.
     let help = clean(help).replace(['\n', '\t'], " ");
-    let help = cut_chars(help.trim(), HELP_CHARS).to_owned();
+    let help = cut_chars(help.trim(), MAX_HELP_CHARS).to_owned();
     CompletionCandidate::new(value).help((!help.is_empty()).then(|| help.into()))
 }

@@ -1,4 +1,4 @@
-//! Asking the user in a terminal.
+//! Questions to the user in a terminal.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -10,21 +10,21 @@ use crate::editor;
 use crate::error::CommandError;
 use crate::printer::Printer;
 
-/// The terminal as a place for questions. Turning away is Escape or Ctrl-C.
+/// Escape and Ctrl-C cancel a question.
 pub(crate) struct TerminalDialogs<'a> {
     printer: &'a Printer,
-    /// What went wrong with the terminal itself.
+    /// Why the terminal could not be used.
     failure: Option<CommandError>,
 }
 
 impl<'a> TerminalDialogs<'a> {
-    /// Nothing if there is no terminal to ask in.
+    /// `None` if standard input or standard error is not a terminal.
     pub(crate) fn new(printer: &'a Printer) -> Option<TerminalDialogs<'a>> {
         let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
         is_terminal.then_some(TerminalDialogs { printer, failure: None })
     }
 
-    /// Why the questions ended, if it was not the user.
+    /// Why the questions ended, unless the user cancelled them.
     pub(crate) fn into_failure(self) -> Option<CommandError> {
         self.failure
     }
@@ -34,7 +34,7 @@ impl<'a> TerminalDialogs<'a> {
             Ok(answer) => Some(answer),
             Err(InquireError::OperationCanceled | InquireError::OperationInterrupted) => None,
             Err(error) => {
-                let message = format!("the terminal cannot be used: {error}");
+                let message = format!("cannot use the terminal: {error}");
                 self.failure.get_or_insert(CommandError::failure(message));
                 None
             }
@@ -67,7 +67,7 @@ impl Dialogs for TerminalDialogs<'_> {
     }
 
     fn confirm(&mut self, title: &str, message: &str) -> bool {
-        // The last line is the question, unless the title is; what stands before is to be read first.
+        // The last line of the message, or else the title, is the question; the rest is shown first.
         let (before, last) = message.rsplit_once('\n').unwrap_or(("", message));
         let (before, question) =
             if last.ends_with('?') { (before, last) } else { (message, title) };

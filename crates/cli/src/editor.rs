@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::error::CommandError;
 
-/// Opens a file, and returns when the editor has ended.
+/// Opens a file, and returns when the editor has exited.
 pub(crate) fn edit_file(path: &Path) -> Result<(), CommandError> {
     let named = ["VISUAL", "EDITOR"].into_iter().filter_map(|name| std::env::var(name).ok());
     let editor = named.into_iter().find(|value| !value.trim().is_empty());
@@ -14,20 +14,20 @@ pub(crate) fn edit_file(path: &Path) -> Result<(), CommandError> {
         CommandError::failure(format!("the editor {editor:?} {reason}"))
             .hint("set EDITOR to one that works, such as EDITOR=nano")
     };
-    // It may have arguments of its own, as in `code --wait`; a shell takes them apart.
+    // The variable may have arguments, as in `code --wait`; a shell splits them.
     let command = format!("{editor} \"$@\"");
     let path = path.to_string_lossy();
     match process::run_in_foreground("/bin/sh", &["-c", &command, &editor, &path]) {
         Ok(true) => Ok(()),
-        Ok(false) => Err(failed("did not end well; nothing was taken over".to_owned())),
+        Ok(false) => Err(failed("exited with an error".to_owned())),
         Err(error) => Err(failed(format!("cannot be started: {error}"))),
     }
 }
 
-/// Has a text changed, in a private file that is gone afterwards.
+/// Lets the user edit a text, in a private temporary file.
 pub(crate) fn edit_text(text: &str) -> Result<String, CommandError> {
     let failed =
-        |error| CommandError::failure(format!("the text cannot be handed to an editor: {error}"));
+        |error| CommandError::failure(format!("cannot give the text to an editor: {error}"));
     let mut file = tempfile::Builder::new()
         .prefix("pi-subagents-")
         .suffix(".md")

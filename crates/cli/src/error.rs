@@ -1,4 +1,4 @@
-//! Errors at the edge: what happened, why, and what to do next; and the exit codes.
+//! Errors of commands (what happened, why, what to do) and exit codes.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -6,16 +6,12 @@ use std::process::ExitCode;
 use plan::{AgentError, SurroundingsError};
 use store::StoreError;
 
-/// The documented exit codes.
+/// The exit codes that `--help` explains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Every task completed.
     Completed = 0,
-    /// A task failed.
     TaskFailed = 1,
-    /// The command line or the configuration is wrong.
     Usage = 2,
-    /// Interrupted by a signal.
     Interrupted = 130,
 }
 
@@ -25,7 +21,6 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command could not do its work.
 #[derive(Debug)]
 pub(crate) struct CommandError {
     message: String,
@@ -34,12 +29,14 @@ pub(crate) struct CommandError {
 }
 
 impl CommandError {
-    pub(crate) fn usage(message: impl Into<String>) -> CommandError {
-        CommandError { message: message.into(), hint: None, exit: Exit::Usage }
+    /// The command line or the configuration is wrong.
+    pub(crate) fn usage(message: impl fmt::Display) -> CommandError {
+        CommandError { message: message.to_string(), hint: None, exit: Exit::Usage }
     }
 
-    pub(crate) fn failure(message: impl Into<String>) -> CommandError {
-        CommandError { message: message.into(), hint: None, exit: Exit::TaskFailed }
+    /// The command was right, but could not do its work.
+    pub(crate) fn failure(message: impl fmt::Display) -> CommandError {
+        CommandError { message: message.to_string(), hint: None, exit: Exit::TaskFailed }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> CommandError {
@@ -64,18 +61,18 @@ impl fmt::Display for CommandError {
 
 impl From<SurroundingsError> for CommandError {
     fn from(error: SurroundingsError) -> CommandError {
-        CommandError::usage(error.to_string())
+        CommandError::usage(error)
     }
 }
 
 impl From<AgentError> for CommandError {
     fn from(error: AgentError) -> CommandError {
-        CommandError::usage(error.to_string())
+        CommandError::usage(error)
     }
 }
 
 impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> CommandError {
-        CommandError::failure(error.to_string())
+        CommandError::failure(error)
     }
 }

@@ -3,6 +3,7 @@
 //! This is the only crate that prints and exits.
 
 mod arguments;
+mod brief_meta;
 mod candidates;
 mod commands;
 mod dialogs;
@@ -11,7 +12,6 @@ mod error;
 mod live;
 mod notification;
 mod printer;
-mod some_meta;
 mod terminal;
 
 use std::process::ExitCode;
@@ -26,7 +26,7 @@ use printer::Printer;
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
-    // A shell asks what could follow.
+    // A shell asks for completions.
     let completion = CompleteEnv::with_factory(Arguments::command).var(variables::COMPLETE);
     let directory = std::env::current_dir().ok();
     match completion.try_complete(std::env::args_os(), directory.as_deref()) {
@@ -35,7 +35,7 @@ pub fn main() -> ExitCode {
         Err(_) => return Exit::Usage.into(),
     }
     let arguments = Arguments::parse();
-    process::settle_signals();
+    process::reset_signals();
     let mut printer = Printer::new(arguments.is_plain());
     let done = carry_out(arguments.command, &mut printer);
     match done {
@@ -49,23 +49,14 @@ pub fn main() -> ExitCode {
 }
 
 fn carry_out(command: Command, printer: &mut Printer) -> Result<ExitCode, CommandError> {
+    if command.starts_agents() {
+        commands::refuse_in_child()?;
+    }
     let exit = match command {
-        Command::Demo(_) => {
-            commands::refuse_in_child()?;
-            commands::demo::demo(printer)
-        }
-        Command::Run(arguments) => {
-            commands::refuse_in_child()?;
-            commands::run::run(arguments, printer)
-        }
-        Command::Delegate(arguments) => {
-            commands::refuse_in_child()?;
-            commands::delegate::delegate(&arguments, printer)
-        }
-        Command::Background(arguments) => {
-            commands::refuse_in_child()?;
-            commands::background::background(arguments, printer)
-        }
+        Command::Demo(_) => commands::demo::demo(printer),
+        Command::Run(arguments) => commands::run::run(arguments, printer),
+        Command::Delegate(arguments) => commands::delegate::delegate(&arguments, printer),
+        Command::Background(arguments) => commands::background::background(arguments, printer),
         Command::Watch(arguments) => commands::watch::watch(&arguments, printer),
         Command::Profile(arguments) => commands::definition::profile(arguments, printer),
         Command::Preset(arguments) => commands::definition::preset(arguments, printer),
@@ -75,15 +66,9 @@ fn carry_out(command: Command, printer: &mut Printer) -> Result<ExitCode, Comman
         Command::Completions(arguments) => commands::completions::completions(&arguments, printer),
         Command::Man(arguments) => commands::man::man(&arguments, printer),
         Command::Agent(arguments) => return commands::agent::agent(*arguments, printer),
-        Command::Bridge => {
-            commands::refuse_in_child()?;
-            commands::bridge::bridge()
-        }
+        Command::Bridge => commands::bridge::bridge(),
         Command::Mcp => commands::mcp::mcp(printer),
-        Command::Supervise(arguments) => {
-            commands::refuse_in_child()?;
-            commands::supervise::supervise(&arguments)
-        }
+        Command::Supervise(arguments) => commands::supervise::supervise(&arguments),
         Command::View { socket } => commands::view::view(&socket),
     };
     exit.map(ExitCode::from)

@@ -1,4 +1,4 @@
-//! The live view: tasks on a terminal, and above them, for good, what is worth keeping.
+//! The live view: a window for each task, below the lines that stay on the screen.
 
 use std::io::{self, IsTerminal};
 use std::os::fd::BorrowedFd;
@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use session::view::{Phase, TaskView};
 use tools::{ShownTask, now_ms};
-use tui::{Command, Controls, Keys, Pace, Painter, Scene, Seat, Size, layout, styled};
+use tui::{Command, Controls, Keys, Ownership, Pace, Painter, Scene, Size, layout, styled};
 
 use crate::error::CommandError;
 use crate::printer::{Mention, Printer};
 use crate::terminal::{Happened, Terminal};
 
-/// Draws tasks until it is dropped. Then nothing of it is left but the record.
+/// Draws tasks until it is dropped. Only the mentions stay on the screen.
 pub(crate) struct Live<'a> {
     printer: &'a Printer,
     stdin: io::Stdin,
@@ -22,14 +22,14 @@ pub(crate) struct Live<'a> {
     keys: Keys,
     pace: Pace,
     painter: Painter,
-    /// What goes into the record with the next frame.
+    /// Printed above the view before the next frame.
     mentions: Vec<Mention>,
     tasks: Vec<ShownTask>,
 }
 
 impl<'a> Live<'a> {
-    /// Nothing if there is no terminal to draw on.
-    pub(crate) fn open(printer: &'a Printer, seat: Seat) -> Option<Live<'a>> {
+    /// `None` if there is no terminal to draw on.
+    pub(crate) fn open(printer: &'a Printer, ownership: Ownership) -> Option<Live<'a>> {
         let terminal = printer.can_draw().then(Terminal::open)??;
         let size = terminal.size()?;
         Some(Live {
@@ -37,7 +37,7 @@ impl<'a> Live<'a> {
             stdin: io::stdin(),
             terminal,
             size,
-            controls: Controls::new(seat),
+            controls: Controls::new(ownership),
             keys: Keys::default(),
             pace: Pace::default(),
             painter: Painter::default(),
@@ -50,26 +50,26 @@ impl<'a> Live<'a> {
         self.size.columns
     }
 
-    /// One more task; the first has the number zero.
+    /// Adds a task. Tasks are numbered from zero.
     pub(crate) fn add(&mut self, task: ShownTask) {
         self.pace.change();
         self.tasks.push(task);
     }
 
-    /// A task in which something has happened.
+    /// A task that is about to change.
     pub(crate) fn task(&mut self, number: usize) -> Option<&mut ShownTask> {
         self.pace.change();
         self.tasks.get_mut(number)
     }
 
-    /// Puts something into the record.
+    /// Prints something above the view.
     pub(crate) fn mention(&mut self, mention: Mention) {
         self.pace.change();
         self.mentions.push(mention);
     }
 
-    /// Puts the last line about a task into the record. Where the answers go to the terminal as
-    /// well, it is the answer itself, and not printed again at the end.
+    /// Prints the summary line of a task above the view. If standard output is a terminal, too, this
+    /// is the answer, and is not printed again at the end.
     pub(crate) fn summary(&mut self, line: String, is_success: bool) {
         let mention = if answers_are_seen() {
             Mention::Answer(line)
@@ -79,12 +79,12 @@ impl<'a> Live<'a> {
         self.mention(mention);
     }
 
-    /// What becomes readable when something happens to the terminal.
+    /// Descriptors that become readable when the terminal has something to handle.
     pub(crate) fn wakers(&self) -> Vec<BorrowedFd<'_>> {
         self.terminal.wakers(&self.stdin)
     }
 
-    /// How long until something is to be drawn, as things stand.
+    /// How long until the next frame is due.
     pub(crate) fn patience(&self) -> Option<Duration> {
         if self.terminal.is_away() {
             return None;
@@ -92,25 +92,25 @@ impl<'a> Live<'a> {
         self.pace.wait(Instant::now(), self.has_clocks())
     }
 
-    /// Hears what the user wants, and draws if it is time for it.
+    /// Handles keys and signals, and draws a frame if one is due.
     pub(crate) fn turn(&mut self) -> Result<Vec<Command>, CommandError> {
-        let commands = self.listen();
+        let commands = self.handle_input();
         if !self.terminal.is_away() && self.pace.draw(Instant::now(), self.has_clocks()) {
             self.draw()?;
         }
         Ok(commands)
     }
 
-    /// Ends the view. What was to be kept is kept, and the terminal is as it was before.
+    /// Ends the view: prints the last mentions, and restores the terminal.
     pub(crate) fn close(mut self) -> Result<(), CommandError> {
-        self.write_record()
+        self.print_mentions()
     }
 
     fn has_clocks(&self) -> bool {
         self.tasks.iter().any(|task| task.phase == Phase::Running)
     }
 
-    fn listen(&mut self) -> Vec<Command> {
+    fn handle_input(&mut self) -> Vec<Command> {
         let (printer, painter) = (self.printer, &mut self.painter);
         let happened = self.terminal.happened(|| {
             printer.frame(&painter.erase());
@@ -133,7 +133,7 @@ impl<'a> Live<'a> {
                 }
                 Happened::Returned => {
                     self.size = self.terminal.size().unwrap_or(self.size);
-                    // Whatever was printed meanwhile stays: the view begins below it.
+                    // What other programs printed meanwhile stays: the view starts below it.
                     self.painter = Painter::default();
                 }
             }
@@ -142,10 +142,10 @@ impl<'a> Live<'a> {
     }
 
     fn draw(&mut self) -> Result<(), CommandError> {
-        self.write_record()?;
+        self.print_mentions()?;
         let now = now_ms();
         let views: Vec<TaskView<'_>> = self.tasks.iter().map(|task| task.view(now)).collect();
-        // Since the first was started: whoever watches may have come later.
+        // Counted from the first start: `watch` itself may have started later.
         let started = self.tasks.iter().filter_map(|task| task.state.facts.started_at).min();
         let elapsed_ms = started.map_or(0, |started| now.saturating_sub(started));
         let scene = Scene { tasks: &views, elapsed_ms, has_keys: self.terminal.has_keys() };
@@ -160,7 +160,7 @@ impl<'a> Live<'a> {
         Ok(())
     }
 
-    fn write_record(&mut self) -> Result<(), CommandError> {
+    fn print_mentions(&mut self) -> Result<(), CommandError> {
         let mentions = std::mem::take(&mut self.mentions);
         if mentions.is_empty() {
             return Ok(());
@@ -170,7 +170,7 @@ impl<'a> Live<'a> {
     }
 }
 
-/// Whether answers are printed on a terminal as well.
+/// Whether standard output is a terminal, too.
 pub(crate) fn answers_are_seen() -> bool {
     io::stdout().is_terminal()
 }

@@ -1,4 +1,4 @@
-//! Telling somebody who looks elsewhere that the work is done.
+//! `--notify`: tells the user that the work is done.
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
@@ -9,10 +9,9 @@ use clap::{Args, ValueEnum};
 use crate::arguments::NAME;
 use crate::error::Exit;
 
-/// Whether somebody wants to be told of the end.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct NotifyArguments {
-    /// Ring the terminal's bell at the end, or, with `--notify=desktop`, show a notification
+    /// Ring the terminal's bell at the end; `--notify=desktop` shows a notification instead
     #[arg(
         long,
         value_name = "HOW",
@@ -26,15 +25,15 @@ pub(crate) struct NotifyArguments {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Notify {
-    /// The bell of the terminal
+    /// Ring the terminal's bell
     Bell,
-    /// A notification: by `notify-send`, else by the terminal
+    /// Show a notification, with `notify-send` or else with the terminal
     Desktop,
 }
 
 impl NotifyArguments {
-    /// Tells that something has ended, unless its end was asked for. Whoever asks for it is told also
-    /// of short work. Nothing that is in the way is worth a word.
+    /// Notifies the user that `what` has ended, unless the user interrupted it. A notification that
+    /// cannot be shown is not reported.
     pub(crate) fn tell(self, what: &str, exit: Exit) {
         let how = match exit {
             Exit::Completed => "completed",
@@ -55,8 +54,8 @@ impl NotifyArguments {
     }
 }
 
-/// How long `notify-send` may take: its server may hang.
-const SEND_TIME: Duration = Duration::from_secs(2);
+/// The server behind `notify-send` may hang.
+const SEND_TIMEOUT: Duration = Duration::from_secs(2);
 
 fn has_desktop() -> bool {
     let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
@@ -64,11 +63,10 @@ fn has_desktop() -> bool {
 }
 
 fn send(body: &str) -> bool {
-    let sent = process::command_output("notify-send", &["--", NAME, body], SEND_TIME, 64 * 1024);
+    let sent = process::command_output("notify-send", &["--", NAME, body], SEND_TIMEOUT, 64 * 1024);
     sent.is_ok_and(|output| output.exit == process::Exit::Code(0))
 }
 
-/// Only a terminal understands it.
 fn print(sequence: &str) {
     let mut stderr = io::stderr();
     if stderr.is_terminal() {
@@ -82,8 +80,8 @@ fn body(what: &str, how: &str) -> String {
     format!("{}: {how}", session::cut_chars(what.trim(), 80))
 }
 
-/// What makes a terminal show a notification, and a bell for those that know none. There are two
-/// ways, and a terminal that knows both would show two.
+/// The sequence that shows a notification, followed by a bell for terminals that support neither of
+/// the two kinds. Only one kind is sent: some terminals would show both.
 fn sequence(body: &str, terminal: &str) -> String {
     match terminal {
         "iTerm.app" | "WezTerm" | "ghostty" | "vscode" => format!("\u{1b}]9;{body}\u{1b}\\\u{7}"),

@@ -1,4 +1,4 @@
-//! The terminal, or whatever stands in its place.
+//! Standard output and standard error.
 
 use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
@@ -13,33 +13,29 @@ use crate::error::CommandError;
 
 /// Prints answers to standard output and everything else to standard error.
 ///
-/// Nobody may be left who listens to progress; that is not a reason to stop what is under way. But
-/// an answer that could not be printed is an error.
+/// Progress that cannot be printed is dropped, and the work continues. An answer that cannot be
+/// printed is an error.
 pub(crate) struct Printer {
     has_colours: bool,
     can_draw: bool,
-    /// Becomes readable when somebody wants us to stop.
+    /// Becomes readable when a signal asks this program to stop.
     interruption: Option<OwnedFd>,
-    /// Somebody wants us to stop: from then on nothing waits for a reader for long.
+    /// A signal has asked this program to stop, so it no longer waits long for a slow reader.
     is_hurried: Cell<bool>,
 }
 
-/// Something that is printed later.
+/// A message that is printed later, between two frames of the live view.
 #[derive(Debug)]
 pub(crate) enum Mention {
-    /// An answer.
     Answer(String),
-    /// The last line about a task.
     Summary { line: String, is_success: bool },
-    /// Something that people should know.
     Note(String),
-    /// Something that may be wrong.
     Warning(String),
 }
 
-/// How long an answer waits for its reader once somebody wants us to stop.
+/// How long an answer waits for its reader after a signal.
 const HURRIED_ANSWER: Duration = Duration::from_secs(2);
-/// The same for a frame: half of one would be worse than none.
+/// How long a frame waits: half a frame would be worse than none.
 const HURRIED_FRAME: Duration = Duration::from_millis(300);
 
 impl Printer {
@@ -51,7 +47,7 @@ impl Printer {
         Printer { has_colours, can_draw, interruption: None, is_hurried: Cell::new(false) }
     }
 
-    /// Whether standard error is a terminal on which something may move.
+    /// Whether standard error is a terminal that can show the live view.
     pub(crate) fn can_draw(&self) -> bool {
         self.can_draw
     }
@@ -60,43 +56,41 @@ impl Printer {
         self.has_colours
     }
 
-    /// From now on a reader that does not read cannot keep us from hearing the signals that make
-    /// `signals` readable.
+    /// From now on, a reader that does not read cannot delay the signals that make `signals` readable.
     pub(crate) fn listen_to(&mut self, signals: impl AsFd) {
         self.interruption = signals.as_fd().try_clone_to_owned().ok();
     }
 
-    /// Somebody wants us to stop.
+    /// A signal has asked this program to stop.
     pub(crate) fn hurry(&self) {
         self.is_hurried.set(true);
     }
 
-    /// The signals are not caught any more.
+    /// The signals are no longer caught.
     pub(crate) fn stop_listening(&mut self) {
         self.interruption = None;
     }
 
-    /// An answer. What came from a child is made safe for a terminal.
+    /// Prints an answer, made safe for a terminal.
     pub(crate) fn answer(&self, text: &str) -> Result<(), CommandError> {
         let text = session::clean(text);
         let line_feed = if text.ends_with('\n') { "" } else { "\n" };
         self.print(&format!("{text}{line_feed}"))
     }
 
-    /// An answer as a JSON document.
+    /// Prints an answer as a JSON document.
     pub(crate) fn json(&self, document: &impl Serialize) -> Result<(), CommandError> {
-        let mut text = serde_json::to_string_pretty(document)
-            .map_err(|error| CommandError::failure(error.to_string()))?;
+        let mut text = serde_json::to_string_pretty(document).map_err(CommandError::failure)?;
         text.push('\n');
         self.print(&session::escape_json(&text))
     }
 
-    /// A JSON document in a line.
+    /// Prints JSON as one line.
     pub(crate) fn line(&self, json: &str) -> Result<(), CommandError> {
         self.print(&format!("{}\n", session::escape_json(json)))
     }
 
-    /// Something that another program reads, as it is. What in it came from a child is clean already.
+    /// Prints text for another program, unchanged. Parts that come from an agent are clean already.
     pub(crate) fn script(&self, text: &str) -> Result<(), CommandError> {
         self.print(text)
     }
@@ -105,30 +99,31 @@ impl Printer {
         let mut stdout = io::stdout();
         let wrote = self.write(text, stdout.as_fd(), &mut stdout.lock(), HURRIED_ANSWER);
         match wrote.and_then(|()| stdout.flush()) {
-            // Whoever asked does not want to know any more.
+            // The reader has read enough, as `head` does.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            Err(error) => {
-                Err(CommandError::failure(format!("the answer cannot be printed: {error}"))
-                    .hint("`pi-subagents sessions list` and `sessions output ID` find it again"))
-            }
+            Err(error) => Err(CommandError::failure(format!(
+                "the answer cannot be printed: {error}"
+            ))
+            .hint(
+                "read it with `pi-subagents sessions list` and `pi-subagents sessions output ID`",
+            )),
             Ok(()) => Ok(()),
         }
     }
 
-    /// Bytes for the terminal on standard error, as they are. False if they did not get there.
+    /// Writes bytes to the terminal on standard error, unchanged. False if that failed.
     pub(crate) fn frame(&self, bytes: &str) -> bool {
         let stderr = io::stderr();
         self.write(bytes, stderr.as_fd(), &mut stderr.lock(), HURRIED_FRAME).is_ok()
     }
 
-    /// A line for standard error, which is dropped if nobody wants it.
+    /// Writes a line to standard error. A line that cannot be written is dropped.
     fn tell(&self, text: &str) {
         let stderr = io::stderr();
         let _ =
             self.write(&format!("{text}\n"), stderr.as_fd(), &mut stderr.lock(), Duration::ZERO);
     }
 
-    /// Something that was kept until it could be printed.
     pub(crate) fn mention(&self, mention: &Mention) -> Result<(), CommandError> {
         match mention {
             Mention::Answer(text) => return self.answer(text),
@@ -167,7 +162,7 @@ impl Printer {
         Ok(())
     }
 
-    /// Something that happens.
+    /// Prints progress, with the task's name before each line.
     pub(crate) fn progress(&self, name: &str, words: &str) {
         let name = self.paint(AnsiColor::Cyan.on_default(), name);
         for line in words.lines().filter(|line| !line.trim().is_empty()) {
@@ -175,18 +170,16 @@ impl Printer {
         }
     }
 
-    /// The last line about a task.
+    /// Prints the summary line of a task.
     pub(crate) fn summary(&self, line: &str, is_success: bool) {
         let colour = if is_success { AnsiColor::Green } else { AnsiColor::Red };
         self.tell(&self.paint(colour.on_default(), line));
     }
 
-    /// Something that people should know.
     pub(crate) fn note(&self, text: &str) {
         self.tell(&session::clean(text));
     }
 
-    /// Lines that come and go.
     pub(crate) fn diff(&self, lines: &str) {
         for line in lines.lines() {
             let style = match line.as_bytes().first() {
@@ -199,19 +192,17 @@ impl Printer {
         }
     }
 
-    /// Something that may be wrong.
     pub(crate) fn warning(&self, text: &str) {
         let label = self.paint(AnsiColor::Yellow.on_default(), "warning:");
         self.tell(&format!("{label} {}", session::clean(text)));
     }
 
-    /// What to do next.
     pub(crate) fn hint(&self, text: &str) {
         let label = self.paint(AnsiColor::Cyan.on_default(), "hint:");
         self.tell(&format!("{label} {}", session::clean(text)));
     }
 
-    /// Why a command could not do its work.
+    /// Prints an error and its hint.
     pub(crate) fn error(&self, error: &CommandError) {
         let label = self.paint(AnsiColor::Red.on_default().bold(), "error:");
         self.tell(&format!("{label} {}", session::clean(&error.to_string())));

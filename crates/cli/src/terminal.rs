@@ -1,4 +1,4 @@
-//! The terminal on standard error, while something is drawn on it.
+//! The terminal on standard error while the live view draws on it.
 
 use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,33 +12,32 @@ use rustix::termios::{
 };
 use tui::Size;
 
-/// A terminal on which we draw. Whatever we did to it is undone when this is dropped, when the
-/// program panics, and while it is stopped.
+/// Changes the terminal's modes, and restores them when it is dropped, when the program panics, and
+/// while the program is suspended.
 pub(crate) struct Terminal {
     signals: TerminalSignals,
-    /// Whether keys can be read: a prompt may come on standard input instead.
+    /// False if standard input is not a terminal, because it carries the prompt.
     has_keys: bool,
-    /// Whether the terminal is somebody else's at the moment, because we were stopped and continued
-    /// in the background.
+    /// Whether another job has the terminal: this program was suspended and continued in the
+    /// background.
     is_away: bool,
 }
 
-/// What the user did to the terminal.
 pub(crate) enum Happened {
     Typed(Vec<u8>),
     Resized,
-    /// We were stopped, and what we had drawn is gone.
+    /// The program was suspended and continued, and its drawing is gone.
     Returned,
 }
 
-/// What stands for no key at all.
+/// The character code that disables a special key.
 const DISABLED: u8 = if cfg!(target_os = "linux") { 0 } else { 0xff };
 
-/// How the terminal was before us. Here, because a panic has to find it.
-static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+/// The terminal's original modes. Static, because the panic hook restores them.
+static ORIGINAL_MODES: Mutex<Option<Termios>> = Mutex::new(None);
 
 impl Terminal {
-    /// The terminal, if there is one and it is ours to draw on.
+    /// `None` if there is no terminal, or another job has it.
     pub(crate) fn open() -> Option<Terminal> {
         if !io::stderr().is_terminal() || !is_in_foreground() {
             return None;
@@ -65,14 +64,13 @@ impl Terminal {
         self.is_away
     }
 
-    /// What becomes readable when something happens.
+    /// Descriptors that become readable when something happens.
     pub(crate) fn wakers<'a>(&'a self, stdin: &'a io::Stdin) -> Vec<BorrowedFd<'a>> {
         let keys = (self.has_keys && !self.is_away).then(|| stdin.as_fd());
         [self.signals.as_fd()].into_iter().chain(keys).collect()
     }
 
-    /// What has happened since the last call. `leave` is called before we are stopped, while the
-    /// terminal is still ours.
+    /// What has happened since the last call. `leave` is called before the program is suspended.
     pub(crate) fn happened(&mut self, leave: impl FnOnce()) -> Vec<Happened> {
         let stdin = io::stdin();
         let mut fds: Vec<PollFd<'_>> = self
@@ -80,7 +78,7 @@ impl Terminal {
             .into_iter()
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();
-        // Most of the time nothing has: the agents have more to say than the user.
+        // Most calls find nothing: agents cause far more wake-ups than the user.
         if !poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0) {
             return Vec::new();
         }
@@ -111,7 +109,7 @@ impl Terminal {
         match rustix::io::read(stdin, &mut buffer) {
             Ok(length) if length > 0 => buffer.get(..length).map(<[u8]>::to_vec),
             Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => None,
-            // The keyboard is gone, and nothing will ever be typed again.
+            // The terminal is gone; no key will arrive any more.
             Ok(_) | Err(_) => {
                 self.has_keys = false;
                 None
@@ -126,23 +124,24 @@ impl Terminal {
         }
     }
 
-    /// Takes the keys one by one, and shows none of them: they would be written into the view.
+    /// Reads keys one by one, without echo: echoed keys would appear in the view.
     fn enter(&mut self) {
         let Ok(before) = tcgetattr(io::stderr()) else {
             return;
         };
         let mut ours = before.clone();
         ours.local_modes.remove(LocalModes::ECHO);
-        // A second Ctrl-C would take what is written in between with it, such as the cursor's return.
+        // Otherwise a second Ctrl-C discards pending output, such as the sequence that shows the
+        // cursor again.
         ours.local_modes.insert(LocalModes::NOFLSH);
         if self.has_keys {
             ours.local_modes.remove(LocalModes::ICANON | LocalModes::IEXTEN);
             ours.special_codes[SpecialCodeIndex::VMIN] = 1;
             ours.special_codes[SpecialCodeIndex::VTIME] = 0;
-            // It would end us without a chance to clean up; see the controls for what it does.
+            // Ctrl-\ would end the program without restoring the terminal; `Controls` handles it.
             ours.special_codes[SpecialCodeIndex::VQUIT] = DISABLED;
         }
-        before_us().get_or_insert(before);
+        original_modes().get_or_insert(before);
         let _ = tcsetattr(io::stderr(), OptionalActions::Now, &ours);
         write_now(tui::OPEN);
     }
@@ -154,9 +153,9 @@ impl Drop for Terminal {
     }
 }
 
-/// Gives the terminal back as it was. Does nothing if that was done before.
+/// Restores the terminal, once.
 fn restore() {
-    if let Some(before) = before_us().take() {
+    if let Some(before) = original_modes().take() {
         write_now(tui::CLOSE);
         let _ = tcsetattr(io::stderr(), OptionalActions::Now, &before);
     }
@@ -173,16 +172,16 @@ fn restore_on_panic() {
     });
 }
 
-fn before_us() -> std::sync::MutexGuard<'static, Option<Termios>> {
-    BEFORE.lock().unwrap_or_else(PoisonError::into_inner)
+fn original_modes() -> std::sync::MutexGuard<'static, Option<Termios>> {
+    ORIGINAL_MODES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A few bytes that belong to no frame.
+/// Writes bytes that are not part of a frame.
 fn write_now(text: &str) {
     let _ = rustix::io::write(io::stderr(), text.as_bytes());
 }
 
-/// Whoever is not would be stopped by the first key that it takes.
+/// The system suspends a background job that changes the terminal's modes or reads a key.
 fn is_in_foreground() -> bool {
     tcgetpgrp(io::stderr()).is_ok_and(|group| group == rustix::process::getpgrp())
 }

@@ -35,7 +35,7 @@ fn six_agents_work_on_the_directory_and_nothing_is_left() {
         "✗ loop: error — Loop detected",
         "✗ hang: error — Timed out after 7s.",
         "✓ hang: completed",
-        "The agent in the background has ended by itself: There are 1 directories",
+        "The agent in the background has finished: There are 1 directories",
         "pi-subagents sessions list",
     ] {
         assert!(ran.stdout.contains(words), "{words:?} is not in\n{}", ran.stdout);
@@ -44,7 +44,7 @@ fn six_agents_work_on_the_directory_and_nothing_is_left() {
     for words in [
         "count: There are 3 files here.",
         "2 rs",
-        "search: I found 1 such places, and 3 files",
+        "search: I found 1 such notes, and 3 files",
         "read: What it begins with: # A project",
         "./README.md",
     ] {
@@ -78,7 +78,7 @@ fn an_empty_directory_has_nothing_in_it() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     for words in [
         "count: There are 0 files here.",
-        "search: I found 0 such places, and 0 files",
+        "search: I found 0 such notes, and 0 files",
         "read: What it begins with: nothing: there is no file here",
     ] {
         assert!(ran.stderr.contains(words), "{words:?} is not in\n{}", ran.stderr);

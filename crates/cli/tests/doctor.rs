@@ -72,20 +72,20 @@ fn a_world_in_which_nothing_is_wrong() {
     for line in ["Agents\n  ✓ built-in agent ", "Keys\n  ✓ anthropic: ANTHROPIC_API_KEY\n"] {
         assert!(ran.stdout.contains(line), "{}", ran.stdout);
     }
-    assert!(ran.stdout.ends_with("\nNothing is wrong.\n"), "{}", ran.stdout);
+    assert!(ran.stdout.ends_with("\n0 problems, 0 warnings.\n"), "{}", ran.stdout);
 }
 
 #[test]
 fn without_a_key_or_a_home_the_newcomer_is_told_what_to_do() {
     let world = world();
     let ran = world.run(&["doctor", "--json"]);
-    complains(&ran, "problem", "there is no key for any provider", "ANTHROPIC_API_KEY");
+    complains(&ran, "problem", "there is no API key for any provider", "ANTHROPIC_API_KEY");
     let mut command = world.command(["doctor"]);
     command.env_remove("HOME").env("PI_SUBAGENTS_AGENT", "[").env("PI_AGENT_DIR", "/no/such");
     let ran = Ran::from(command.output().unwrap());
     assert_eq!(ran.code, Some(1));
     assert!(ran.stdout.contains("✗ PI_SUBAGENTS_AGENT does not name an agent"), "{ran:?}");
-    assert!(ran.stdout.contains("/no/such, which is not there yet"), "{ran:?}");
+    assert!(ran.stdout.contains("/no/such, which does not exist yet"), "{ran:?}");
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn no_key_is_ever_shown() {
 fn a_broken_file_of_keys_is_a_problem_for_the_built_in_agent() {
     let world = world();
     fs::write(world.agent_dir().join("auth.json"), "{").unwrap();
-    complains(&doctor(&world), "problem", "auth.json", "correct the file");
+    complains(&doctor(&world), "problem", "auth.json", "fix the file");
 }
 
 #[test]
@@ -147,7 +147,12 @@ fn agents_are_looked_for_and_asked_for_their_version() {
         command.output().unwrap().into()
     };
     let json = ["doctor", "--json"];
-    complains(&look(&json, Some(json!("pi"))), "problem", "pi, which is not found", "npm install");
+    complains(
+        &look(&json, Some(json!("pi"))),
+        "problem",
+        "pi, which is not installed",
+        "npm install",
+    );
     complains(&look(&json, Some(json!(["no-such"]))), "problem", "\"no-such\"", "on PATH");
     world.settings(&json!({}));
     write_program(&bin.join("pi"), "#!/bin/sh\necho 0.87.1\n");
@@ -167,10 +172,10 @@ fn settings_that_mean_nothing_are_told_with_what_was_meant() {
     world.settings(&json!({"loopingToolCount": 3}));
     complains(&doctor(&world), "warning", "Did you mean looping_tool_count?", "rename it");
     world.settings(&json!({"maxConcurrency": "4"}));
-    complains(&doctor(&world), "warning", "must be a number", "default is used");
+    complains(&doctor(&world), "warning", "must be a number", "until then it is ignored");
     world.settings(&json!({}));
     fs::write(world.agent_dir().join("subagents.json"), r#"{"runner": "screen"}"#).unwrap();
-    complains(&doctor(&world), "problem", "not \"screen\"", "correct the file");
+    complains(&doctor(&world), "problem", "not \"screen\"", "fix the file");
     fs::write(world.agent_dir().join("subagents.json"), r#"{"runner": "tmux"}"#).unwrap();
     complains(&doctor(&world), "problem", "does not run inside tmux", "start tmux");
 }
@@ -183,7 +188,7 @@ fn profiles_and_presets_are_counted_and_their_warnings_told() {
     fs::write(directory.join("good.md"), "---\nname: good\n---\n").unwrap();
     fs::write(directory.join("odd.md"), "---\nname: odd\nmodle: x/y\n---\n").unwrap();
     let ran = doctor(&world);
-    complains(&ran, "warning", "odd.md", "correct the file");
+    complains(&ran, "warning", "odd.md", "fix the file");
     assert_eq!(ran.json()["facts"]["profiles"]["global"], 2);
 }
 
@@ -201,7 +206,7 @@ fn an_extension_that_does_not_fit_is_told() {
     complains(&doctor(&world), "warning", "0.0.1 in ", "setup pi");
     fs::remove_file(directory.join("pi-subagents")).unwrap();
     symlink("/no/such/program", directory.join("pi-subagents")).unwrap();
-    complains(&doctor(&world), "problem", "starts a program that is not there", "setup pi");
+    complains(&doctor(&world), "problem", "starts a program that does not exist", "setup pi");
 }
 
 #[test]
@@ -242,7 +247,7 @@ fn what_a_crash_has_left_is_found_and_left_alone() {
     kill_process(Pid::from_raw(supervisor).unwrap(), Signal::KILL).unwrap();
     running.finish();
     let ran = doctor(&world);
-    complains(&ran, "problem", "has lost its supervisor", "`pi-subagents sessions list` stops");
+    complains(&ran, "problem", "lost its supervisor", "`pi-subagents sessions list`");
     assert!(!world.processes().is_empty(), "only looking stops nothing");
     assert_eq!(world.run(&["sessions", "list"]).code, Some(0));
     world.wait_until_nothing_is_left();
@@ -262,5 +267,5 @@ fn temporary_stores_and_half_made_runs_are_told() {
     fs::remove_dir_all(temporary.as_str().unwrap()).unwrap();
     let half = world.project().join(".pi/subagents/runs/.new-019a0000-0000-7000-8000-000000000000");
     fs::create_dir_all(half).unwrap();
-    complains(&doctor(&world), "warning", "is left of a program that died", "sessions prune");
+    complains(&doctor(&world), "warning", "was left by a program that died", "sessions prune");
 }

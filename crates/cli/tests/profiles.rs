@@ -92,8 +92,8 @@ fn what_is_wrong_is_said_and_nothing_is_written() {
     for (arguments, expected) in [
         (vec!["create", "a b", "--model", "x"], "a b"),
         (vec!["create", "x"], "there is no terminal to ask in"),
-        (vec!["create", "x", "--thinking-level", "huge"], "none of off, minimal, low"),
-        (vec!["create", "x", "--agent", "claude"], "none of pi, builtin"),
+        (vec!["create", "x", "--thinking-level", "huge"], "not one of off, minimal, low"),
+        (vec!["create", "x", "--agent", "claude"], "not one of pi, builtin"),
         (vec!["create", "x", "--no-skills", "--load-skills", "a"], "mutually exclusive"),
         (vec!["create", "x", "--global", "--project"], "cannot be used with"),
         (vec!["edit", "x", "--model", "y"], "Profile \"x\" not found"),
@@ -125,9 +125,9 @@ fn an_editor_changes_the_file_and_its_mistakes_are_told() {
     assert!(fs::read_to_string(file(&world, "fast")).unwrap().contains("model: two"));
     let ran = edit("false".to_owned(), "");
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(ran.stderr.contains("did not end well"), "{ran:?}");
+    assert!(ran.stderr.contains("exited with an error"), "{ran:?}");
     fs::write(file(&world, "fast"), "---\nname: fast\nmodel: one\n---\n").unwrap();
     let ran = edit(with_argument, "[");
     assert_eq!(ran.code, Some(1), "{ran:?}");
-    assert!(ran.stderr.contains("is not a profile any more"), "{ran:?}");
+    assert!(ran.stderr.contains("is no longer a valid profile"), "{ran:?}");
 }

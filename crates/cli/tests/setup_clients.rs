@@ -138,11 +138,11 @@ fn what_else_was_changed_since_stays() {
     let world = world();
     let path = write(&world, "gemini", "{\n  \"ui\": 1\n}\n");
     let ran = setup(&world, &["gemini"]);
-    let kept = format!("kept {}.pi-subagents-backup as it was before", path.display());
+    let kept = format!("backed up the file to {}.pi-subagents-backup", path.display());
     assert!(ran.stderr.contains(&kept), "{ran:?}");
     fs::write(&path, fs::read_to_string(&path).unwrap().replace("1", "2")).unwrap();
     let ran = setup(&world, &["gemini", "--remove"]);
-    assert!(ran.stdout.contains("; what else was changed since stays\n"), "{ran:?}");
+    assert!(ran.stdout.contains("; later changes to the file stay\n"), "{ran:?}");
     assert_eq!(fs::read_to_string(&path).unwrap(), "{\n  \"ui\": 2\n}\n");
     assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
 }
@@ -184,7 +184,10 @@ fn a_project_gets_the_name_where_the_name_leads_here() {
     // Another one of the name is not this one.
     fs::write(bin.join("pi-subagents"), "").unwrap();
     let ran = run();
-    assert!(ran.code == Some(0) && ran.stderr.contains("which only you may have"), "{ran:?}");
+    assert!(
+        ran.code == Some(0) && ran.stderr.contains("a path that others may not have"),
+        "{ran:?}"
+    );
     assert_eq!(program(), PROGRAM);
     fs::remove_file(bin.join("pi-subagents")).unwrap();
     symlink(PROGRAM, bin.join("pi-subagents")).unwrap();
@@ -228,7 +231,7 @@ fn what_is_refused_is_named_with_what_to_do() {
     refused(
         "gemini",
         "{\"mcpServers\": {\"pi-subagents\": {\"command\": \"npx\"}}}",
-        &["line 1: another server is called pi-subagents", "give it another name"],
+        &["line 1: another server is called pi-subagents", "rename or remove it"],
     );
 
     let ran = {

@@ -1,5 +1,5 @@
-//! What the client is answered: for models that read the text, and for programs that read the
-//! structure. Some clients show a model only one of the two, so both say everything.
+//! The answer to a call: a text for models, and a structure for programs. Some clients show a model only
+//! one of the two, so that both say everything.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use session::cut_bytes;
 use session::view::Phase;
 use store::{RunDir, Store};
-use tools::{CallKind, MOST_BYTES, Retrieved, RunningCall, now_ms};
+use tools::{AnswerKind, CallKind, MOST_BYTES, Retrieved, RunningCall, ToolError};
 
-use crate::place::Place;
+use crate::resource_uri::ResourceUri;
 
-/// What comes of a call.
+/// The end of a call.
 pub(crate) type Reply = Result<Answer, Refusal>;
 
-/// A call is answered.
+/// What a call is answered with.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) text: String,
@@ -25,18 +25,107 @@ pub(crate) struct Answer {
     pub(crate) is_error: bool,
 }
 
-/// A call is refused.
+/// Why a call is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// It cannot be what was meant: an unknown tool, or a field that is wrong.
+    /// The tool is unknown, or a field is wrong.
     Arguments(String),
     /// It could not be carried out, for a reason that the model should know.
     Failed(String),
 }
 
+impl From<ToolError> for Refusal {
+    fn from(error: ToolError) -> Refusal {
+        let message = error.to_string();
+        match error {
+            ToolError::UnknownTool { .. } | ToolError::Argument(_) => Refusal::Arguments(message),
+            _ => Refusal::Failed(message),
+        }
+    }
+}
+
 impl Answer {
-    /// What agents say may be shown in a terminal, and is of no use to a model with escape
-    /// sequences.
+    /// The answer to a call that runs no tasks.
+    pub(crate) fn of_tool(
+        kind: AnswerKind,
+        retrieved: Retrieved,
+        is_full: bool,
+        store: &Store,
+    ) -> Answer {
+        match kind {
+            AnswerKind::Output => of_session("output", retrieved, is_full, store),
+            AnswerKind::Transcript => of_session("transcript", retrieved, is_full, store),
+            AnswerKind::Profiles => of_profiles(retrieved),
+            AnswerKind::Background => of_background(retrieved),
+            AnswerKind::Status => of_status(retrieved),
+        }
+    }
+
+    /// The answer to a call whose tasks have ended.
+    pub(crate) fn of_tasks(call: &RunningCall) -> Answer {
+        let mut text = call.answer();
+        let has_answers = matches!(call.kind(), CallKind::Subagent(_));
+        let most_bytes = MOST_BYTES / call.results().count().max(1);
+        for report in
+            call.reports().filter(|report| has_answers && is_long(&report.result, most_bytes))
+        {
+            let result = &report.result;
+            let rest = rest(&result.session_id, report.run_dir.as_deref());
+            text.push_str(&format!("\n[the whole answer of {}: {rest}]", result.name));
+        }
+        let sessions = call.results().map(|result| {
+            let mut session = ended(result);
+            if has_answers {
+                session["output"] = json!(cut_bytes(&result.output, most_bytes));
+            }
+            session
+        });
+        let sessions: Vec<Value> = sessions.collect();
+        let mut structured = json!({"status": "done", "sessions": sessions});
+        let warnings: Vec<String> = call.warnings().collect();
+        if !warnings.is_empty() {
+            structured["warnings"] = json!(warnings);
+        }
+        Answer::new(&text, structured, call.is_failure())
+    }
+
+    /// The answer to a call whose tasks go on.
+    pub(crate) fn of_tasks_so_far(call: &RunningCall, waited: Duration) -> Answer {
+        let mut text = format!(
+            "Still running after {} s, and going on. get_subagent_output waits for the answer of a \
+             session:",
+            waited.as_secs()
+        );
+        let sessions = call.tasks().iter().map(|task| {
+            let shown = &task.shown;
+            let status = match &task.report {
+                Some(report) => report.result.status.word(),
+                None if shown.phase == Phase::Queued => "queued",
+                None => "running",
+            };
+            let (name, id) = (&shown.meta.name, shown.meta.session_id.as_str());
+            text.push_str(&format!("\n- {name} (session: {id}): {status}"));
+            if shown.phase == Phase::Running {
+                text.push_str(&format!(", {}", shown.state.doing_words()));
+            }
+            let run_id = shown.meta.run_id.as_str();
+            json!({"name": name, "sessionId": id, "runId": run_id, "status": status})
+        });
+        let sessions: Vec<Value> = sessions.collect();
+        Answer::new(&text, json!({"status": "running", "sessions": sessions}), false)
+    }
+
+    /// The answer to a call that waits for a session, which goes on.
+    pub(crate) fn of_session_so_far(id: &SessionId, report: &str, waited: Duration) -> Answer {
+        let text = format!(
+            "Still running after {} s: {report}. Call get_subagent_output again to wait on.",
+            waited.as_secs()
+        );
+        let structured = json!({"sessionId": id.as_str(), "status": "running", "output": text});
+        Answer::new(&text, structured, false)
+    }
+
+    /// Answers are shown in terminals, and escape sequences are of no use to a model.
     fn new(text: &str, mut structured: Value, is_error: bool) -> Answer {
         clean(&mut structured);
         Answer { text: session::clean(text).into_owned(), structured, is_error }
@@ -52,82 +141,6 @@ fn clean(value: &mut Value) {
     }
 }
 
-/// All tasks of a call have ended.
-pub(crate) fn of_tasks(call: &RunningCall) -> Answer {
-    let mut text = call.answer();
-    let is_told = matches!(call.kind(), CallKind::Subagent(_));
-    let most_bytes = MOST_BYTES / call.results().count().max(1);
-    for report in call.reports().filter(|report| is_told && is_long(&report.result, most_bytes)) {
-        let result = &report.result;
-        let rest = rest(&result.session_id, report.run_dir.as_deref());
-        text.push_str(&format!("\n[the whole answer of {}: {rest}]", result.name));
-    }
-    let sessions = call.results().map(|result| {
-        let mut session = ended(result);
-        if is_told {
-            session["output"] = json!(cut_bytes(&result.output, most_bytes));
-        }
-        session
-    });
-    let sessions: Vec<Value> = sessions.collect();
-    let mut structured = json!({"status": "done", "sessions": sessions});
-    let warnings: Vec<String> = call.warnings().collect();
-    if !warnings.is_empty() {
-        structured["warnings"] = json!(warnings);
-    }
-    Answer::new(&text, structured, call.is_failure())
-}
-
-/// Somebody who hears nothing meanwhile has waited long enough; the work goes on.
-pub(crate) fn of_tasks_so_far(call: &RunningCall, waited: Duration) -> Answer {
-    let mut text = format!(
-        "Still running after {} s, and going on. get_subagent_output waits for the answer of a \
-         session:",
-        waited.as_secs()
-    );
-    let now = now_ms();
-    let sessions = call.tasks().map(|task| {
-        let view = task.view(now);
-        let status = match task.phase {
-            Phase::Queued => "queued",
-            Phase::Running => "running",
-            Phase::Ended => {
-                let of_task = |result: &&RunResult| result.run_id == task.meta.run_id;
-                call.results().find(of_task).map_or("ended", |result| result.status.word())
-            }
-        };
-        let id = task.meta.session_id.as_str();
-        text.push_str(&format!("\n- {} (session: {id}): {status}", view.name));
-        if task.phase == Phase::Running {
-            text.push_str(&format!(", {}", task.state.doing_words()));
-        }
-        let run_id = task.meta.run_id.as_str();
-        json!({"name": view.name, "sessionId": id, "runId": run_id, "status": status})
-    });
-    let sessions: Vec<Value> = sessions.collect();
-    Answer::new(&text, json!({"status": "running", "sessions": sessions}), false)
-}
-
-/// The same for somebody who waits for a session.
-pub(crate) fn of_session_so_far(id: &str, words: &str, waited: Duration) -> Answer {
-    let text = format!(
-        "Still running after {} s: {words}. Call get_subagent_output again to wait on.",
-        waited.as_secs()
-    );
-    let structured = json!({"sessionId": id, "status": "running", "output": text});
-    Answer::new(&text, structured, false)
-}
-
-/// `get_subagent_output`.
-pub(crate) fn of_output(retrieved: Retrieved, is_full: bool, store: &Store) -> Answer {
-    of_session("output", retrieved, is_full, store)
-}
-
-/// `get_subagent_session`.
-pub(crate) fn of_transcript(retrieved: Retrieved, is_full: bool, store: &Store) -> Answer {
-    of_session("transcript", retrieved, is_full, store)
-}
-
 fn of_session(field: &str, retrieved: Retrieved, is_full: bool, store: &Store) -> Answer {
     let Retrieved { text, mut details } = retrieved;
     let id = details["sessionId"].as_str().and_then(|id| SessionId::parse(id).ok());
@@ -140,13 +153,16 @@ fn of_session(field: &str, retrieved: Retrieved, is_full: bool, store: &Store) -
         }
         _ => text,
     };
-    without_lines(&mut details);
+    if let Some(details) = details.as_object_mut() {
+        // Nothing here has windows.
+        details.remove("maxLines");
+    }
     details[field] = json!(text);
     Answer::new(&text, details, false)
 }
 
 /// `list_subagent_profiles`.
-pub(crate) fn of_profiles(Retrieved { text, mut details }: Retrieved) -> Answer {
+fn of_profiles(Retrieved { text, mut details }: Retrieved) -> Answer {
     if details.get("profiles").is_none() {
         details["profiles"] = json!({});
     }
@@ -154,7 +170,7 @@ pub(crate) fn of_profiles(Retrieved { text, mut details }: Retrieved) -> Answer 
 }
 
 /// `background_agent`.
-pub(crate) fn of_background(Retrieved { mut text, mut details }: Retrieved) -> Answer {
+fn of_background(Retrieved { mut text, mut details }: Retrieved) -> Answer {
     if let Some(session) = details["sessionId"].as_str() {
         text.push_str(&format!("\nSession: {session}; get_subagent_output waits for its answer."));
     }
@@ -163,7 +179,7 @@ pub(crate) fn of_background(Retrieved { mut text, mut details }: Retrieved) -> A
 }
 
 /// `background_agent_status`.
-pub(crate) fn of_status(Retrieved { text, mut details }: Retrieved) -> Answer {
+fn of_status(Retrieved { text, mut details }: Retrieved) -> Answer {
     let mut text = text;
     if text.len() > MOST_BYTES {
         let bytes = text.len();
@@ -211,15 +227,8 @@ fn is_long(result: &RunResult, most_bytes: usize) -> bool {
 
 /// Where the rest of a long answer is.
 fn rest(session: &SessionId, run_dir: Option<&Path>) -> String {
-    let place = Place::Session(session.clone());
+    let uri = ResourceUri::Session(session.clone());
     let file = run_dir.map(|dir| format!(", file {}", dir.join("result.json").display()));
     let file = file.unwrap_or_default();
-    format!("get_subagent_output with full: true, resource {place}{file}")
-}
-
-/// How much a view may show is of no interest here.
-fn without_lines(details: &mut Value) {
-    if let Some(details) = details.as_object_mut() {
-        details.remove("maxLines");
-    }
+    format!("get_subagent_output with full: true, resource {uri}{file}")
 }

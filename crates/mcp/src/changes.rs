@@ -1,49 +1,48 @@
-//! What changes among the sessions and runs, whoever changes it.
+//! What changes among the sessions and runs, by this program or by another.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use model::{RunId, SessionId};
-use serde::Deserialize;
 use store::{RunDir, Store, Watch};
 use tokio::sync::broadcast;
 
-use crate::place::Place;
+use crate::resource_uri::ResourceUri;
 
-/// How often at most is looked for changes.
+/// How often to look for changes at most.
 const PACE: Duration = Duration::from_millis(500);
-/// How often to look where the system does not tell of changes, and for a directory that is not
-/// there yet.
+/// How often to look where the system does not report changes, and for a directory that does not
+/// exist yet.
 const LOOKING: Duration = Duration::from_secs(2);
 
-/// Something that a client may want to hear of.
+/// Something that a client may subscribe to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// There is another session or run, or one less.
+    /// A run was added or removed.
     List,
-    /// Something at this address.
+    /// Something has changed at this address.
     Resource(String),
 }
 
 pub(crate) struct Changes {
-    told: broadcast::Sender<Change>,
+    changes: broadcast::Sender<Change>,
     watch: Watch,
     runs: BTreeSet<RunId>,
-    /// Whose runs they are, as far as somebody had to know.
+    /// The sessions of runs, as far as they were looked up.
     sessions: BTreeMap<RunId, SessionId>,
     subscribed: BTreeMap<String, Subscription>,
     looked: Instant,
     /// Whether there was a directory of runs to watch.
-    is_there: bool,
+    has_directory: bool,
     /// Whether something may have changed between looking and watching.
     must_look: bool,
 }
 
-/// What somebody wants to hear of.
+/// An address that is subscribed to.
 #[derive(Default)]
 struct Subscription {
-    /// How many want to.
+    /// How often it is subscribed to.
     count: usize,
     runs: Vec<RunDir>,
     seen: Vec<Trace>,
@@ -53,15 +52,15 @@ struct Subscription {
 type Trace = (RunId, (u64, bool));
 
 impl Changes {
-    pub(crate) fn new(store: &Store, told: broadcast::Sender<Change>) -> Changes {
+    pub(crate) fn new(store: &Store, changes: broadcast::Sender<Change>) -> Changes {
         let mut changes = Changes {
-            told,
+            changes,
             watch: Watch::new(),
             runs: all_runs(store),
             sessions: BTreeMap::new(),
             subscribed: BTreeMap::new(),
             looked: Instant::now(),
-            is_there: false,
+            has_directory: false,
             must_look: true,
         };
         changes.watch_anew(store);
@@ -86,12 +85,12 @@ impl Changes {
         }
     }
 
-    /// What can be read when something has changed, if it is time to look.
+    /// Becomes readable when something has changed, if it is time to look.
     pub(crate) fn waker(&self) -> Option<BorrowedFd<'_>> {
         self.watch.waker().filter(|_| self.looked.elapsed() >= PACE)
     }
 
-    /// How long until somebody should look.
+    /// How long until the next look, even if nothing is reported.
     pub(crate) fn next_look(&self, now: Instant) -> Option<Duration> {
         let until = |time: Instant| time.saturating_duration_since(now);
         let is_paced = self.must_look || self.looked.elapsed() < PACE;
@@ -100,11 +99,11 @@ impl Changes {
         paced.into_iter().chain(looking).min()
     }
 
-    /// Finds out what has changed, and tells of it.
+    /// Finds out what has changed, and publishes it.
     pub(crate) fn look(&mut self, store: &Store) {
         let is_due = !self.watch.is_complete() && self.looked.elapsed() >= LOOKING;
-        let is_told = self.looked.elapsed() >= PACE && (self.must_look || self.watch.is_told());
-        if !is_due && !is_told {
+        let is_reported = self.looked.elapsed() >= PACE && (self.must_look || self.watch.is_told());
+        if !is_due && !is_reported {
             return;
         }
         self.watch.drain();
@@ -114,14 +113,14 @@ impl Changes {
         if runs != self.runs {
             self.sessions.retain(|run, _| runs.contains(run));
             self.runs = runs;
-            self.tell(Change::List);
+            self.publish(Change::List);
             let mut subscribed = std::mem::take(&mut self.subscribed);
             for (uri, subscription) in &mut subscribed {
                 subscription.runs = self.runs_at(store, uri);
             }
             self.subscribed = subscribed;
             self.watch_anew(store);
-        } else if !self.is_there && store.path().is_dir() {
+        } else if !self.has_directory && store.path().is_dir() {
             self.watch_anew(store);
         }
         let mut changed = Vec::new();
@@ -132,46 +131,41 @@ impl Changes {
                 changed.push(Change::Resource(uri.clone()));
             }
         }
-        changed.into_iter().for_each(|change| self.tell(change));
+        changed.into_iter().for_each(|change| self.publish(change));
     }
 
-    /// The runs that make up what is at an address. Of each run is read once whose it is.
+    /// The runs that make up what is at an address. The session of each run is read once.
     fn runs_at(&mut self, store: &Store, uri: &str) -> Vec<RunDir> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Whose {
-            session_id: SessionId,
-        }
-        let mut runs = match Place::parse(uri) {
-            Some(Place::Session(_) | Place::Run(_)) => store.runs().unwrap_or_default(),
-            Some(Place::Profile(_)) | None => Vec::new(),
+        let mut runs = match ResourceUri::parse(uri) {
+            Some(ResourceUri::Session(_) | ResourceUri::Run(_)) => store.runs().unwrap_or_default(),
+            Some(ResourceUri::Profile(_)) | None => Vec::new(),
         };
-        runs.retain(|run| match Place::parse(uri) {
-            Some(Place::Session(session)) => {
+        runs.retain(|run| match ResourceUri::parse(uri) {
+            Some(ResourceUri::Session(session)) => {
                 if !self.sessions.contains_key(run.run_id())
-                    && let Ok(Whose { session_id }) = run.meta_as()
+                    && let Some(session) = tools::session_of(run)
                 {
-                    self.sessions.insert(run.run_id().clone(), session_id);
+                    self.sessions.insert(run.run_id().clone(), session);
                 }
                 self.sessions.get(run.run_id()) == Some(&session)
             }
-            place => place == Some(Place::Run(run.run_id().clone())),
+            uri => uri == Some(ResourceUri::Run(run.run_id().clone())),
         });
         runs
     }
 
-    fn tell(&self, change: Change) {
-        // Nobody has to listen.
-        let _ = self.told.send(change);
+    fn publish(&self, change: Change) {
+        // There may be no receiver.
+        let _ = self.changes.send(change);
     }
 
     fn watch_anew(&mut self, store: &Store) {
         self.must_look = true;
-        self.is_there = store.path().is_dir();
+        self.has_directory = store.path().is_dir();
         self.watch = Watch::new();
         self.watch.add(store.path());
         for subscription in self.subscribed.values() {
-            // What has ended does not change any more.
+            // A run that has ended does not change any more.
             for run in subscription.runs.iter().filter(|run| !run.trace().1) {
                 self.watch.add_with_writes(run.path());
             }
@@ -180,7 +174,7 @@ impl Changes {
 }
 
 fn all_runs(store: &Store) -> BTreeSet<RunId> {
-    // A directory that is not there, or that cannot be read, has none.
+    // A directory that does not exist, or cannot be read, has none.
     store.runs().unwrap_or_default().iter().map(|run| run.run_id().clone()).collect()
 }
 

@@ -1,22 +1,20 @@
 //! The tools for any client of the Model Context Protocol, over two streams.
 //!
-//! The official SDK speaks the protocol, on a thread of its own with a small runtime. Everything
-//! that runs is served by the thread that called [`serve`], as at every other door: one loop over
-//! one dispatcher, which is the `desk`. The two talk through channels, and neither waits for the
-//! other's work.
+//! The official SDK speaks the protocol, on a thread of its own with a small runtime. The thread that
+//! called [`serve`] is the worker: it serves all calls, with the same engine as every other door. The
+//! two talk through channels, and neither waits for the other's work.
 
 mod answer;
 mod changes;
-mod desk;
-mod pending;
-mod place;
+mod pending_call;
 mod prompts;
+mod resource_uri;
 mod resources;
 mod roots;
 mod server;
-mod ticket;
 mod tools_list;
 mod transport;
+mod worker;
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -28,12 +26,12 @@ use rmcp::ServiceExt;
 
 pub use self::tools_list::Offer;
 
-use self::desk::Desk;
 use self::server::Server;
 use self::transport::Streams;
+use self::worker::{Request, Worker};
 
-/// How long a client that has closed its end may take to read what is left.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How long a client that has closed its end may take to read the last answers.
+const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
 /// The server cannot do its work.
 #[derive(Debug, thiserror::Error)]
@@ -45,8 +43,8 @@ pub enum McpError {
     Start(io::Error),
 }
 
-/// Serves one client, until it closes the input. `warn` is told what people should know and no
-/// message of the protocol can say.
+/// Serves one client, until it closes the input. `warn` gets what the user should know and no message
+/// of the protocol can say.
 pub fn serve(
     input: OwnedFd,
     output: Box<dyn Write + Send>,
@@ -56,7 +54,7 @@ pub fn serve(
     serve_in(Surroundings::of_this_process()?, input, output, offer, warn)
 }
 
-/// The same for a client whose server stands somewhere else.
+/// The same with surroundings that are not those of this process.
 pub fn serve_in(
     surroundings: Surroundings,
     input: OwnedFd,
@@ -68,25 +66,25 @@ pub fn serve_in(
         .enable_time()
         .build()
         .map_err(McpError::Start)?;
-    let (counter, desk) = Desk::open(warn).map_err(McpError::Start)?;
-    let server = Server::new(counter.clone(), surroundings, offer);
+    let (handle, worker) = Worker::new(warn).map_err(McpError::Start)?;
+    let server = Server::new(handle.clone(), surroundings, offer);
     let (streams, written) =
-        Streams::open(input, output, counter.clone()).map_err(McpError::Start)?;
+        Streams::open(input, output, handle.clone()).map_err(McpError::Start)?;
     let speaking = move || {
         runtime.block_on(async move {
-            // A client that goes away before it has said who it is wants nothing.
+            // A client that goes away before it has said hello is not served.
             if let Ok(service) = server.serve(streams).await {
                 let _ = service.waiting().await;
             }
         });
-        // What somebody still looks up is of no interest any more.
+        // Lookups that are still under way have no reader any more.
         runtime.shutdown_background();
-        counter.end();
+        handle.send(Request::End);
     };
-    // The kernel ties supervisors to the thread that starts them, so the desk keeps this one.
+    // The kernel ties supervisors to the thread that starts them, so that the worker keeps this one.
     thread::Builder::new().name("mcp".to_owned()).spawn(speaking).map_err(McpError::Start)?;
-    desk.run();
-    // What was answered last is on its way, unless nobody reads it.
-    let _ = written.recv_timeout(LAST_WORDS);
+    worker.run();
+    // The last answers are on their way, unless the client does not read.
+    let _ = written.recv_timeout(LAST_ANSWERS);
     Ok(())
 }

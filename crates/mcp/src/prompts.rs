@@ -32,7 +32,7 @@ pub(crate) fn list() -> Vec<Prompt> {
     PROMPTS.iter().map(prompt).collect()
 }
 
-/// A prompt with its task. What is wrong is told by the name of the field.
+/// A prompt with its task. An error names the field that is wrong.
 pub(crate) fn get(name: &str, arguments: Option<&JsonObject>) -> Result<GetPromptResult, String> {
     let Some((_, _, file)) = PROMPTS.iter().find(|(known, ..)| *known == name) else {
         let known: Vec<&str> = PROMPTS.iter().map(|(name, ..)| *name).collect();

@@ -1,4 +1,4 @@
-//! Sessions, runs and profiles as things that can be listed, read and completed.
+//! Sessions, runs and profiles as resources, which can be listed, read and completed.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use rmcp::model::{
 use store::{Store, StoreError};
 use tools::{KnownRun, RunReport, Session, Workspace};
 
-use crate::place::{Place, Template};
+use crate::resource_uri::{ResourceUri, Template};
 
 /// How many sessions a page lists, with their runs.
 const PAGE: usize = 50;
@@ -28,8 +28,8 @@ pub(crate) fn list(
         None => {
             let workspace = Workspace::load(surroundings.clone(), None);
             resources.extend(workspace.profiles.iter().map(|profile| {
-                let place = Place::Profile(profile.name.clone());
-                resource(&place, &profile.name, &format!("Profile {}", profile.name), TEXT)
+                let uri = ResourceUri::Profile(profile.name.clone());
+                resource(&uri, &profile.name, &format!("Profile {}", profile.name), TEXT)
                     .with_description(clean(&plan::definition_summary(profile)))
             }));
             None
@@ -85,20 +85,20 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
     Template::ALL.into_iter().map(template).collect()
 }
 
-/// What is at an address, all of it.
+/// Everything that is at an address.
 pub(crate) fn read(
     surroundings: &Surroundings,
     uri: &str,
 ) -> Result<ReadResourceResult, ErrorData> {
     let store = Store::in_project(surroundings.project_root());
-    let place = parse(uri)?;
-    let (text, mime_type) = match &place {
-        Place::Session(id) => {
+    let uri = parse(uri)?;
+    let (text, mime_type) = match &uri {
+        ResourceUri::Session(id) => {
             let session = tools::load_session(&store, id);
             let session = session.map_err(|error| not_found(&error.to_string()))?;
-            (session.told().map_err(|error| unreadable(&error))?, TEXT)
+            (session.transcript_with_prompts().map_err(|error| unreadable(&error))?, TEXT)
         }
-        Place::Run(id) => {
+        ResourceUri::Run(id) => {
             let run = tools::load_run(&store, id).map_err(|error| match &error {
                 StoreError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                     not_found(&format!("There is no run {id}."))
@@ -108,18 +108,18 @@ pub(crate) fn read(
             // Plain data with string keys always serialises.
             (serde_json::to_string_pretty(&RunReport::from(&run)).unwrap_or_default(), JSON)
         }
-        Place::Profile(name) => {
+        ResourceUri::Profile(name) => {
             let workspace = Workspace::load(surroundings.clone(), None);
             let profile = workspace.profiles.get(name);
             let profile = profile.map_err(|error| not_found(&error.to_string()))?;
             (plan::definition_detail(profile), TEXT)
         }
     };
-    let contents = ResourceContents::text(clean(&text), place.to_string());
+    let contents = ResourceContents::text(clean(&text), uri.to_string());
     Ok(ReadResourceResult::new(vec![contents.with_mime_type(mime_type)]))
 }
 
-/// What could stand in the gap of an address, the latest first.
+/// What completes an address, the latest first.
 pub(crate) fn complete(
     surroundings: &Surroundings,
     uri: &str,
@@ -163,9 +163,9 @@ pub(crate) fn complete(
         .map_err(|error| ErrorData::internal_error(error, None))
 }
 
-/// The address that somebody wants to hear of.
-pub(crate) fn parse(uri: &str) -> Result<Place, ErrorData> {
-    Place::parse(uri).ok_or_else(|| {
+/// Reads the address in a request.
+pub(crate) fn parse(uri: &str) -> Result<ResourceUri, ErrorData> {
+    ResourceUri::parse(uri).ok_or_else(|| {
         let known: Vec<&str> = Template::ALL.iter().map(|template| template.uri()).collect();
         not_found(&format!("uri: there is nothing at \"{uri}\"; there are {}", known.join(", ")))
     })
@@ -195,22 +195,22 @@ fn of_session(session: &Session, latest: &KnownRun) -> Resource {
         1 => status.to_owned(),
         _ => format!("{status}, {runs} runs"),
     };
-    resource(&Place::Session(session.id.clone()), name, &format!("{name} ({status})"), TEXT)
+    resource(&ResourceUri::Session(session.id.clone()), name, &format!("{name} ({status})"), TEXT)
         .with_description(description)
 }
 
 fn of_run(run: &KnownRun) -> Resource {
     let name = &run.meta.name;
     let status = run.status().word();
-    let place = Place::Run(run.meta.run_id.clone());
-    resource(&place, name, &format!("Run of {name} ({status})"), JSON).with_description(status)
+    let uri = ResourceUri::Run(run.meta.run_id.clone());
+    resource(&uri, name, &format!("Run of {name} ({status})"), JSON).with_description(status)
 }
 
-fn resource(place: &Place, name: &str, title: &str, mime_type: &str) -> Resource {
-    Resource::new(place.to_string(), clean(name)).with_title(clean(title)).with_mime_type(mime_type)
+fn resource(uri: &ResourceUri, name: &str, title: &str, mime_type: &str) -> Resource {
+    Resource::new(uri.to_string(), clean(name)).with_title(clean(title)).with_mime_type(mime_type)
 }
 
-/// What agents and profiles say may be shown in a terminal.
+/// What agents and profiles say is shown in terminals.
 fn clean(text: &str) -> String {
     session::clean(text).into_owned()
 }

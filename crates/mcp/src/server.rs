@@ -1,4 +1,5 @@
-//! What a client can ask for, as the SDK hands it over. Nothing is decided here.
+//! The methods of the protocol, as the SDK calls them. Calls of tools go to the worker; everything else is
+//! looked up on the side.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,9 +23,9 @@ use tokio::sync::{OnceCell, oneshot};
 
 use crate::answer::{Answer, Refusal};
 use crate::changes::Change;
-use crate::desk::{Asked, Counter, Request};
-use crate::ticket::Ticket;
+use crate::pending_call::PendingCall;
 use crate::tools_list::{self, FULL, Offer};
+use crate::worker::{CallHandle, Request};
 use crate::{prompts, resources, roots};
 
 const INSTRUCTIONS: &str = "Sub-agents for this project. delegate_to_subagents and subagent run \
@@ -32,92 +33,92 @@ const INSTRUCTIONS: &str = "Sub-agents for this project. delegate_to_subagents a
     background_agent does not wait. A call that is answered with status running goes on: \
     get_subagent_output waits for its sessions. Sessions last, and can be continued with resume.";
 
-/// One client.
+/// Serves one client.
 #[derive(Clone)]
 pub(crate) struct Server {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    counter: Counter,
+    handle: CallHandle,
     offer: Offer,
-    /// Where this process stands.
+    /// Those of this process.
     here: Surroundings,
-    /// Where the client works, once that is known.
-    place: OnceCell<Surroundings>,
+    /// Those of the client, once it has said where it works.
+    surroundings: OnceCell<Surroundings>,
     next_call: AtomicU64,
-    /// Whether the client hears of changes, by the older way. Once is enough.
-    is_told: AtomicBool,
-    /// What the client wants to hear of, by the older way to say so.
+    /// Whether a client of an older version of the protocol is being told of changes.
+    is_notified: AtomicBool,
+    /// The addresses to which a client of an older version has subscribed.
     subscribed: Mutex<BTreeSet<String>>,
 }
 
 impl Server {
-    pub(crate) fn new(counter: Counter, here: Surroundings, offer: Offer) -> Server {
+    pub(crate) fn new(handle: CallHandle, here: Surroundings, offer: Offer) -> Server {
         Server {
             shared: Arc::new(Shared {
-                counter,
+                handle,
                 offer,
                 here,
-                place: OnceCell::new(),
+                surroundings: OnceCell::new(),
                 next_call: AtomicU64::new(1),
-                is_told: AtomicBool::new(false),
+                is_notified: AtomicBool::new(false),
                 subscribed: Mutex::default(),
             }),
         }
     }
 
-    /// Where the client works. Found out before anything is done for it.
-    async fn place(
+    /// Finds out where the client works, before anything is done for it.
+    async fn begin(
         &self,
         peer: &Peer<RoleServer>,
         client: Option<Implementation>,
     ) -> &Surroundings {
-        let found = self.shared.place.get_or_init(|| async {
-            let mut place = self.shared.here.clone();
-            if let Some(root) = roots::root(peer, &place.cwd).await {
-                place.cwd = root;
+        let found = self.shared.surroundings.get_or_init(|| async {
+            let mut surroundings = self.shared.here.clone();
+            if let Some(root) = roots::root(peer, &surroundings.cwd).await {
+                surroundings.cwd = root;
             }
             let id = client.map(|client| clean(&client.name));
             let owner = Owner { kind: OwnerKind::Mcp, id };
-            self.shared.counter.hand_in(Request::Begin(Box::new(place.clone()), owner));
-            place
+            self.shared.handle.send(Request::Begin(Box::new(surroundings.clone()), owner));
+            surroundings
         });
         found.await
     }
 
-    async fn place_of(&self, context: &RequestContext<RoleServer>) -> &Surroundings {
-        self.place(&context.peer, context.client_info()).await
+    async fn surroundings(&self, context: &RequestContext<RoleServer>) -> &Surroundings {
+        self.begin(&context.peer, context.client_info()).await
     }
 
-    /// Looks something up, which may take its time.
+    /// Looks something up without holding up other requests.
     async fn look_up<T: Send + 'static>(
         &self,
         context: &RequestContext<RoleServer>,
         find: impl FnOnce(&Surroundings) -> Result<T, ErrorData> + Send + 'static,
     ) -> Result<T, ErrorData> {
-        let place = self.place_of(context).await.clone();
-        tokio::task::spawn_blocking(move || find(&place))
+        let surroundings = self.surroundings(context).await.clone();
+        tokio::task::spawn_blocking(move || find(&surroundings))
             .await
             .map_err(|error| ErrorData::internal_error(error.to_string(), None))?
     }
 
-    /// Has somebody look at an address. Nothing that changes there after this is missed.
+    /// Returns when the worker watches an address, so that no later change is missed.
     async fn watch(&self, uri: String) {
         let (watched, is_watched) = oneshot::channel();
-        self.shared.counter.hand_in(Request::Subscribe(uri, watched));
-        // A desk that has closed tells nobody anything.
+        self.shared.handle.send(Request::Subscribe(uri, watched));
+        // The worker is gone only if the conversation is over.
         let _ = is_watched.await;
     }
 
     fn subscribed(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        // A thread that panicked with the lock has left nothing half done.
+        // A thread that panicked while it held the lock has left nothing half done.
         self.shared.subscribed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Refuses what is no tool of ours, before anybody looks at its arguments.
-    fn check_tool(&self, place: &Surroundings, name: &str) -> Result<(), ErrorData> {
-        let (settings, _) = plan::load_settings(place);
+    /// Refuses a tool that the client is not offered, before its arguments are read.
+    fn check_tool(&self, surroundings: &Surroundings, name: &str) -> Result<(), ErrorData> {
+        let (settings, _) = plan::load_settings(surroundings);
         let tools = tools_list::list(settings.tools, self.shared.offer);
         if tools.iter().any(|tool| tool.name == name) {
             return Ok(());
@@ -155,12 +156,12 @@ impl ServerHandler for Server {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        if self.shared.is_told.swap(true, Ordering::Relaxed) {
+        if self.shared.is_notified.swap(true, Ordering::Relaxed) {
             return;
         }
         let client = context.peer.peer_info().map(|info| info.client_info.clone());
-        let mut changes = self.shared.counter.changes();
-        self.place(&context.peer, client).await;
+        let mut changes = self.shared.handle.changes();
+        self.begin(&context.peer, client).await;
         loop {
             let changed = match changes.recv().await {
                 Ok(change) => vec![change],
@@ -168,7 +169,7 @@ impl ServerHandler for Server {
                 Err(RecvError::Closed) => return,
             };
             for change in changed {
-                let told = match change {
+                let notified = match change {
                     Change::List => context.peer.notify_resource_list_changed().await,
                     Change::Resource(uri) if self.subscribed().contains(&uri) => {
                         let updated = ResourceUpdatedNotificationParam::new(uri);
@@ -176,7 +177,7 @@ impl ServerHandler for Server {
                     }
                     Change::Resource(_) => Ok(()),
                 };
-                if told.is_err() {
+                if notified.is_err() {
                     return;
                 }
             }
@@ -188,7 +189,7 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let (settings, _) = plan::load_settings(self.place_of(&context).await);
+        let (settings, _) = plan::load_settings(self.surroundings(&context).await);
         Ok(ListToolsResult::with_all_items(tools_list::list(settings.tools, self.shared.offer)))
     }
 
@@ -198,8 +199,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let name = request.name.into_owned();
-        let place = self.place_of(&context).await;
-        self.check_tool(place, &name)?;
+        self.check_tool(self.surroundings(&context).await, &name)?;
         let mut arguments = request.arguments.unwrap_or_default();
         let full = tools_list::is_cut(&name).then(|| arguments.remove(FULL)).flatten();
         let is_full = match full {
@@ -211,18 +211,11 @@ impl ServerHandler for Server {
             }
         };
         let number = self.shared.next_call.fetch_add(1, Ordering::Relaxed);
-        let arguments = Value::Object(arguments);
+        let call = (name, Value::Object(arguments), is_full);
         let token = context.meta.get_progress_token();
-        let counter = self.shared.counter.clone();
-        let mut ticket = Ticket::hand_in(counter, token, |caller| Asked {
-            number,
-            name,
-            arguments,
-            is_full,
-            caller,
-        });
+        let mut pending = PendingCall::send(self.shared.handle.clone(), token, number, call);
         let reply = tokio::select! {
-            reply = ticket.wait(&context.peer) => reply,
+            reply = pending.wait(&context.peer) => reply,
             () = context.ct.cancelled() => None,
         };
         match reply {
@@ -234,7 +227,7 @@ impl ServerHandler for Server {
                 let content = vec![ContentBlock::text(clean(&message))];
                 Ok(CallToolResult::error(content).into())
             }
-            // Nobody reads this: the call was cancelled, or the conversation is over.
+            // The client does not read this: it has cancelled the call, or closed its end.
             None => Err(ErrorData::internal_error("cancelled", None)),
         }
     }
@@ -245,7 +238,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let cursor = request.and_then(|request| request.cursor);
-        self.look_up(&context, move |place| resources::list(place, cursor.as_deref())).await
+        self.look_up(&context, move |here| resources::list(here, cursor.as_deref())).await
     }
 
     async fn list_resource_templates(
@@ -261,7 +254,7 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let read = move |place: &Surroundings| resources::read(place, &request.uri);
+        let read = move |here: &Surroundings| resources::read(here, &request.uri);
         Ok(self.look_up(&context, read).await?.into())
     }
 
@@ -271,7 +264,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let uri = resources::parse(&request.uri)?.to_string();
-        self.place_of(&context).await;
+        self.surroundings(&context).await;
         let is_new = self.subscribed().insert(uri.clone());
         if is_new {
             self.watch(uri).await;
@@ -285,7 +278,7 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         if self.subscribed().remove(&request.uri) {
-            self.shared.counter.hand_in(Request::Unsubscribe(request.uri));
+            self.shared.handle.send(Request::Unsubscribe(request.uri));
         }
         Ok(())
     }
@@ -302,15 +295,15 @@ impl ServerHandler for Server {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut changes = self.shared.counter.changes();
-        self.place_of(context.request_context()).await;
+        let mut changes = self.shared.handle.changes();
+        self.surroundings(context.request_context()).await;
         let uris = context.accepted().resource_subscriptions.clone().unwrap_or_default();
         for uri in &uris {
             self.watch(uri.clone()).await;
-            // The SDK has told the client that we look, before we did.
+            // The SDK has told the client that we watch, before we did.
             let _ = context.sink().notify_resource_updated(uri.clone()).await;
         }
-        let telling = async {
+        let notifying = async {
             loop {
                 let changed = match changes.recv().await {
                     Ok(change) => vec![change],
@@ -327,13 +320,13 @@ impl ServerHandler for Server {
             }
         };
         tokio::select! {
-            () = telling => {}
+            () = notifying => {}
             () = context.cancelled() => {}
-            // The SDK waits for everybody who still has something to say.
-            () = self.shared.counter.closed() => {}
+            // The SDK ends the conversation only when this has returned.
+            () = self.shared.handle.closed() => {}
         }
         for uri in uris {
-            self.shared.counter.hand_in(Request::Unsubscribe(uri));
+            self.shared.handle.send(Request::Unsubscribe(uri));
         }
         Ok(())
     }
@@ -346,12 +339,12 @@ impl ServerHandler for Server {
         let CompleteRequestParams { r#ref, argument, .. } = request;
         match r#ref {
             Reference::Resource(template) => {
-                let find = move |place: &Surroundings| {
-                    resources::complete(place, &template.uri, &argument.name, &argument.value)
+                let find = move |here: &Surroundings| {
+                    resources::complete(here, &template.uri, &argument.name, &argument.value)
                 };
                 Ok(CompleteResult::new(self.look_up(&context, find).await?))
             }
-            // A task is anything.
+            // The only argument of a prompt is a task, which can be anything.
             _ => Ok(CompleteResult::default()),
         }
     }
@@ -363,7 +356,7 @@ impl ServerHandler for Server {
     ) -> Result<ListPromptsResult, ErrorData> {
         let prompts = match self.shared.offer {
             Offer::Everything => prompts::list(),
-            // They all tell to delegate.
+            // All prompts say to delegate.
             Offer::OnlyLooking => Vec::new(),
         };
         Ok(ListPromptsResult::with_all_items(prompts))
@@ -381,7 +374,7 @@ impl ServerHandler for Server {
         Ok(prompt.map_err(|message| ErrorData::invalid_params(clean(&message), None))?.into())
     }
 
-    /// What the SDK did not take for one of the methods above, although it may be called so.
+    /// A request that the SDK could not read as one of the methods above.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -418,7 +411,7 @@ enum Field {
 }
 
 impl Field {
-    /// What is wrong with a value, if anything is.
+    /// What is wrong with a value.
     fn problem(self, value: Option<&Value>) -> Option<&'static str> {
         let is_text =
             |name: &str| value.and_then(|value| value.get(name)).is_some_and(Value::is_string);
@@ -436,13 +429,13 @@ impl Field {
     }
 }
 
-/// What may have changed while nobody listened.
+/// What may have changed while changes were lost.
 fn everything<'a>(uris: impl IntoIterator<Item = &'a String>) -> Vec<Change> {
     let resources = uris.into_iter().cloned().map(Change::Resource);
     [Change::List].into_iter().chain(resources).collect()
 }
 
-/// What others wrote may be shown in a terminal.
+/// What others wrote is shown in terminals.
 fn clean(text: &str) -> String {
     session::clean(text).into_owned()
 }

@@ -68,7 +68,7 @@ fn kind(name: &str) -> Kind {
 fn tool(described: ToolDescription) -> Tool {
     let ToolDescription { name, label, description, mut parameters, .. } = described;
     let kind = kind(name);
-    // Nobody can be told by this door when a run has ended, and a call may be answered before.
+    // The protocol cannot say when a background run has ended, and a call may be answered early.
     let description = match kind {
         Kind::Background => {
             "Start a sub-agent that goes on by itself, even without this client. Returns its ids \

@@ -1,9 +1,8 @@
 //! Messages as lines, in both directions.
 //!
-//! The SDK's own reader passes over what it cannot parse, and answers without an id what it cannot
-//! understand, so that whoever sent it waits for ever. Here every request is answered. Reading and
-//! writing have a thread each: neither a client that does not read nor one that does not write
-//! holds up anything else.
+//! The SDK's own reader skips lines that it cannot parse, and answers without an id what it cannot
+//! understand, so that the client waits for ever. Here every request is answered. Reading and writing
+//! have a thread each: a client that does not read, or does not write, holds up nothing else.
 
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -22,24 +21,23 @@ use serde_json::Value;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::desk::Counter;
+use crate::worker::CallHandle;
 
-/// How many messages wait at most until they are taken. Whoever sends more waits, too.
+/// How many messages a channel holds. Beyond that, its sender waits.
 const WAITING: usize = 64;
 
 const BROKEN_HELLO: &str = "params: must have a protocolVersion, capabilities, and a clientInfo \
     with a name and a version";
 
-/// Tells, by its end, that nothing is left to be written.
+/// Disconnected when nothing is left to be written.
 pub(crate) type Written = mpsc::Receiver<()>;
 
 /// The two streams of a client.
 pub(crate) struct Streams {
     received: Receiver<Incoming>,
     to_send: Sender<Vec<u8>>,
-    counter: Counter,
-    /// Whether the client has said who it is. Before that, there is nothing that could be told of or
-    /// answered.
+    handle: CallHandle,
+    /// Whether the client has said hello. Before that, the SDK takes nothing but requests.
     is_begun: bool,
 }
 
@@ -47,24 +45,23 @@ pub(crate) struct Streams {
 #[derive(Debug)]
 enum Incoming {
     Message(Box<ClientJsonRpcMessage>),
-    /// It is no message, for this reason.
+    /// The line is no message, for this reason.
     Problem(Option<RequestId>, ErrorData),
 }
 
 impl Streams {
-    /// Reads and writes from now on. The desk is told when there is nothing to read any more; the
-    /// other end of the channel that is returned is gone when everything was written.
+    /// Reads and writes from now on. The worker gets to know when there is nothing to read any more.
     pub(crate) fn open(
         input: OwnedFd,
         output: Box<dyn Write + Send>,
-        counter: Counter,
+        handle: CallHandle,
     ) -> io::Result<(Streams, Written)> {
         let (reader, received) = channel(WAITING);
         let (to_send, writer) = channel(WAITING);
-        let streams = Streams { received, to_send, counter: counter.clone(), is_begun: false };
+        let streams = Streams { received, to_send, handle: handle.clone(), is_begun: false };
         thread::Builder::new().name("reader".to_owned()).spawn(move || {
             read(&input, &reader);
-            counter.close();
+            handle.close();
         })?;
         let (writing, written) = mpsc::channel();
         thread::Builder::new().name("writer".to_owned()).spawn(move || {
@@ -93,16 +90,16 @@ impl Transport<RoleServer> for Streams {
         loop {
             let incoming = tokio::select! {
                 incoming = self.received.recv() => incoming?,
-                // Whoever does not listen any more is gone.
+                // A client that does not read any more is gone.
                 () = self.to_send.closed() => {
-                    self.counter.close();
+                    self.handle.close();
                     return None;
                 }
             };
             match incoming {
                 Incoming::Message(message) => {
                     self.is_begun |= begins(&message);
-                    // The SDK takes anything but a request for the end of what has not begun.
+                    // The SDK takes a notification before the hello for the end of the conversation.
                     if self.is_begun || matches!(*message, ClientJsonRpcMessage::Request(_)) {
                         return Some(*message);
                     }
@@ -110,7 +107,7 @@ impl Transport<RoleServer> for Streams {
                 Incoming::Problem(id, error) => {
                     let line = line_of(&ServerJsonRpcMessage::error(error, id)).ok()?;
                     // The SDK drops this future when something else happens, so that it must not
-                    // wait with an answer in its hands.
+                    // wait while it holds an answer.
                     if let Err(TrySendError::Full(line)) = self.to_send.try_send(line) {
                         let to_send = self.to_send.clone();
                         tokio::spawn(async move { to_send.send(line).await });
@@ -126,8 +123,8 @@ impl Transport<RoleServer> for Streams {
     }
 }
 
-/// Whether the conversation has begun with this message, according to the SDK: with a hello, or with a
-/// request that says by itself who sends it.
+/// Whether the SDK lets a conversation begin with this message: a hello, or a request that names its
+/// sender.
 fn begins(message: &ClientJsonRpcMessage) -> bool {
     let ClientJsonRpcMessage::Request(message) = message else {
         return false;
@@ -156,7 +153,7 @@ fn read(input: &OwnedFd, reader: &Sender<Incoming>) {
         }
         match lines.read_from(input) {
             Ok(ReadStatus::Bytes(_)) => {}
-            // The client's end can make ours so.
+            // The client can make our end of the pipe nonblocking.
             Ok(ReadStatus::WouldBlock) => {
                 let _ = poll(&mut [PollFd::new(input, PollFlags::IN)], None);
             }
@@ -179,7 +176,7 @@ fn line_of(message: &ServerJsonRpcMessage) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// What a line says; nothing if it is none that anybody waits for an answer to.
+/// What a line says; nothing if the client expects no answer to it.
 fn understand(line: Line<'_>) -> Option<Incoming> {
     let line = match line {
         Line::Whole(line) => line.trim_ascii(),
@@ -213,7 +210,7 @@ fn understand(line: Line<'_>) -> Option<Incoming> {
     let problem = if fields.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
         "jsonrpc: must be \"2.0\""
     } else if !fields.contains_key("method") {
-        // Answers are never answered: their ids are ours, and may be those of requests of the client's.
+        // Answers are never answered: their ids are ours, and a request of the client may have the same.
         let is_answer = fields.contains_key("result") || fields.contains_key("error");
         if is_answer || !fields.contains_key("id") {
             return None;
@@ -232,7 +229,7 @@ fn understand(line: Line<'_>) -> Option<Incoming> {
     Some(Incoming::Problem(id, invalid(problem.to_owned())))
 }
 
-/// A hello that lacks something is any method to the SDK, which then complains of something else.
+/// The SDK takes a hello that lacks something for an unknown method, and would complain of that.
 fn id_of_broken_hello(message: &ClientJsonRpcMessage) -> Option<RequestId> {
     match message {
         ClientJsonRpcMessage::Request(message) => match &message.request {
@@ -249,8 +246,8 @@ fn invalid(message: String) -> ErrorData {
     ErrorData::invalid_request(message, None)
 }
 
-/// The id of a message of which only the two ends are known. Whatever lies between them, the first
-/// fields and the last one of a line are those of the message itself.
+/// The id of a message of which only the beginning and the end are known. The first fields and the last
+/// one of a line always belong to the message itself.
 fn id_of_cut(head: &[u8], tail: &[u8]) -> Option<RequestId> {
     let read = |text: &str| serde_json::from_str(text.trim()).ok();
     let head = String::from_utf8_lossy(head);
@@ -300,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_waits_for_is_passed_over() {
+    fn a_line_that_expects_no_answer_is_skipped() {
         for line in ["", "  ", r#"{"jsonrpc":"2.0"}"#, r#"{"jsonrpc":"2.0","id":0,"error":"no"}"#] {
             assert!(understand(Line::Whole(line.as_bytes())).is_none(), "{line}");
         }

@@ -28,7 +28,7 @@ pub enum Event {
     },
     /// The agent was told something.
     UserMessage {
-        /// The text.
+        #[expect(missing_docs, reason = "the name says it")]
         text: String,
     },
     /// The model finished a message.
@@ -105,7 +105,7 @@ pub enum Event {
     TimeoutExtended,
     /// The supervisor began to stop what was left of the tree.
     Stopping {
-        /// Why.
+        #[expect(missing_docs, reason = "the name says it")]
         cause: StopCause,
     },
     /// From here on a log takes no more, except for the terminal event.
@@ -120,7 +120,7 @@ pub enum Event {
     },
     /// The run has ended and nothing of it is left. Always the last event, and there is only one.
     RunEnded {
-        /// How.
+        #[expect(missing_docs, reason = "the name says it")]
         outcome: Outcome,
         /// What went wrong.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -143,6 +143,39 @@ impl Event {
     /// The longest line of plain text that is kept.
     pub const LINE_BYTES: usize = 4 * 1024;
 
+    /// Changes every text that came from the child.
+    pub fn for_each_text(&mut self, change: &mut dyn FnMut(&mut String)) {
+        match self {
+            Event::UserMessage { text }
+            | Event::Stderr { text }
+            | Event::UnreadableLine { text, .. }
+            | Event::MessageLost { text, .. }
+            | Event::Warning { message: text }
+            | Event::LogFull { log: text }
+            | Event::RetryScheduled { error: text, .. } => change(text),
+            Event::AssistantMessage { text, model, stop_reason, error, .. } => {
+                change(text);
+                if let Some(StopReason::Other(word)) = stop_reason {
+                    change(word);
+                }
+                model.iter_mut().chain(error).for_each(change);
+            }
+            Event::ToolCall { id, tool, args } => {
+                change(id);
+                change(tool);
+                for_each_text(args, change);
+            }
+            Event::ToolResult { id, tool, text, .. } => {
+                [id, tool, text].into_iter().for_each(change);
+            }
+            Event::RunEnded { error, .. } => error.iter_mut().for_each(change),
+            Event::RunStarted { .. }
+            | Event::TimeoutExtended
+            | Event::Stopping { .. }
+            | Event::Unknown => {}
+        }
+    }
+
     /// The event with its texts cut to what is kept of them. What the model says is kept whole.
     #[must_use]
     pub fn bounded(mut self) -> Event {
@@ -162,6 +195,22 @@ impl Event {
             _ => {}
         }
         self
+    }
+}
+
+/// Changes every text in a value, also the names of fields.
+pub fn for_each_text(value: &mut Value, change: &mut dyn FnMut(&mut String)) {
+    match value {
+        Value::String(text) => change(text),
+        Value::Array(values) => values.iter_mut().for_each(|value| for_each_text(value, change)),
+        Value::Object(fields) => {
+            for (mut name, mut value) in std::mem::take(fields) {
+                change(&mut name);
+                for_each_text(&mut value, change);
+                fields.insert(name, value);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

@@ -13,7 +13,7 @@ mod stop_reason;
 mod usage;
 pub mod variables;
 
-pub use event::{Activity, Event, Record};
+pub use event::{Activity, Event, Record, for_each_text};
 pub use id::{CallId, InvalidId, RunId, SessionId};
 pub use meta::{AgentKind, FORMAT, Lifetime, Limits, Meta, Owner, OwnerKind};
 pub use outcome::{Outcome, RunResult, Status, StopCause, Verdict};

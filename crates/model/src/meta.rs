@@ -122,7 +122,7 @@ pub enum Lifetime {
     Background,
 }
 
-/// When a run is stopped although nobody asked for it.
+/// When a run is stopped by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Limits {

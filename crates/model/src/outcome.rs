@@ -72,6 +72,8 @@ pub enum StopCause {
     LastWord,
     /// The child exited and left processes behind.
     Leftovers,
+    /// The directory of a background run was deleted, so that no program can see or stop it.
+    DirectoryRemoved,
 }
 
 impl StopCause {
@@ -84,6 +86,7 @@ impl StopCause {
             StopCause::ParentDied => "Stopping: the program that started this run died",
             StopCause::LastWord => "Stopping: the agent has finished but does not exit",
             StopCause::Leftovers => "Stopping what the agent left running",
+            StopCause::DirectoryRemoved => "Stopping: the directory of this run was deleted",
         }
     }
 
@@ -107,6 +110,9 @@ impl StopCause {
             StopCause::ParentDied => {
                 let error = "Interrupted: the program that started this run died";
                 (Outcome::Interrupted, error.to_owned())
+            }
+            StopCause::DirectoryRemoved => {
+                (Outcome::Cancelled, "Stopped: the directory of this run was deleted".to_owned())
             }
             StopCause::LastWord | StopCause::Leftovers => return None,
         };
@@ -149,18 +155,15 @@ impl Status {
 /// What is known of a run when it has ended: the contents of `result.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "where a name says it, it needs no more")]
 pub struct RunResult {
     /// The version of the run directory's format.
     pub format: u32,
-    /// The run.
     pub run_id: RunId,
-    /// The session that the run belongs to.
     pub session_id: SessionId,
     /// The task's name.
     pub name: String,
-    /// Success or not.
     pub status: Status,
-    /// How exactly it ended.
     pub outcome: Outcome,
     /// What went wrong, in a sentence for people.
     pub error: Option<String>,

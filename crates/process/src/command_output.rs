@@ -1,4 +1,4 @@
-//! What a command prints, within a time and a size.
+//! Runs a command to its end and returns what it prints, within a time and a size.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use crate::spawn::{SpawnError, explain, new_command};
 use crate::tree::Exit;
 
-/// Why there is no output. Nothing of it is in the message: it may be a secret.
+/// Why there is no output. No message quotes what was printed: it may be a secret.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum OutputError {
@@ -30,11 +30,11 @@ pub enum OutputError {
     Unreadable(std::io::Error),
 }
 
-/// Runs a command of `sh` in a process group of its own, and returns what it prints. It reads
-/// nothing, and what it complains about is lost.
+/// Runs a command of `sh` in a process group of its own, and returns its standard output. Its
+/// standard input is empty, and its standard error is discarded.
 ///
-/// A command that takes or prints too much is killed with its group. What a command that ends in
-/// time leaves running is left alone: it may be an agent that keeps the user's passwords.
+/// A command that takes too long or prints too much is killed with its group. What a command that
+/// ends in time leaves running is left alone: it may be an agent that keeps the user's passwords.
 pub fn shell_output(
     command_line: &str,
     directory: &Path,
@@ -51,19 +51,17 @@ pub fn shell_output(
     }
 }
 
-/// A command that has ended.
+/// How a command ended, and what it printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct CommandOutput {
-    /// How.
     pub exit: Exit,
-    /// What it answered.
     pub stdout: Vec<u8>,
-    /// What it complained about.
     pub stderr: Vec<u8>,
 }
 
-/// Runs a program, looked up on `PATH`, to its end. It reads nothing. One that takes or prints too
-/// much is killed with its process group.
+/// Runs a program, looked up on `PATH`, to its end. Its standard input is empty. A program that
+/// takes too long or prints too much is killed with its process group.
 pub fn command_output(
     program: &str,
     args: &[&str],
@@ -93,7 +91,7 @@ fn run(
         wait_until(&mut child, deadline).map(|exit| CommandOutput { exit, stdout, stderr })
     });
     if output.is_err() {
-        // Somebody who has not been waited for yet cannot have lost his number to another.
+        // The id of a child that was not reaped yet cannot have been reused.
         if let Ok(None) = child.try_wait() {
             let group = rustix::process::Pid::from_child(&child);
             let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
@@ -149,8 +147,8 @@ fn read_streams(
     Ok(outputs)
 }
 
-/// A command usually ends when its output does; one that only closes it is looked at again and
-/// again, because no portable call waits for a process and a time at once.
+/// A command usually ends when its output does. One that only closes its output is polled, because
+/// no portable call waits for a process with a time limit.
 fn wait_until(child: &mut Child, deadline: Instant) -> Result<Exit, OutputError> {
     let mut pause = Duration::from_micros(200);
     loop {
@@ -193,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn the_complaint_of_a_command_is_told_beside_its_answer() {
+    fn standard_error_is_returned_beside_standard_output() {
         let long = format!("echo a; echo b >&2; head -c {} /dev/zero >&2; exit 3", 1024 * 1024);
         let limit = Duration::from_secs(20);
         let output = command_output("sh", &["-c", &long], limit, 2 * 1024 * 1024).unwrap();
@@ -213,7 +211,7 @@ mod tests {
         }
         let pid = std::fs::read_to_string(top.path().join("pid")).unwrap();
         let pid = rustix::process::Pid::from_raw(pid.trim().parse().unwrap()).unwrap();
-        // Its own parent is gone, so that it is up to init to take its remains away.
+        // Its own parent is gone, so init has to reap it.
         let is_dead =
             || match std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())) {
                 Ok(stat) => {

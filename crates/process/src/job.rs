@@ -1,8 +1,8 @@
-//! A command of one thread, beside the commands of other threads.
+//! A command that shares this process with other commands, each on a thread of its own.
 //!
-//! A contained child (see [`spawn_contained`]) needs a process for itself: reaping waits for every
-//! child there is. A job shares the process with others, so only its own id is ever waited for, and
-//! what it started is found by the marker that all of it has inherited.
+//! A contained child (see [`spawn_contained`]) needs a parent process for itself, because reaping
+//! waits for every child. Of a job, only its own id is ever waited for, and what it started is found
+//! by the marker that its processes inherit.
 //!
 //! [`spawn_contained`]: crate::spawn_contained
 
@@ -12,15 +12,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use rustix::io::Errno;
-use rustix::process::{Pid, WaitOptions};
+use rustix::process::Pid;
 
 use crate::marker::Marker;
 use crate::spawn::{ChildSpec, SpawnError, explain, session_command, widen};
-use crate::tree::{Exit, KillTarget, Signal};
+use crate::tree::{Exit, KillTarget, Signal, try_wait};
 
-/// A running command. It is killed, with everything that it started, when it is dropped before it
-/// has ended.
+/// A running command. Dropping it before it has ended kills it with everything that it started.
 #[derive(Debug)]
 pub struct Job {
     child: Pid,
@@ -30,12 +28,12 @@ pub struct Job {
     exit: Option<Exit>,
 }
 
-/// Starts a command in a session of its own. It reads nothing, and what it writes to its standard
-/// output and its standard error comes out of one pipe, in the order in which it was written.
+/// Starts a command in a session of its own. Its standard input is empty, and its standard output
+/// and standard error share one pipe, so that their order is kept.
 ///
 /// `mark` is the name of a variable that no other command has; every process that the command
-/// starts inherits it. The kernel kills the command when the thread that calls this ends (Linux),
-/// so that thread should be the one that waits for it.
+/// starts inherits it. The kernel kills the command when the calling thread ends (Linux), so that
+/// thread should also wait for the command.
 pub fn spawn_job(spec: ChildSpec<'_>, mark: &str) -> Result<Job, SpawnError> {
     let failed = |source: io::Error| explain(spec.program, source);
     let mut environment: BTreeMap<String, Option<String>> = spec.environment.clone();
@@ -47,7 +45,7 @@ pub fn spawn_job(spec: ChildSpec<'_>, mark: &str) -> Result<Job, SpawnError> {
         .stdout(Stdio::from(input.try_clone().map_err(failed)?))
         .stderr(Stdio::from(input));
     let child = command.spawn().map_err(failed)?;
-    // The command holds our copies of the pipe's other end: as long as it lives, no end is seen.
+    // The command holds copies of the pipe's other end: while it exists, the end is never reported.
     drop(command);
     let output = OwnedFd::from(output);
     // Cannot fail on a pipe that was made a moment ago.
@@ -59,29 +57,20 @@ pub fn spawn_job(spec: ChildSpec<'_>, mark: &str) -> Result<Job, SpawnError> {
 }
 
 impl Job {
-    /// Where its output comes out; reading never blocks.
+    /// The reading end of its output, which never blocks.
     pub fn output(&self) -> BorrowedFd<'_> {
         self.output.as_fd()
     }
 
-    /// Becomes readable when the command itself has ended. Where there is no such thing, ask
-    /// [`Job::try_wait`] from time to time.
+    /// Becomes readable when the command itself has ended. Where the system lacks that, poll
+    /// [`Job::try_wait`].
     pub fn ended(&self) -> Option<BorrowedFd<'_>> {
         self.ended.as_ref().map(AsFd::as_fd)
     }
 
     /// How the command itself ended, if it has; never blocks. What it started may still run.
     pub fn try_wait(&mut self) -> Option<Exit> {
-        while self.exit.is_none() {
-            match rustix::process::waitpid(Some(self.child), WaitOptions::NOHANG) {
-                Ok(Some((_, status))) => self.exit = Exit::from_status(status),
-                Ok(None) => break,
-                Err(Errno::INTR) => {}
-                // Somebody else reaped it; that it is gone is all that can be known.
-                Err(_) => self.exit = Some(Exit::Code(0)),
-            }
-        }
-        self.exit
+        try_wait(self.child, &mut self.exit)
     }
 
     /// Whether [`Job::try_wait`] has seen the end of the command.
@@ -113,22 +102,22 @@ impl Job {
     /// Sends one round of signals and returns how many processes are still to end.
     fn kill_once(&mut self) -> usize {
         if self.exit.is_none() {
-            // Neither of these may be used once the command was waited for: its id could belong to
-            // another. They find what has emptied its environment, and what can be found without
-            // `/proc`.
+            // These find processes that have emptied their environment, and processes on systems
+            // without `/proc`. They must not be used once the command was reaped: its id could
+            // belong to another process.
             #[cfg(target_os = "linux")]
             crate::proc_table::kill_from(self.child, PATIENCE);
             KillTarget::Group(self.child).signal(Signal::Kill);
         } else if cfg!(not(target_os = "linux")) {
             KillTarget::Group(self.child).signal(Signal::Kill);
         }
-        // Repeated by the caller, because a member may have started another one in the meantime.
+        // The caller repeats this, because a member may have started another one in the meantime.
         let marked = KillTarget::Marked(self.marker.clone()).signal(Signal::Kill);
         usize::from(self.try_wait().is_none()).max(marked)
     }
 }
 
-/// How long a process that was sent SIGKILL may take before it is given up.
+/// How long to wait for the end of a process that was sent SIGKILL.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Drop for Job {

@@ -18,8 +18,8 @@ mod foreground;
 mod job;
 mod lines;
 mod marker;
-mod meeting_point;
 mod peer;
+mod private_socket;
 #[cfg(target_os = "linux")]
 mod proc_table;
 mod signals;
@@ -31,12 +31,12 @@ pub use command_output::{CommandOutput, OutputError, command_output, shell_outpu
 pub use foreground::run_in_foreground;
 pub use job::{Job, spawn_job};
 pub use lines::{Keep, Line, LineBuffer, ReadStatus};
-pub use marker::{Marker, carriers, stop_marked};
-pub use meeting_point::MeetingPoint;
+pub use marker::{Marker, processes_with_variable, stop_marked};
 pub use peer::Peer;
-pub use signals::{Notice, SignalPipe, TerminalNotice, TerminalSignals, settle_signals, suspend};
+pub use private_socket::PrivateSocket;
+pub use signals::{Notice, SignalPipe, TerminalNotice, TerminalSignals, reset_signals, suspend};
 pub use spawn::{
-    Apart, Child, ChildSpec, Detached, DetachedSpec, SpawnError, name_process, own_executable,
+    Child, ChildSpec, DetachFrom, Detached, DetachedSpec, SpawnError, name_process, own_executable,
     own_executable_for_others, spawn_contained, spawn_detached,
 };
 pub use tree::{

@@ -1,4 +1,4 @@
-//! Bytes to lines, with a bound on what any line can cost.
+//! Splits bytes into lines, with a bound on the memory that a line can cost.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -15,7 +15,7 @@ const CHUNK: usize = 256 * 1024;
 pub enum Keep {
     /// Keep it whole, up to 16 MiB.
     Whole,
-    /// Keep only its two ends; nobody needs the middle.
+    /// Keep only its two ends.
     Ends,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// What reading brought.
+/// What one read returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadStatus {
     /// There are new bytes.
@@ -87,8 +87,8 @@ impl LineBuffer {
         LineBuffer::with_longest(keep, LONGEST)
     }
 
-    /// Keeps every line whole. Only for a source that can be trusted.
-    pub fn trusting() -> LineBuffer {
+    /// Keeps every line whole, of any length. Only for a source that can be trusted.
+    pub fn unbounded() -> LineBuffer {
         LineBuffer::with_longest(|_| Keep::Whole, usize::MAX)
     }
 
@@ -147,7 +147,7 @@ impl LineBuffer {
         }
     }
 
-    /// What stands behind the last line feed when the stream has ended: a torn line.
+    /// What follows the last line feed when the stream has ended: a torn line.
     pub fn rest(&mut self) -> Option<Line<'_>> {
         self.forget_cut_line();
         let begin = self.start;

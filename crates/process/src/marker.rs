@@ -1,4 +1,4 @@
-//! Finding what is left of a tree whose supervisor is gone.
+//! Finds what is left of a tree whose supervisor is gone.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ pub struct Marker {
 }
 
 impl Marker {
-    /// All these variables with exactly these values.
+    /// A process carries the marker if it has all these variables with exactly these values.
     pub fn new(variables: &[(&str, &str)]) -> Marker {
         let assignments = variables.iter().map(|(name, value)| format!("{name}={value}"));
         Marker { assignments: assignments.collect() }
@@ -26,7 +26,8 @@ impl Marker {
     }
 }
 
-/// Stops every process that carries the marker: SIGTERM, the grace, SIGKILL until none is left.
+/// Stops every process that carries the marker: SIGTERM, then, after the grace, SIGKILL until none
+/// is left.
 ///
 /// Returns the number of processes that could not be stopped, which is zero unless the kernel
 /// holds one in an uninterruptible state.
@@ -34,11 +35,11 @@ pub fn stop_marked(marker: &Marker, grace: Duration) -> usize {
     stop_blocking(&KillTarget::Marked(marker.clone()), grace)
 }
 
-/// Every living process but this one that has inherited this variable, with its value. Nobody is
-/// found where the system does not tell.
-pub fn carriers(variable: &str) -> Vec<(Pid, String)> {
+/// Every living process but this one that has this environment variable, with its value. Only Linux
+/// tells.
+pub fn processes_with_variable(variable: &str) -> Vec<(Pid, String)> {
     #[cfg(target_os = "linux")]
-    return crate::proc_table::carriers(variable).unwrap_or_default();
+    return crate::proc_table::with_variable(variable).unwrap_or_default();
     #[cfg(not(target_os = "linux"))]
     {
         let _ = variable;
@@ -46,7 +47,7 @@ pub fn carriers(variable: &str) -> Vec<(Pid, String)> {
     }
 }
 
-/// How long a process that was sent SIGKILL may take before it is given up.
+/// How long to wait for the end of a process that was sent SIGKILL.
 const KILL_PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) fn stop_blocking(target: &KillTarget, grace: Duration) -> usize {

@@ -6,15 +6,14 @@ use std::os::unix::net::UnixStream;
 
 /// A process that has connected to us, which need not be a child of ours.
 ///
-/// Where the system does not tell who it is (any but Linux), nothing can be known of it, and it
-/// counts as ended.
+/// Systems other than Linux do not tell which process it is; there it counts as ended.
 #[derive(Debug)]
 pub struct Peer {
     process: Option<OwnedFd>,
 }
 
 impl Peer {
-    /// The process that has connected this stream, which must belong to our own user.
+    /// The process at the other end, which must belong to our own user.
     #[cfg(target_os = "linux")]
     pub fn of(stream: &UnixStream) -> io::Result<Peer> {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -22,17 +21,17 @@ impl Peer {
 
         let credentials = rustix::net::sockopt::socket_peercred(stream)?;
         if credentials.uid != geteuid() {
-            return Err(io::Error::other("somebody else has connected"));
+            return Err(io::Error::other("a process of another user has connected"));
         }
         let process = pidfd_open(credentials.pid, PidfdFlags::empty()).ok();
-        // As long as its end of the socket is open, its number cannot have gone to another.
+        // As long as its end of the socket is open, its id cannot have been reused.
         let mut fds = [PollFd::new(stream, PollFlags::IN)];
         let _ = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
         let is_open = !fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR);
         Ok(Peer { process: process.filter(|_| is_open) })
     }
 
-    /// The process that has connected this stream.
+    /// The process at the other end.
     #[cfg(not(target_os = "linux"))]
     pub fn of(_: &UnixStream) -> io::Result<Peer> {
         Ok(Peer { process: None })
@@ -49,7 +48,7 @@ impl Peer {
         })
     }
 
-    /// Kills it.
+    /// Sends SIGKILL to that process and to no other.
     pub fn kill(&self) {
         #[cfg(target_os = "linux")]
         if let Some(process) = &self.process {

@@ -1,4 +1,4 @@
-//! Linux: who is whose child, read from `/proc`.
+//! Linux: processes, their parents and their environments, read from `/proc`.
 
 use std::collections::HashMap;
 use std::fs;
@@ -23,7 +23,6 @@ impl Member {
         self.send(signal.raw());
     }
 
-    /// What it does, if it is still there.
     fn state(self) -> Option<State> {
         let stat = Stat::read(self.pid).filter(|stat| stat.start_time == self.start_time)?;
         Some(stat.state)
@@ -59,8 +58,8 @@ pub(crate) fn descendants_except(children: &[Pid]) -> io::Result<Vec<Member>> {
 /// Kills a child that was not waited for, and everything below it, and waits for their end as long
 /// as `patience` lasts.
 ///
-/// All of it is stopped first, the parents before their children: then nobody can start another
-/// process that would be missed, or see a child die and tell about it.
+/// All of them are stopped first, parents before children: then none can start another process
+/// that would be missed, or report the death of a child.
 pub(crate) fn kill_from(root: Pid, patience: Duration) {
     let mut stopped: Vec<Member> = Vec::new();
     let started = Instant::now();
@@ -74,8 +73,8 @@ pub(crate) fn kill_from(root: Pid, patience: Duration) {
         for member in &new {
             member.send(rustix::process::Signal::STOP);
         }
-        // Whoever is starting a process stops only when that is there to be found. Somebody who
-        // waits for a child that is stopped itself would never stop.
+        // A process that is starting another one stops only when that one can be found. A process
+        // in `vfork` waits for its child, which is stopped itself, and would never stop.
         wait_while(STOP_PATIENCE.saturating_sub(started.elapsed()), || {
             new.iter().any(|member| member.state().is_some_and(State::is_running))
         });
@@ -124,8 +123,8 @@ pub(crate) fn marked(marker: &Marker) -> io::Result<Vec<Member>> {
 }
 
 /// Every living process that has this variable, with its value.
-pub(crate) fn carriers(variable: &str) -> io::Result<Vec<(Pid, String)>> {
-    let mut carriers = Vec::new();
+pub(crate) fn with_variable(variable: &str) -> io::Result<Vec<(Pid, String)>> {
+    let mut found = Vec::new();
     for pid in pids()?.filter(|pid| *pid != getpid()) {
         let environment = environment(pid);
         let value = environment.split(|byte| *byte == 0).find_map(|entry| {
@@ -135,19 +134,19 @@ pub(crate) fn carriers(variable: &str) -> io::Result<Vec<(Pid, String)>> {
         if let Some(value) = value
             && Stat::read(pid).is_some_and(|stat| stat.state.is_alive())
         {
-            carriers.push((pid, String::from_utf8_lossy(value).into_owned()));
+            found.push((pid, String::from_utf8_lossy(value).into_owned()));
         }
     }
-    Ok(carriers)
+    Ok(found)
 }
 
-/// The environment of the process; nothing if it is not ours to read, and not ours to stop either.
+/// The environment of the process; empty if we may not read it, and then we may not stop it either.
 fn environment(pid: Pid) -> Vec<u8> {
     let read = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
     let mut environment = read("environ");
-    // A process that is just becoming another program has, for a moment, a program but neither
-    // arguments nor an environment. Nobody else looks like this, but for threads of the kernel,
-    // which have no program either; still, nobody is waited for without end.
+    // A process that is just executing another program has, for a moment, a program but neither
+    // arguments nor an environment. No other process looks like this: threads of the kernel have
+    // no program either. The wait is bounded all the same.
     let mut patience = 100;
     while environment.is_empty()
         && patience > 0
@@ -161,19 +160,10 @@ fn environment(pid: Pid) -> Vec<u8> {
     environment
 }
 
-/// All children of this process.
+/// All children of this process, also those that have ended and were not reaped.
 pub(crate) fn children() -> io::Result<Vec<Pid>> {
     let own = getpid().as_raw_nonzero().get();
     Ok(pids()?.filter(|pid| Stat::read(*pid).is_some_and(|stat| stat.parent == own)).collect())
-}
-
-/// The children of this process that have ended and were not waited for.
-pub(crate) fn dead_children() -> io::Result<Vec<Pid>> {
-    let own = getpid().as_raw_nonzero().get();
-    let is_dead_child = |pid: &Pid| {
-        Stat::read(*pid).is_some_and(|stat| stat.parent == own && !stat.state.is_alive())
-    };
-    Ok(pids()?.filter(is_dead_child).collect())
 }
 
 fn below(root: Pid, except: &[Pid]) -> io::Result<Vec<Member>> {
@@ -215,14 +205,12 @@ struct Stat {
     state: State,
 }
 
-/// What a process does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// It runs, or waits for something.
     Running,
-    /// Somebody has stopped it.
     Stopped,
-    /// It has ended.
+    /// It has ended, and was perhaps not reaped yet.
     Dead,
 }
 

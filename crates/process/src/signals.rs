@@ -9,10 +9,10 @@ use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SI
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::SignalOnly;
 
-/// Makes signals mean to this process what they should, whatever it has inherited: none is blocked,
-/// children that end are told of and wait for us, and a file that has reached the limit of its size
-/// is an error of the write, not our death.
-pub fn settle_signals() {
+/// Undoes what this process has inherited about signals: none stays blocked, the end of a child is
+/// reported and waits to be reaped, and a write beyond the limit of a file's size fails instead of
+/// killing this process.
+pub fn reset_signals() {
     // A handler, because children would inherit it if the signal were ignored.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     // SAFETY: an empty set is made and given to the kernel, and no handler is replaced by a
@@ -29,9 +29,9 @@ pub fn settle_signals() {
 /// Why a [`SignalPipe`] woke us.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// SIGINT: somebody pressed Ctrl-C.
+    /// SIGINT: Ctrl-C.
     Interrupt,
-    /// SIGTERM: somebody asks this process to end.
+    /// SIGTERM: a request to end.
     Terminate,
     /// SIGHUP: the terminal is gone.
     Hangup,
@@ -72,14 +72,14 @@ impl AsFd for SignalPipe {
     }
 }
 
-/// What happens to the terminal of a process, or to its place in it.
+/// What a process that draws on a terminal has to react to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TerminalNotice {
-    /// SIGWINCH: it has another size.
+    /// SIGWINCH: the terminal has another size.
     Resized,
-    /// SIGTSTP: somebody pressed Ctrl-Z. Give the terminal back, and call [`suspend`].
+    /// SIGTSTP: Ctrl-Z. Give the terminal back, and call [`suspend`].
     Suspend,
-    /// SIGCONT: this process goes on after it was stopped.
+    /// SIGCONT: this process continues after it was stopped.
     Continued,
 }
 
@@ -87,7 +87,7 @@ pub enum TerminalNotice {
 pub struct TerminalSignals(Delivery);
 
 impl TerminalSignals {
-    /// Catches what concerns whoever draws.
+    /// Catches the signals of [`TerminalNotice`].
     pub fn new() -> io::Result<TerminalSignals> {
         open(&[SIGWINCH, SIGTSTP, SIGCONT]).map(TerminalSignals)
     }
@@ -109,7 +109,7 @@ impl AsFd for TerminalSignals {
 }
 
 fn open(signals: &[i32]) -> io::Result<Delivery> {
-    // `nohup` and its like mean what they say.
+    // A signal that `nohup` and the like have ignored stays ignored.
     let ignored = ignored_signals();
     let signals = signals.iter().filter(|signal| ignored & (1 << (**signal - 1)) == 0);
     let (read, write) = UnixStream::pair()?;
@@ -118,7 +118,7 @@ fn open(signals: &[i32]) -> io::Result<Delivery> {
     SignalDelivery::with_pipe(read, write, SignalOnly, signals)
 }
 
-/// Stops this process as Ctrl-Z would if nobody had caught it. Returns when somebody continues it.
+/// Stops this process as Ctrl-Z does without a handler. Returns when the process is continued.
 pub fn suspend() {
     let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
 }

@@ -8,35 +8,32 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use rustix::process::{Pid, WaitOptions};
+use rustix::process::Pid;
 
-use crate::tree::{Containment, Exit, Tree};
+use crate::tree::{Containment, Exit, Signal, Tree, try_wait};
 
 /// What to start as a contained child.
 #[derive(Clone, Copy, Debug)]
 pub struct ChildSpec<'a> {
     /// A path, or a name that is looked up on `PATH`.
     pub program: &'a str,
-    /// What it is told to be called, if that is not the program: lists of processes show it.
+    /// `argv[0]`, which lists of processes show; the program unless it is set.
     pub name: Option<&'a str>,
-    /// Its arguments.
+    /// Without the program itself.
     pub args: &'a [String],
-    /// Its working directory.
+    /// Must exist.
     pub cwd: &'a Path,
-    /// Variables that are set, or, where there is no value, removed. The rest is inherited.
+    /// Variables to set, or, without a value, to remove. The rest is inherited.
     pub environment: &'a BTreeMap<String, Option<String>>,
 }
 
-/// A contained child with the other ends of its standard streams, none of which ever blocks.
+/// A contained child with our ends of its standard streams, none of which ever blocks.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Child {
-    /// The child and everything that it starts.
     pub tree: Tree,
-    /// Write its standard input here, and close it.
     pub stdin: OwnedFd,
-    /// Read its standard output here.
     pub stdout: OwnedFd,
-    /// Read its standard error here.
     pub stderr: OwnedFd,
 }
 
@@ -60,8 +57,8 @@ pub enum SpawnError {
     Other { program: String, source: io::Error },
 }
 
-/// Starts a child in a session of its own. It dies with this process, by the parent-death signal,
-/// should this process be killed (Linux).
+/// Starts a child in a session of its own. If this process is killed, the parent-death signal kills
+/// the child (Linux).
 ///
 /// Call it from the main thread of a process with one thread: the kernel ties the parent-death
 /// signal to the thread that starts the child.
@@ -86,7 +83,7 @@ pub fn spawn_contained(spec: ChildSpec<'_>, containment: Containment) -> Result<
     Ok(Child { tree, stdin, stdout, stderr })
 }
 
-/// A process of ours that is apart from this one and may outlive it.
+/// A process of ours that may outlive this one.
 #[derive(Debug)]
 pub struct Detached {
     pid: Pid,
@@ -94,77 +91,70 @@ pub struct Detached {
 }
 
 impl Detached {
-    /// Its process id.
+    /// Valid until [`Detached::try_wait`] has returned an exit.
     pub fn pid(&self) -> Pid {
         self.pid
     }
 
     /// How it ended, if it has; never blocks.
     pub fn try_wait(&mut self) -> Option<Exit> {
-        while self.exit.is_none() {
-            match rustix::process::waitpid(Some(self.pid), WaitOptions::NOHANG) {
-                Ok(Some((_, status))) => self.exit = Exit::from_status(status),
-                Ok(None) => break,
-                Err(rustix::io::Errno::INTR) => {}
-                // Somebody else reaped it; that it is gone is all that can be known.
-                Err(_) => self.exit = Some(Exit::Code(0)),
-            }
-        }
-        self.exit
+        try_wait(self.pid, &mut self.exit)
     }
 
-    /// Wakes it, should somebody have stopped it.
+    /// Continues it if it is stopped.
     pub fn wake(&mut self) {
-        if self.try_wait().is_none() {
-            let _ = rustix::process::kill_process(self.pid, rustix::process::Signal::CONT);
-        }
+        self.signal(Signal::Continue);
     }
 
-    /// Kills it. It cannot clean up behind itself then, so whoever calls this must.
+    /// Kills it. It cannot stop what it has started, so the caller must.
     pub fn kill(&mut self) {
+        self.signal(Signal::Kill);
+    }
+
+    fn signal(&mut self, signal: Signal) {
         if self.try_wait().is_none() {
-            let _ = rustix::process::kill_process(self.pid, rustix::process::Signal::KILL);
+            let _ = rustix::process::kill_process(self.pid, signal.raw());
         }
     }
 }
 
-/// What a detached process is apart from.
+/// What a detached process leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Apart {
-    /// Our process group: the keys of the terminal do not reach it. This costs nothing, because it
-    /// needs no fork: a fork copies the page tables of this process, so that what a start costs
-    /// would grow with our memory.
-    FromGroup,
-    /// Our session: the terminal itself and its end do not reach it either.
-    FromSession,
+pub enum DetachFrom {
+    /// Our process group: the keys of the terminal do not reach the process. This needs no fork,
+    /// which would copy the page tables of this process, so that the cost of a start would grow
+    /// with our memory.
+    Group,
+    /// Our session: the end of the terminal does not reach the process either.
+    Session,
 }
 
 /// What to start as a detached process.
 #[derive(Debug)]
 pub struct DetachedSpec<'a> {
-    /// The program's path.
+    /// A path.
     pub program: &'a Path,
-    /// Its arguments.
+    /// Without the program itself.
     pub args: &'a [&'a str],
-    /// Variables that are set. The rest is inherited.
+    /// Variables to set. The rest is inherited.
     pub environment: &'a [(&'a str, &'a str)],
-    /// Its standard input.
+    /// The process's end of a pipe or socket.
     pub stdin: OwnedFd,
-    /// Its standard output, if that leads anywhere; its standard error does not.
+    /// Without it, standard output is `/dev/null`, as standard error always is.
     pub stdout: Option<OwnedFd>,
-    /// What it is apart from.
-    pub apart: Apart,
+    /// How far the process is detached.
+    pub from: DetachFrom,
 }
 
-/// Starts a program of ours apart from this process.
+/// Starts a program of ours that may outlive this process.
 pub fn spawn_detached(spec: DetachedSpec<'_>) -> Result<Detached, SpawnError> {
     let program = spec.program.to_string_lossy();
     let mut command = new_command(&program);
-    match spec.apart {
-        Apart::FromGroup => {
+    match spec.from {
+        DetachFrom::Group => {
             command.process_group(0);
         }
-        Apart::FromSession => {
+        DetachFrom::Session => {
             // SAFETY: between fork and exec only system calls are made.
             #[expect(unsafe_code, reason = "there is no safe way to act between fork and exec")]
             unsafe {
@@ -187,9 +177,8 @@ pub fn spawn_detached(spec: DetachedSpec<'_>) -> Result<Detached, SpawnError> {
     Ok(Detached { pid: Pid::from_child(&child), exit: None })
 }
 
-/// Lets go of what this process has inherited: a lock or a pipe that somebody waits for must not
-/// last as long as a process that outlives us. A kernel that cannot do it at once is older than
-/// Linux 5.11, and passes it on.
+/// Closes inherited descriptors at exec: another process may be waiting for a lock or a pipe among
+/// them to be released. Kernels before Linux 5.11 lack the call, and the descriptors stay open.
 fn keep_only_standard_streams() {
     #[cfg(target_os = "linux")]
     // SAFETY: this changes flags of descriptors; none is closed before the new program begins.
@@ -206,8 +195,8 @@ pub fn own_executable() -> io::Result<PathBuf> {
     if link.exists() { Ok(link.to_owned()) } else { std::env::current_exe() }
 }
 
-/// The same, by a path that other processes can use now: that of its file, by which people know it,
-/// or, when that is gone or another one, a link that lasts as long as this process.
+/// This very program by a path that other processes can use: the path of its file, which people
+/// recognise, or, if that file was removed or replaced, a link that lasts as long as this process.
 pub fn own_executable_for_others() -> io::Result<PathBuf> {
     let link = PathBuf::from(format!("/proc/{}/exe", rustix::process::getpid()));
     let file = std::env::current_exe()?;
@@ -219,15 +208,15 @@ pub fn own_executable_for_others() -> io::Result<PathBuf> {
     Ok(if running.is_some() && identity(&file) != running { link } else { file })
 }
 
-/// Gives this process the name that `ps` and `top` show. It would otherwise be that of the link
-/// through which it was started.
+/// Gives this process its name in `ps` and `top`, which would otherwise show `exe`, the name of the
+/// link by which it was started.
 pub fn name_process() {
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::set_name(c"pi-subagents");
 }
 
 /// A command in a session of its own, which the kernel kills when the thread that starts it ends
-/// (Linux). Its streams are still to be set.
+/// (Linux). The caller sets its standard streams.
 pub(crate) fn session_command(spec: ChildSpec<'_>) -> Result<Command, SpawnError> {
     check_directory(spec.cwd)?;
     let mut command = new_command(spec.program);

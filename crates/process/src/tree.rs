@@ -1,6 +1,5 @@
 //! The tree of a contained child: signalling all of it, reaping all of it, knowing that it is gone.
 
-use std::io;
 use std::time::Duration;
 
 pub use rustix::process::Pid;
@@ -21,11 +20,11 @@ pub enum Containment {
 /// The signals that stop a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// SIGTERM: please end.
+    /// SIGTERM, which a process can answer by cleaning up.
     Terminate,
-    /// SIGKILL: end.
+    /// SIGKILL, which no process can resist.
     Kill,
-    /// SIGCONT: go on, should somebody have stopped you.
+    /// SIGCONT, without which a stopped process acts on no other signal than SIGKILL.
     Continue,
 }
 
@@ -39,7 +38,8 @@ impl Signal {
     }
 }
 
-/// Whom a signal is meant for. There is no way to aim at a bare number.
+/// The processes that a signal is meant for. A bare process id is no target: it may have been
+/// reused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KillTarget {
     /// Everything below this process.
@@ -88,8 +88,8 @@ impl KillTarget {
     #[cfg(target_os = "linux")]
     fn members(&self) -> Vec<crate::proc_table::Member> {
         use crate::proc_table;
-        // Without `/proc` nobody can be found. The callers that wait for children still notice
-        // whether everything is gone; they only cannot hasten it.
+        // Without `/proc` no process can be found. Callers that wait for children still notice
+        // when everything is gone; they only cannot hasten it.
         match self {
             KillTarget::Descendants => proc_table::descendants().unwrap_or_default(),
             KillTarget::DescendantsExcept(children) => {
@@ -119,12 +119,12 @@ impl Exit {
     }
 }
 
-/// What reaping found.
+/// What [`Tree::reap`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reaped {
     /// How the child itself ended, once it has.
     pub child: Option<Exit>,
-    /// Whether nothing of the tree is left. This is the proof, not an estimate.
+    /// Whether nothing of the tree is left. This is a proof, not an estimate.
     pub gone: bool,
 }
 
@@ -152,8 +152,8 @@ impl Tree {
             Containment::Descendants => KillTarget::Descendants.signal(signal),
             Containment::Group => 0,
         };
-        // The group is the means of systems without a subreaper, and the last one where `/proc`
-        // is not mounted. It must not be used when the child's id may already belong to another.
+        // The group serves systems without a subreaper, and Linux without `/proc`. It must not be
+        // used once the child's id may belong to another process.
         if found == 0 && (self.exit.is_none() || self.containment == Containment::Group) {
             KillTarget::Group(self.child).signal(signal);
         }
@@ -197,6 +197,20 @@ impl Tree {
     }
 }
 
+/// Waits for one child without blocking, and remembers how it ended: the system tells it once.
+pub(crate) fn try_wait(child: Pid, exit: &mut Option<Exit>) -> Option<Exit> {
+    while exit.is_none() {
+        match rustix::process::waitpid(Some(child), WaitOptions::NOHANG) {
+            Ok(Some((_, status))) => *exit = Exit::from_status(status),
+            Ok(None) => break,
+            Err(rustix::io::Errno::INTR) => {}
+            // It was reaped elsewhere; that it is gone is all that can be known.
+            Err(_) => *exit = Some(Exit::Code(0)),
+        }
+    }
+    *exit
+}
+
 /// Makes this process adopt every descendant that loses its parent, where the system can.
 pub fn become_subreaper() -> Containment {
     #[cfg(target_os = "linux")]
@@ -206,7 +220,7 @@ pub fn become_subreaper() -> Containment {
     Containment::Group
 }
 
-/// The children that this process has now, also those that it had before it became this program.
+/// The children of this process, including those that it had before it executed this program.
 pub fn children() -> Vec<Pid> {
     #[cfg(target_os = "linux")]
     return crate::proc_table::children().unwrap_or_default();
@@ -220,25 +234,9 @@ pub fn children() -> Vec<Pid> {
 /// Returns the number of processes that could not be stopped.
 pub fn stop_adopted(known_children: &[Pid], grace: Duration) -> usize {
     let remaining = stop_blocking(&KillTarget::DescendantsExcept(known_children.to_vec()), grace);
-    reap_adopted(known_children);
-    remaining
-}
-
-/// Reaps the dead among the adopted, and leaves the known children to those who wait for them.
-fn reap_adopted(known_children: &[Pid]) {
-    for pid in dead_children().unwrap_or_default() {
-        if !known_children.contains(&pid) {
-            let _ = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);
-        }
+    // The known children are left to those who wait for them.
+    for pid in children().into_iter().filter(|pid| !known_children.contains(pid)) {
+        let _ = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);
     }
-}
-
-#[cfg(target_os = "linux")]
-fn dead_children() -> io::Result<Vec<Pid>> {
-    crate::proc_table::dead_children()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn dead_children() -> io::Result<Vec<Pid>> {
-    Ok(Vec::new())
+    remaining
 }

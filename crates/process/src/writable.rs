@@ -1,4 +1,4 @@
-//! Writing to a pipe that nobody may be reading, without becoming deaf.
+//! Writing to a pipe without a reader, perhaps, and still noticing other events.
 
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 pub enum Writable {
     /// At least [`Writable::PIECE`] bytes can be written without blocking.
     Yes,
-    /// Something else wants attention first.
+    /// The interruption can be read.
     Interrupted,
-    /// Nobody reads.
+    /// Nothing was read at the other end within the limit.
     No,
 }
 

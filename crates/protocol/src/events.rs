@@ -77,9 +77,11 @@ fn meaning(seq: u64, event: Event) -> Reading {
             reading.verdict = Some(Verdict { outcome, error });
             reading.reply = line_of(&json!({"type": "acknowledged", "seq": seq}));
         }
-        // These are about the other supervisor's own tree and files. Ours records its own.
-        Event::RunStarted { .. } | Event::Stopping { .. } | Event::LogFull { .. } => {}
-        Event::Unknown => {}
+        // These are about the other supervisor's own tree and files, or of a newer version.
+        Event::RunStarted { .. }
+        | Event::Stopping { .. }
+        | Event::LogFull { .. }
+        | Event::Unknown => {}
         Event::ToolCall { id, tool, args } => {
             reading.events.push(Event::ToolCall { id, tool, args: readable_arguments(args) });
         }

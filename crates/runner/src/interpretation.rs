@@ -4,7 +4,7 @@ use model::{Event, Secrets};
 use process::{Line, LineBuffer};
 use protocol::Protocol;
 
-use crate::supervisor::Redactor;
+use crate::supervisor::Sanitizer;
 
 /// What a supervisor makes of an agent's output.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,16 +22,16 @@ pub fn interpret<'a>(
     pieces: impl IntoIterator<Item = &'a [u8]>,
     secrets: &Secrets,
 ) -> Interpretation {
-    let redactor = Redactor::new(secrets);
+    let sanitizer = Sanitizer::new(secrets);
     let mut reader = protocol.reader();
     let mut interpretation = Interpretation::default();
     let mut take = |line: Line<'_>| {
         let reading = reader.read(line);
         if !reading.is_delta {
-            interpretation.log.push(redactor.line(line).into_owned());
+            interpretation.log.push(sanitizer.line(line).into_owned());
         }
         let events = reading.events.into_iter();
-        interpretation.events.extend(events.map(|event| redactor.event(event).bounded()));
+        interpretation.events.extend(events.map(|event| sanitizer.event(event)));
     };
     let mut lines = LineBuffer::new(protocol.keep());
     for piece in pieces {

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use model::{Lifetime, variables};
-use process::{Apart, Detached, DetachedSpec, Exit, Peer, Pid};
+use process::{DetachFrom, Detached, DetachedSpec, Exit, Peer, Pid};
 use store::RunDir;
 
 use crate::tmux::TmuxPanes;
@@ -72,9 +72,9 @@ impl Launcher {
             environment: &[(variables::SUPERVISES, path)],
             stdin: theirs.into(),
             stdout: screen.map(OwnedFd::from),
-            apart: match lifetime {
-                Lifetime::Foreground => Apart::FromGroup,
-                Lifetime::Background => Apart::FromSession,
+            from: match lifetime {
+                Lifetime::Foreground => DetachFrom::Group,
+                Lifetime::Background => DetachFrom::Session,
             },
         })
         .map_err(io::Error::other)?;

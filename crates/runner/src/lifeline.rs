@@ -67,7 +67,7 @@ impl Lifeline {
 
     pub(crate) fn new(socket: UnixStream) -> io::Result<Lifeline> {
         socket.set_nonblocking(true)?;
-        let incoming = LineBuffer::trusting();
+        let incoming = LineBuffer::unbounded();
         Ok(Lifeline { socket, incoming, outgoing: Vec::new(), is_open: true })
     }
 

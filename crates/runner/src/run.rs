@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -73,7 +74,7 @@ enum Phase {
     /// its time, during which this process must stay awake; hence a thread.
     CleaningUp {
         done: UnixStream,
-        cleaner: JoinHandle<CleanedUp>,
+        cleaner: JoinHandle<Option<CleanedUp>>,
     },
     Over,
 }
@@ -176,7 +177,7 @@ impl Run {
         match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Live { lifeline, supervisor } => self.listen(lifeline, supervisor, siblings),
             Phase::CleaningUp { cleaner, .. } => {
-                let cleaned_up = cleaner.join().unwrap_or_else(|_| {
+                let cleaned_up = cleaner.join().ok().flatten().unwrap_or_else(|| {
                     let facts = self.facts.clone();
                     end_in_memory(&self.meta, facts, SUPERVISOR_DIED, "cleaning up failed")
                 });
@@ -239,14 +240,22 @@ impl Run {
             }
             end_in_its_place(&meta, &dir, facts, &reason)
         };
-        let Ok((done, ours)) = UnixStream::pair() else {
-            return Some(work());
-        };
-        let cleaner = std::thread::spawn(move || {
-            let cleaned_up = work();
-            drop(ours);
-            cleaned_up
+        // At the limit of processes or descriptors there is no thread to be had, and the work is done
+        // here, while everything else waits.
+        let work = Arc::new(Mutex::new(Some(work)));
+        let take = |work: &Mutex<Option<_>>| work.lock().ok().and_then(|mut work| work.take());
+        let (theirs, pair) = (Arc::clone(&work), UnixStream::pair());
+        let cleaner = pair.and_then(|(done, ours)| {
+            let clean = move || {
+                let cleaned_up = take(&theirs).map(|work| work());
+                drop(ours);
+                cleaned_up
+            };
+            Ok((done, std::thread::Builder::new().spawn(clean)?))
         });
+        let Ok((done, cleaner)) = cleaner else {
+            return take(&work).map(|work| work());
+        };
         self.phase = Phase::CleaningUp { done, cleaner };
         None
     }

@@ -1,4 +1,4 @@
-//! As much of an event as a transcript shows, for whoever keeps many of them in memory.
+//! Events cut to what a transcript shows, for programs that keep many of them in memory.
 
 use model::Event;
 use serde_json::{Map, Value};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::text::cut_chars;
 use crate::transcript::{ARGUMENT_CHARS, RESULT_CHARS};
 
-/// The event without what no transcript shows of it; nothing if it is not part of a conversation.
+/// The event without what no transcript shows; `None` if it is not part of a conversation.
 /// Transcripts of abridged events are the same, letter by letter.
 pub fn abridged(event: &Event) -> Option<Event> {
     match event {
@@ -20,7 +20,7 @@ pub fn abridged(event: &Event) -> Option<Event> {
             id: id.clone(),
             tool: tool.clone(),
             is_error: *is_error,
-            // One character more than is shown, so that it can be seen that there was more.
+            // One character more than is shown, so that the transcript still marks the cut.
             text: cut_chars(text, RESULT_CHARS + 1).to_owned(),
             limit_reached: *limit_reached,
         }),
@@ -28,8 +28,8 @@ pub fn abridged(event: &Event) -> Option<Event> {
     }
 }
 
-/// A value whose JSON begins with the same `left` characters. Everything is counted as if it were
-/// at most as long as it will be written, so that nothing is cut too early.
+/// A value whose JSON begins with the same `left` characters. No part is counted longer than it is
+/// written, so that nothing is cut too early.
 fn beginning(value: &Value, left: &mut usize) -> Value {
     match value {
         Value::String(text) => Value::String(cut_text(text, left)),

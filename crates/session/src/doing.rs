@@ -1,30 +1,30 @@
-//! What an agent is doing now, and since when.
+//! The current activity of an agent, and since when.
 
 use model::{Activity, Event};
 
-/// What an agent is doing, as far as its events tell; whoever hears of its activity itself knows it
-/// more closely.
+/// The current activity of an agent: as its events show it, or, more precisely, as its supervisor
+/// reports it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Doing {
-    /// What.
+    /// Starting until the first event.
     pub activity: Activity,
-    /// Since when, in milliseconds since 1970.
+    /// In milliseconds since 1970.
     pub since: u64,
 }
 
 impl Doing {
-    /// It was told what the agent does. The same again is nothing new.
+    /// Takes a reported activity. The same activity again does not restart its time.
     pub(crate) fn observe(&mut self, activity: Activity, at: u64) {
         if self.activity != activity {
             *self = Doing { activity, since: at };
         }
     }
 
-    /// Takes the next event; `has_open_calls` tells whether tools are at work after it.
+    /// Takes the next event; `has_open_calls` says whether tools are running after it.
     pub(crate) fn apply(&mut self, event: &Event, at: u64, has_open_calls: bool) {
         match event {
             Event::RunStarted { .. } => *self = Doing { activity: Activity::Starting, since: at },
-            // The latest call is the one that is shown.
+            // Of several calls, the latest is shown.
             Event::ToolCall { .. } => *self = Doing { activity: Activity::Tool, since: at },
             Event::ToolResult { .. } if has_open_calls => {}
             Event::UserMessage { .. }
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_tell_what_is_done_and_since_when() {
+    fn events_change_the_activity_and_its_time() {
         let call = || Event::ToolCall { id: "1".into(), tool: "ls".into(), args: json!({}) };
         let result = || Event::ToolResult {
             id: "1".into(),

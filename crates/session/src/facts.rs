@@ -3,52 +3,53 @@
 use crate::text::cut_chars;
 use model::{Activity, Event, Outcome, Record, Status, StopCause, StopReason, Usage};
 
-/// What decides about a run, and what its result says. Small, whatever the run's length.
+/// What decides the outcome of a run, and what its result says. Its size does not grow with the
+/// run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
     /// When the child was started, in milliseconds since 1970.
     pub started_at: Option<u64>,
-    /// When the run had ended.
+    /// In milliseconds since 1970.
     pub ended_at: Option<u64>,
-    /// How it ended, once it has.
+    /// `None` while it runs.
     pub outcome: Option<Outcome>,
-    /// What went wrong.
+    /// `None` unless the run has failed.
     pub error: Option<String>,
     /// The child's exit code, if it exited.
     pub exit_code: Option<i32>,
     /// The signal that killed the child, if one did.
     pub signal: Option<i32>,
-    /// Why it was first stopped, if it was.
+    /// The cause that decides, if the run was stopped.
     pub stopping: Option<StopCause>,
     /// The model that answered last.
     pub model: Option<String>,
     /// Why the model stopped the last time.
     pub stop_reason: Option<StopReason>,
-    /// What the provider complained about in the last message.
+    /// The provider's error in the last message.
     pub provider_error: Option<String>,
-    /// Whether there was a later message that could not be read.
+    /// Whether a later message could not be read.
     pub message_lost: bool,
-    /// How many messages the model has finished.
+    /// The number of messages that the model has finished.
     pub assistant_messages: u64,
-    /// The last text that the model said.
+    /// The last text of the model.
     pub output: String,
-    /// Everything spent so far.
+    /// The sum over all messages.
     pub usage: Usage,
     /// The number of tool calls made.
     pub tool_calls: u64,
     /// The last lines of the child's standard error.
     pub last_stderr: Vec<String>,
-    /// What people should know although it does not decide the outcome.
+    /// What users should know although it does not decide the outcome.
     pub warnings: Vec<String>,
 }
 
 impl Facts {
-    /// The reason for a failure is seldom on the last line alone.
+    /// The reason for a failure is seldom in the last line alone.
     const STDERR_LINES: usize = 4;
-    /// More warnings than this say nothing new.
+    /// More warnings are dropped.
     const WARNINGS: usize = 20;
 
-    /// What is known after all these events.
+    /// The facts after all these events.
     pub fn replay(records: impl IntoIterator<Item = Record>) -> Facts {
         let mut facts = Facts::default();
         for record in records {
@@ -83,8 +84,8 @@ impl Facts {
                 self.last_stderr.push(cut_chars(text.trim(), 500).to_owned());
             }
             Event::Stopping { cause } => {
-                // The first cause decides, but a loop is a fact of the stream: what was only
-                // cleaning up does not hide it.
+                // The first cause decides, except that stopping a child that had finished does not
+                // hide a loop in its stream.
                 let is_open = match self.stopping {
                     None => true,
                     Some(StopCause::LastWord | StopCause::Leftovers) => *cause == StopCause::Loop,
@@ -114,13 +115,13 @@ impl Facts {
         }
     }
 
-    /// Where the run stands, in the words that sessions use.
+    /// The status in the words of sessions.
     pub fn status(&self) -> Status {
         self.outcome.map_or(Status::Running, Outcome::status)
     }
 
-    /// What the run is doing, as far as its events tell. While it runs, whoever is connected to
-    /// its supervisor knows better.
+    /// The activity of the run, as far as its events show it. A program that is connected to the
+    /// supervisor knows it more precisely.
     pub fn activity(&self) -> Activity {
         match (self.started_at, self.outcome) {
             (_, Some(_)) => Activity::Done,

@@ -1,8 +1,8 @@
 //! What a run's events mean: pure folds, without clocks, files or failure.
 //!
 //! Live and replayed runs go through the same [`Facts`] and [`State`], so a window, a transcript
-//! and a status can never disagree about the same events. What a state looks like is decided once
-//! in [`view`], and drawn by every screen in its own way.
+//! and a status never disagree about the same events. [`view`] decides what a state looks like;
+//! every screen draws it in its own way.
 
 mod abridged;
 mod doing;

@@ -1,4 +1,4 @@
-//! Noticing that an agent repeats itself.
+//! Detects that an agent repeats itself.
 
 use serde_json::Value;
 
@@ -24,8 +24,8 @@ impl LoopDetector {
     }
 }
 
-/// The tool's name and its complete arguments, with the keys of every object in order, so that
-/// the same call is the same text however the model happened to write it.
+/// The tool's name and its complete arguments. The keys of every object are sorted, so that their
+/// order does not make two calls different.
 fn signature(tool: &str, args: &Value) -> String {
     let mut signature = format!("{tool}:");
     write_sorted(args, &mut signature);

@@ -11,19 +11,19 @@ use serde_json::Value;
 use self::arguments::Arguments;
 use crate::text::{clean, cut_chars, one_line, shorten, width};
 
-/// What a preview must know about the place where it will be read.
+/// What a preview depends on, beside the call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PreviewContext {
     /// The agent's working directory, to which paths are shown relative. Empty if it is not known.
     pub cwd: String,
     /// The home directory, shown as `~`.
     pub home: Option<String>,
-    /// How many characters a line has.
+    /// The number of characters on a line.
     pub width: usize,
 }
 
 impl PreviewContext {
-    /// The width where neither a setting nor a terminal says otherwise.
+    /// The width without a setting and a terminal.
     pub const WIDTH: usize = 160;
 }
 
@@ -38,7 +38,7 @@ const TOOL_CHARS: usize = 100;
 /// The longest list of to-do texts that is shown.
 const TODO_CHARS: usize = 48;
 
-/// The preview of a call: the tool's name and what the call is about. A long shell command becomes
+/// The preview of a call: the tool's name and the subject of the call. A long shell command becomes
 /// several lines; everything else is one.
 pub fn preview(tool: &str, args: &Value, context: &PreviewContext) -> String {
     let arguments = Arguments::new(args, context);
@@ -70,11 +70,11 @@ pub fn preview(tool: &str, args: &Value, context: &PreviewContext) -> String {
         "list_todos" | "list_subagent_profiles" => tool.to_owned(),
         "lsp_diagnostics" => format!("{tool} → {}", arguments.path("file")),
         "lsp_find_references" | "lsp_goto_definition" | "lsp_call_hierarchy" => {
-            format!("{tool} → {}", place(&arguments))
+            format!("{tool} → {}", position(&arguments))
         }
         "lsp_find_symbol" => format!("{tool} → {}", arguments.text("query")),
         "lsp_refactor_symbol" => {
-            format!("{tool} → {} → {}", place(&arguments), arguments.text("newName"))
+            format!("{tool} → {} → {}", position(&arguments), arguments.text("newName"))
         }
         "lint_files" => lint(&arguments),
         "fetch_content" | "web_search" => {
@@ -111,9 +111,9 @@ fn edit(arguments: &Arguments<'_>) -> String {
 
 fn grep(arguments: &Arguments<'_>) -> String {
     let pattern = arguments.text("pattern");
-    let place = arguments.optional_text("glob").or_else(|| arguments.optional_path("path"));
-    match place {
-        Some(place) => format!("grep → /{pattern}/ → {place}"),
+    let scope = arguments.optional_text("glob").or_else(|| arguments.optional_path("path"));
+    match scope {
+        Some(scope) => format!("grep → /{pattern}/ → {scope}"),
         None => format!("grep → /{pattern}/"),
     }
 }
@@ -150,14 +150,14 @@ fn edit_todos(arguments: &Arguments<'_>) -> String {
     format!("edit_todos → {} [{indices}]", action.as_deref().unwrap_or("?"))
 }
 
-/// Where something is in a file.
-fn place(arguments: &Arguments<'_>) -> String {
+/// `file:line:column`
+fn position(arguments: &Arguments<'_>) -> String {
     let number = |name: &str| arguments.optional_text(name).unwrap_or_else(|| "?".to_owned());
     format!("{}:{}:{}", arguments.path("file"), number("line"), number("column"))
 }
 
 fn lint(arguments: &Arguments<'_>) -> String {
-    /// More files than this are counted, except for the first ones.
+    /// Of more files than this, only the first are named.
     const LISTED: usize = 3;
     const FIRST: usize = 2;
     let files = arguments.paths("files");
@@ -171,7 +171,7 @@ fn lint(arguments: &Arguments<'_>) -> String {
     }
 }
 
-/// A tool that nothing is known about is shown with its arguments as they are.
+/// An unknown tool is shown with its arguments as JSON.
 fn other(tool: &str, args: &Value, context: &PreviewContext) -> String {
     let tool = one_line(cut_chars(tool, TOOL_CHARS));
     let is_empty = args.is_null() || args.as_object().is_some_and(serde_json::Map::is_empty);
@@ -183,7 +183,6 @@ fn other(tool: &str, args: &Value, context: &PreviewContext) -> String {
     format!("{tool} {}", shorten(&clean(&json), budget))
 }
 
-/// Blank lines are no work.
 fn count_filled_lines(text: &str) -> usize {
     text.split('\n').filter(|line| !line.trim_matches([' ', '\t', '\r']).is_empty()).count()
 }

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::text::cut_chars;
 
-/// Turns events into progress words. It remembers the open tool calls, so that a result can say
-/// what it is the result of.
+/// Turns events into progress words. It remembers the open tool calls, so that the words for a
+/// result can name the subject of its call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Progress {
     open_calls: VecDeque<OpenCall>,
@@ -32,7 +32,7 @@ impl Progress {
         self.open_calls.back().map(|call| call.words.as_str())
     }
 
-    /// The words for an event, or nothing if it says nothing to people.
+    /// The words for an event, if people are told about it at all.
     pub fn words(&mut self, event: &Event) -> Option<String> {
         match event {
             Event::AssistantMessage { text, error, .. } => {
@@ -89,57 +89,53 @@ impl Progress {
     }
 }
 
-/// What a call is about: its path, pattern or command, if the arguments say so.
+/// The words for a tool: its name, the arguments that can hold the subject of a call, and what is
+/// said of a call, a success and a failure. The subject replaces `{}`.
+type ToolWords = (&'static str, &'static [&'static str], [&'static str; 3]);
+
+const PATH: &[&str] = &["path", "file_path", "filePath"];
+const PATTERN: &[&str] = &["pattern"];
+
+/// Other tools, and calls without a subject, are told by the name of the tool.
+const TOOLS: [ToolWords; 7] = [
+    ("read", PATH, ["Reading {}", "Finished reading {}", "Read failed: {}"]),
+    ("grep", PATTERN, ["Searching code for {}", "Search finished", "Search failed: {}"]),
+    ("find", PATTERN, ["Scanning for {}", "Scan finished", "Scan failed: {}"]),
+    ("ls", PATH, ["Listing {}", "Finished listing {}", "Listing failed: {}"]),
+    ("edit", PATH, ["Editing {}", "Finished editing {}", "Edit failed: {}"]),
+    ("write", PATH, ["Writing {}", "Finished writing {}", "Write failed: {}"]),
+    ("bash", &["command"], ["{}", "Command finished: {}", "Command failed: {}"]),
+];
+
+fn words_for(tool: &str) -> Option<ToolWords> {
+    TOOLS.into_iter().find(|(name, ..)| *name == tool)
+}
+
 fn subject(tool: &str, args: &Value) -> Option<String> {
-    let text = |names: &[&str]| {
-        let value = names.iter().find_map(|name| args.get(name)?.as_str())?;
-        (!value.trim().is_empty()).then(|| value.to_owned())
-    };
-    match tool {
-        "read" | "edit" | "write" | "ls" => text(&["path", "file_path", "filePath"]),
-        "grep" | "find" => text(&["pattern"]),
-        "bash" => {
-            let command = text(&["command"])?;
-            let first_line = command.trim().lines().next().unwrap_or_default().to_owned();
-            let shortened = cut_chars(&first_line, Progress::COMMAND_CHARS);
-            let is_whole = shortened.len() == command.trim().len();
-            Some(if is_whole { shortened.to_owned() } else { format!("{shortened}...") })
-        }
-        _ => None,
+    let (_, names, _) = words_for(tool)?;
+    let text = names.iter().find_map(|name| args.get(name)?.as_str())?;
+    let trimmed = text.trim();
+    if trimmed.is_empty() || tool != "bash" {
+        return (!trimmed.is_empty()).then(|| text.to_owned());
     }
+    let first_line = trimmed.lines().next().unwrap_or_default();
+    let shortened = cut_chars(first_line, Progress::COMMAND_CHARS);
+    let dots = if shortened.len() == trimmed.len() { "" } else { "..." };
+    Some(format!("{shortened}{dots}"))
 }
 
 fn call_words(tool: &str, subject: Option<&str>) -> String {
-    match (tool, subject) {
-        ("read", Some(path)) => format!("Reading {path}"),
-        ("grep", Some(pattern)) => format!("Searching code for {pattern}"),
-        ("find", Some(pattern)) => format!("Scanning for {pattern}"),
-        ("ls", Some(path)) => format!("Listing {path}"),
-        ("edit", Some(path)) => format!("Editing {path}"),
-        ("write", Some(path)) => format!("Writing {path}"),
-        ("bash", Some(command)) => command.to_owned(),
-        _ => format!("Running {tool}"),
+    match words_for(tool).zip(subject) {
+        Some(((.., [call, ..]), subject)) => call.replace("{}", subject),
+        None => format!("Running {tool}"),
     }
 }
 
 fn result_words(tool: &str, subject: Option<&str>, is_error: bool) -> String {
-    match (tool, subject, is_error) {
-        ("read", Some(path), false) => format!("Finished reading {path}"),
-        ("read", Some(path), true) => format!("Read failed: {path}"),
-        ("grep", Some(_), false) => "Search finished".to_owned(),
-        ("grep", Some(pattern), true) => format!("Search failed: {pattern}"),
-        ("find", Some(_), false) => "Scan finished".to_owned(),
-        ("find", Some(pattern), true) => format!("Scan failed: {pattern}"),
-        ("ls", Some(path), false) => format!("Finished listing {path}"),
-        ("ls", Some(path), true) => format!("Listing failed: {path}"),
-        ("edit", Some(path), false) => format!("Finished editing {path}"),
-        ("edit", Some(path), true) => format!("Edit failed: {path}"),
-        ("write", Some(path), false) => format!("Finished writing {path}"),
-        ("write", Some(path), true) => format!("Write failed: {path}"),
-        ("bash", Some(command), false) => format!("Command finished: {command}"),
-        ("bash", Some(command), true) => format!("Command failed: {command}"),
-        (_, _, false) => format!("{tool} finished"),
-        (_, _, true) => format!("{tool} failed"),
+    match words_for(tool).zip(subject) {
+        Some(((.., [_, _, failure]), subject)) if is_error => failure.replace("{}", subject),
+        Some(((.., [_, success, _]), subject)) => success.replace("{}", subject),
+        None => format!("{tool} {}", if is_error { "failed" } else { "finished" }),
     }
 }
 

@@ -1,8 +1,8 @@
-//! Anything at all, to be fed to what must not fail on any input.
+//! Random values for code that must not fail on any input.
 
 use serde_json::{Value, json};
 
-/// The same numbers every time, so that a failure can be seen again.
+/// Always the same numbers, so that a failure can be repeated.
 pub(crate) struct Random(u64);
 
 impl Default for Random {

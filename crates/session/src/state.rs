@@ -18,9 +18,9 @@ use crate::window::{EntryNumber, LineKind, Window};
 /// How a state is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Context {
-    /// For the previews of tool calls.
+    /// How tool calls are shown.
     pub preview: PreviewContext,
-    /// How many entries of the window are shown.
+    /// How many entries a collapsed window shows.
     pub window_lines: usize,
 }
 
@@ -33,26 +33,26 @@ impl Default for Context {
 /// Everything that people can be shown about a run after a number of its events.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
-    /// What is known.
+    /// What the result is made from.
     pub facts: Facts,
-    /// The last lines.
+    /// The latest messages and tool calls.
     pub window: Window,
-    /// How far the agent is with its own list.
+    /// The progress of the agent's own list.
     pub todos: Todos,
-    /// What the agent does now.
+    /// The agent's current activity.
     pub doing: Doing,
     context: Context,
     progress: Progress,
-    /// The latest calls, by their ids, with their entries in the window: a result stands below its
+    /// The latest calls by their ids, with their entries in the window: a summary is put below its
     /// call even if others were made in between.
     calls: VecDeque<(String, EntryNumber)>,
 }
 
 impl State {
-    /// Results of calls further back than this do not find them any more.
+    /// Older calls are forgotten.
     const CALLS: usize = 64;
 
-    /// The state before anything has happened.
+    /// The state before the first event.
     pub fn new(context: Context) -> State {
         State { context, ..State::default() }
     }
@@ -66,8 +66,8 @@ impl State {
         state
     }
 
-    /// Takes the next event, and returns its words for people if it has any. They are for where
-    /// everything is told in its turn; the window shows tools in a form of its own.
+    /// Takes the next event, and returns its progress words if it has any. They are for a running
+    /// log; the window shows tools in a form of its own.
     pub fn apply(&mut self, record: &Record) -> Option<String> {
         self.facts.apply(record);
         let words = self.progress.words(&record.event);
@@ -80,7 +80,7 @@ impl State {
                     self.summarise(id, tool, &summary);
                 }
             }
-            // Whoever shows the window shows the error below it.
+            // The view shows the error below the window.
             Event::RunEnded { .. } => {}
             _ => {
                 if let Some(words) = &words {
@@ -91,12 +91,12 @@ impl State {
         words
     }
 
-    /// Takes what whoever watches the agent says about it, at a time in milliseconds since 1970.
+    /// Takes the activity that the supervisor reports, at a time in milliseconds since 1970.
     pub fn observe(&mut self, activity: Activity, at: u64) {
         self.doing.observe(activity, at);
     }
 
-    /// What the agent does now, in words.
+    /// The agent's current activity in words.
     pub fn doing_words(&self) -> Cow<'_, str> {
         if self.facts.stopping.is_some() {
             return Cow::Borrowed("stopping");
@@ -107,7 +107,7 @@ impl State {
         }
     }
 
-    /// How it is shown.
+    /// As given to [`State::new`].
     pub fn context(&self) -> &Context {
         &self.context
     }
@@ -126,11 +126,11 @@ impl State {
 
     fn summarise(&mut self, id: &str, tool: &str, summary: &str) {
         let call = self.calls.iter().rev().find(|(call, _)| call == id);
-        let is_placed = call.is_some_and(|(_, entry)| {
+        let is_below_call = call.is_some_and(|(_, entry)| {
             self.window.push_below(*entry, LineKind::Tool, &format!("  {summary}"))
         });
-        if !is_placed {
-            // Nothing above it says what was listed.
+        if !is_below_call {
+            // Without its call above it, the summary has to name the tool.
             self.window.push_entry(LineKind::Tool, &format!("  {tool}: {summary}"));
         }
     }
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_tells_what_happens() {
+    fn the_window_shows_what_happens() {
         use LineKind::{Text, Tool};
         let state = after(vec![
             Event::RunStarted { pid: 1 },

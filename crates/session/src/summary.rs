@@ -4,8 +4,8 @@ use model::{SessionId, Status};
 
 use crate::text::one_line;
 
-/// `✓ name: completed (session: ID)`, or `✗ name: error — MESSAGE (session: ID)`, and in brackets
-/// behind it the summary of the profile if there is one, such as `profile: fast, model=x/y`.
+/// `✓ name: completed (session: ID)`, or `✗ name: error — MESSAGE (session: ID)`, followed by the
+/// summary of the profile in brackets, if there is one, such as `(profile: fast, model=x/y)`.
 pub fn summary_line(
     name: &str,
     status: Status,

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 /// Removes terminal escape sequences and control characters, except for line feeds and tabs.
 ///
-/// What a child prints could otherwise move the cursor, change the window's title or write to the
-/// clipboard of whoever looks at it.
+/// What a child prints could otherwise move the cursor, change the title of the user's terminal or
+/// write to the clipboard.
 pub fn clean(text: &str) -> Cow<'_, str> {
     if !text.bytes().any(may_be_unsafe) {
         return Cow::Borrowed(text);
@@ -32,10 +32,11 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     Cow::Owned(cleaned)
 }
 
-/// JSON in which every character that [`clean`] would remove is spelled as `\u009b` and the like.
+/// JSON in which every character that [`clean`] would remove is written as an escape, such as
+/// `\u009b`.
 ///
-/// Such characters stand in strings only, so that the document means what it meant. JSON itself asks
-/// this for those below the space alone, and a terminal obeys others as well.
+/// Such characters occur only in strings, so that the document still means the same. JSON requires
+/// the escape only for characters below the space, but terminals obey others as well.
 pub fn escape_json(json: &str) -> Cow<'_, str> {
     if !json.bytes().any(may_be_unsafe) {
         return Cow::Borrowed(json);
@@ -67,12 +68,12 @@ pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     if text.contains(['\n', '\t']) { Cow::Owned(text.replace(['\n', '\t'], " ")) } else { text }
 }
 
-/// How many characters a text has. All widths are counted so, never in bytes.
+/// The number of characters. All widths in previews are counted so, never in bytes.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// The text if it fits into `budget` characters, or else its beginning and three dots.
+/// The text if it fits into `budget` characters, else its beginning and three dots.
 pub(crate) fn shorten(text: &str, budget: usize) -> Cow<'_, str> {
     if text.chars().nth(budget).is_none() {
         Cow::Borrowed(text)
@@ -89,9 +90,9 @@ fn may_be_unsafe(byte: u8) -> bool {
 }
 
 fn is_unsafe(character: char) -> bool {
-    // What turns the direction around makes a text look like another one.
-    let is_turning = matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    is_turning || (character.is_control() && !matches!(character, '\n' | '\t'))
+    // Characters that reverse the direction make a text look like another one.
+    let changes_direction = matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    changes_direction || (character.is_control() && !matches!(character, '\n' | '\t'))
 }
 
 type Characters<'a> = std::iter::Peekable<std::str::Chars<'a>>;

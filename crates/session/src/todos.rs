@@ -1,18 +1,18 @@
-//! How far an agent is with its own list of things to do.
+//! The progress of an agent's own list of things to do.
 
 use serde_json::Value;
 
-/// The to-dos of an agent, as far as its tool calls tell.
+/// The to-dos of an agent, as far as its tool calls show them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Todos {
-    /// How many there are.
+    /// All of them.
     pub total: u64,
-    /// How many of them were completed or abandoned; never more than there are.
+    /// Those that were completed or abandoned; at most `total`.
     pub done: u64,
 }
 
 impl Todos {
-    /// Whether there is something left to do.
+    /// Whether some are left to do.
     pub fn are_open(self) -> bool {
         self.done < self.total
     }
@@ -28,7 +28,7 @@ impl Todos {
             }
             ("write_todos", _, _) => *self = Todos { total: count("todos"), done: 0 },
             ("edit_todos", Some("complete" | "abandon"), _) => {
-                // The same one can be completed twice.
+                // A to-do can be completed twice.
                 self.done = self.done.saturating_add(count("indices")).min(self.total);
             }
             _ => {}
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_calls_tell_how_far_it_is() {
+    fn calls_change_the_numbers() {
         let mut todos = Todos::default();
         for (tool, args, expected) in [
             ("edit_todos", json!({"action": "complete", "indices": [0]}), (0, 0)),

@@ -1,10 +1,10 @@
-//! What came out of a tool, in a few words.
+//! The result of a tool, in a few words.
 
 use model::Event;
 
 /// The summary of a result of `ls` or `find`. Other tools, and failures, have none.
 ///
-/// `limit_reached` means that the tool itself says that there was more.
+/// `limit_reached` means that the tool itself reports that there was more.
 pub fn tool_summary(tool: &str, text: &str, is_error: bool, limit_reached: bool) -> Option<String> {
     if is_error {
         return None;
@@ -42,8 +42,8 @@ fn find_summary(text: &str) -> String {
     }
 }
 
-/// The lines that name something. A notice of the tool stands in brackets; the bracket at its end
-/// tells it from a name such as `[id].tsx` or `[slug]/`.
+/// The lines that name an entry. A notice of the tool is a line in brackets; a name such as
+/// `[id].tsx` or `[slug]/` does not end with one.
 fn entries(text: &str) -> impl Iterator<Item = &str> {
     let is_notice = |line: &str| line.starts_with('[') && line.ends_with(']');
     let lines = text.lines().map(str::trim_end);

@@ -1,4 +1,4 @@
-//! The conversation of a session, in words: for people, and for an agent that takes it up again.
+//! The conversation of a session as text: for people, and for an agent that continues it.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::text::{clean, cut_chars};
 pub(crate) const ARGUMENT_CHARS: usize = 120;
 /// The longest tool result that is shown.
 pub(crate) const RESULT_CHARS: usize = 500;
-/// What is said of a session in which nothing was.
+/// The transcript of a session without messages.
 const NOTHING: &str = "(no messages in session)";
 
 /// The transcript of all runs of a session, each given with its status, its error and its events.
@@ -28,7 +28,7 @@ where
     transcript_with_prompts(runs.map(without_prompt).collect())
 }
 
-/// The same with what was asked in front of each run, where it is given.
+/// As [`transcript`], with the prompt before each run, where it is given.
 pub fn transcript_with_prompts<Records>(runs: Vec<PastRun<Records>>) -> String
 where
     Records: IntoIterator<Item = Record>,
@@ -48,24 +48,21 @@ where
     finish(&parts.join("\n---\n"))
 }
 
-/// An earlier run of a session that is told, or taken up again.
+/// A run of a session that is shown or continued.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct PastRun<Records> {
-    /// Where it stands.
     pub status: Status,
-    /// What went wrong.
     pub error: Option<String>,
-    /// What it was asked. The first message of a run that took up others repeats all of them; this
-    /// stands in its place, or else transcripts would double with each run.
+    /// The first message of a run that continued others repeats all of them. The prompt replaces
+    /// it; otherwise transcripts would double with each run.
     pub prompt: Option<String>,
-    /// What happened in it.
     pub records: Records,
 }
 
-/// What an agent is told about the earlier runs of its session. The run that it is told to does
-/// not belong to them.
+/// What an agent is told about the earlier runs of its session, which do not include its own.
 ///
-/// Cut as [`transcript`] is, but with what the user said, and with a blank line between parts.
+/// Cut as [`transcript`] is, but with the user's messages, and with a blank line between parts.
 pub fn resume_transcript<Records>(runs: Vec<PastRun<Records>>) -> String
 where
     Records: IntoIterator<Item = Record>,
@@ -99,8 +96,8 @@ where
     finish(&parts.join("\n\n"))
 }
 
-/// What was said, called and answered. Tools that run side by side answer in any order; their
-/// answers are put into the order of the calls.
+/// The messages, calls and results. Tools that run side by side finish in any order; their results
+/// are put into the order of the calls.
 fn conversation(records: impl IntoIterator<Item = Record>) -> Vec<Event> {
     let mut events = Vec::new();
     let mut calls: HashMap<String, usize> = HashMap::new();
@@ -256,7 +253,7 @@ mod tests {
             call("2", "read", json!({"path": "b"})),
             result("2", "of b"),
             Event::Stderr { text: "noise".into() },
-            result("lost", "of nobody"),
+            result("lost", "of no call"),
             result("1", "of a"),
             said("Again."),
             // The ids of a new message may be those of an old one.
@@ -268,7 +265,7 @@ mod tests {
         assert_eq!(
             transcript(vec![(Status::Completed, None, records(events))]),
             "→ read: {\"path\":\"a\"}\n→ read: {\"path\":\"b\"}\n[tool result]: of a\n\
-             [tool result]: of b\n[tool result]: of nobody\nAgain.\n→ read: {\"path\":\"c\"}\n\
+             [tool result]: of b\n[tool result]: of no call\nAgain.\n→ read: {\"path\":\"c\"}\n\
              → read: {\"path\":\"d\"}\n[tool result]: of c\n[tool result]: of d"
         );
     }

@@ -1,4 +1,4 @@
-//! What a run has used, in words.
+//! Tokens and money in words.
 
 use model::Usage;
 

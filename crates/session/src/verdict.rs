@@ -4,14 +4,14 @@ use model::{Limits, Outcome, StopCause, StopReason, Verdict};
 
 use crate::Facts;
 
-/// What is known when nothing of the tree is left.
+/// What is known when no process of the child's tree is left.
 #[derive(Clone, Copy, Debug)]
 pub struct Ending<'a> {
-    /// The fold of all events.
+    /// After all events.
     pub facts: &'a Facts,
-    /// The run's limits, for the words.
+    /// The error of a timeout names it.
     pub limits: &'a Limits,
-    /// Whether the agent was in the middle of something.
+    /// Whether the agent was in the middle of its work.
     pub agent_working: bool,
     /// How another supervisor says that the run ended, where the child only passes its events on.
     pub told: Option<&'a Verdict>,
@@ -21,8 +21,8 @@ pub struct Ending<'a> {
     pub signal: Option<i32>,
 }
 
-/// Decides. Nothing but a last message without complaint, of a child that exited well or was
-/// stopped only because it lingered after it, is a success.
+/// Decides how a run ended. It is a success only if the last message has no error, and the child
+/// exited with code 0 or was stopped merely because it did not exit after that message.
 pub fn decide(ending: Ending<'_>) -> Verdict {
     let facts = ending.facts;
     let failure = |outcome, error: String| Verdict { outcome, error: Some(error) };
@@ -47,7 +47,7 @@ pub fn decide(ending: Ending<'_>) -> Verdict {
             let error = "The provider reported an error".to_owned();
             return failure(Outcome::ProviderError, error);
         }
-        // A complaint is a complaint, whatever word the message ends with.
+        // An error counts, whatever stop reason comes with it.
         (_, Some(error)) => return failure(Outcome::ProviderError, error),
         (_, None) => {}
     }

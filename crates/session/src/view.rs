@@ -1,7 +1,7 @@
 //! What people see of a call with its tasks: lines of text with roles, which every screen draws in
 //! its own way.
 //!
-//! Everything here is a function of the tasks' states. The time is given from outside.
+//! Everything here is a function of the tasks' states; the caller passes the time.
 
 mod body;
 mod call;
@@ -20,48 +20,42 @@ pub use self::line::{Line, Role, Span};
 pub use self::tally::{Tally, footer, overview, streaming_text};
 use crate::state::State;
 
-/// One task, as far as it can be seen.
+/// Everything about one task that a window can show.
 #[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct TaskView<'a> {
-    /// The task's name.
     pub name: &'a str,
-    /// The profile that it runs with, if any.
     pub profile: Option<ProfileView<'a>>,
-    /// What happened in its run so far.
     pub state: &'a State,
-    /// Where it stands.
     pub phase: Phase,
     /// How long its child has been running, or ran.
     pub elapsed_ms: u64,
-    /// How long it has been doing what it does now.
+    /// How long the current activity has lasted.
     pub doing_ms: u64,
-    /// How long it may run; no limit if absent.
+    /// Counted as `elapsed_ms` is; `None` without a limit.
     pub timeout_ms: Option<u64>,
-    /// The session that its run belongs to.
     pub session: &'a SessionId,
 }
 
 /// What a window says about a profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct ProfileView<'a> {
-    /// Its name.
     pub name: &'a str,
-    /// The provider that it asks for.
     pub provider: Option<&'a str>,
-    /// The model that it asks for. Once a model has answered, that one is shown instead.
+    /// Shown until a model has answered, which is then shown instead.
     pub model: Option<&'a str>,
-    /// The level of thinking that it asks for.
     pub thinking: Option<&'a str>,
 }
 
-/// Where a task stands.
+/// Whether a task has started and ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// It waits for its turn, and its clock stands still.
+    /// Waiting for its turn; its clock stands still.
     Queued,
-    /// It runs.
+    /// Its supervisor has started.
     Running,
-    /// Nothing of it is left; its state tells how it ended.
+    /// Nothing of it is left; its state says how it ended.
     Ended,
 }
 
@@ -70,11 +64,11 @@ pub enum Phase {
 pub enum Extent {
     /// The last entries.
     Collapsed,
-    /// Everything that is remembered.
+    /// Every entry that the window remembers.
     Expanded,
 }
 
-/// All tasks of a call: how many there are, a window for each, and what comes next.
+/// All tasks of a call: an overview, a window for each, and a footer.
 pub fn render(tasks: &[TaskView<'_>], extent: Extent) -> Vec<Line> {
     if tasks.is_empty() {
         return vec![Line::of(Role::Muted, "(no sub-agent details)")];
@@ -90,21 +84,19 @@ pub fn render(tasks: &[TaskView<'_>], extent: Extent) -> Vec<Line> {
     lines
 }
 
-/// The four things that a task can be for whoever looks at it.
+/// The status of a task as every view shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub enum Standing {
-    /// It waits for its turn.
     Queued,
-    /// It runs.
     Running,
-    /// It has completed.
     Done,
-    /// It has ended in any other way.
+    /// Ended without success, in whatever way.
     Failed,
 }
 
 impl TaskView<'_> {
-    /// Which of them it is.
+    /// From its phase, and from how it ended.
     pub fn standing(&self) -> Standing {
         match (self.phase, self.state.facts.status()) {
             (Phase::Queued, _) => Standing::Queued,

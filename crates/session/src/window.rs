@@ -4,25 +4,25 @@ use std::collections::VecDeque;
 
 use crate::text::{clean, cut_chars};
 
-/// What a line of a window is about.
+/// What an entry of a window is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineKind {
-    /// The agent's own words, or something else that is plain text.
+    /// A message of the agent, or other plain text.
     Text,
-    /// A tool at work.
+    /// A call of a tool, or the summary of its result.
     Tool,
 }
 
 /// One entry of a window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WindowLine {
-    /// What it is about.
+    /// Decides how it is drawn.
     pub kind: LineKind,
-    /// Its text, safe to show. Only a tool can have several lines: they belong together.
+    /// Safe to show. Only an entry of a tool can have several lines.
     pub text: String,
 }
 
-/// Names an entry for as long as the window remembers it.
+/// Identifies an entry for as long as the window remembers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EntryNumber(u64);
 
@@ -32,7 +32,7 @@ struct Entry {
     line: WindowLine,
 }
 
-/// The last lines of a run: few to show, more to look back at.
+/// The last entries of a run: few are shown, more are remembered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     history: VecDeque<Entry>,
@@ -40,29 +40,28 @@ pub struct Window {
 }
 
 impl Window {
-    /// How many lines are shown by default.
+    /// How many entries are shown by default.
     pub const SHOWN: usize = 15;
-    /// How many lines are remembered.
+    /// How many entries are remembered.
     pub const REMEMBERED: usize = 500;
     /// Longer entries are cut.
     const LINE_CHARS: usize = 2_000;
 
     /// Adds every line of a text that is not blank.
     pub fn push(&mut self, kind: LineKind, text: &str) {
-        // Only the last lines of a long text can stay.
+        // Only the last lines of a long text can be remembered.
         let lines: Vec<&str> = text.lines().rev().take(Window::REMEMBERED).collect();
         for line in lines.into_iter().rev() {
             self.push_entry(kind, line);
         }
     }
 
-    /// Adds a text as one entry, whatever number of lines it has. Its number is nothing if the
-    /// text is blank.
+    /// Adds a text of any number of lines as one entry. A blank text is not added.
     pub(crate) fn push_entry(&mut self, kind: LineKind, text: &str) -> Option<EntryNumber> {
         self.insert(self.history.len(), kind, text)
     }
 
-    /// Adds a text as one entry right below another one. False if that one is forgotten.
+    /// Adds a text as one entry directly below another entry. False if that entry is forgotten.
     pub(crate) fn push_below(&mut self, above: EntryNumber, kind: LineKind, text: &str) -> bool {
         let position = self.history.iter().rposition(|entry| entry.number == above);
         if let Some(position) = position {
@@ -76,7 +75,7 @@ impl Window {
         self.history().skip(self.history.len().saturating_sub(count))
     }
 
-    /// Everything that is remembered, oldest first.
+    /// All remembered entries, oldest first.
     pub fn history(&self) -> impl Iterator<Item = &WindowLine> {
         self.history.iter().map(|entry| &entry.line)
     }

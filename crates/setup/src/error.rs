@@ -1,11 +1,11 @@
-//! Why something could not be set up.
+//! Errors of `setup`.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::config::ConfigError;
 
-/// Something cannot be put in its place, or be taken away.
+/// Why something cannot be installed or removed.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum SetupError {
@@ -25,7 +25,7 @@ pub enum SetupError {
     Config { path: PathBuf, error: ConfigError },
     #[error("{}, line {line}: another server is called pi-subagents", path.display())]
     AnotherServer { path: PathBuf, line: usize },
-    #[error("{} has just been changed by somebody else", .0.display())]
+    #[error("{} has just been changed by another program", .0.display())]
     JustChanged(PathBuf),
     #[error("there is no home directory")]
     NoHome,
@@ -36,7 +36,7 @@ pub enum SetupError {
 }
 
 impl SetupError {
-    /// Whether nothing was tried because of what is there.
+    /// Whether nothing was tried because of what exists already.
     pub fn is_refusal(&self) -> bool {
         !matches!(self, SetupError::Io { .. } | SetupError::JustChanged(_))
     }

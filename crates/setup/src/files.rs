@@ -1,4 +1,4 @@
-//! Files and links that appear whole. Nothing else in this crate changes files.
+//! Writes files and links in one step. Nothing else in this crate changes files.
 
 use std::fs::{self, DirBuilder, Metadata, Permissions};
 use std::io::{self, Write};
@@ -12,16 +12,15 @@ use crate::SetupError;
 /// What became of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It was not there.
+    /// It did not exist.
     Created,
-    /// Something else was in its place.
+    /// It had other contents.
     Replaced,
-    /// It was there as it should be.
+    /// It was up to date.
     Unchanged,
 }
 
-/// Whether there is a directory of its own; a link to one is none, because what is behind it is
-/// somebody else's.
+/// Whether the directory exists. A link to one is refused, because its target is not ours.
 pub(crate) fn is_directory(path: &Path) -> Result<bool, SetupError> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => Ok(true),
@@ -31,12 +30,12 @@ pub(crate) fn is_directory(path: &Path) -> Result<bool, SetupError> {
     }
 }
 
-/// Creates a directory and those above it, unless they are there.
+/// Creates a directory and those above it, unless they exist.
 pub(crate) fn make_directory(path: &Path) -> Result<(), SetupError> {
     DirBuilder::new().recursive(true).mode(0o755).create(path).map_err(failed("created", path))
 }
 
-/// Makes a file hold this text, at once and whole.
+/// Replaces the contents of a file in one step.
 pub(crate) fn write(path: &Path, text: &str) -> Result<Change, SetupError> {
     let change = match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_file() => match fs::read(path) {
@@ -53,18 +52,18 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<Change, SetupError> {
     put().map_err(failed("written", path)).map(|()| change)
 }
 
-/// A file of the user's, as it was found.
+/// A file of the user, as it was read.
 #[derive(Debug)]
 pub(crate) struct Original {
-    /// Where it is, behind all links.
+    /// Its path without links.
     target: PathBuf,
-    /// What is in it, if it is there.
+    /// `None` if it does not exist.
     contents: Option<(String, Metadata)>,
 }
 
-/// Only the user reads a new file: such files are where keys are put.
+/// The mode of a new file of the user: users put keys into such files.
 const PRIVATE: u32 = 0o600;
-/// A new file of a project is for everybody whom the user lets read.
+/// The mode of a new file of a project, within the umask.
 const SHARED: u32 = 0o666;
 
 impl Original {
@@ -98,7 +97,7 @@ impl Original {
         Ok(Original { target, contents: Some((text, metadata)) })
     }
 
-    /// Whether it is somewhere else than where it was looked for.
+    /// Whether the path is a link to the file.
     pub(crate) fn is_linked(&self, path: &Path) -> bool {
         fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
             && self.contents.is_some()
@@ -108,8 +107,7 @@ impl Original {
         self.contents.as_ref().map(|(text, _)| text.as_str())
     }
 
-    /// Makes the file hold another text, at once and whole, with the mode and the owner that it
-    /// had. The links to it stay.
+    /// Replaces the contents in one step. Mode, owner and links to the file stay.
     pub(crate) fn replace(&self, text: &str, is_private: bool) -> Result<(), SetupError> {
         let mode = if is_private { PRIVATE } else { SHARED };
         let file = match &self.contents {
@@ -118,7 +116,7 @@ impl Original {
         };
         let file = file.map_err(failed("written", &self.target))?;
         self.refuse_change()?;
-        // A file that was not there must not take the place of one that is there now.
+        // A new file must not replace one that another program has created meanwhile.
         let put = match self.contents {
             Some(_) => file.persist(&self.target),
             None => file.persist_noclobber(&self.target),
@@ -129,13 +127,12 @@ impl Original {
         })
     }
 
-    /// Removes the file.
     pub(crate) fn remove(&self) -> Result<(), SetupError> {
         self.refuse_change()?;
         remove(&self.target).map(drop)
     }
 
-    /// Writes what the file holds to another one beside it, with the same mode and owner.
+    /// Copies the file, with its mode and owner.
     pub(crate) fn back_up(&self, path: &Path) -> Result<(), SetupError> {
         let Some((text, metadata)) = &self.contents else { return Ok(()) };
         let put = || -> io::Result<()> {
@@ -145,8 +142,8 @@ impl Original {
         put().map_err(failed("written", path))
     }
 
-    /// Goes on only if the file is still as it was found. Between this and the change there is no
-    /// more than a system call.
+    /// Fails if the file is no longer as it was read. Only a system call lies between this check and
+    /// the change.
     fn refuse_change(&self) -> Result<(), SetupError> {
         let now = fs::read(&self.target).ok();
         let is_same = now.as_deref() == self.text().map(str::as_bytes);
@@ -154,13 +151,13 @@ impl Original {
     }
 }
 
-/// The text of a file that is no link, if there is one and it can be read.
+/// The text of a file that is no link, if it can be read.
 pub(crate) fn text_of(path: &Path) -> Option<String> {
     let is_file = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file());
     is_file.then(|| fs::read_to_string(path).ok()).flatten()
 }
 
-/// A file that can take the place of another one.
+/// A temporary file that can replace the one at `path`.
 fn prepared(path: &Path, text: &str, mode: u32) -> io::Result<NamedTempFile> {
     let mut file = tempfile::Builder::new()
         .prefix(".new-")
@@ -171,7 +168,7 @@ fn prepared(path: &Path, text: &str, mode: u32) -> io::Result<NamedTempFile> {
     Ok(file)
 }
 
-/// The same, with the mode and the owner of a file that is there.
+/// As [`prepared`], with the mode and the owner of an existing file.
 fn copied(path: &Path, text: &str, like: &Metadata) -> io::Result<NamedTempFile> {
     let file = prepared(path, text, PRIVATE)?;
     let own = file.as_file().metadata()?;
@@ -182,7 +179,7 @@ fn copied(path: &Path, text: &str, like: &Metadata) -> io::Result<NamedTempFile>
     Ok(file)
 }
 
-/// Refuses what is in the place of a link and is none.
+/// Refuses a path that exists and is no link.
 pub(crate) fn refuse_non_link(path: &Path) -> Result<(), SetupError> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if !metadata.is_symlink() => Err(SetupError::NotALink(path.to_owned())),
@@ -216,7 +213,7 @@ pub(crate) fn remove(path: &Path) -> Result<bool, SetupError> {
     }
 }
 
-/// Removes a directory if nothing is in it. Returns whether it is gone.
+/// Removes a directory if it is empty. Returns whether it is gone.
 pub(crate) fn drop_directory(path: &Path) -> Result<bool, SetupError> {
     match fs::remove_dir(path) {
         Ok(()) => Ok(true),
@@ -236,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_somebody_else_writes_in_between_is_not_overwritten() {
+    fn a_change_of_another_program_is_not_overwritten() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("settings.json");
         let changed = |original: &Original, by: &str| {
@@ -248,9 +245,9 @@ mod tests {
             assert_eq!(fs::read_to_string(&path).unwrap(), by);
             assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
         };
-        // It was not there.
+        // It did not exist.
         changed(&Original::read(&path).unwrap(), "theirs");
-        // It was there.
+        // It existed.
         changed(&Original::read(&path).unwrap(), "theirs, too");
         // It is gone.
         let original = Original::read(&path).unwrap();

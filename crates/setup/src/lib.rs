@@ -1,7 +1,7 @@
-//! Makes other programs find this one, and undoes it: puts what this program carries where they look
-//! for it, and an entry into their configuration.
+//! Connects other programs with this one, and disconnects them: installs the extension for pi, an
+//! entry in the configuration of MCP clients, and manual pages.
 //!
-//! Everything is repeatable: what is there already, stays; what is not ours, is kept and named.
+//! Everything can be repeated. What is up to date stays, and what is not ours is kept and named.
 
 pub mod clients;
 mod config;

@@ -1,11 +1,11 @@
-//! Manual pages, where `man` finds them.
+//! Manual pages.
 
 use std::path::{Path, PathBuf};
 
 use crate::SetupError;
 use crate::files::{self, Change};
 
-/// Writes pages, by their file names, into a directory, which is made if it is not there.
+/// Writes pages, given with their file names, into a directory, which is created if it is missing.
 pub fn write_pages<'a>(
     directory: &Path,
     pages: impl IntoIterator<Item = (String, &'a str)>,

@@ -1,7 +1,7 @@
 //! The extension for pi, which this program carries.
 //!
-//! It becomes a directory below the `extensions` of pi's agent directory. A link beside it leads
-//! back to this program, so that the two are always of one version.
+//! It becomes a directory below `extensions` in pi's agent directory. A link in it leads back to
+//! this program, so that both are always of one version.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ use crate::files::{self, Change, failed};
 /// The name of the extension, of its directory and of the link in it.
 const NAME: &str = "pi-subagents";
 
-/// What tells that a directory is ours. It is the first to be written and the last to be removed,
-/// so that what was interrupted can be repeated.
+/// Marks a directory as ours. It is written first and removed last, so that an interrupted
+/// installation or removal can be repeated.
 const MANIFEST: &str = "package.json";
 
-/// The directories of the extension, below its own.
+/// The directories within that of the extension.
 const DIRECTORIES: &[&str] = &["prompts"];
 
 /// The files of the extension. The manifest comes first.
@@ -36,62 +36,61 @@ const FILES: &[(&str, &str)] = &[
     ("prompts/scout-and-plan.md", include_str!("../../../extension/prompts/scout-and-plan.md")),
 ];
 
-/// The extension is in its place.
+/// What [`install`] has done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installed {
-    /// Its directory.
+    /// Of the extension.
     pub directory: PathBuf,
-    /// Its files, and the link to this program.
+    /// Including the link to this program.
     pub files: Vec<(PathBuf, Change)>,
-    /// What else is in the directory, and was left alone.
+    /// Other files in the directory, which were left alone.
     pub foreign: Vec<PathBuf>,
 }
 
 impl Installed {
-    /// Whether all of it was there before.
+    /// Whether everything was up to date.
     pub fn is_unchanged(&self) -> bool {
         self.files.iter().all(|(_, change)| *change == Change::Unchanged)
     }
 
-    /// Whether none of it was there before.
+    /// Whether nothing was installed before.
     pub fn is_new(&self) -> bool {
         self.files.iter().all(|(_, change)| *change == Change::Created)
     }
 }
 
-/// The extension is not in its place any more.
+/// What [`remove`] has done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removed {
-    /// Its directory. It stays if something foreign is in it.
+    /// Of the extension. It stays if it has foreign files.
     pub directory: PathBuf,
-    /// The files and the link that are gone; none if there was no extension.
+    /// Files and link; empty if there was no extension.
     pub removed: Vec<PathBuf>,
-    /// What else is in the directory, and was left alone.
+    /// Other files in the directory, which were left alone.
     pub foreign: Vec<PathBuf>,
 }
 
-/// What is in the place of the extension.
+/// What [`inspect`] has found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inspection {
-    /// Its directory, or where that would be.
+    /// Where the extension is, or would be.
     pub directory: PathBuf,
-    /// Whether an extension of ours is there.
+    /// Whether an extension of ours is installed.
     pub is_installed: bool,
-    /// The version that it says it has.
+    /// According to its manifest.
     pub version: Option<String>,
-    /// Its files that are missing, or not as this program would write them.
+    /// Files that are missing, or not as this program would write them.
     pub differing: Vec<PathBuf>,
-    /// Where its link leads.
+    /// The target of its link.
     pub program: Option<PathBuf>,
 }
 
-/// Looks at the extension in an agent directory. What is there and is not ours is an error, as it
-/// would be for [`install`].
+/// Looks at the extension in an agent directory. Foreign files in its place are an error, as they
+/// are for [`install`].
 pub fn inspect(agent_dir: &Path) -> Result<Inspection, SetupError> {
     let directory = directory(agent_dir);
     refuse_others(&directory)?;
-    let manifest = fs::read(directory.join(MANIFEST)).unwrap_or_default();
-    let manifest: Value = serde_json::from_slice(&manifest).unwrap_or_default();
+    let manifest = manifest(&directory);
     let is_installed = manifest["name"] == NAME;
     let is_different = |name: &str, text: &str| {
         is_installed && !fs::read(directory.join(name)).is_ok_and(|there| there == text.as_bytes())
@@ -106,8 +105,7 @@ pub fn inspect(agent_dir: &Path) -> Result<Inspection, SetupError> {
     })
 }
 
-/// Puts the extension into an agent directory, or brings it up to date there. The link leads to
-/// `executable`.
+/// Installs or updates the extension in an agent directory. Its link leads to `executable`.
 pub fn install(agent_dir: &Path, executable: &Path) -> Result<Installed, SetupError> {
     let directory = directory(agent_dir);
     refuse_others(&directory)?;
@@ -125,7 +123,7 @@ pub fn install(agent_dir: &Path, executable: &Path) -> Result<Installed, SetupEr
     Ok(Installed { directory, files: changes, foreign })
 }
 
-/// Takes the extension out of an agent directory.
+/// Removes the extension from an agent directory.
 pub fn remove(agent_dir: &Path) -> Result<Removed, SetupError> {
     let directory = directory(agent_dir);
     refuse_others(&directory)?;
@@ -154,14 +152,17 @@ fn directory(agent_dir: &Path) -> PathBuf {
     agent_dir.join("extensions").join(NAME)
 }
 
-/// Goes on only where there is nothing yet, or an extension of ours, in directories of its own.
+fn manifest(directory: &Path) -> Value {
+    let manifest = fs::read(directory.join(MANIFEST)).unwrap_or_default();
+    serde_json::from_slice(&manifest).unwrap_or_default()
+}
+
+/// Refuses everything but an empty directory and an extension of ours.
 fn refuse_others(directory: &Path) -> Result<(), SetupError> {
     if !files::is_directory(directory)? {
         return Ok(());
     }
-    let manifest = fs::read(directory.join(MANIFEST)).unwrap_or_default();
-    let manifest: Value = serde_json::from_slice(&manifest).unwrap_or_default();
-    if manifest["name"] != NAME && !list(directory)?.is_empty() {
+    if manifest(directory)["name"] != NAME && !list(directory)?.is_empty() {
         return Err(SetupError::NotOurs(directory.to_owned()));
     }
     for name in DIRECTORIES {
@@ -170,7 +171,7 @@ fn refuse_others(directory: &Path) -> Result<(), SetupError> {
     files::refuse_non_link(&directory.join(NAME))
 }
 
-/// What is in the directory and its directories, and is not of the extension.
+/// The files in the directory and its directories that are not part of the extension.
 fn foreign(directory: &Path) -> Result<Vec<PathBuf>, SetupError> {
     let ours: Vec<PathBuf> = FILES
         .iter()
@@ -214,16 +215,16 @@ mod tests {
     }
 
     #[test]
-    fn every_file_of_the_extension_is_carried() {
+    fn every_file_of_the_extension_is_included() {
         let mut files: Vec<PathBuf> = [extension(), extension().join("prompts")]
             .iter()
             .flat_map(|directory| list(directory).unwrap())
             .filter(|path| path.is_file() && !path.ends_with("tsconfig.json"))
             .collect();
         files.sort();
-        let mut carried: Vec<PathBuf> =
+        let mut included: Vec<PathBuf> =
             FILES.iter().map(|(name, _)| extension().join(name)).collect();
-        carried.sort();
-        assert_eq!(files, carried);
+        included.sort();
+        assert_eq!(files, included);
     }
 }

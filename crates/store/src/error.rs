@@ -1,9 +1,9 @@
-//! What can go wrong with a store.
+//! Failures of a store.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A failure of the store, naming the file.
+/// Every message names the file.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum StoreError {

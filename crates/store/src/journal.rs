@@ -1,4 +1,4 @@
-//! Writing one run directory while its run goes on.
+//! Writes one run directory while its run goes on.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -16,14 +16,14 @@ use crate::{Abandoned, Hold, RunDir, StoreError};
 pub enum Log {
     /// The child's records without deltas.
     Stdout,
-    /// What the child wrote to its standard error.
+    /// The child's standard error, as it is.
     Stderr,
     /// The events in words.
     Transcript,
 }
 
 impl Log {
-    /// The file's name.
+    /// Its name in the run directory.
     pub fn file_name(self) -> &'static str {
         match self {
             Log::Stdout => "stdout.log",
@@ -35,8 +35,8 @@ impl Log {
 
 /// Writes events, logs and the result of one run.
 ///
-/// After it has been opened, nothing about it can fail a run: when the disk is full or the
-/// directory is gone, the journal falls silent, [`Journal::trouble`] says so, and the run goes on.
+/// Once it is open, it never fails the run: when the disk is full or the directory is gone, the
+/// journal stops writing, [`Journal::trouble`] says why, and the run goes on.
 pub struct Journal {
     dir: RunDir,
     events: LogFile,
@@ -47,7 +47,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Begins the journal of a run that has not started. There can be only one.
+    /// Begins the journal of a run that has not started. A second one is refused.
     pub fn begin(dir: &RunDir, limits: &Limits) -> Result<Journal, StoreError> {
         dir.check_writable()?;
         let path = dir.file(EVENTS);
@@ -57,7 +57,7 @@ impl Journal {
             Ok((events, hold))
         };
         let (events, hold) = open().map_err(StoreError::io("opened", &path))?;
-        // Had its maker died before now, somebody else may have ended the run already.
+        // If the program that made the directory died, another program may have ended the run.
         if dir.file(RESULT).exists() {
             return Err(StoreError::AlreadyEnded(dir.path().to_owned()));
         }
@@ -68,7 +68,7 @@ impl Journal {
             }
             Err(error) => Err(StoreError::io("created", dir.file(log.file_name()))(error)),
         };
-        // The first of these files is what keeps a second supervisor away.
+        // Creating the first of these files is what refuses a second supervisor.
         let logs = [create(Log::Stdout)?, create(Log::Stderr)?, create(Log::Transcript)?];
         Ok(Journal {
             dir: dir.clone(),
@@ -80,18 +80,18 @@ impl Journal {
         })
     }
 
-    /// Makes the run's directory the working directory of this process, by which it is found from
-    /// now on also when somebody moves the project. Returns it by that name.
+    /// Makes the run's directory the working directory of this process, so that it is still found
+    /// after the project was moved. Returns the directory by its new, relative path.
     pub fn enter(&mut self) -> RunDir {
-        // By its path, if it has vanished already.
+        // A directory that has vanished already keeps its path.
         if std::env::set_current_dir(self.dir.path()).is_ok() {
             self.dir = self.dir.here();
         }
         self.dir.clone()
     }
 
-    /// Goes on with the journal of a run whose supervisor is gone, after repairing a torn line at
-    /// the end of its events, and removing a result that it had not finished writing.
+    /// Continues the journal of a run whose supervisor is gone, after removing a torn line at the
+    /// end of its events and a result that was not finished.
     pub fn resume(abandoned: Abandoned, limits: &Limits) -> Result<Journal, StoreError> {
         let Abandoned { dir, hold } = abandoned;
         dir.check_writable()?;
@@ -117,19 +117,18 @@ impl Journal {
         Ok(Journal { dir, events, logs, last_seq, trouble: None, _hold: hold })
     }
 
-    /// Numbers an event and writes it. Returns it as it was written, without the line feed, and
-    /// before it, if it was the first for which there was no room, that the log is full.
+    /// Numbers an event and writes it. Returns the record and its line without the line feed. The
+    /// first event that exceeds the limit is preceded by [`Event::LogFull`].
     pub fn record(&mut self, at: u64, event: Event) -> Vec<(Record, Vec<u8>)> {
         let mut recorded = Vec::with_capacity(1);
         let (mut record, mut line) = self.number(at, event);
-        if matches!(record.event, Event::RunEnded { .. }) {
-            self.events.append_beyond_limit(&line);
-        } else if self.events.has_room_for(&line) {
+        let is_last = matches!(record.event, Event::RunEnded { .. });
+        if is_last || self.events.has_room_for(&line) {
             self.events.append(&line);
         } else if self.events.close() {
             self.last_seq -= 1;
             let full = self.number(at, Event::LogFull { log: EVENTS.to_owned() });
-            self.events.append_beyond_limit(&full.1);
+            self.events.append(&full.1);
             recorded.push(full);
             (record, line) = self.number(at, record.event);
         }
@@ -147,11 +146,11 @@ impl Journal {
         if file.has_room_for(line) {
             file.append(line);
         } else if file.close() {
-            file.append_beyond_limit(b"[this log is full]");
+            file.append(b"[this log is full]");
         }
     }
 
-    /// Hands everything to the operating system, so that others can read it.
+    /// Hands everything to the operating system, so that other programs can read it.
     pub fn flush(&mut self) {
         for file in std::iter::once(&mut self.events).chain(&mut self.logs) {
             if let Err(error) = file.flush() {
@@ -170,12 +169,12 @@ impl Journal {
         (record, line)
     }
 
-    /// The first thing that could not be written, if any.
+    /// Why the first file that failed could not be written, if one failed.
     pub fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
     }
 
-    /// Writes the result, whatever became of the other files.
+    /// Writes the result, even if the other files have failed.
     pub fn finish(mut self, result: &RunResult) -> Result<(), StoreError> {
         self.flush();
         let path = self.dir.file(RESULT);
@@ -190,7 +189,7 @@ fn open_append(path: &Path) -> io::Result<File> {
     open_with(OpenOptions::new().read(true).append(true), path)
 }
 
-/// The position behind the last line feed.
+/// The position after the last line feed.
 fn length_of_whole_lines(file: &mut File) -> io::Result<u64> {
     const STEP: u64 = 64 * 1024;
     let mut end = file.seek(SeekFrom::End(0))?;
@@ -208,7 +207,7 @@ fn length_of_whole_lines(file: &mut File) -> io::Result<u64> {
     Ok(0)
 }
 
-/// A file that lines are appended to, up to a limit, and that falls silent when it fails.
+/// A file to which lines are appended up to a limit, or until writing fails.
 struct LogFile {
     name: &'static str,
     file: File,
@@ -224,14 +223,14 @@ struct LogFile {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LogState {
     Open,
-    /// The limit is reached: only what must be said is still written.
+    /// The limit is reached: only the terminal event and the note that it is full are written.
     Full,
     /// Writing failed.
     Broken,
 }
 
 impl LogFile {
-    /// Written in pieces of this size, or at every flush.
+    /// How much is held back before it is written; a flush writes all.
     const PENDING: usize = 64 * 1024;
 
     fn new(name: &'static str, file: File, limit: u64) -> LogFile {
@@ -245,7 +244,7 @@ impl LogFile {
         self.state == LogState::Open && length <= self.limit
     }
 
-    /// Takes no more, except for what must be said. True if that is new.
+    /// Notes that the limit is reached. True the first time.
     fn close(&mut self) -> bool {
         let is_new = self.state == LogState::Open;
         if is_new {
@@ -254,14 +253,8 @@ impl LogFile {
         is_new
     }
 
+    /// Appends beyond the limit, too, and to a broken file, which may have recovered.
     fn append(&mut self, line: &[u8]) {
-        if self.state == LogState::Open {
-            self.append_beyond_limit(line);
-        }
-    }
-
-    /// Appends also beyond the limit, and to a broken file, which may have recovered.
-    fn append_beyond_limit(&mut self, line: &[u8]) {
         self.pending.extend_from_slice(line);
         self.pending.push(b'\n');
         if self.pending.len() > LogFile::PENDING {

@@ -1,4 +1,4 @@
-//! Run directories: the truth about every run, for whoever asks.
+//! Run directories: the truth about every run.
 //!
 //! ```text
 //! <project>/.pi/subagents/runs/<runId>/
@@ -10,14 +10,14 @@
 //!   transcript.log   the events in words
 //!   pi-bash-*.log    the whole output of a command, kept by the built-in agent
 //!   result.json      how it ended; appears once, whole, and is never replaced
-//!   stop-request     somebody wants it to be stopped; `kill-request`, at once
-//!   notified         its owner has been told how it ended
+//!   stop-request     a request to stop the run; `kill-request`: at once
+//!   notified         the end was reported to the run's owner
 //! ```
 //!
-//! A run directory is built under a hidden name and then renamed, so that nobody ever sees half of
-//! one. From that moment on a shared lock on `events.jsonl` is held without a gap: first by who
-//! made the directory, then by the supervisor, which takes its own before the maker lets go. A run
-//! without a result whose lock is free has therefore lost its supervisor.
+//! A run directory is built under a hidden name and then renamed, so that other programs see all of
+//! it or nothing. From then on a shared lock on `events.jsonl` is held without a gap: first by the
+//! program that made the directory, then by the supervisor, which takes its own lock before the
+//! first is released. So a run without a result whose lock is free has lost its supervisor.
 //!
 //! This is the only crate that writes below `.pi/subagents`. Two files are the child's own: the
 //! session of an agent with a preset, `child-session.jsonl`, and the long output of a command.

@@ -1,12 +1,14 @@
-//! What other programs ask of a run: files that appear in its directory.
+//! Requests of other programs to a run: files that appear in its directory.
 //!
-//! A file and not a signal, because a process id says nothing in another container, and because a
-//! supervisor that is told twice is told the same.
+//! They are files and not signals, because a process id means nothing in another container, and
+//! because a file that is created twice is still one request.
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use crate::run_dir::EVENTS;
 use crate::write_once::create_private;
 use crate::{RunDir, StoreError};
 
@@ -14,7 +16,7 @@ const STOP: &str = "stop-request";
 const KILL: &str = "kill-request";
 const NOTIFIED: &str = "notified";
 
-/// What somebody wants from a supervisor.
+/// How a supervisor is asked to stop its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StopRequest {
     /// SIGTERM, grace, SIGKILL.
@@ -24,7 +26,7 @@ pub enum StopRequest {
 }
 
 impl RunDir {
-    /// Asks whoever supervises the run to stop it.
+    /// Asks the supervisor to stop the run.
     pub fn request_stop(&self, request: StopRequest) -> Result<(), StoreError> {
         self.check_writable()?;
         let name = match request {
@@ -34,7 +36,7 @@ impl RunDir {
         self.create_once(name).map(|_| ())
     }
 
-    /// What was asked for, the stronger wish if there are two.
+    /// What was requested; of two requests, the stronger.
     pub fn stop_requested(&self) -> Option<StopRequest> {
         if is_plain_file(&self.file(KILL)) {
             Some(StopRequest::AtOnce)
@@ -45,13 +47,27 @@ impl RunDir {
         }
     }
 
-    /// Notes that the owner has been told how the run ended. True for exactly one caller, ever.
+    /// Whether the directory was deleted. One that was moved is found by a supervisor inside it.
+    pub fn is_removed(&self) -> bool {
+        fs::symlink_metadata(self.path()).map_or_else(
+            |error| error.kind() == io::ErrorKind::NotFound,
+            |metadata| metadata.nlink() == 0,
+        )
+    }
+
+    /// Whether files of the run were deleted, as happens before its directory is.
+    pub fn is_being_removed(&self) -> bool {
+        !is_plain_file(&self.file(EVENTS))
+    }
+
+    /// Notes that the end of the run is being reported to its owner. Returns true to exactly one
+    /// caller, which must report it.
     pub fn mark_notified(&self) -> Result<bool, StoreError> {
         self.check_writable()?;
         self.create_once(NOTIFIED)
     }
 
-    /// Whether the owner has been told.
+    /// Whether a caller of [`RunDir::mark_notified`] has reported the end.
     pub fn is_notified(&self) -> bool {
         is_plain_file(&self.file(NOTIFIED))
     }

@@ -1,4 +1,4 @@
-//! Removing old runs.
+//! Removes old runs.
 
 use std::fs;
 use std::path::Path;
@@ -10,11 +10,11 @@ use crate::{Life, RunDir, Store, StoreError};
 /// Which finished runs are kept: those within all three limits, newest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
-    /// How many.
+    /// The number of finished runs.
     pub runs: usize,
-    /// How old, counted from their end.
+    /// Counted from the end of a run.
     pub age: Duration,
-    /// How large all of them together.
+    /// The size of all finished runs together.
     pub bytes: u64,
 }
 
@@ -28,25 +28,25 @@ impl Default for Retention {
     }
 }
 
-/// What pruning did.
+/// What [`Store::prune`] did, in numbers of runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
-    /// How many runs were removed.
+    /// The runs that were removed.
     pub removed: usize,
-    /// How many remain, living ones included.
+    /// The runs that remain, including those that live.
     pub kept: usize,
-    /// How many bytes were freed.
+    /// The bytes that were freed.
     pub bytes: u64,
 }
 
-/// How old a half-made or half-removed directory must be before it is certainly nobody's.
+/// No program takes longer to make or remove a run directory.
 pub(crate) const ABANDONED_AFTER: Duration = Duration::from_secs(60 * 60);
 
 impl Store {
-    /// Removes what is beyond the limits. Runs that live, that were abandoned (somebody should
-    /// first find out) and that have a newer format stay.
+    /// Removes what is beyond the limits. Runs stay that live, that have a newer format, or that
+    /// were abandoned, so that their end is found out and recorded first.
     pub fn prune(&self, retention: &Retention, now: SystemTime) -> Result<Pruned, StoreError> {
-        self.check_place()?;
+        self.check_is_own()?;
         let mut pruned = Pruned::default();
         let mut bytes = 0;
         let mut finished = 0;
@@ -61,7 +61,7 @@ impl Store {
             let age = now.duration_since(ended).unwrap_or_default();
             let is_kept =
                 finished <= retention.runs && age <= retention.age && bytes <= retention.bytes;
-            // One that cannot be removed must not keep the others.
+            // A run that cannot be removed must not protect the others.
             if !is_kept && self.remove(&run).unwrap_or(false) {
                 pruned.removed += 1;
                 pruned.bytes += size;
@@ -69,28 +69,24 @@ impl Store {
                 pruned.kept += 1;
             }
         }
-        self.remove_debris(now);
+        for debris in self.debris(now).into_iter().filter(|debris| debris.is_removable) {
+            // What cannot be removed now is tried again next time.
+            let _ = fs::remove_dir_all(debris.path);
+        }
         Ok(pruned)
     }
 
-    /// Removes one run directory, if its run has ended. It vanishes at once, not file by file.
+    /// Removes one run directory, if its run has ended. It is renamed first, so that it vanishes in
+    /// one step.
     fn remove(&self, run: &RunDir) -> Result<bool, StoreError> {
         if run.check_writable().is_err() || !matches!(run.life(), Ok(Life::Ended(_))) {
             return Ok(false);
         }
-        let doomed = self.path().join(format!(".old-{}", run.run_id()));
-        fs::rename(run.path(), &doomed)
-            .and_then(|()| fs::remove_dir_all(&doomed))
+        let renamed = self.path().join(format!(".old-{}", run.run_id()));
+        fs::rename(run.path(), &renamed)
+            .and_then(|()| fs::remove_dir_all(&renamed))
             .map_err(StoreError::io("removed", run.path()))?;
         Ok(true)
-    }
-
-    /// What a program that died in the middle of making or removing a run left behind.
-    fn remove_debris(&self, now: SystemTime) {
-        for debris in self.debris(now).into_iter().filter(|debris| debris.is_nobodys) {
-            // It will be tried again next time.
-            let _ = fs::remove_dir_all(debris.path);
-        }
     }
 }
 

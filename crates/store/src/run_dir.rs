@@ -1,4 +1,4 @@
-//! Reading one run directory, and telling whether its run lives.
+//! Reads one run directory, and tells whether its run lives.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read};
@@ -14,7 +14,7 @@ use crate::runs::is_trusted;
 
 pub(crate) const META: &str = "meta.json";
 pub(crate) const PROMPT: &str = "prompt.md";
-/// The file of the events.
+/// The name of the file of events.
 pub const EVENTS: &str = "events.jsonl";
 pub(crate) const RESULT: &str = "result.json";
 
@@ -28,11 +28,11 @@ pub struct RunDir {
 /// Whether a run lives.
 #[derive(Debug)]
 pub enum Life {
-    /// Somebody holds its lock.
+    /// Its lock is held.
     Alive,
     /// It has a result.
     Ended(Box<RunResult>),
-    /// It has no result and nobody holds its lock: its supervisor is gone.
+    /// It has no result and its lock is free: its supervisor is gone.
     Abandoned(Abandoned),
 }
 
@@ -43,18 +43,18 @@ pub struct Abandoned {
     pub(crate) hold: Hold,
 }
 
-/// A lock on a run. While anybody has one, the run counts as alive.
+/// A lock on a run. While a process holds one, the run counts as alive.
 #[derive(Debug)]
 pub struct Hold {
-    /// Closing the file gives the lock back.
+    /// Closing the file releases the lock.
     _file: File,
 }
 
-/// The right to continue a session, of which the claimed run is the newest. At most one program
-/// has it at a time; it ends with its holder, however that ends.
+/// The right to continue the session whose newest run this is. At most one program has it at a
+/// time; the end of that program, of any kind, releases it.
 #[derive(Debug)]
 pub struct Claim {
-    /// Closing the file gives the lock back.
+    /// Closing the file releases the lock.
     _file: File,
 }
 
@@ -75,40 +75,40 @@ impl RunDir {
         }
     }
 
-    /// The same, as the working directory of this process.
+    /// The same run directory, as the working directory of this process.
     pub(crate) fn here(&self) -> RunDir {
         RunDir { path: PathBuf::from("."), run_id: self.run_id.clone() }
     }
 
-    /// Where it is.
+    /// Absolute, or `.` for a supervisor that works in it.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whose it is.
+    /// The name of the directory.
     pub fn run_id(&self) -> &RunId {
         &self.run_id
     }
 
-    /// A file in it.
+    /// The path of a file in it.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// What was asked for.
+    /// Reads `meta.json`.
     pub fn meta(&self) -> Result<Meta, StoreError> {
         self.meta_as()
     }
 
-    /// Some of what was asked for: a list needs few fields of many runs.
+    /// Reads some fields of `meta.json`: a list needs few fields of many runs.
     pub fn meta_as<T: DeserializeOwned>(&self) -> Result<T, StoreError> {
         let path = self.file(META);
         let json = read_regular(&path).map_err(StoreError::io("read", &path))?;
         serde_json::from_slice(&json).map_err(|source| StoreError::Damaged { path, source })
     }
 
-    /// Whether the run took place in this directory, and not in one that this is a copy of, or that
-    /// another user has prepared.
+    /// Whether the run took place in this very directory: it is no copy, and no other user has
+    /// prepared it.
     pub fn is_original(&self, meta: &Meta) -> bool {
         self.is_original_for(geteuid(), meta)
     }
@@ -122,7 +122,7 @@ impl RunDir {
             && owner.is_ok_and(|owner| is_trusted(owner, user))
     }
 
-    /// The prompt.
+    /// Reads `prompt.md`.
     pub fn prompt(&self) -> Result<String, StoreError> {
         let path = self.file(PROMPT);
         let text = read_regular(&path).map_err(StoreError::io("read", &path))?;
@@ -131,19 +131,19 @@ impl RunDir {
         })
     }
 
-    /// By what the state of the run is known without reading it: how long its events are, and
-    /// whether it has a result. Both only grow.
+    /// The length of the events and whether there is a result: as long as both are the same, the
+    /// run has not changed.
     pub fn trace(&self) -> (u64, bool) {
         let size = |name| self.file(name).symlink_metadata().map(|metadata| metadata.len());
         (size(EVENTS).unwrap_or_default(), size(RESULT).is_ok())
     }
 
-    /// How it ended, if it has.
+    /// Reads `result.json`, if the run has ended.
     pub fn result(&self) -> Result<Option<RunResult>, StoreError> {
         self.result_as()
     }
 
-    /// Some of how it ended, if it has.
+    /// Reads some fields of `result.json`, if the run has ended.
     pub fn result_as<T: DeserializeOwned>(&self) -> Result<Option<T>, StoreError> {
         let path = self.file(RESULT);
         match read_regular(&path) {
@@ -155,7 +155,7 @@ impl RunDir {
         }
     }
 
-    /// What happened. A line that cannot be read is passed over, also a torn one at the end.
+    /// Reads the events. Lines that cannot be read are passed over, such as a torn one at the end.
     pub fn events(&self) -> Result<impl Iterator<Item = Record>, StoreError> {
         let path = self.file(EVENTS);
         let file = open_regular(&path).map_err(StoreError::io("read", path))?;
@@ -180,7 +180,7 @@ impl RunDir {
             Err(TryLockError::WouldBlock) => return Ok(Life::Alive),
             Err(TryLockError::Error(error)) => return Err(StoreError::io("locked", path)(error)),
         }
-        // The supervisor may have written the result and let go of its lock since we looked.
+        // The supervisor may have written the result and released its lock since we looked.
         match self.result()? {
             Some(result) => Ok(Life::Ended(Box::new(result))),
             None => {
@@ -189,10 +189,10 @@ impl RunDir {
         }
     }
 
-    /// Claims the run, so that nobody else continues its session. `None` if somebody else has.
+    /// Claims the run, so that no other program continues its session. `None` if another one has.
     ///
-    /// The lock is one on `meta.json`, which nobody else locks: that of `events.jsonl` says that the
-    /// run lives, which it does not.
+    /// The lock is on `meta.json`, which has no other lock: one on `events.jsonl` would say that
+    /// the run lives.
     pub fn claim(&self) -> Result<Option<Claim>, StoreError> {
         let path = self.file(META);
         let file = open_regular(&path).map_err(StoreError::io("opened", &path))?;
@@ -203,7 +203,7 @@ impl RunDir {
         }
     }
 
-    /// Refuses a directory of a newer format, of which we know only parts.
+    /// Refuses a directory of a newer format, which we understand only in part.
     pub fn check_writable(&self) -> Result<(), StoreError> {
         let found = self.meta()?.format;
         if found > FORMAT {
@@ -213,18 +213,17 @@ impl RunDir {
     }
 }
 
-/// No event is longer: what a child prints in one line is cut long before.
+/// No event is longer: the lines of a child are cut at a fraction of this.
 const LONGEST_EVENT: u64 = 64 * 1024 * 1024;
 /// No file that is read at once is longer.
 const LONGEST_FILE: u64 = 256 * 1024 * 1024;
 
-/// Opens a file that must be a plain one of the run directory itself: a pipe in its place would
-/// never let us go again, and a link could lead anywhere.
+/// Opens a file that must be a plain one: reading a pipe could block for ever, and a link could
+/// lead anywhere.
 pub(crate) fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     open_measured(options, path).map(|(file, _)| file)
 }
 
-/// The same with its length.
 fn open_measured(options: &mut OpenOptions, path: &Path) -> io::Result<(File, u64)> {
     let file = options.custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(path)?;
     let metadata = file.metadata()?;
@@ -241,8 +240,8 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
 
 fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     let (file, length) = open_measured(OpenOptions::new().read(true), path)?;
-    // With room for all of it and for seeing the end, so that two reads are enough: lists read many
-    // small files.
+    // With room for all of it and for noticing the end, two reads are enough. Lists read many small
+    // files.
     let room = usize::try_from(length.min(LONGEST_FILE)).unwrap_or(0) + 64;
     let mut bytes = Vec::with_capacity(room);
     let length = file.take(LONGEST_FILE + 1).read_to_end(&mut bytes)?;
@@ -253,7 +252,7 @@ fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 impl Abandoned {
-    /// The directory.
+    /// The directory of the abandoned run.
     pub fn dir(&self) -> &RunDir {
         &self.dir
     }
@@ -270,7 +269,7 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         let path = fs::canonicalize(top.path()).unwrap().join("some-run-0");
         fs::create_dir(&path).unwrap();
-        // What belongs to the administrator is trusted, who alone can give something away.
+        // Only the administrator can change an owner, and is trusted as one.
         if geteuid().is_root() {
             chown(&path, Some(4242), None).unwrap();
         }

@@ -18,17 +18,17 @@ pub struct Store {
     runs: PathBuf,
 }
 
-/// What the names of temporary stores begin with.
+/// How the name of a temporary store begins.
 pub(crate) const TEMPORARY_PREFIX: &str = "pi-subagents-";
 
-/// A run directory that was just made. As long as this lives, the run counts as alive.
+/// A run directory that was just made.
 #[derive(Debug)]
 pub struct NewRun {
-    /// The directory.
+    /// Complete but for the events.
     pub dir: RunDir,
-    /// What is written in it.
+    /// As `meta.json` has it.
     pub meta: Meta,
-    /// Keep it until the supervisor has its own.
+    /// Keeps the run alive until the supervisor has its own lock.
     pub hold: Hold,
 }
 
@@ -38,13 +38,11 @@ impl Store {
         Store { runs: root.join(".pi").join("subagents").join("runs") }
     }
 
-    /// The store whose run directories are in this one.
     pub(crate) fn at(runs: PathBuf) -> Store {
         Store { runs }
     }
 
-    /// A store of its own in the system's temporary directory, for when the project's cannot be
-    /// written.
+    /// A new store in the system's temporary directory, for a project that cannot be written.
     pub fn temporary() -> Result<Store, StoreError> {
         let directory = tempfile::Builder::new()
             .prefix(TEMPORARY_PREFIX)
@@ -54,7 +52,7 @@ impl Store {
         Ok(Store { runs: directory.keep() })
     }
 
-    /// Removes a temporary store in which nothing could be kept.
+    /// Removes a temporary store in which no run could be made.
     pub fn discard(self) {
         let _ = fs::remove_dir_all(&self.runs);
     }
@@ -67,7 +65,7 @@ impl Store {
     /// Makes the directory of a run that has not started.
     pub fn create(&self, plan: &Plan) -> Result<NewRun, StoreError> {
         self.prepare()?;
-        // Without links, so that the same directory always has the same name.
+        // Without links, so that the same directory always has the same path.
         let runs = fs::canonicalize(&self.runs).map_err(StoreError::io("found", &self.runs))?;
         let hidden = runs.join(format!(".new-{}", plan.meta.run_id));
         let path = runs.join(plan.meta.run_id.as_str());
@@ -78,7 +76,6 @@ impl Store {
         match built {
             Ok(hold) => Ok(NewRun { dir: RunDir::open(&path)?, meta, hold }),
             Err(error) => {
-                // Whatever was written before the failure must not stay behind.
                 let _ = fs::remove_dir_all(&hidden);
                 Err(error)
             }
@@ -95,7 +92,7 @@ impl Store {
         let mut runs: Vec<RunDir> = entries
             .filter_map(|entry| {
                 let entry = entry.ok()?;
-                // A link could lead anywhere, and none of ours is one.
+                // A link could lead anywhere, and we make none.
                 let is_directory = entry.file_type().ok()?.is_dir();
                 RunDir::open(&entry.path()).ok().filter(|_| is_directory)
             })
@@ -104,21 +101,20 @@ impl Store {
         Ok(runs)
     }
 
-    /// Refuses a store that is a link: a project that was cloned could make us write and delete
-    /// somewhere else. Refuses one of another user, too, such as a `.pi` in the directory for
-    /// everybody's temporary files: its owner could exchange what is in it at any moment, also what
-    /// a supervisor is about to start.
-    pub(crate) fn check_place(&self) -> Result<(), StoreError> {
-        self.check_place_for(geteuid())
+    /// Refuses a store that is a link: a cloned project could make us write and delete elsewhere.
+    /// Refuses a store of another user, too, such as `/tmp/.pi`: its owner could replace its
+    /// contents at any moment, also the command that a supervisor is about to start.
+    pub(crate) fn check_is_own(&self) -> Result<(), StoreError> {
+        self.check_belongs_to(geteuid())
     }
 
-    fn check_place_for(&self, user: Uid) -> Result<(), StoreError> {
-        let mut places = vec![self.runs.as_path()];
+    fn check_belongs_to(&self, user: Uid) -> Result<(), StoreError> {
+        let mut directories = vec![self.runs.as_path()];
         if self.runs.ends_with(".pi/subagents/runs") {
-            places.extend(self.runs.ancestors().skip(1).take(2));
+            directories.extend(self.runs.ancestors().skip(1).take(2));
         }
-        for place in places {
-            let Ok(metadata) = fs::symlink_metadata(place) else { continue };
+        for directory in directories {
+            let Ok(metadata) = fs::symlink_metadata(directory) else { continue };
             let problem = if metadata.is_symlink() {
                 "it is a symbolic link, which is not followed"
             } else if !is_trusted(Uid::from_raw(metadata.uid()), user) {
@@ -126,23 +122,23 @@ impl Store {
             } else {
                 continue;
             };
-            return Err(StoreError::io("used", place)(io::Error::other(problem)));
+            return Err(StoreError::io("used", directory)(io::Error::other(problem)));
         }
         Ok(())
     }
 
-    /// Refuses to make a project of the root of the file system, where somebody merely stands.
+    /// Refuses to make the root of the file system a project, unless it is one already.
     pub(crate) fn check_project(&self) -> Result<(), StoreError> {
         let is_marked = [".pi", ".git"].iter().any(|mark| Path::new("/").join(mark).exists());
         if self.runs == Path::new("/.pi/subagents/runs") && !is_marked {
-            let nowhere = io::Error::other("the root of the file system is not a project");
-            return Err(StoreError::io("created", Path::new("/.pi"))(nowhere));
+            let problem = io::Error::other("the root of the file system is not a project");
+            return Err(StoreError::io("created", Path::new("/.pi"))(problem));
         }
         Ok(())
     }
 
     fn prepare(&self) -> Result<(), StoreError> {
-        self.check_place()?;
+        self.check_is_own()?;
         self.check_project()?;
         // Runs hold prompts and answers, which must not end up in a commit by accident.
         let ignore = self.runs.join(".gitignore");
@@ -150,7 +146,7 @@ impl Store {
             return Ok(());
         }
         if let Some(parent) = self.runs.parent() {
-            // Presets are in it, for everybody to read but nobody else to write.
+            // Presets are in it, which other users may read but not write.
             let created = DirBuilder::new().recursive(true).mode(0o755).create(parent);
             created.map_err(StoreError::io("created", parent))?;
         }
@@ -165,8 +161,8 @@ impl Store {
     }
 }
 
-/// Whether the owner of a directory does nothing to this user. The system's administrator could do
-/// everything anyway, and in a container everything may belong to somebody outside of it.
+/// Whether this user trusts the owner of a directory. The administrator could do everything anyway,
+/// and for the administrator of a container, files may belong to a user outside of it.
 pub(crate) fn is_trusted(owner: Uid, user: Uid) -> bool {
     owner == user || owner.is_root() || user.is_root()
 }
@@ -192,18 +188,18 @@ mod tests {
 
     #[test]
     fn a_store_of_another_user_is_not_used() {
-        for place in [".pi", ".pi/subagents", ".pi/subagents/runs"] {
+        for directory in [".pi", ".pi/subagents", ".pi/subagents/runs"] {
             let top = tempfile::tempdir().unwrap();
             let store = Store::in_project(top.path());
             fs::create_dir_all(store.path()).unwrap();
-            // What belongs to the administrator is trusted, who alone can give something away.
+            // Only the administrator can change an owner, and is trusted as one.
             if geteuid().is_root() {
-                chown(top.path().join(place), Some(4242), None).unwrap();
+                chown(top.path().join(directory), Some(4242), None).unwrap();
             }
-            let owner = fs::metadata(top.path().join(place)).unwrap().uid();
-            let check = |user: u32| store.check_place_for(Uid::from_raw(user));
+            let owner = fs::metadata(top.path().join(directory)).unwrap().uid();
+            let check = |user: u32| store.check_belongs_to(Uid::from_raw(user));
             let error = check(owner + 1).unwrap_err().to_string();
-            assert!(error.contains(place) && error.ends_with("belongs to another user"), "{error}");
+            assert!(error.contains(directory) && error.ends_with("another user"), "{error}");
             assert!(check(owner).is_ok() && check(0).is_ok());
         }
     }

@@ -1,4 +1,4 @@
-//! Looking at a store without changing anything in it.
+//! Looks at a store without changing it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,23 +14,23 @@ use crate::{RunDir, Store, StoreError};
 /// A directory that was half made, or half removed, when its program died.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Debris {
-    /// Where it is.
+    /// Below the store.
     pub path: PathBuf,
-    /// Whether it is old enough that nobody can be at work on it; pruning removes it then.
-    pub is_nobodys: bool,
+    /// Whether it is so old that no program can be working on it; then pruning removes it.
+    pub is_removable: bool,
 }
 
 impl RunDir {
-    /// How large all its files are.
+    /// The size of all its files.
     pub fn bytes(&self) -> u64 {
         size_of(self.path())
     }
 }
 
 impl Store {
-    /// The stores that were made in the system's temporary directory because a project could not
-    /// be written: those of this user that hold runs.
-    pub fn temporary_ones() -> Vec<Store> {
+    /// The stores of this user in the system's temporary directory that hold runs. They were made
+    /// because a project could not be written.
+    pub fn temporary_stores() -> Vec<Store> {
         let user = rustix::process::geteuid().as_raw();
         let is_store = |path: &Path| {
             let is_own = fs::symlink_metadata(path).is_ok_and(|metadata| {
@@ -48,18 +48,18 @@ impl Store {
         stores
     }
 
-    /// Whether runs could be made here, as far as that can be told without making one.
+    /// Whether runs could be made here, as far as that can be known without making one.
     pub fn check_writable(&self) -> Result<(), StoreError> {
-        self.check_place()?;
+        self.check_is_own()?;
         self.check_project()?;
-        // What is not there yet is made in the nearest directory that is.
+        // Missing directories are made in the nearest one that exists.
         let nearest = self.path().ancestors().find(|directory| directory.exists());
         let nearest = nearest.unwrap_or(Path::new("/"));
         rustix::fs::access(nearest, Access::WRITE_OK | Access::EXEC_OK)
             .map_err(|error| StoreError::io("written", nearest)(error.into()))
     }
 
-    /// What programs that died in the middle of making or removing a run left behind.
+    /// What programs left behind that died while they made or removed a run.
     pub fn debris(&self, now: SystemTime) -> Vec<Debris> {
         let entries = fs::read_dir(self.path()).into_iter().flatten().flatten();
         let mut found = Vec::new();
@@ -74,8 +74,8 @@ impl Store {
             }
             let modified = entry.metadata().and_then(|metadata| metadata.modified());
             let age = modified.ok().and_then(|modified| now.duration_since(modified).ok());
-            let is_nobodys = age.is_some_and(|age| age > ABANDONED_AFTER);
-            found.push(Debris { path: entry.path(), is_nobodys });
+            let is_removable = age.is_some_and(|age| age > ABANDONED_AFTER);
+            found.push(Debris { path: entry.path(), is_removable });
         }
         found.sort_by(|one, other| one.path.cmp(&other.path));
         found

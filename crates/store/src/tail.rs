@@ -1,4 +1,4 @@
-//! Reading a log while it is written.
+//! Reads a log while it is written.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -7,21 +7,21 @@ use std::path::PathBuf;
 use crate::run_dir::open_regular;
 use crate::{RunDir, StoreError};
 
-/// The lines of a file that grows, each handed out once, as soon as it is whole.
+/// The lines of a growing file, each returned once, as soon as it is whole.
 #[derive(Debug)]
 pub struct Tail {
     path: PathBuf,
-    /// Absent as long as the file is not there.
+    /// `None` until the file exists.
     file: Option<BufReader<File>>,
     /// The beginning of a line whose end has not been written yet.
     torn: Vec<u8>,
 }
 
-/// What is longer is handed out in pieces.
+/// A longer line is returned in pieces.
 const LONGEST_LINE: usize = 64 * 1024 * 1024;
 
 impl RunDir {
-    /// Reads a log or the events from their beginning, and whatever is added later.
+    /// Reads a log or the events from their beginning, and what is added later.
     pub fn tail(&self, name: &str) -> Tail {
         Tail { path: self.file(name), file: None, torn: Vec::new() }
     }
@@ -34,7 +34,7 @@ impl Tail {
         read.map_err(StoreError::io("read", &self.path))
     }
 
-    /// What is left at the end, when nothing will be added any more.
+    /// A torn line at the end, once nothing will be added any more.
     pub fn rest(&mut self) -> Option<Vec<u8>> {
         let rest = std::mem::take(&mut self.torn);
         (!rest.is_empty()).then_some(rest)

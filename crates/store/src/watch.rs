@@ -1,4 +1,4 @@
-//! Being told by the system that something has appeared in a directory.
+//! Notifications of the system about changes in directories.
 
 use std::os::fd::BorrowedFd;
 use std::path::Path;
@@ -8,8 +8,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Watches directories for files that appear in them or vanish from them.
 ///
-/// The system gives every user only so many watches. Where it gives none, there is nothing to wait
-/// for, and whoever watches has to look again from time to time; see [`Watch::interval`].
+/// The system limits the number of watches of a user, and reports no change without one. So the
+/// caller also looks from time to time; see [`Watch::interval`].
 #[derive(Debug)]
 pub struct Watch {
     #[cfg(target_os = "linux")]
@@ -17,11 +17,11 @@ pub struct Watch {
     is_complete: bool,
 }
 
-/// How long after a change it is noticed where the system does not tell of it.
-const LOOKING: Duration = Duration::from_millis(250);
-/// How often to look although the system would tell: a lock that is given back, or a file that is
-/// changed from another machine, is no change that it tells of.
-const LOOKING_ANYWAY: Duration = Duration::from_secs(2);
+/// How often to look where the system reports no changes.
+const INTERVAL_WITHOUT_WATCH: Duration = Duration::from_millis(250);
+/// How often to look where it does: it reports neither a lock that is released nor a file that is
+/// changed from another machine.
+const INTERVAL_WITH_WATCH: Duration = Duration::from_secs(2);
 
 impl Watch {
     /// Watches nothing yet.
@@ -37,12 +37,12 @@ impl Watch {
         Watch { is_complete: false }
     }
 
-    /// Watches this directory too.
+    /// Also watches this directory.
     pub fn add(&mut self, directory: &Path) {
         self.watch(directory, false);
     }
 
-    /// Watches this directory too, and also tells when one of its files is written.
+    /// Also watches this directory, and reports when one of its files is written, too.
     pub fn add_with_writes(&mut self, directory: &Path) {
         self.watch(directory, true);
     }
@@ -76,7 +76,7 @@ impl Watch {
         None
     }
 
-    /// Whether something has changed since it was last forgotten, as far as the system tells.
+    /// Whether the system has reported a change since [`Watch::drain`].
     pub fn is_told(&self) -> bool {
         let Some(waker) = self.waker() else {
             return false;
@@ -86,7 +86,7 @@ impl Watch {
             .is_ok_and(|ready| ready > 0)
     }
 
-    /// Forgets what has changed. Call it before looking, so that no later change is missed.
+    /// Forgets the reported changes. Call it before looking, so that no later change is missed.
     pub fn drain(&self) {
         #[cfg(target_os = "linux")]
         if let Some(inotify) = &self.inotify {
@@ -95,14 +95,14 @@ impl Watch {
         }
     }
 
-    /// Whether the system tells of every change in every directory.
+    /// Whether the system reports the changes of every directory that was added.
     pub fn is_complete(&self) -> bool {
         self.is_complete
     }
 
-    /// After which time to look again even though nothing was told.
+    /// After which time to look although no change was reported.
     pub fn interval(&self) -> Duration {
-        if self.is_complete { LOOKING_ANYWAY } else { LOOKING }
+        if self.is_complete { INTERVAL_WITH_WATCH } else { INTERVAL_WITHOUT_WATCH }
     }
 }
 
@@ -137,8 +137,8 @@ mod tests {
         std::fs::write(top.path().join("result.json"), "{  }").unwrap();
         assert!(is_told(&watch, 5), "what is written, too");
         watch.drain();
-        assert_eq!(watch.interval(), LOOKING_ANYWAY);
+        assert_eq!(watch.interval(), INTERVAL_WITH_WATCH);
         watch.add(&top.path().join("missing"));
-        assert_eq!(watch.interval(), LOOKING);
+        assert_eq!(watch.interval(), INTERVAL_WITHOUT_WATCH);
     }
 }

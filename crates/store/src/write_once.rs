@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::StoreError;
 
-/// What the names of files begin with that have not got their own yet.
+/// How the name of an unfinished file begins.
 const UNFINISHED: &str = ".new-";
 
 /// Creates a file that only its owner can read, and that must not exist yet.
@@ -22,12 +22,12 @@ pub(crate) fn create_private(path: &Path) -> io::Result<File> {
 pub(crate) fn write_once(directory: &Path, name: &str, contents: &[u8]) -> Result<(), StoreError> {
     let path = directory.join(name);
     let write = |directory: &Path| -> io::Result<()> {
-        // Temporary files of this kind are created with mode 0600.
+        // `tempfile` creates files with mode 0600.
         let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(directory)?;
         file.write_all(contents)?;
         file.as_file().sync_data()?;
         file.persist_noclobber(&path).map_err(|error| error.error)?;
-        // The file is there now, whatever becomes of this.
+        // The file has its name now, so that this is no failure to write it.
         let _ = File::open(directory).and_then(|directory| directory.sync_all());
         Ok(())
     };
@@ -37,12 +37,12 @@ pub(crate) fn write_once(directory: &Path, name: &str, contents: &[u8]) -> Resul
     })
 }
 
-/// Removes what a program left that was killed before its file had a name. Only for whoever is alone with
-/// the directory.
+/// Removes unfinished files of programs that were killed. The caller must be the only program that
+/// writes to the directory.
 pub(crate) fn remove_unfinished(directory: &Path) {
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         if entry.file_name().as_encoded_bytes().starts_with(UNFINISHED.as_bytes()) {
-            // It is in nobody's way, and may have gone with its directory.
+            // A file that stays does no harm, and it may have gone with its directory.
             let _ = fs::remove_file(entry.path());
         }
     }

@@ -117,8 +117,8 @@ fn a_run_without_a_holder_and_a_result_is_abandoned_to_exactly_one() {
     let (_directory, store) = store();
     let NewRun { dir, hold, .. } = store.create(&plan(1, "")).unwrap();
     drop(hold);
-    let Life::Abandoned(abandoned) = dir.life().unwrap() else { panic!("nobody holds it") };
-    assert!(matches!(dir.life().unwrap(), Life::Alive), "whoever came second must keep off");
+    let Life::Abandoned(abandoned) = dir.life().unwrap() else { panic!("it has no holder") };
+    assert!(matches!(dir.life().unwrap(), Life::Alive), "a second program must keep off");
     drop(abandoned);
     assert!(matches!(dir.life().unwrap(), Life::Abandoned(_)));
 }
@@ -154,7 +154,7 @@ fn a_torn_event_is_cut_off_before_another_is_written() {
     fs::write(dir.file("events.jsonl"), text).unwrap();
     assert_eq!(dir.events().unwrap().count(), 2, "a torn event is passed over");
 
-    let Life::Abandoned(abandoned) = dir.life().unwrap() else { panic!("nobody holds it") };
+    let Life::Abandoned(abandoned) = dir.life().unwrap() else { panic!("it has no holder") };
     let mut journal = Journal::resume(abandoned, &limits).unwrap();
     journal.record(4, ended());
     journal.flush();
@@ -169,7 +169,7 @@ fn a_result_that_was_not_finished_goes_when_the_run_is_ended() {
     let NewRun { dir, meta, hold } = store.create(&plan(1, "")).unwrap();
     drop(hold);
     fs::write(dir.file(".new-Ab1"), "{\"format\":1,").unwrap();
-    let Life::Abandoned(abandoned) = dir.life().unwrap() else { panic!("nobody holds it") };
+    let Life::Abandoned(abandoned) = dir.life().unwrap() else { panic!("it has no holder") };
     let mut journal = Journal::resume(abandoned, &meta.limits).unwrap();
     journal.record(1, ended());
     journal.finish(&result(&meta, "")).unwrap();
@@ -238,7 +238,7 @@ fn retention_goes_by_number_size_and_age_and_spares_the_living() {
     assert_eq!(names(), [0]);
     drop(alive);
     store.prune(&Retention { runs: 0, ..Retention::default() }, later).unwrap();
-    assert_eq!(names(), [0], "somebody should first find out what became of it");
+    assert_eq!(names(), [0], "its end must first be found out");
 }
 
 #[test]
@@ -251,7 +251,7 @@ fn debris_of_dead_programs_goes_when_it_is_old() {
     let names = || fs::read_dir(store.path()).unwrap().count();
     let now = SystemTime::now();
     store.prune(&Retention::default(), now).unwrap();
-    assert_eq!(names(), 4, "somebody may be at work on them");
+    assert_eq!(names(), 4, "a program may be working on them");
     store.prune(&Retention::default(), now + Duration::from_secs(2 * 60 * 60)).unwrap();
     assert_eq!(names(), 2, "the run and the .gitignore");
 }

@@ -3,6 +3,7 @@
 
 mod arguments;
 mod background;
+mod call_server;
 mod delegate;
 mod dialogs;
 mod fields;
@@ -12,7 +13,6 @@ mod profile_command;
 mod profile_wizard;
 mod report;
 mod retrieval;
-mod running_call;
 mod schema;
 mod session_book;
 mod sessions;
@@ -20,7 +20,6 @@ mod shown;
 mod subagent;
 #[cfg(test)]
 mod testing;
-mod tool_call;
 
 pub use arguments::DelegateArguments;
 pub use background::{
@@ -30,6 +29,10 @@ pub use background::{
     StatusArguments, UPDATE_ENTRY, Whose, background_answer, background_status, find_background,
     load_background, plan_background, reload, similar_background, start_background,
     take_notifications,
+};
+pub use call_server::{
+    AnswerKind, AwaitedSession, CallContext, CallEvent, CallId, CallKind, CallReply, CallServer,
+    CallTask, Caller, FinishedCall, Reporting, RunningCall, ToolAnswer, ToolError, Work,
 };
 pub use delegate::{CallError, CallOptions, PlannedCall, plan_delegation, project_store};
 pub use dialogs::{Dialogs, Level};
@@ -42,10 +45,9 @@ pub use profile_wizard::{edit_profile, save_profile};
 pub use report::{RunReport, SessionReport};
 pub use retrieval::{
     NoArguments, SessionArguments, latest_run, load_run, load_session, profiles_answer,
-    running_runs, session_output, session_transcript,
+    running_runs, session_of, session_output, session_transcript,
 };
-pub use runner::now_ms;
-pub use running_call::{CallKind, RunningCall};
+pub use runner::{StopForce, now_ms};
 pub use schema::{MOST_LISTED_MODELS, ToolDescription, describe_tools};
 pub use session_book::{Retrieved, SESSION_ENTRY, SessionBook, StartedRun};
 pub use sessions::{
@@ -54,4 +56,3 @@ pub use sessions::{
 };
 pub use shown::{Appearance, ShownTask};
 pub use subagent::{MOST_BYTES, SubagentArguments, SubagentTask, plan_subagent, subagent_answer};
-pub use tool_call::{ToolCall, ToolError};

@@ -164,22 +164,27 @@ fn find<'a>(
     }
 }
 
-/// The runs of one session, oldest first. Of the others nothing is read but whose they are.
-fn runs_of(store: &Store, session: &SessionId) -> Result<Vec<KnownRun>, StoreError> {
+/// The session of a run, without reading anything else of it. Nothing if it cannot be read, or was
+/// removed meanwhile.
+pub fn session_of(dir: &RunDir) -> Option<SessionId> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Whose {
+    struct SessionOnly {
         session_id: SessionId,
     }
-    let mut runs = Vec::new();
-    for dir in store.runs()? {
-        // What cannot be read, or was removed meanwhile, is none of its runs as far as one can tell.
-        if dir.meta_as::<Whose>().is_ok_and(|whose| whose.session_id == *session) {
+    dir.meta_as::<SessionOnly>().ok().map(|meta| meta.session_id)
+}
+
+/// The runs of one session, oldest first.
+fn runs_of(store: &Store, session: &SessionId) -> Result<Vec<KnownRun>, StoreError> {
+    let of_session =
+        store.runs()?.into_iter().filter(|dir| session_of(dir).as_ref() == Some(session));
+    of_session
+        .map(|dir| {
             let result = runner::recover(&dir)?.result();
-            runs.push(KnownRun { meta: dir.meta()?, dir, result });
-        }
-    }
-    Ok(runs)
+            Ok(KnownRun { meta: dir.meta()?, dir, result })
+        })
+        .collect()
 }
 
 fn is_message(event: &Event) -> bool {

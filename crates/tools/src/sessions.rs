@@ -66,7 +66,7 @@ pub fn load_sessions(
 /// Ends the runs in temporary stores that have lost their supervisor, and stops what is left of them: they
 /// are in no project, so that nobody else would come across them. Returns what could not be done.
 pub fn end_abandoned_elsewhere() -> Vec<String> {
-    let stores = Store::temporary_ones();
+    let stores = Store::temporary_stores();
     let runs = stores.iter().flat_map(|store| store.runs().unwrap_or_default());
     let failures =
         runs.filter_map(|dir| runner::recover(&dir).err().filter(|_| dir.path().exists()));
@@ -178,7 +178,7 @@ impl Session {
     }
 
     /// The whole conversation with what was asked, for people.
-    pub fn told(&self) -> Result<String, StoreError> {
+    pub fn transcript_with_prompts(&self) -> Result<String, StoreError> {
         Ok(session::transcript_with_prompts(self.past_runs()?))
     }
 

@@ -1,24 +1,23 @@
-//! A task as it is shown, whether it runs or ran long ago.
+//! What the window of a task shows, whether the task runs or ended long ago.
 
 use model::{Meta, RunId};
+use runner::{Change, now_ms};
 use session::view::{Phase, ProfileView, TaskView};
 use session::{Context, PreviewContext, State};
 use store::{RunDir, Store, StoreError};
 
 use crate::Workspace;
 
-/// What a window is made of.
+/// Everything that the window of a task is drawn from.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct ShownTask {
-    /// What was asked for.
     pub meta: Meta,
-    /// What happened so far.
     pub state: State,
-    /// Where it stands.
     pub phase: Phase,
 }
 
-/// How windows look where the caller stands.
+/// What the settings and the terminal decide about windows.
 #[derive(Clone, Debug)]
 pub struct Appearance {
     home: Option<String>,
@@ -27,12 +26,12 @@ pub struct Appearance {
 }
 
 impl Appearance {
-    /// The preview of a command is at most so wide where there is no terminal.
+    /// The width of a command's preview where there is no terminal.
     const WITHOUT_TERMINAL: usize = 160;
-    /// And at least so wide.
+    /// The width of a command's preview in the narrowest terminal.
     const NARROWEST: usize = 20;
 
-    /// As the settings say, for a terminal that is so wide, if there is one.
+    /// `columns` is the width of the terminal, if there is one.
     pub fn new(workspace: &Workspace, columns: Option<usize>) -> Appearance {
         let settings = &workspace.settings;
         let of_terminal = columns.map(|columns| columns.saturating_sub(4));
@@ -57,13 +56,13 @@ impl Appearance {
 }
 
 impl ShownTask {
-    /// A task that waits for its turn.
+    /// A task that has not been started.
     pub fn queued(meta: Meta, appearance: &Appearance) -> ShownTask {
         let state = State::new(appearance.context(&meta));
         ShownTask { meta, state, phase: Phase::Queued }
     }
 
-    /// A run, as its directory tells.
+    /// A run, read from its directory.
     pub fn recorded(
         store: &Store,
         id: &RunId,
@@ -79,7 +78,18 @@ impl ShownTask {
         Ok(task)
     }
 
-    /// How it looks at a time, in milliseconds since 1970.
+    /// Applies what the dispatcher says about the task. Returns the words for an event that has any.
+    pub(crate) fn apply(&mut self, change: &Change) -> Option<String> {
+        match change {
+            Change::Started { .. } => self.phase = Phase::Running,
+            Change::Record(record) => return self.state.apply(record),
+            Change::Activity(activity) => self.state.observe(*activity, now_ms()),
+            Change::Ended(_) => self.phase = Phase::Ended,
+        }
+        None
+    }
+
+    /// What the window shows at the time `now`, in milliseconds since 1970.
     pub fn view(&self, now: u64) -> TaskView<'_> {
         let facts = &self.state.facts;
         let meta = &self.meta;

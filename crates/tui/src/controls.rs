@@ -5,77 +5,77 @@ use session::view::{Standing, TaskView};
 use crate::keys::Key;
 use crate::layout::Layout;
 
-/// What whoever looks at the tasks is to them.
+/// Whether the program that shows the tasks also runs them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seat {
-    /// Its owner: they end together with the view.
+pub enum Ownership {
+    /// The tasks end with the view.
     Owner,
-    /// A watcher: they go on without the view.
+    /// The tasks go on without the view.
     Watcher,
 }
 
-/// Something that is to be done outside of the view.
+/// What the program that shows the view has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Stop this task.
+    /// The task with this index.
     Stop(usize),
-    /// Stop all tasks.
+    /// Gracefully.
     StopAll,
-    /// Stop all tasks, and do not wait for them.
+    /// Without waiting for their end.
     StopAllAtOnce,
-    /// Look away.
+    /// Close the view; the tasks go on.
     Leave,
 }
 
-/// What of the tasks is looked at.
+/// Which part of the tasks is shown.
 #[derive(Debug)]
 pub struct Controls {
-    seat: Seat,
+    ownership: Ownership,
     pub(crate) selected: Option<usize>,
     pub(crate) mode: Mode,
     /// An answer to the last key that is not visible otherwise.
     pub(crate) message: Option<&'static str>,
     page: usize,
-    longest_way: usize,
+    rows_above: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// All tasks.
     Overview,
-    /// Everything of the selected one, so many rows before its end.
+    /// Everything of the selected task, scrolled back by this many rows.
     Expanded { back: usize },
-    /// The keys.
+    /// The list of keys.
     Help,
-    /// Whether to stop this one.
+    /// Whether to stop this task.
     Question(usize),
 }
 
 const SELECT_FIRST: &str = "Select an agent first: ↑ ↓";
 
 impl Controls {
-    /// All tasks are looked at.
-    pub fn new(seat: Seat) -> Controls {
+    /// Shows all tasks, with none selected.
+    pub fn new(ownership: Ownership) -> Controls {
         Controls {
-            seat,
+            ownership,
             selected: None,
             mode: Mode::Overview,
             message: None,
             page: 1,
-            longest_way: 0,
+            rows_above: 0,
         }
     }
 
-    /// What it means for the view to be drawn like this: how far one can go back, for one.
+    /// Takes from the layout that was drawn how far the view can scroll.
     pub fn drawn(&mut self, layout: &Layout) {
         self.page = layout.page.max(1);
-        self.longest_way = layout.rows_above;
+        self.rows_above = layout.rows_above;
         if let Mode::Expanded { back } = &mut self.mode {
-            *back = (*back).min(self.longest_way);
+            *back = (*back).min(self.rows_above);
         }
     }
 
-    /// A key was pressed.
+    /// Acts on a key.
     pub fn press(&mut self, key: Key, tasks: &[TaskView<'_>]) -> Option<Command> {
         self.message = None;
         if let Mode::Question(task) = self.mode {
@@ -83,20 +83,24 @@ impl Controls {
             return matches!(key, Key::Character('y' | 'Y')).then_some(Command::Stop(task));
         }
         match key {
-            Key::Up | Key::Character('k') => self.select(tasks, Direction::Back),
-            Key::Down | Key::Character('j') => self.select(tasks, Direction::On),
+            Key::Up | Key::Character('k') => self.select(tasks, Direction::Up),
+            Key::Down | Key::Character('j') => self.select(tasks, Direction::Down),
             Key::Enter | Key::Control('o') => self.expand(tasks),
             Key::PageUp => self.scroll(|back, page, _| back.saturating_add(page)),
             Key::PageDown => self.scroll(|back, page, _| back.saturating_sub(page)),
-            Key::Home => self.scroll(|_, _, longest| longest),
+            Key::Home => self.scroll(|_, _, last| last),
             Key::End => self.scroll(|_, _, _| 0),
             Key::Character('?') => {
                 self.mode = if self.mode == Mode::Help { Mode::Overview } else { Mode::Help };
             }
             Key::Character('s') => return self.stop(tasks),
-            Key::Character('S') if self.seat == Seat::Owner => return Some(Command::StopAll),
+            Key::Character('S') if self.ownership == Ownership::Owner => {
+                return Some(Command::StopAll);
+            }
             Key::Character('S') => self.message = Some("Select a run, and press s to stop it"),
-            Key::Control('\\') if self.seat == Seat::Owner => return Some(Command::StopAllAtOnce),
+            Key::Control('\\') if self.ownership == Ownership::Owner => {
+                return Some(Command::StopAllAtOnce);
+            }
             Key::Control('\\') => return Some(Command::Leave),
             Key::Escape | Key::Character('q') => return self.leave(key),
             Key::Character(_) | Key::Control(_) => self.message = Some("? lists the keys"),
@@ -108,10 +112,10 @@ impl Controls {
         let count = tasks.len();
         self.selected = match (self.selected, direction) {
             _ if count == 0 => None,
-            (Some(selected), Direction::On) => Some((selected + 1) % count),
-            (Some(selected), Direction::Back) => Some((selected + count - 1) % count),
-            (None, Direction::On) => Some(first_running(tasks).unwrap_or(0)),
-            (None, Direction::Back) => Some(count - 1),
+            (Some(selected), Direction::Down) => Some((selected + 1) % count),
+            (Some(selected), Direction::Up) => Some((selected + count - 1) % count),
+            (None, Direction::Down) => Some(first_running(tasks).unwrap_or(0)),
+            (None, Direction::Up) => Some(count - 1),
         };
         match &mut self.mode {
             Mode::Expanded { back } => *back = 0,
@@ -128,10 +132,11 @@ impl Controls {
         }
     }
 
-    fn scroll(&mut self, way: impl FnOnce(usize, usize, usize) -> usize) {
+    /// Scrolls to where `target` says, from the present position, the page and the last position.
+    fn scroll(&mut self, target: impl FnOnce(usize, usize, usize) -> usize) {
         match &mut self.mode {
             Mode::Expanded { back } => {
-                *back = way(*back, self.page, self.longest_way).min(self.longest_way);
+                *back = target(*back, self.page, self.rows_above).min(self.rows_above);
             }
             _ => self.message = Some("Ctrl+O shows everything of the selected agent"),
         }
@@ -150,7 +155,7 @@ impl Controls {
             self.message = Some("It has ended");
             return None;
         }
-        if self.seat == Seat::Watcher {
+        if self.ownership == Ownership::Watcher {
             self.mode = Mode::Question(task);
             return None;
         }
@@ -158,9 +163,11 @@ impl Controls {
     }
 
     fn leave(&mut self, key: Key) -> Option<Command> {
-        match (self.mode, self.seat) {
-            (Mode::Overview, Seat::Watcher) if key == Key::Character('q') => Some(Command::Leave),
-            (Mode::Overview, Seat::Owner) if key == Key::Character('q') => {
+        match (self.mode, self.ownership) {
+            (Mode::Overview, Ownership::Watcher) if key == Key::Character('q') => {
+                Some(Command::Leave)
+            }
+            (Mode::Overview, Ownership::Owner) if key == Key::Character('q') => {
                 self.message = Some("Ctrl-C stops all agents");
                 None
             }
@@ -175,15 +182,15 @@ impl Controls {
         }
     }
 
-    pub(crate) fn seat(&self) -> Seat {
-        self.seat
+    pub(crate) fn ownership(&self) -> Ownership {
+        self.ownership
     }
 }
 
 #[derive(Clone, Copy)]
 enum Direction {
-    On,
-    Back,
+    Up,
+    Down,
 }
 
 fn first_running(tasks: &[TaskView<'_>]) -> Option<usize> {
@@ -209,34 +216,34 @@ mod tests {
     fn keys_do_what_the_help_says() {
         use Mode::{Expanded, Help, Overview, Question};
         let expanded = Expanded { back: 0 };
-        for (seat, text, selected, mode, command) in [
-            (Seat::Owner, "j", Some(1), Overview, None),
-            (Seat::Owner, "jj", Some(2), Overview, None),
-            (Seat::Owner, "jjj", Some(0), Overview, None),
-            (Seat::Owner, "\x1b[A", Some(2), Overview, None),
-            (Seat::Owner, "\t\tk", Some(1), Overview, None),
-            (Seat::Owner, "j\x1b", None, Overview, None),
-            (Seat::Owner, "\x0f", Some(1), expanded, None),
-            (Seat::Owner, "\r\r", Some(1), Overview, None),
-            (Seat::Owner, "\rq", Some(1), Overview, None),
-            (Seat::Owner, "\rj", Some(2), expanded, None),
-            (Seat::Owner, "?", None, Help, None),
-            (Seat::Owner, "??", None, Overview, None),
-            (Seat::Owner, "s", None, Overview, None),
-            (Seat::Owner, "js", Some(1), Overview, Some(Command::Stop(1))),
-            (Seat::Owner, "jjs", Some(2), Overview, Some(Command::Stop(2))),
-            (Seat::Owner, "jjjs", Some(0), Overview, None),
-            (Seat::Owner, "S", None, Overview, Some(Command::StopAll)),
-            (Seat::Owner, "\x1c", None, Overview, Some(Command::StopAllAtOnce)),
-            (Seat::Owner, "q", None, Overview, None),
-            (Seat::Watcher, "q", None, Overview, Some(Command::Leave)),
-            (Seat::Watcher, "?q", None, Overview, None),
-            (Seat::Watcher, "js", Some(1), Question(1), None),
-            (Seat::Watcher, "jsn", Some(1), Overview, None),
-            (Seat::Watcher, "jsy", Some(1), Overview, Some(Command::Stop(1))),
-            (Seat::Watcher, "S", None, Overview, None),
+        for (ownership, text, selected, mode, command) in [
+            (Ownership::Owner, "j", Some(1), Overview, None),
+            (Ownership::Owner, "jj", Some(2), Overview, None),
+            (Ownership::Owner, "jjj", Some(0), Overview, None),
+            (Ownership::Owner, "\x1b[A", Some(2), Overview, None),
+            (Ownership::Owner, "\t\tk", Some(1), Overview, None),
+            (Ownership::Owner, "j\x1b", None, Overview, None),
+            (Ownership::Owner, "\x0f", Some(1), expanded, None),
+            (Ownership::Owner, "\r\r", Some(1), Overview, None),
+            (Ownership::Owner, "\rq", Some(1), Overview, None),
+            (Ownership::Owner, "\rj", Some(2), expanded, None),
+            (Ownership::Owner, "?", None, Help, None),
+            (Ownership::Owner, "??", None, Overview, None),
+            (Ownership::Owner, "s", None, Overview, None),
+            (Ownership::Owner, "js", Some(1), Overview, Some(Command::Stop(1))),
+            (Ownership::Owner, "jjs", Some(2), Overview, Some(Command::Stop(2))),
+            (Ownership::Owner, "jjjs", Some(0), Overview, None),
+            (Ownership::Owner, "S", None, Overview, Some(Command::StopAll)),
+            (Ownership::Owner, "\x1c", None, Overview, Some(Command::StopAllAtOnce)),
+            (Ownership::Owner, "q", None, Overview, None),
+            (Ownership::Watcher, "q", None, Overview, Some(Command::Leave)),
+            (Ownership::Watcher, "?q", None, Overview, None),
+            (Ownership::Watcher, "js", Some(1), Question(1), None),
+            (Ownership::Watcher, "jsn", Some(1), Overview, None),
+            (Ownership::Watcher, "jsy", Some(1), Overview, Some(Command::Stop(1))),
+            (Ownership::Watcher, "S", None, Overview, None),
         ] {
-            let mut controls = Controls::new(seat);
+            let mut controls = Controls::new(ownership);
             let done = typed(&mut controls, text);
             assert_eq!(
                 (controls.selected, controls.mode, done),
@@ -248,7 +255,7 @@ mod tests {
 
     #[test]
     fn scrolling_stops_at_both_ends() {
-        let mut controls = Controls::new(Seat::Owner);
+        let mut controls = Controls::new(Ownership::Owner);
         typed(&mut controls, "\r");
         controls.drawn(&Layout { lines: Vec::new(), page: 10, rows_above: 25 });
         for (text, back) in [

@@ -1,12 +1,12 @@
-//! Lines as wide as the screen, whatever is in them.
+//! Fits lines into the width of the screen.
 
 use session::view::{Line, Role, Span};
 use unicode_width::UnicodeWidthChar;
 
-/// What stands for what does not fit.
+/// Marks that the rest of a line did not fit.
 const CUT: &str = "…";
 
-/// The line, or its beginning and `…` if it is wider than so many columns.
+/// The line, or its beginning and `…` if it is wider than `columns`.
 pub(crate) fn fit(line: Line, columns: usize) -> Line {
     if line_width(&line) <= columns {
         return line;
@@ -24,7 +24,7 @@ pub(crate) fn fit(line: Line, columns: usize) -> Line {
     if columns == 0 { fitted } else { fitted.with(Role::Dim, CUT) }
 }
 
-/// The line as several, each at most so wide.
+/// Breaks the line into lines that are at most `columns` wide.
 pub(crate) fn wrap(line: Line, columns: usize) -> Vec<Line> {
     let columns = columns.max(2);
     if line_width(&line) <= columns {
@@ -49,12 +49,12 @@ pub(crate) fn wrap(line: Line, columns: usize) -> Vec<Line> {
     lines
 }
 
-/// How many columns a line takes.
 pub(crate) fn line_width(line: &Line) -> usize {
     line.spans().iter().map(|span| width(span.text())).sum()
 }
 
-fn add(line: Line, span: &Span, text: &str) -> Line {
+/// Adds a text in the style of a span.
+pub(crate) fn add(line: Line, span: &Span, text: &str) -> Line {
     if span.is_bold() { line.with_bold(span.role(), text) } else { line.with(span.role(), text) }
 }
 
@@ -74,11 +74,11 @@ fn width(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.chars().map(character_width).sum() }
 }
 
-/// Never less than what a terminal makes of it: what is counted too wide leaves a gap at the end of
-/// its line, and what is counted too narrow would tear the line below.
+/// Never less than the terminal needs: a character that is counted too wide leaves a gap at the end
+/// of its line, but one that is counted too narrow would break into the line below.
 fn character_width(character: char) -> usize {
     match character {
-        // Makes a picture of the character before it, which is then twice as wide on some screens.
+        // It turns the character before it into an emoji, which some terminals draw twice as wide.
         '\u{fe0f}' => 1,
         _ => character.width().unwrap_or(0),
     }

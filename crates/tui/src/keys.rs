@@ -1,9 +1,10 @@
-//! From bytes to keys.
+//! Turns the bytes of a terminal into keys.
 
-/// A key that means something here.
+/// The keys that the view understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub enum Key {
-    /// A letter, a digit or a sign.
+    /// Printable ASCII.
     Character(char),
     /// Ctrl and a letter.
     Control(char),
@@ -11,31 +12,25 @@ pub enum Key {
     Up,
     /// The arrow, or tab.
     Down,
-    /// A page back.
     PageUp,
-    /// A page on.
     PageDown,
-    /// To the beginning.
     Home,
-    /// To the end.
     End,
-    /// Return.
     Enter,
-    /// Escape.
     Escape,
 }
 
-/// Reads keys, also when one of them comes in pieces.
+/// Reads keys, also those that arrive in pieces.
 #[derive(Debug, Default)]
 pub struct Keys {
     torn: Vec<u8>,
 }
 
 impl Keys {
-    /// Longer sequences are none that a keyboard sends.
+    /// No keyboard sends a longer sequence.
     const LONGEST: usize = 32;
 
-    /// The keys that have been pressed, as a terminal says it.
+    /// The keys in what the terminal has sent.
     pub fn read(&mut self, bytes: &[u8]) -> Vec<Key> {
         let mut all = std::mem::take(&mut self.torn);
         all.extend_from_slice(bytes);
@@ -55,7 +50,7 @@ impl Keys {
                     keys.extend(named(sequence));
                     after
                 }
-                // Alt and a key, which means nothing here.
+                // Alt and a key, which has no meaning here.
                 (0x1b, [second, after @ ..]) if *second != 0x1b => after,
                 (0x1b, after) => {
                     keys.push(Key::Escape);
@@ -83,7 +78,7 @@ fn plain(byte: u8) -> Option<Key> {
     }
 }
 
-/// The key of a sequence, from behind its introducer.
+/// The key of an escape sequence, of which the introducer was removed.
 fn named(sequence: &[u8]) -> Option<Key> {
     match sequence {
         b"A" | b"Z" => Some(Key::Up),

@@ -1,4 +1,4 @@
-//! What is shown in so many rows and columns.
+//! Decides what is shown in the rows and columns of a screen.
 
 mod header;
 mod heights;
@@ -12,57 +12,53 @@ use session::view::{
 
 use self::header::overview;
 use self::heights::{Share, share};
-use crate::controls::{Controls, Mode, Seat};
-use crate::fit::{fit, line_width, wrap};
+use crate::controls::{Controls, Mode, Ownership};
+use crate::fit::{add, fit, line_width, wrap};
 
-/// How large a screen is.
+/// The size of a screen in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Size {
-    /// How many characters stand beside each other.
     pub columns: usize,
-    /// How many rows there are.
     pub rows: usize,
 }
 
-/// What there is to see.
+/// Everything that can be shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Scene<'a> {
-    /// The tasks, in the order in which they were given.
+    /// In the order of the call.
     pub tasks: &'a [TaskView<'a>],
-    /// How long they have been worked on together.
+    /// Since the first of them was started.
     pub elapsed_ms: u64,
-    /// Whether somebody can press keys.
+    /// Whether the terminal has a keyboard.
     pub has_keys: bool,
 }
 
 /// What is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// The rows, fewer than the screen has, each narrower than the screen is.
+    /// Fewer than the screen has rows, each narrower than the screen.
     pub lines: Vec<Line>,
-    /// How many rows one turns over at a time.
+    /// By how many rows PgUp and PgDn scroll.
     pub page: usize,
-    /// How many rows there are to go back.
+    /// By how many rows the view can scroll back.
     pub rows_above: usize,
 }
 
 /// Lays out the tasks for a screen.
 ///
-/// The running ones have windows. Where there is little room the others have a line each, then
-/// they are only counted; then the windows become smaller, down to a line, and are counted too.
+/// Running tasks have windows, the others a line each. With less room, the others are only counted;
+/// then the windows shrink, down to a line; then some of them are only counted, too.
 pub fn layout(scene: &Scene<'_>, size: Size, controls: &Controls) -> Layout {
-    // One row is left for the cursor, and one column, because not every terminal knows what to do
-    // with a character in the last one.
+    // One row is left for the cursor, and one column, because terminals differ in what they do
+    // after a character in the last one.
     let (rows, columns) = (size.rows.saturating_sub(1), size.columns.saturating_sub(1));
     let selected = controls.selected.filter(|selected| *selected < scene.tasks.len());
-    let mut parts = Parts { top: Vec::new(), bottom: Vec::new() };
-    if scene.tasks.len() != 1 {
-        parts.top.push(overview(scene, columns));
-    }
-    parts.bottom.extend(hint(scene, controls, rows, columns));
-    let room = rows.saturating_sub(parts.top.len() + parts.bottom.len());
+    let top = (scene.tasks.len() != 1).then(|| overview(scene, columns));
+    let bottom = hint(scene, controls, rows, columns);
+    let room = rows.saturating_sub(usize::from(top.is_some()) + usize::from(bottom.is_some()));
     let (middle, page, rows_above) = match (controls.mode, selected) {
-        (Mode::Help, _) => (help(controls.seat()), 1, 0),
+        (Mode::Help, _) => (help(controls.ownership()), 1, 0),
         (Mode::Expanded { back }, Some(selected)) => match scene.tasks.get(selected) {
             Some(task) => expanded(task, room, columns, back),
             None => (Vec::new(), 1, 0),
@@ -70,18 +66,12 @@ pub fn layout(scene: &Scene<'_>, size: Size, controls: &Controls) -> Layout {
         _ => (windows(scene.tasks, room, selected), 1, 0),
     };
     let middle = middle.into_iter().take(room);
-    let lines = parts.top.into_iter().chain(middle).chain(parts.bottom).take(rows);
+    let lines = top.into_iter().chain(middle).chain(bottom).take(rows);
     Layout { lines: lines.map(|line| fit(line, columns)).collect(), page, rows_above }
 }
 
-struct Parts {
-    top: Vec<Line>,
-    bottom: Vec<Line>,
-}
-
-/// With fewer rows, none is spent on what can be looked up.
+/// With fewer rows, none is spent on the hint.
 const ROWS_WITH_HINT: usize = 5;
-/// The help tells the rest.
 const NARROW_HINT: &str = "↑ ↓ select • ? help";
 
 fn hint(scene: &Scene<'_>, controls: &Controls, rows: usize, columns: usize) -> Option<Line> {
@@ -95,26 +85,26 @@ fn hint(scene: &Scene<'_>, controls: &Controls, rows: usize, columns: usize) -> 
     if rows < ROWS_WITH_HINT || !scene.has_keys {
         return None;
     }
-    let words = match (controls.mode, controls.seat()) {
+    let words = match (controls.mode, controls.ownership()) {
         (Mode::Help, _) => "Esc back",
         (Mode::Expanded { .. }, _) => "Esc back • PgUp PgDn scroll • ↑ ↓ another • s stop • ? help",
-        (_, Seat::Owner) if scene.tasks.len() == 1 => "Ctrl+O expand • s stop • ? help",
-        (_, Seat::Owner) => "↑ ↓ select • Ctrl+O expand • s stop • S stop all • ? help",
-        (_, Seat::Watcher) => "↑ ↓ select • Ctrl+O expand • s stop • q leave • ? help",
+        (_, Ownership::Owner) if scene.tasks.len() == 1 => "Ctrl+O expand • s stop • ? help",
+        (_, Ownership::Owner) => "↑ ↓ select • Ctrl+O expand • s stop • S stop all • ? help",
+        (_, Ownership::Watcher) => "↑ ↓ select • Ctrl+O expand • s stop • q leave • ? help",
     };
     let line = Line::of(Role::Dim, words);
     let is_narrow = line_width(&line) > columns;
     Some(if is_narrow { Line::of(Role::Dim, NARROW_HINT) } else { line })
 }
 
-fn help(seat: Seat) -> Vec<Line> {
-    let (ctrl_c, leave, all) = match seat {
-        Seat::Owner => (
+fn help(ownership: Ownership) -> Vec<Line> {
+    let (ctrl_c, leave, all) = match ownership {
+        Ownership::Owner => (
             "stop all agents; a second time: at once",
             "close what is open",
             Some(("S", "stop all agents")),
         ),
-        Seat::Watcher => ("leave; the runs go on", "close what is open, or leave", None),
+        Ownership::Watcher => ("leave; the runs go on", "close what is open, or leave", None),
     };
     let keys = [
         Some(("↑ ↓  j k  Tab", "select an agent")),
@@ -133,7 +123,7 @@ fn help(seat: Seat) -> Vec<Line> {
     keys.into_iter().flatten().map(line).collect()
 }
 
-/// Everything of one task, as far as it fits, and how far it can be scrolled.
+/// Everything of one task that fits, with the page and the rows above as [`Layout`] has them.
 fn expanded(
     task: &TaskView<'_>,
     room: usize,
@@ -153,18 +143,18 @@ fn expanded(
 
 /// A window or a line for each task, as many as there is room for.
 fn windows(tasks: &[TaskView<'_>], room: usize, selected: Option<usize>) -> Vec<Line> {
-    let said: Vec<Vec<Line>> = tasks.iter().map(last_lines).collect();
-    // A header and what it does now; both have room in the only line of a task that said nothing.
-    let wanted = said.iter().map(|said| if said.is_empty() { 1 } else { said.len() + 2 });
+    let bodies: Vec<Vec<Line>> = tasks.iter().map(last_lines).collect();
+    // Two more for the header and the activity; without a body, both fit into one line.
+    let wanted = bodies.iter().map(|body| if body.is_empty() { 1 } else { body.len() + 2 });
     let shares = share(tasks, &wanted.collect::<Vec<_>>(), room, selected);
     let mut lines = Vec::new();
     let mut hidden = Vec::new();
-    for (index, ((task, said), share)) in tasks.iter().zip(said).zip(shares).enumerate() {
+    for (index, ((task, body), share)) in tasks.iter().zip(bodies).zip(shares).enumerate() {
         match share {
             Share::Rows(height) => {
                 let mark = if selected == Some(index) { "❯ " } else { "  " };
                 let marks = [mark].into_iter().chain(std::iter::repeat("  "));
-                for (line, mark) in window(task, said, height).into_iter().zip(marks) {
+                for (line, mark) in window(task, body, height).into_iter().zip(marks) {
                     lines.push(if selected.is_some() { prefixed(&line, mark) } else { line });
                 }
             }
@@ -177,20 +167,20 @@ fn windows(tasks: &[TaskView<'_>], room: usize, selected: Option<usize>) -> Vec<
     lines
 }
 
-/// One task in so many rows.
-fn window(task: &TaskView<'_>, mut said: Vec<Line>, height: usize) -> Vec<Line> {
-    // In one or two rows, what it does now stands beside its name.
+/// One task in `height` rows.
+fn window(task: &TaskView<'_>, mut body: Vec<Line>, height: usize) -> Vec<Line> {
+    // With one or two rows, the activity is beside the name.
     let mut lines = if height > 2 {
         [window_header(task)].into_iter().chain(doing_line(task)).collect()
     } else {
         vec![compact_line(task)]
     };
     let room = height.saturating_sub(lines.len());
-    lines.extend(said.drain(said.len().saturating_sub(room)..));
+    lines.extend(body.drain(body.len().saturating_sub(room)..));
     lines
 }
 
-/// The last that a running task said or did. Of the others all is told in one line.
+/// The latest entries of a running task. One line is enough for the others.
 fn last_lines(task: &TaskView<'_>) -> Vec<Line> {
     let is_silent = task.state.window.history().next().is_none();
     if task.phase != Phase::Running || is_silent {
@@ -201,13 +191,7 @@ fn last_lines(task: &TaskView<'_>) -> Vec<Line> {
 
 fn prefixed(line: &Line, prefix: &str) -> Line {
     let start = Line::of(Role::Accent, prefix);
-    line.spans().iter().fold(start, |line, span| {
-        if span.is_bold() {
-            line.with_bold(span.role(), span.text())
-        } else {
-            line.with(span.role(), span.text())
-        }
-    })
+    line.spans().iter().fold(start, |line, span| add(line, span, span.text()))
 }
 
 /// `… and 84 more: 60 done, 20 queued, 4 running`

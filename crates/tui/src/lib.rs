@@ -1,8 +1,8 @@
-//! The live view: what a screen shows of tasks, which bytes bring it there, and what keys mean.
+//! The live view of tasks, without a terminal and without a clock.
 //!
-//! Nothing here reads or writes a terminal or a clock. [`layout`] decides what is shown in so many
-//! rows and columns, [`Painter`] turns one frame after the other into as few bytes as it can, [`Pace`]
-//! decides when there is a frame, and [`Keys`] and [`Controls`] turn what was typed into commands.
+//! [`layout`] decides what is shown in the rows and columns of a screen, [`Painter`] turns each frame
+//! into few bytes, [`Pace`] decides when to draw, and [`Keys`] and [`Controls`] turn typed bytes into
+//! commands.
 
 mod controls;
 mod fit;
@@ -14,7 +14,7 @@ mod style;
 #[cfg(test)]
 mod testing;
 
-pub use controls::{Command, Controls, Seat};
+pub use controls::{Command, Controls, Ownership};
 pub use keys::{Key, Keys};
 pub use layout::{Layout, Scene, Size, layout};
 pub use pace::Pace;

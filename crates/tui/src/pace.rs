@@ -1,8 +1,8 @@
-//! When there is a frame.
+//! Decides when to draw a frame.
 
 use std::time::{Duration, Instant};
 
-/// Changes that come together become one frame, and there is none where nothing changes.
+/// Joins changes that come together into one frame. Without changes, nothing is drawn.
 #[derive(Debug, Default)]
 pub struct Pace {
     drawn: Option<Instant>,
@@ -12,16 +12,16 @@ pub struct Pace {
 impl Pace {
     /// At most thirty frames a second.
     const FRAME: Duration = Duration::from_nanos(1_000_000_000 / 30);
-    /// How often the clocks are set.
+    /// How often the times on the screen advance.
     const TICK: Duration = Duration::from_secs(1);
 
-    /// Something has changed.
+    /// Notes that something has changed.
     pub fn change(&mut self) {
         self.is_changed = true;
     }
 
-    /// How long until the next frame, as things stand; for ever if nothing changes. Clocks tick
-    /// while something runs.
+    /// How long until the next frame; `None` if there is nothing to draw. `has_clocks` says that
+    /// something runs, so that times advance.
     pub fn wait(&self, now: Instant, has_clocks: bool) -> Option<Duration> {
         let interval = match (self.is_changed, has_clocks) {
             (true, _) => Pace::FRAME,
@@ -32,7 +32,7 @@ impl Pace {
         Some(since.map_or(Duration::ZERO, |since| interval.saturating_sub(since)))
     }
 
-    /// Whether there is a frame now.
+    /// Whether to draw a frame now.
     pub fn draw(&mut self, now: Instant, has_clocks: bool) -> bool {
         let is_time = self.wait(now, has_clocks) == Some(Duration::ZERO);
         if is_time {

@@ -1,21 +1,21 @@
-//! From one frame to the next with as few bytes as possible.
+//! Changes one frame into the next with few bytes.
 
-/// Knows what stands on the screen.
+/// Remembers what the screen shows, and writes only the rows that change.
 ///
-/// The view is drawn below everything that was printed before, not on a screen of its own, so that
-/// this stays. Between two frames the cursor stands at the beginning of the view's first row: when
-/// the terminal becomes narrower and breaks long rows into several, or does not, that is still the
-/// beginning of the view, and everything below it is the view's.
+/// The view is drawn below what was printed before, not on a screen of its own, so that the user
+/// keeps that. Between two frames the cursor is at the beginning of the view's first row: even if
+/// the terminal becomes narrower and breaks rows, that is still where the view begins, and
+/// everything below it belongs to the view.
 #[derive(Debug, Default)]
 pub struct Painter {
     shown: Vec<String>,
     is_lost: bool,
-    /// The view is gone for a moment, and comes back in the same frame.
+    /// The view was erased to print something, and is drawn again in the same frame.
     is_erased: bool,
 }
 
-/// Frames are shown as a whole by terminals that know how; and no row that is wider than we think
-/// may flow into the next.
+/// Around a frame, which terminals that can do so show as a whole. Lines do not wrap in it, so that
+/// a row that is wider than computed does not break into the next.
 const BEGIN: &str = "\x1b[?2026h\x1b[?7l";
 const END: &str = "\x1b[?7h\x1b[?2026l";
 const TOGETHER: &str = "\x1b[?2026h";
@@ -23,7 +23,7 @@ const ERASE_REST_OF_ROW: &str = "\x1b[K";
 const ERASE_BELOW: &str = "\x1b[J";
 
 impl Painter {
-    /// What to write so that these rows are shown; nothing if they are shown already.
+    /// The bytes that make the terminal show these rows; empty if it shows them already.
     pub fn paint(&mut self, rows: Vec<String>) -> String {
         let is_lost = std::mem::take(&mut self.is_lost);
         let is_erased = std::mem::take(&mut self.is_erased);
@@ -54,8 +54,8 @@ impl Painter {
         pen.bytes
     }
 
-    /// What to write so that the view is gone, and something else can be printed in its place. The
-    /// terminal shows that together with the next frame, or with [`CLOSE`].
+    /// The bytes that erase the view, so that something can be printed in its place. The terminal
+    /// shows both together with the next frame, or with [`CLOSE`].
     ///
     /// [`CLOSE`]: crate::CLOSE
     pub fn erase(&mut self) -> String {
@@ -67,7 +67,7 @@ impl Painter {
         format!("{TOGETHER}\r{ERASE_BELOW}")
     }
 
-    /// Nobody knows any more what stands on the screen, because its size has changed.
+    /// Draws everything in the next frame, because a new size may have changed what is shown.
     pub fn lose(&mut self) {
         self.is_lost = true;
     }
@@ -76,7 +76,7 @@ impl Painter {
 struct Pen {
     bytes: String,
     row: usize,
-    /// The last row that is there without scrolling.
+    /// The last row that exists without scrolling.
     last: usize,
 }
 
@@ -92,7 +92,7 @@ impl Pen {
         }
         self.bytes.push('\r');
         self.row = there;
-        // A line feed makes room where a movement would stop at the end of the screen.
+        // At the end of the screen, a line feed makes room where a movement would stop.
         for _ in there..row {
             self.bytes.push('\n');
         }

@@ -1,15 +1,15 @@
-//! What the roles of a text look like in a terminal.
+//! The terminal's style for each role of a text.
 
 use anstyle::{AnsiColor, Style};
 use session::view::{Line, Role};
 
-/// Written once before the first frame: no cursor wanders over the view.
+/// Written before the first frame: hides the cursor.
 pub const OPEN: &str = "\x1b[?25l";
-/// Written when the view is gone, however it went: its rows are blank, and the cursor is back. The
-/// cursor stands at the top of the view between two frames, so this needs no memory of it.
+/// Written when the view ends, for whatever reason: clears its rows and shows the cursor. The cursor
+/// is at the top of the view between two frames, so this does not depend on what is shown.
 pub const CLOSE: &str = "\r\x1b[J\x1b[?7h\x1b[?25h\x1b[?2026l";
 
-/// A line with its escape sequences, or without any where colours are not wanted.
+/// A line with its escape sequences, or as plain text.
 pub fn styled(line: &Line, has_colours: bool) -> String {
     if !has_colours {
         return line.text();
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn roles_become_colours_unless_nobody_wants_them() {
+    fn roles_become_colours_unless_they_are_off() {
         let line = Line::of(Role::Success, "✓").with(Role::Plain, " ").with_bold(Role::Plain, "a");
         assert_eq!(styled(&line, true), "\x1b[32m✓\x1b[0m \x1b[1ma\x1b[0m");
         assert_eq!(styled(&line, false), "✓ a");

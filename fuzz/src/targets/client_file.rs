@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use setup::SetupError;
-use setup::clients::{CLIENTS, Outcome, Places, Report, Scope, Setup};
+use setup::clients::{CLIENTS, Environment, Outcome, Report, Scope, Setup};
 
 use crate::assertions::assert_clean;
 use crate::place::Place;
@@ -23,7 +23,7 @@ pub(super) fn check(data: &[u8]) {
             let setup = Setup {
                 client,
                 scope: Scope::User,
-                places: Places {
+                environment: Environment {
                     home: Some(home.clone()),
                     cwd: home.clone(),
                     project: home.join("project"),

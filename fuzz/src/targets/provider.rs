@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 use std::sync::LazyLock;
 
-use agent::config::{Api, Compat, Model, Rates, Secret};
+use agent::config::{Compat, Model, Rates, Secret};
 use agent::message::{Content, Message};
 use agent::message_of;
+use agent::provider::Api;
 use agent::provider::{Anthropic, OpenAi, Options, Piece, ProviderError};
 
 use crate::assertions::{assert_clean, assert_reads_back};

@@ -104,7 +104,7 @@ fn check_session(session: &Session) {
     if let Ok(told) = session.transcript() {
         assert_clean("a transcript", &told);
     }
-    if let Ok(told) = session.told() {
+    if let Ok(told) = session.transcript_with_prompts() {
         assert_clean("a transcript", &told);
     }
     let _ = session.resume_prompt("go on");

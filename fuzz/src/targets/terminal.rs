@@ -4,7 +4,7 @@ use model::{Activity, Event, Record, SessionId};
 use serde_json::Value;
 use session::State;
 use session::view::{Phase, TaskView, call_line, truncated};
-use tui::{Controls, Keys, Painter, Scene, Seat, Size, layout, styled};
+use tui::{Controls, Keys, Ownership, Painter, Scene, Size, layout, styled};
 
 use crate::assertions::{assert_clean, assert_row};
 use crate::place::{Place, parts};
@@ -81,7 +81,7 @@ fn check_screen(text: &str, arguments: Value, typed: &[u8], size: Size) {
     };
     let tasks = [task(Phase::Running), task(Phase::Queued), task(Phase::Ended)];
     let scene = Scene { tasks: &tasks, elapsed_ms: 100, has_keys: true };
-    let (mut controls, mut keys) = (Controls::new(Seat::Owner), Keys::default());
+    let (mut controls, mut keys) = (Controls::new(Ownership::Owner), Keys::default());
     let mut painter = Painter::default();
     for piece in typed.chunks(4).chain([&b""[..]]) {
         for key in keys.read(piece) {

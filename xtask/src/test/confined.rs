@@ -4,10 +4,10 @@
 //! is seen by nobody else and is gone with them. Not every machine permits that (containers and
 //! hardened kernels often do not); there, the step is reported as not run.
 
+use xtask::{Invocation, namespace};
+
 use super::{Outcome, StepFailure, StepResult};
 use crate::executable;
-use crate::invocation::Invocation;
-use crate::namespace;
 
 /// The name of the test target.
 const TARGET: &str = "confined";

@@ -3,10 +3,10 @@
 //! pi runs TypeScript without looking at its types, so that a mistake would be found by whoever
 //! first comes by it. The compiler is one of the npm packages, like pi and its Node.
 
+use xtask::{Invocation, packages};
+
 use super::StepResult;
 use super::real_pi::{is_ci, without_packages};
-use crate::invocation::Invocation;
-use crate::packages;
 
 /// Checks them where pi can be installed.
 pub(super) fn run() -> StepResult {

@@ -2,8 +2,9 @@
 //!
 //! They need what the tests with the real pi need, and tmux for those who look at a screen.
 
+use xtask::Invocation;
+
 use super::{StepResult, real_pi, system_package};
-use crate::invocation::Invocation;
 
 /// Builds the tests on every machine, and runs them where there are a pi and a tmux.
 pub(super) fn run() -> StepResult {

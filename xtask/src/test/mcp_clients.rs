@@ -4,10 +4,11 @@
 //! The official SDKs are pinned packages, installed once into folders that git ignores: one from npm,
 //! with the Node that it runs in, and one for the Python of this machine.
 
+use xtask::{Invocation, packages, repository_root};
+
 use super::real_pi::{E2E, is_ci, without_packages};
 use super::{StepResult, system_package};
-use crate::invocation::{Invocation, repository_root};
-use crate::{packages, python_packages};
+use crate::python_packages;
 
 /// Builds the tests on every machine, and runs them where both SDKs can be installed.
 pub(super) fn run() -> StepResult {

@@ -14,7 +14,8 @@ mod tmux;
 
 use std::time::{Duration, Instant};
 
-use crate::invocation::Invocation;
+use xtask::Invocation;
+
 use crate::tidy;
 
 /// A step that has come to its end without a failure.

@@ -4,10 +4,11 @@
 use std::fs;
 use std::path::Path;
 
+use xtask::{Invocation, packages, target_directory};
+
 use super::real_pi::{is_ci, without_packages};
 use super::{Outcome, StepFailure, StepResult};
-use crate::invocation::{Invocation, target_directory};
-use crate::{package, packages};
+use crate::package;
 
 /// Checks it where there is npm.
 pub(super) fn run() -> StepResult {

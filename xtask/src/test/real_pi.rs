@@ -6,9 +6,9 @@
 
 use std::env;
 
+use xtask::{Invocation, packages, repository_root};
+
 use super::{Outcome, StepFailure, StepResult};
-use crate::invocation::{Invocation, repository_root};
-use crate::packages;
 
 /// Tells the tests where `e2e` is.
 pub(super) const E2E: &str = "PI_SUBAGENTS_TEST_E2E";

@@ -1,7 +1,8 @@
 //! The tests with zsh, fish and man: `crates/cli/tests/shells`.
 
+use xtask::Invocation;
+
 use super::{StepResult, system_package};
-use crate::invocation::Invocation;
 
 /// The programs that are needed, by package, with a command that works where they are.
 const PROGRAMS: &[(&str, &str)] =

@@ -6,8 +6,9 @@
 
 use std::env;
 
+use xtask::Invocation;
+
 use super::{Outcome, StepFailure, StepResult};
-use crate::invocation::Invocation;
 
 /// A package that is not there, and could not be installed.
 #[derive(Debug)]

@@ -1,7 +1,8 @@
 //! The tests with a real tmux: `crates/cli/tests/tmux`.
 
+use xtask::Invocation;
+
 use super::{StepResult, system_package};
-use crate::invocation::Invocation;
 
 /// Builds the tests on every machine, and runs them where there is a tmux.
 pub(super) fn run() -> StepResult {

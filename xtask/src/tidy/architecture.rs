@@ -81,7 +81,7 @@ mod tests {
     fn wrong_missing_and_unknown_lines_are_found() {
         let text = format!("{}\n", block())
             .replace("session      -> model", "session -> store")
-            .replace("plan         -> model\n", "")
+            .replace("plan         -> model, protocol\n", "")
             .replace("```\n", "somebody -> model\n```\n");
         let line = text.lines().position(|line| line.starts_with("somebody")).unwrap_or(0) + 1;
         let found: Vec<String> = check_document(&text).iter().map(ToString::to_string).collect();
@@ -95,7 +95,7 @@ mod tests {
                      xtask/src/tidy/arrows.rs, or is here twice; every line has the form \
                      `crate -> a, b`."
                 ),
-                "ARCHITECTURE.md:1: This block lacks the line `plan -> model`".to_owned(),
+                "ARCHITECTURE.md:1: This block lacks the line `plan -> model, protocol`".to_owned(),
             ]
         );
     }

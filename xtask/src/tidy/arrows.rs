@@ -171,7 +171,7 @@ mod tests {
         let right_side =
             |name| TABLE.iter().find(|row| row.from == name).map(Arrows::right_side).unwrap();
         assert_eq!(right_side("model"), "nothing");
-        assert_eq!(right_side("runner"), "model, process, session, store");
+        assert_eq!(right_side("runner"), "model, process, protocol, session, store");
         assert!(right_side("cli").ends_with("tui, test-support (optional)"));
     }
 }

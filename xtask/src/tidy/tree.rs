@@ -5,9 +5,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use xtask::{Invocation, repository_root};
+
 use super::rust_source;
 use super::test_modules;
-use crate::invocation::{Invocation, repository_root};
 
 /// All text files that are in the repository, or would be after `git add --all`.
 pub(super) struct Tree {

@@ -14,24 +14,16 @@ use super::definition::{ProviderDefinition, read_providers};
 /// with the only protocol that they speak, to be refused with a reason.
 const CATALOGUE: &str = include_str!("catalogue.json");
 
-/// pi's providers that cannot be asked from here, and why.
-pub(super) const UNSUPPORTED: &[(&str, &str)] = &[
-    ("amazon-bedrock", "it speaks bedrock-converse-stream"),
-    ("azure-openai-responses", "it speaks azure-openai-responses"),
-    ("cloudflare-ai-gateway", "its addresses and keys are of a special kind"),
-    ("cloudflare-workers-ai", "its addresses and keys are of a special kind"),
-    ("github-copilot", "it needs a sign-in that is renewed all the time"),
-    ("google", "it speaks google-generative-ai; openrouter has the same models"),
-    ("google-vertex", "it speaks google-vertex"),
-    ("meta", "it speaks openai-responses"),
-    ("openai-codex", "it speaks openai-codex-responses"),
-    ("radius", "it speaks pi-messages"),
-];
+/// The providers of pi that the built-in agent cannot ask, with the reasons.
+pub(super) fn unsupported_providers() -> Vec<(String, String)> {
+    let reasons = &read_catalogue()["unsupported"];
+    let reasons = reasons.as_object().into_iter().flatten();
+    reasons.filter_map(|(name, reason)| Some((name.clone(), reason.as_str()?.to_owned()))).collect()
+}
 
 /// The known providers.
 pub(super) fn known_providers() -> Vec<(String, ProviderDefinition)> {
-    // A test reads it, so that it cannot be wrong here.
-    let file: Value = serde_json::from_str(CATALOGUE).unwrap_or_default();
+    let file = read_catalogue();
     let mut providers = read_providers(&file).unwrap_or_default();
     for index in 0..providers.len() {
         let Some(other) = providers[index].1.known.models_of.clone() else { continue };
@@ -44,19 +36,27 @@ pub(super) fn known_providers() -> Vec<(String, ProviderDefinition)> {
     providers
 }
 
+fn read_catalogue() -> Value {
+    // A test reads it, so that it cannot be wrong here.
+    serde_json::from_str(CATALOGUE).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::provider::Api;
 
     #[test]
     fn the_catalogue_is_small_and_whole() {
-        assert!(CATALOGUE.len() < 60_000, "{}", CATALOGUE.len());
+        assert!(CATALOGUE.len() < 61_000, "{}", CATALOGUE.len());
         let file: Value = serde_json::from_str(CATALOGUE).unwrap();
         assert_eq!(read_providers(&file).err().map(|wrong| wrong.to_string()), None);
         let providers = known_providers();
         assert_eq!(providers.len(), file["providers"].as_object().unwrap().len());
+        let unsupported = unsupported_providers();
+        assert_eq!(unsupported.len(), file["unsupported"].as_object().unwrap().len());
         for (name, provider) in &providers {
             let ids: BTreeSet<&str> = provider.models.iter().map(|m| m.id.as_str()).collect();
             assert_eq!(ids.len(), provider.models.len(), "{name}");
@@ -65,8 +65,8 @@ mod tests {
             assert!(!provider.known.variables.is_empty(), "{name}");
             assert!(provider.base_url.as_deref().unwrap().starts_with("https://"), "{name}");
             let api = provider.api.as_deref().unwrap();
-            assert!(["openai-completions", "anthropic-messages"].contains(&api), "{name}");
-            assert!(UNSUPPORTED.iter().all(|(other, _)| other != name), "{name}");
+            assert!(Api::CONFIGURABLE.iter().any(|known| known.name() == api), "{name}");
+            assert!(unsupported_providers().iter().all(|(other, _)| other != name), "{name}");
         }
     }
 }

@@ -6,17 +6,18 @@ use std::time::SystemTime;
 
 use serde_json::Map;
 
-use super::catalogue::UNSUPPORTED;
+use super::catalogue;
 use super::credentials::Credentials;
 use super::error::ConfigError;
 use super::pattern::{self, Match};
 use super::registry::{Entry, Provider, Registry};
-use super::{AgentSettings, Api, Compat, HandedKey, Model, Rates, Secret};
+use super::{AgentSettings, Compat, Model, ProfileKey, Rates, Secret};
+use crate::provider::Api;
 use plan::{ThinkingLevel, similar_names};
 
 /// What the caller asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wish<'a> {
+pub struct ModelQuery<'a> {
     /// `--provider`.
     pub provider: Option<&'a str>,
     /// `--model`.
@@ -33,7 +34,7 @@ pub struct Sources<'a> {
     /// The settings.
     pub settings: &'a AgentSettings,
     /// The key that was handed over.
-    pub handed_key: Option<&'a HandedKey>,
+    pub profile_key: Option<&'a ProfileKey>,
     /// The environment; see [`process_variable`].
     pub environment: &'a dyn Fn(&str) -> Option<String>,
     /// The time at which a sign-in must still be valid.
@@ -60,23 +61,27 @@ pub fn process_variable(name: &str) -> Option<String> {
 
 /// Chooses as pi does: what the caller asks for, else what the settings say, else the first
 /// provider that there is a key for.
-pub fn choose_model(wish: &Wish<'_>, sources: &Sources<'_>) -> Result<Choice, ConfigError> {
-    let by_default = Wish {
+pub fn choose_model(query: &ModelQuery<'_>, sources: &Sources<'_>) -> Result<Choice, ConfigError> {
+    let by_default = ModelQuery {
         provider: sources.settings.default_provider.as_deref(),
         model: sources.settings.default_model.as_deref(),
-        thinking: wish.thinking,
+        thinking: query.thinking,
     };
-    let is_asked = wish.provider.is_some() || wish.model.is_some();
-    if let Some(script) = script(if is_asked { wish } else { &by_default })? {
-        let thinking = wish.thinking.unwrap_or_default();
+    let is_asked = query.provider.is_some() || query.model.is_some();
+    if let Some(script) = script(if is_asked { query } else { &by_default })? {
+        let thinking = query.thinking.unwrap_or_default();
         return Ok(Choice { model: script, key: None, thinking, warnings: Vec::new() });
     }
     let registry = Registry::load(&sources.agent_dir.join("models.json"))?;
-    let credentials =
-        Credentials::load(sources.agent_dir, sources.handed_key, sources.environment, sources.now)?;
+    let credentials = Credentials::load(
+        sources.agent_dir,
+        sources.profile_key,
+        sources.environment,
+        sources.now,
+    )?;
     let chooser = Chooser { registry: &registry, credentials: &credentials };
-    let mut found = match (wish.provider, wish.model) {
-        (_, Some(model)) => chooser.asked(wish.provider, model, wish.thinking)?,
+    let mut found = match (query.provider, query.model) {
+        (_, Some(model)) => chooser.asked(query.provider, model, query.thinking)?,
         (Some(provider), None) => chooser.of_provider(provider, sources.settings)?,
         (None, None) => chooser.unasked(sources.settings)?,
     };
@@ -87,7 +92,7 @@ pub fn choose_model(wish: &Wish<'_>, sources: &Sources<'_>) -> Result<Choice, Co
     found.entry.to_model(BTreeMap::new())?;
     let access = credentials.access(provider, &found.entry)?;
     let model = found.entry.to_model(access.headers)?;
-    let asked = wish.thinking.or(found.thinking);
+    let asked = query.thinking.or(found.thinking);
     let level = asked
         .or_else(|| sources.settings.model_thinking.get(&found.entry.full_name()).copied())
         .unwrap_or(sources.settings.default_thinking);
@@ -104,11 +109,11 @@ pub fn choose_model(wish: &Wish<'_>, sources: &Sources<'_>) -> Result<Choice, Co
 }
 
 /// The provider without a network: its models are files of turns.
-fn script(wish: &Wish<'_>) -> Result<Option<Model>, ConfigError> {
+fn script(query: &ModelQuery<'_>) -> Result<Option<Model>, ConfigError> {
     const SCRIPT: &str = "script";
-    let of_model = wish.model.and_then(|model| model.strip_prefix("script/"));
-    let path = match (wish.provider, of_model) {
-        (Some(SCRIPT), None) => wish.model,
+    let of_model = query.model.and_then(|model| model.strip_prefix("script/"));
+    let path = match (query.provider, of_model) {
+        (Some(SCRIPT), None) => query.model,
         (None | Some(SCRIPT), path @ Some(_)) => path,
         _ => return Ok(None),
     };
@@ -393,11 +398,10 @@ impl<'a> Chooser<'a> {
     }
 }
 
-/// The error for a provider of pi's that cannot be asked from here.
+/// The error for a provider of pi that the built-in agent cannot ask.
 fn unsupported(name: &str) -> Option<ConfigError> {
-    let (provider, reason) =
-        UNSUPPORTED.iter().find(|(provider, _)| provider.eq_ignore_ascii_case(name))?;
-    let (provider, reason) = ((*provider).to_owned(), (*reason).to_owned());
+    let mut all = catalogue::unsupported_providers().into_iter();
+    let (provider, reason) = all.find(|(provider, _)| provider.eq_ignore_ascii_case(name))?;
     Some(ConfigError::UnsupportedProvider { provider, reason })
 }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 
 use super::*;
+use crate::provider::Api;
 use plan::ThinkingLevel;
 
 /// Every key in these tests has this in it, and nothing that people get to see may have.
@@ -16,7 +17,7 @@ const MARK: &str = "sk-never";
 struct World {
     top: TempDir,
     environment: BTreeMap<String, String>,
-    handed: Option<HandedKey>,
+    handed: Option<ProfileKey>,
     settings: AgentSettings,
 }
 
@@ -54,7 +55,7 @@ impl World {
 
     fn handed(mut self, provider: Option<&str>, key: &str) -> World {
         let provider = provider.map(str::to_owned);
-        self.handed = Some(HandedKey { provider, key: Secret::new(key) });
+        self.handed = Some(ProfileKey { provider, key: Secret::new(key) });
         self
     }
 
@@ -64,13 +65,13 @@ impl World {
         self
     }
 
-    fn try_choose(&self, wish: &Wish<'_>) -> Result<Choice, ConfigError> {
+    fn try_choose(&self, query: &ModelQuery<'_>) -> Result<Choice, ConfigError> {
         let choice = choose_model(
-            wish,
+            query,
             &Sources {
                 agent_dir: self.top.path(),
                 settings: &self.settings,
-                handed_key: self.handed.as_ref(),
+                profile_key: self.handed.as_ref(),
                 environment: &|name| self.environment.get(name).cloned(),
                 now: now(),
             },
@@ -83,19 +84,19 @@ impl World {
         choice
     }
 
-    fn choose(&self, wish: &Wish<'_>) -> Choice {
-        self.try_choose(wish).unwrap_or_else(|error| panic!("{wish:?}: {error}"))
+    fn choose(&self, query: &ModelQuery<'_>) -> Choice {
+        self.try_choose(query).unwrap_or_else(|error| panic!("{query:?}: {error}"))
     }
 
     /// The chosen model, as `provider/id`.
     fn model(&self, provider: &str, model: &str) -> Result<String, String> {
-        self.try_choose(&wish(provider, model))
+        self.try_choose(&query(provider, model))
             .map(|choice| format!("{}/{}", choice.model.provider, choice.model.id))
             .map_err(|error| error.to_string())
     }
 
     fn key(&self, provider: &str) -> Result<Option<String>, String> {
-        self.try_choose(&wish(provider, ""))
+        self.try_choose(&query(provider, ""))
             .map(|choice| choice.key.map(|key| key.reveal().to_owned()))
             .map_err(|error| error.to_string())
     }
@@ -105,9 +106,9 @@ fn now() -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(1_800_000_000_000)
 }
 
-fn wish<'a>(provider: &'a str, model: &'a str) -> Wish<'a> {
+fn query<'a>(provider: &'a str, model: &'a str) -> ModelQuery<'a> {
     let given = |text: &'a str| Some(text).filter(|text| !text.is_empty());
-    Wish { provider: given(provider), model: given(model), thinking: None }
+    ModelQuery { provider: given(provider), model: given(model), thinking: None }
 }
 
 fn key(name: &str) -> String {
@@ -216,7 +217,7 @@ fn without_a_wish_the_settings_count_and_then_the_keys() {
     assert_eq!(model(&set).as_deref(), Ok("groq/llama-3.3-70b-versatile"));
     assert_eq!(set.model("groq", "").as_deref(), Ok("groq/llama-3.3-70b-versatile"));
     let without = with_key().defaults("anthropic", "claude-opus-5");
-    let choice = without.choose(&wish("", ""));
+    let choice = without.choose(&query("", ""));
     assert_eq!(choice.model.provider, "groq");
     assert!(choice.warnings[0].contains("no API key for the default model"), "{choice:?}");
     assert_eq!(model(&World::new().models(LOCAL)).as_deref(), Ok("ollama/qwen2.5-coder:7b"));
@@ -282,7 +283,7 @@ fn a_sign_in_is_used_until_it_expires() {
 #[test]
 fn headers_carry_what_they_are_told_to() {
     let world = World::new().variable("ANTHROPIC_AUTH_TOKEN", &key("token"));
-    let choice = world.choose(&wish("anthropic", ""));
+    let choice = world.choose(&query("anthropic", ""));
     assert_eq!(choice.key, None);
     assert_eq!(choice.model.headers["Authorization"], format!("Bearer {}", key("token")));
     let models = r#"{"providers": {"proxy": {"baseUrl": "https://proxy.example/v1", "api":
@@ -291,7 +292,7 @@ fn headers_carry_what_they_are_told_to() {
     let world = World::new().models(models).variable("KEY", &key("k"));
     let error = world.model("proxy", "m").unwrap_err();
     assert!(error.contains("\"X-Team\"") && error.contains("TEAM, which is not set"), "{error}");
-    let choice = world.variable("TEAM", &key("t")).choose(&wish("proxy", "m"));
+    let choice = world.variable("TEAM", &key("t")).choose(&query("proxy", "m"));
     let headers: Vec<(&str, &str)> =
         choice.model.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     assert_eq!(
@@ -328,14 +329,14 @@ fn known_models_can_be_changed_and_added_to() {
                 "no-such-model": {"maxTokens": 1}},
             "models": [{"id": "claude-own", "contextWindow": 5000, "input": ["text"]}]}}}"#,
     );
-    let opus = world.choose(&wish("", "anthropic/claude-opus-5")).model;
+    let opus = world.choose(&query("", "anthropic/claude-opus-5")).model;
     assert_eq!(opus.base_url, "http://localhost:9/proxy");
     assert_eq!((opus.context_window, opus.max_tokens), (1000, 1000));
     assert_eq!((opus.rates.input, opus.rates.output), (7.0, 25.0));
     assert_eq!(opus.sampling["top_k"], 1);
     assert_eq!(opus.compat.allow_empty_signature, Some(true));
     assert_eq!(opus.compat.force_adaptive_thinking, Some(true));
-    let own = world.choose(&wish("", "claude-own")).model;
+    let own = world.choose(&query("", "claude-own")).model;
     assert_eq!((own.api, own.context_window, own.images), (Api::AnthropicMessages, 5000, false));
     assert_eq!((own.reasoning, own.max_tokens), (false, 5000));
     assert_eq!(own.compat.allow_empty_signature, Some(true));
@@ -346,7 +347,7 @@ fn thinking_is_what_was_asked_for_as_far_as_the_model_can() {
     let mut world =
         World::new().variable("ANTHROPIC_API_KEY", &key("a")).variable("OPENAI_API_KEY", &key("o"));
     let thinking = |world: &World, model, thinking| {
-        let choice = world.choose(&Wish { thinking, ..wish("", model) });
+        let choice = world.choose(&ModelQuery { thinking, ..query("", model) });
         (choice.thinking, choice.warnings)
     };
     let opus = "anthropic/claude-opus-4-8";
@@ -372,8 +373,8 @@ fn scripts_need_nothing_but_a_path() {
         ("script", "/abs/turns.jsonl", "/abs/turns.jsonl"),
         ("script", "script/turns.jsonl", "turns.jsonl"),
     ] {
-        let choice =
-            world.choose(&Wish { thinking: Some(ThinkingLevel::Max), ..wish(provider, model) });
+        let choice = world
+            .choose(&ModelQuery { thinking: Some(ThinkingLevel::Max), ..query(provider, model) });
         assert_eq!((choice.model.api, choice.model.id.as_str()), (Api::Script, path));
         assert_eq!((choice.key, choice.thinking), (None, ThinkingLevel::Max));
     }

@@ -11,13 +11,13 @@ use super::error::ConfigError;
 use super::fields::{Fields, WrongField};
 use super::registry::{Entry, Provider};
 use super::value::ConfigValue;
-use super::{HandedKey, KeyPlace, Secret};
-use crate::text_file::read_text;
+use super::{KeySource, ProfileKey, Secret};
+use crate::text_file::read_whole;
 
 /// All places where keys are.
 pub(super) struct Credentials<'a> {
     pub(super) agent_dir: &'a Path,
-    pub(super) handed: Option<&'a HandedKey>,
+    pub(super) handed: Option<&'a ProfileKey>,
     pub(super) environment: &'a dyn Fn(&str) -> Option<String>,
     pub(super) now: SystemTime,
     stored: BTreeMap<String, Stored>,
@@ -45,10 +45,6 @@ pub(super) struct Access {
     pub(super) headers: BTreeMap<String, String>,
 }
 
-/// An Anthropic token that is sent as it is, in a header of its own.
-const ANTHROPIC_AUTH_TOKEN: &str = "ANTHROPIC_AUTH_TOKEN";
-/// The sign-ins whose token is sent like a key.
-const SIGN_INS: &[&str] = &["anthropic", "openrouter"];
 /// No `auth.json` is meant to be larger.
 const LARGEST: usize = 1024 * 1024;
 /// A token must not expire on its way.
@@ -57,7 +53,7 @@ const MARGIN: Duration = Duration::from_secs(60);
 impl<'a> Credentials<'a> {
     pub(super) fn load(
         agent_dir: &'a Path,
-        handed: Option<&'a HandedKey>,
+        handed: Option<&'a ProfileKey>,
         environment: &'a dyn Fn(&str) -> Option<String>,
         now: SystemTime,
     ) -> Result<Credentials<'a>, ConfigError> {
@@ -65,22 +61,19 @@ impl<'a> Credentials<'a> {
         let path = agent_dir.join("auth.json");
         let broken =
             |line, reason: String| ConfigError::BrokenFile { path: path.clone(), line, reason };
-        let stored = match read_text(&path, LARGEST) {
-            Ok(None) => BTreeMap::new(),
-            // pi creates the file before it writes to it.
-            Ok(Some(file)) if file.text.trim().is_empty() => BTreeMap::new(),
-            Ok(Some(file)) if file.is_cut => {
-                return Err(broken(None, format!("it is larger than {LARGEST} bytes")));
-            }
-            Ok(Some(file)) => {
-                let json: Value = serde_json::from_str(&file.text).map_err(|error| {
+        let text = read_whole(&path, LARGEST)
+            .map_err(|error| broken(None, format!("it cannot be read: {error}")))?;
+        // pi creates the file before it writes to it.
+        let stored = match text.filter(|text| !text.trim().is_empty()) {
+            None => BTreeMap::new(),
+            Some(text) => {
+                let json: Value = serde_json::from_str(&text).map_err(|error| {
                     broken(Some(error.line()), format!("it is not JSON: {error}"))
                 })?;
                 let file = Fields::new(&json, "the file")
                     .map_err(|wrong| broken(None, wrong.to_string()))?;
                 file.names().filter_map(|name| read_stored(&file, name)).collect()
             }
-            Err(error) => return Err(broken(None, format!("it cannot be read: {error}"))),
         };
         Ok(Credentials { stored, ..empty })
     }
@@ -88,7 +81,7 @@ impl<'a> Credentials<'a> {
     /// Those of everywhere but `auth.json`.
     pub(super) fn without_file(
         agent_dir: &'a Path,
-        handed: Option<&'a HandedKey>,
+        handed: Option<&'a ProfileKey>,
         environment: &'a dyn Fn(&str) -> Option<String>,
         now: SystemTime,
     ) -> Credentials<'a> {
@@ -112,7 +105,7 @@ impl<'a> Credentials<'a> {
                 ConfigValue::parse(key).is_configured(variable)
             }
             Some(Stored::SignIn { expires, .. }) => {
-                SIGN_INS.contains(&provider.name.as_str()) && self.is_valid(*expires)
+                provider.known.takes_sign_in && self.is_valid(*expires)
             }
             Some(Stored::ApiKey { key: None, .. } | Stored::Wrong(_)) | None => false,
         };
@@ -120,25 +113,25 @@ impl<'a> Credentials<'a> {
             || is_stored
             || self.is_configured(provider)
             || self.key_in_environment(provider).is_some()
-            || (provider.name == "anthropic" && variable(ANTHROPIC_AUTH_TOKEN).is_some())
+            || provider.known.token_variable.as_deref().and_then(variable).is_some()
     }
 
     /// What `auth.json` holds, by provider, and why it cannot be used if it cannot.
-    pub(super) fn stored(&self) -> impl Iterator<Item = (&str, KeyPlace, Option<String>)> {
+    pub(super) fn stored(&self) -> impl Iterator<Item = (&str, KeySource, Option<String>)> {
         self.stored.iter().filter_map(|(provider, stored)| {
-            let (place, problem) = match stored {
+            let (source, problem) = match stored {
                 Stored::ApiKey { key: None, .. } => return None,
                 Stored::ApiKey { key: Some(key), .. } => {
                     let variable = |name: &str| self.variable(provider, name);
                     let is_configured = ConfigValue::parse(key).is_configured(variable);
                     let problem = "it is empty, or needs a variable that is not set".to_owned();
-                    (KeyPlace::AuthFile, (!is_configured).then_some(problem))
+                    (KeySource::AuthFile, (!is_configured).then_some(problem))
                 }
                 // pi renews a sign-in by itself, so that an old one is not wrong.
-                Stored::SignIn { .. } => (KeyPlace::SignIn, None),
-                Stored::Wrong(reason) => (KeyPlace::AuthFile, Some(reason.clone())),
+                Stored::SignIn { .. } => (KeySource::SignIn, None),
+                Stored::Wrong(reason) => (KeySource::AuthFile, Some(reason.clone())),
             };
-            Some((provider.as_str(), place, problem))
+            Some((provider.as_str(), source, problem))
         })
     }
 
@@ -157,9 +150,10 @@ impl<'a> Credentials<'a> {
         &self,
         provider: &'p Provider,
     ) -> impl Iterator<Item = &'p str> {
-        let token = (provider.name == "anthropic").then_some(ANTHROPIC_AUTH_TOKEN);
-        let names = provider.known.variables.iter().map(String::as_str).chain(token);
-        names.filter(|name| (self.environment)(name).is_some_and(|value| !value.trim().is_empty()))
+        let names = provider.known.variables.iter().chain(&provider.known.token_variable);
+        names
+            .map(String::as_str)
+            .filter(|name| (self.environment)(name).is_some_and(|value| !value.trim().is_empty()))
     }
 
     /// What the provider of a model is shown.
@@ -191,7 +185,7 @@ impl<'a> Credentials<'a> {
     /// The order is pi's, with the handed key in the place of its `--api-key`.
     fn find_key(&self, provider: &Provider, entry: &Entry) -> Result<Access, ConfigError> {
         let with_key = |key| Ok(Access { key: Some(key), ..Access::default() });
-        let name = provider.name.as_str();
+        let (name, known) = (provider.name.as_str(), &provider.known);
         if let Some(handed) = self.handed
             && handed.provider.as_deref().is_none_or(|owner| owner.eq_ignore_ascii_case(name))
         {
@@ -211,7 +205,7 @@ impl<'a> Credentials<'a> {
             }
             Some(Stored::SignIn { access, expires }) => {
                 let (provider, auth_file) = (name.to_owned(), self.auth_file());
-                if !SIGN_INS.contains(&name) {
+                if !known.takes_sign_in {
                     return Err(ConfigError::SignInUnsupported { provider, auth_file });
                 }
                 if !self.is_valid(*expires) {
@@ -229,9 +223,8 @@ impl<'a> Credentials<'a> {
                 "\"apiKey\" of the provider",
             )?));
         }
-        if name == "anthropic"
-            && let Some(token) = self.variable(name, ANTHROPIC_AUTH_TOKEN)
-        {
+        let token = known.token_variable.as_deref();
+        if let Some(token) = token.and_then(|variable| self.variable(name, variable)) {
             let header = ("Authorization".to_owned(), format!("Bearer {token}"));
             return Ok(Access { key: None, headers: BTreeMap::from([header]) });
         }
@@ -246,7 +239,7 @@ impl<'a> Credentials<'a> {
         }
         Err(ConfigError::NoKey {
             provider: name.to_owned(),
-            variables: provider.known.variables.clone(),
+            variables: known.variables.clone(),
             auth_file: self.auth_file(),
             note,
         })

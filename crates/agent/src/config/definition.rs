@@ -27,8 +27,12 @@ pub(super) struct ProviderDefinition {
 /// What only our own catalogue says.
 #[derive(Clone, Default)]
 pub(super) struct Known {
-    /// Where the key is looked for.
+    /// The environment variables that can hold a key.
     pub(super) variables: Vec<String>,
+    /// The environment variable that can hold a token for the `Authorization` header.
+    pub(super) token_variable: Option<String>,
+    /// Whether the token of a sign-in in `auth.json` is sent like a key.
+    pub(super) takes_sign_in: bool,
     /// The model for those who name none.
     pub(super) default_model: Option<String>,
     /// Another provider that has the same models.
@@ -99,6 +103,8 @@ fn read_provider(fields: &Fields<'_>) -> Result<ProviderDefinition, WrongField> 
         overrides,
         known: Known {
             variables: fields.texts("env")?.unwrap_or_default(),
+            token_variable: fields.text("tokenEnv")?,
+            takes_sign_in: fields.flag("signIn")?.unwrap_or_default(),
             default_model: fields.text("default")?,
             models_of: fields.text("modelsOf")?,
             is_partial: fields.flag("partial")?.unwrap_or_default(),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::value::Unresolved;
+use crate::provider::Api;
 
 /// No model can be asked. No message contains a key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -21,13 +22,15 @@ pub enum ConfigError {
         models_file: PathBuf,
     },
     #[error(
-        "The built-in agent cannot ask the provider \"{provider}\": {reason}. It speaks \
-         openai-completions and anthropic-messages; use --agent pi for this provider"
+        "The built-in agent cannot ask the provider \"{provider}\": {reason}. It speaks {}; use \
+         --agent pi for this provider",
+        spoken()
     )]
     UnsupportedProvider { provider: String, reason: String },
     #[error(
-        "The built-in agent cannot ask \"{model}\", which speaks {api}: it speaks \
-         openai-completions and anthropic-messages; use --agent pi for this model"
+        "The built-in agent cannot ask \"{model}\", which speaks {api}: it speaks {}; use --agent \
+         pi for this model",
+        spoken()
     )]
     UnsupportedApi { model: String, api: String },
     #[error("Unknown model \"{name}\".{}{hint}", did_you_mean(suggestions))]
@@ -73,6 +76,10 @@ pub enum ConfigError {
     Unsendable { provider: String, what: String },
     #[error("{}: {field} cannot be used: {reason}", path.display())]
     Unresolved { path: PathBuf, field: String, reason: Unresolved },
+}
+
+fn spoken() -> String {
+    Api::CONFIGURABLE.map(Api::name).join(" and ")
 }
 
 fn did_you_mean(suggestions: &[String]) -> String {

@@ -6,14 +6,13 @@
 
 mod catalogue;
 mod choose;
-mod comments;
 mod credentials;
 mod definition;
 mod error;
 mod fields;
-mod handed;
 mod model;
 mod pattern;
+mod profile_key;
 mod registry;
 mod secret;
 mod settings;
@@ -21,13 +20,13 @@ mod survey;
 mod thinking;
 mod value;
 
-pub use choose::{Choice, Sources, Wish, choose_model, process_variable};
+pub use choose::{Choice, ModelQuery, Sources, choose_model, process_variable};
 pub use error::ConfigError;
-pub use handed::{HandedKey, take_handed_key};
-pub use model::{Api, Compat, Model, Rates};
+pub use model::{Compat, Model, Rates};
+pub use profile_key::{ProfileKey, take_profile_key};
 pub use secret::Secret;
 pub use settings::{AgentSettings, Compaction, Retry, load_agent_settings};
-pub use survey::{FoundKey, KeyPlace, KeySurvey, survey_keys};
+pub use survey::{FoundKey, KeySource, KeySurvey, survey_keys};
 pub use value::Unresolved;
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::message::{Cost, Usage};
+use crate::provider::Api;
 
 /// A model of a provider.
 #[derive(Clone, PartialEq)]
@@ -58,28 +59,6 @@ impl fmt::Debug for Model {
             .field("rates", &self.rates)
             .field("compat", &self.compat)
             .finish_non_exhaustive()
-    }
-}
-
-/// What a provider speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Api {
-    /// `POST /chat/completions`, as OpenAI, and many others.
-    OpenAiCompletions,
-    /// `POST /v1/messages`, as Anthropic.
-    AnthropicMessages,
-    /// A file of turns, without a network.
-    Script,
-}
-
-impl Api {
-    /// The name in configuration and messages.
-    pub fn name(self) -> &'static str {
-        match self {
-            Api::OpenAiCompletions => "openai-completions",
-            Api::AnthropicMessages => "anthropic-messages",
-            Api::Script => "script",
-        }
     }
 }
 

@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use jsonc_parser::errors::ParseError;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::{Map, Value};
 
 use super::catalogue::known_providers;
-use super::comments::without_comments;
 use super::definition::{Known, ModelDefinition, ProviderDefinition, read_providers};
 use super::error::ConfigError;
-use super::model::{Api, Compat, Model, Rates};
-use crate::text_file::read_text;
+use super::model::{Compat, Model, Rates};
+use crate::provider::Api;
+use crate::text_file::read_whole;
 
 /// All providers, the known ones first.
 pub(super) struct Registry {
@@ -63,19 +65,16 @@ impl Registry {
     pub(super) fn load(path: &Path) -> Result<Registry, ConfigError> {
         let broken =
             |line, reason: String| ConfigError::BrokenFile { path: path.to_owned(), line, reason };
-        let configured = match read_text(path, LARGEST) {
-            Ok(None) => Vec::new(),
-            Ok(Some(file)) if file.is_cut => {
-                return Err(broken(None, format!("it is larger than {LARGEST} bytes")));
-            }
-            Ok(Some(file)) => {
-                let json: Value =
-                    serde_json::from_str(&without_comments(&file.text)).map_err(|error| {
-                        broken(Some(error.line()), format!("it is not JSON: {error}"))
-                    })?;
+        let text = read_whole(path, LARGEST)
+            .map_err(|error| broken(None, format!("it cannot be read: {error}")))?;
+        let configured = match text {
+            None => Vec::new(),
+            Some(text) => {
+                let json = parse_jsonc(&text).map_err(|error| {
+                    broken(Some(error.line_display()), format!("it is not JSON: {error}"))
+                })?;
                 read_providers(&json).map_err(|wrong| broken(None, wrong.to_string()))?
             }
-            Err(error) => return Err(broken(None, format!("it cannot be read: {error}"))),
         };
         Registry::compose(known_providers(), configured).map_err(|reason| broken(None, reason))
     }
@@ -247,13 +246,10 @@ impl Entry {
 
     /// The model itself, if it speaks something that we do.
     pub(super) fn to_model(&self, headers: BTreeMap<String, String>) -> Result<Model, ConfigError> {
-        let api = [Api::OpenAiCompletions, Api::AnthropicMessages]
-            .into_iter()
-            .find(|api| api.name() == self.api)
-            .ok_or_else(|| ConfigError::UnsupportedApi {
-                model: self.full_name(),
-                api: self.api.clone(),
-            })?;
+        let mut apis = Api::CONFIGURABLE.into_iter();
+        let api = apis.find(|api| api.name() == self.api).ok_or_else(|| {
+            ConfigError::UnsupportedApi { model: self.full_name(), api: self.api.clone() }
+        })?;
         let [input, output, cache_read, cache_write] = self.cost;
         // Every field was checked when it was read.
         let compat: Compat =
@@ -276,6 +272,25 @@ impl Entry {
     }
 }
 
+/// Reads JSON with comments and trailing commas, which pi allows in `models.json`, and no wider
+/// language.
+fn parse_jsonc(text: &str) -> Result<Value, ParseError> {
+    const OPTIONS: ParseOptions = ParseOptions {
+        allow_comments: true,
+        allow_trailing_commas: true,
+        allow_loose_object_property_names: false,
+        allow_missing_commas: false,
+        allow_single_quoted_strings: false,
+        allow_hexadecimal_numbers: false,
+        allow_unary_plus_numbers: false,
+        allow_bare_decimal_point_numbers: false,
+        allow_non_finite_numbers: false,
+        allow_extended_string_escapes: false,
+    };
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &OPTIONS)?;
+    Ok(parsed.value.map_or(Value::Null, Value::from))
+}
+
 /// Puts one object over the other; of the objects in them, the fields.
 fn merge(base: &mut Map<String, Value>, changes: &Map<String, Value>) {
     for (name, value) in changes {
@@ -285,5 +300,45 @@ fn merge(base: &mut Map<String, Value>, changes: &Map<String, Value>) {
                 base.insert(name.clone(), value.clone());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn comments_and_trailing_commas_are_passed_over() {
+        for (text, expected) in [
+            ("{}", json!({})),
+            ("// a\n{\"a\": 1, // b\n}", json!({"a": 1})),
+            ("[1, 2, ]", json!([1, 2])),
+            ("[1, // é, \"\n ]", json!([1])),
+            (
+                r#"{"url": "http://x//y,}", "b": "\"//,]",}"#,
+                json!({"url": "http://x//y,}", "b": "\"//,]"}),
+            ),
+            ("[\"a,\", -0.5, 1e5, 18446744073709551615]", json!(["a,", -0.5, 1e5, u64::MAX])),
+            ("{\"a\": 1, \"a\": 2}", json!({"a": 2})),
+        ] {
+            assert_eq!(parse_jsonc(text).unwrap(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_name_their_line() {
+        for (text, line) in [
+            ("[,]\n", 1),
+            ("{\n\"a\": \"//", 2),
+            ("{\n  // b\n  nonsense\n}", 3),
+            ("{'a': 1}", 1),
+            ("{\n\"a\": 1\n\"b\": 2}", 2),
+            ("{}\n{}", 2),
+        ] {
+            assert_eq!(parse_jsonc(text).unwrap_err().line_display(), line, "{text}");
+        }
+        assert!(parse_jsonc(&"[".repeat(100_000)).is_err());
     }
 }

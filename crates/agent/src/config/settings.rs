@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Model;
 use super::fields::{Fields, WrongField};
-use crate::text_file::read_text;
+use crate::text_file::read_whole;
 use plan::ThinkingLevel;
 
 /// The settings, with pi's defaults for what is absent.
@@ -139,15 +139,10 @@ pub fn load_agent_settings(
 const LARGEST: usize = 1024 * 1024;
 
 fn read_json(path: &Path) -> Result<Option<Value>, String> {
-    match read_text(path, LARGEST) {
-        Ok(None) => Ok(None),
-        Ok(Some(file)) if file.is_cut => Err(format!("it is larger than {LARGEST} bytes")),
-        Ok(Some(file)) if file.text.trim().is_empty() => Ok(None),
-        Ok(Some(file)) => serde_json::from_str(&file.text)
-            .map(Some)
-            .map_err(|error| format!("it is not JSON: {error}")),
-        Err(error) => Err(format!("it cannot be read: {error}")),
-    }
+    let text = read_whole(path, LARGEST).map_err(|error| format!("it cannot be read: {error}"))?;
+    let text = text.filter(|text| !text.trim().is_empty());
+    let json = text.map(|text| serde_json::from_str(&text)).transpose();
+    json.map_err(|error| format!("it is not JSON: {error}"))
 }
 
 fn read_settings(

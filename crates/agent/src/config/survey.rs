@@ -23,14 +23,14 @@ pub struct FoundKey {
     /// Whose.
     pub provider: String,
     /// Where.
-    pub place: KeyPlace,
+    pub source: KeySource,
     /// Why it cannot be used.
     pub problem: Option<String>,
 }
 
 /// Where a key is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum KeyPlace {
+pub enum KeySource {
     /// In this environment variable.
     Variable(String),
     /// In `auth.json`.
@@ -41,7 +41,7 @@ pub enum KeyPlace {
     ModelsFile,
 }
 
-/// Looks for keys in every place where the built-in agent would. Runs nothing: a key that a command
+/// Looks for keys in every source where the built-in agent would. Runs nothing: a key that a command
 /// would print counts as one that is there.
 pub fn survey_keys(
     agent_dir: &Path,
@@ -49,7 +49,7 @@ pub fn survey_keys(
     now: SystemTime,
 ) -> KeySurvey {
     let mut survey = KeySurvey::default();
-    // What is wrong in one place does not hide what is in the others.
+    // What is wrong in one source does not hide what is in the others.
     let registry = Registry::load(&agent_dir.join("models.json")).unwrap_or_else(|error| {
         survey.problems.push(error.to_string());
         Registry::known()
@@ -59,19 +59,19 @@ pub fn survey_keys(
         survey.problems.push(error.to_string());
         Credentials::without_file(agent_dir, None, environment, now)
     });
-    for (provider, place, problem) in credentials.stored() {
-        survey.keys.push(FoundKey { provider: provider.to_owned(), place, problem });
+    for (provider, source, problem) in credentials.stored() {
+        survey.keys.push(FoundKey { provider: provider.to_owned(), source, problem });
     }
     for provider in &registry.providers {
-        let mut add = |place| {
+        let mut add = |source| {
             let provider = provider.name.clone();
-            survey.keys.push(FoundKey { provider, place, problem: None });
+            survey.keys.push(FoundKey { provider, source, problem: None });
         };
         if credentials.is_configured(provider) {
-            add(KeyPlace::ModelsFile);
+            add(KeySource::ModelsFile);
         }
         for name in credentials.set_variables(provider) {
-            add(KeyPlace::Variable(name.to_owned()));
+            add(KeySource::Variable(name.to_owned()));
         }
         if provider.is_configured {
             survey.configured.push(provider.name.clone());
@@ -104,21 +104,21 @@ mod tests {
         fs::write(top.path().join("models.json"), models).unwrap();
         let environment = |name: &str| (name == "ANTHROPIC_API_KEY").then(|| secret.to_owned());
         let survey = survey_keys(top.path(), &environment, SystemTime::now());
-        let told: Vec<(&str, &KeyPlace, bool)> = survey
+        let told: Vec<(&str, &KeySource, bool)> = survey
             .keys
             .iter()
-            .map(|key| (key.provider.as_str(), &key.place, key.problem.is_some()))
+            .map(|key| (key.provider.as_str(), &key.source, key.problem.is_some()))
             .collect();
-        let variable = KeyPlace::Variable("ANTHROPIC_API_KEY".to_owned());
+        let variable = KeySource::Variable("ANTHROPIC_API_KEY".to_owned());
         assert_eq!(
             told,
             [
-                ("google", &KeyPlace::SignIn, false),
-                ("groq", &KeyPlace::AuthFile, false),
-                ("openai", &KeyPlace::AuthFile, true),
-                ("xai", &KeyPlace::AuthFile, true),
+                ("google", &KeySource::SignIn, false),
+                ("groq", &KeySource::AuthFile, false),
+                ("openai", &KeySource::AuthFile, true),
+                ("xai", &KeySource::AuthFile, true),
                 ("anthropic", &variable, false),
-                ("mine", &KeyPlace::ModelsFile, false),
+                ("mine", &KeySource::ModelsFile, false),
             ]
         );
         assert_eq!(survey.configured, ["mine"]);

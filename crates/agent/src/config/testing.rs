@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Map;
 
-use super::{Api, Compat, Model, Rates};
+use super::{Compat, Model, Rates};
+use crate::provider::Api;
 
 pub(crate) fn model(provider: &str, id: &str) -> Model {
     Model {

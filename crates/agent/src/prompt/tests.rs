@@ -14,10 +14,10 @@ struct World {
     surroundings: Surroundings,
 }
 
-const READ: Tool = Tool::spoken_of("read", "Read files", &["Use read.", " Mind. ", ""]);
-const BASH: Tool = Tool::spoken_of("bash", "Run commands", &["Mind."]);
-const GREP: Tool = Tool::spoken_of("grep", "Search", &[]);
-const HIDDEN: Tool = Tool::spoken_of("hidden", "", &[]);
+const READ: Tool = Tool::for_prompt("read", "Read files", &["Use read.", " Mind. ", ""]);
+const BASH: Tool = Tool::for_prompt("bash", "Run commands", &["Mind."]);
+const GREP: Tool = Tool::for_prompt("grep", "Search", &[]);
+const HIDDEN: Tool = Tool::for_prompt("hidden", "", &[]);
 
 impl World {
     fn new() -> World {

@@ -133,16 +133,6 @@ pub(super) fn in_stream(message: &str) -> ProviderError {
     Refusal::default().error(message)
 }
 
-/// An error after which the same request may well succeed.
-pub(super) fn passing(message: &str) -> ProviderError {
-    ProviderError { message: message.to_owned(), remedy: Remedy::Retry { after: None } }
-}
-
-/// An error that will be the same the next time.
-pub(super) fn lasting(message: &str) -> ProviderError {
-    ProviderError { message: message.to_owned(), remedy: Remedy::None }
-}
-
 /// An error object in the middle of a stream: its message, or all of it.
 pub(super) fn in_error_object(error: &Value) -> ProviderError {
     let mut message = match &error["message"] {

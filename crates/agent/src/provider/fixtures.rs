@@ -8,11 +8,12 @@ use std::io::{self, Read};
 use serde_json::{Map, Value, json};
 
 use super::{Options, Request, ThinkingLevel};
-use crate::config::{Api, Compat, Model, Rates};
+use crate::config::{Compat, Model, Rates};
 use crate::message::{
     AssistantMessage, Content, Message, StopReason, ToolDeclaration, ToolResultMessage, Usage,
     UserMessage,
 };
+use crate::provider::Api;
 
 pub(super) fn model() -> Model {
     Model {

@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 use crate::config::Model;
 use crate::message::{AssistantMessage, Content, Message, StopReason};
 
-const PICTURE_OMITTED: &str = "(image omitted: model does not support images)";
-const TOOL_PICTURE_OMITTED: &str = "(tool image omitted: model does not support images)";
+const IMAGE_OMITTED: &str = "(image omitted: model does not support images)";
+const TOOL_IMAGE_OMITTED: &str = "(tool image omitted: model does not support images)";
 
 /// What happens in a conversation, in turns as the providers want them.
 #[derive(Debug, PartialEq)]
@@ -27,7 +27,7 @@ pub(super) enum Entry<'a> {
 #[derive(Debug, PartialEq)]
 pub(super) enum Part<'a> {
     Text(Cow<'a, str>),
-    Picture { data: &'a str, mime_type: &'a str },
+    Image { data: &'a str, mime_type: &'a str },
 }
 
 /// A part of what the model said.
@@ -45,6 +45,16 @@ pub(super) struct Outcome<'a> {
     pub(super) name: &'a str,
     pub(super) content: Vec<Part<'a>>,
     pub(super) is_error: bool,
+}
+
+impl Outcome<'_> {
+    pub(super) fn texts(&self) -> Vec<&str> {
+        let texts = self.content.iter().filter_map(|part| match part {
+            Part::Text(text) => Some(&**text),
+            Part::Image { .. } => None,
+        });
+        texts.collect()
+    }
 }
 
 /// Prepares the messages for a model:
@@ -66,7 +76,7 @@ pub(super) fn prepare<'a>(
             Message::System(_) => {}
             Message::User(message) => {
                 history.close_calls();
-                history.entries.push(Entry::User(parts(&message.content, model, PICTURE_OMITTED)));
+                history.entries.push(Entry::User(parts(&message.content, model, IMAGE_OMITTED)));
             }
             Message::CompactionSummary(message) => {
                 history.close_calls();
@@ -104,7 +114,7 @@ pub(super) fn prepare<'a>(
                 history.answer(Outcome {
                     id,
                     name: &message.tool_name,
-                    content: parts(&message.content, model, TOOL_PICTURE_OMITTED),
+                    content: parts(&message.content, model, TOOL_IMAGE_OMITTED),
                     is_error: message.is_error,
                 });
             }
@@ -186,7 +196,7 @@ fn parts<'a>(content: &'a [Content], model: &Model, omitted: &'static str) -> Ve
         match part {
             Content::Text { text } => parts.push(Part::Text(text.as_str().into())),
             Content::Image { data, mime_type } if model.images => {
-                parts.push(Part::Picture { data, mime_type });
+                parts.push(Part::Image { data, mime_type });
             }
             Content::Image { .. } => {
                 let placeholder = Part::Text(omitted.into());

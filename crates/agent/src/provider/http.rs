@@ -20,6 +20,10 @@ use crate::config::Secret;
 /// How long an attempt to connect may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Both protocols send and receive JSON.
+const JSON_HEADERS: [(&str, &str); 2] =
+    [("content-type", "application/json"), ("accept", "application/json")];
+
 /// How much of an answer that is no stream is read.
 const MAXIMAL_BODY_BYTES: u64 = 16 * 1024 * 1024;
 
@@ -68,16 +72,18 @@ impl Client {
     pub(super) fn new(
         url: String,
         key: Option<Secret>,
-        headers: Vec<(String, String)>,
+        mut headers: Vec<(String, String)>,
         of_the_model: &BTreeMap<String, String>,
         options: &Options,
     ) -> Result<Client, ProviderError> {
+        headers.extend(JSON_HEADERS.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let proxy = match &options.proxy {
             Some(proxy) => Some(proxy.clone()).filter(|proxy| !proxy.is_empty()),
             None => proxy::for_url(&url, |name| env::var(name).ok()),
         };
         let proxy = proxy.map(|proxy| ureq::Proxy::new(&proxy)).transpose();
-        let proxy = proxy.map_err(|error| failure::lasting(&format!("The proxy: {error}")))?;
+        let proxy =
+            proxy.map_err(|error| ProviderError::permanent(format!("The proxy: {error}")))?;
         let is_tls = url.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https:"));
         let mut config = Agent::config_builder()
             .proxy(proxy)
@@ -167,28 +173,32 @@ impl Client {
 
     fn failed(&self, error: ureq::Error) -> ProviderError {
         use ureq::Error as E;
-        let place = self.place();
+        let host = self.host();
         let error = match error {
             E::Timeout(Timeout::PerRead | Timeout::PerWrite) => {
                 let seconds = self.idle_timeout.unwrap_or_default().as_secs_f64();
-                failure::passing(&format!("Request timed out: {place} was silent for {seconds} s"))
+                ProviderError::temporary(format!(
+                    "Request timed out: {host} was silent for {seconds} s"
+                ))
             }
-            E::Timeout(_) => failure::passing(&format!("Request timed out: {place}: {error}")),
-            E::Io(error) if is_tls(&error) => untrusted(place, &reason(&error)),
+            E::Timeout(_) => {
+                ProviderError::temporary(format!("Request timed out: {host}: {error}"))
+            }
+            E::Io(error) if is_tls(&error) => untrusted(host, &reason(&error)),
             E::Io(error) => {
-                failure::passing(&format!("Connection error: {place}: {}", reason(&error)))
+                ProviderError::temporary(format!("Connection error: {host}: {}", reason(&error)))
             }
-            E::Rustls(error) => untrusted(place, &error.to_string()),
+            E::Rustls(error) => untrusted(host, &error.to_string()),
             E::HostNotFound | E::ConnectionFailed | E::ConnectProxyFailed(_) | E::Protocol(_) => {
-                failure::passing(&format!("Connection error: {place}: {error}"))
+                ProviderError::temporary(format!("Connection error: {host}: {error}"))
             }
-            error => failure::lasting(&format!("Cannot ask {place}: {error}")),
+            error => ProviderError::permanent(format!("Cannot ask {host}: {error}")),
         };
         self.shown(error)
     }
 
     /// The host, for messages: the rest of an address may hold keys.
-    fn place(&self) -> &str {
+    fn host(&self) -> &str {
         let (_, rest) = self.url.split_once("://").unwrap_or(("", &self.url));
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         authority.rsplit('@').next().unwrap_or_default()
@@ -202,9 +212,9 @@ pub(super) fn read_text(body: &mut dyn Read) -> (String, io::Result<()>) {
     (String::from_utf8_lossy(&bytes).into_owned(), read.map(|_| ()))
 }
 
-fn untrusted(place: &str, reason: &str) -> ProviderError {
-    failure::lasting(&format!(
-        "No secure connection to {place}: {reason}. The certificates of another authority can be \
+fn untrusted(host: &str, reason: &str) -> ProviderError {
+    ProviderError::permanent(format!(
+        "No secure connection to {host}: {reason}. The certificates of another authority can be \
          given with SSL_CERT_FILE."
     ))
 }

@@ -1,4 +1,7 @@
 //! Providers of models: a request goes out, the pieces of an answer come in.
+//!
+//! A provider that speaks a protocol of [`Api`] is an entry in `config/catalogue.json`. A new protocol
+//! is a folder here, a variant of [`Api`], and a line in [`connect`].
 
 mod anthropic;
 mod demo;
@@ -18,18 +21,62 @@ mod script;
 mod sse;
 mod stream;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::anthropic::Anthropic;
 pub use self::http::Options;
 pub use self::openai::OpenAi;
-pub use self::script::{Script, ScriptError};
+pub use self::script::Script;
 pub use plan::ThinkingLevel;
 
+use crate::cancel::Cancel;
+use crate::config::{Model, Secret};
 use crate::message::{Message, StopReason, ToolDeclaration, Usage};
 
-/// A place where models are.
+/// The protocols in which models are asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Api {
+    /// `POST /chat/completions`, as OpenAI and many others have it.
+    OpenAiCompletions,
+    /// `POST /v1/messages`, as Anthropic has it.
+    AnthropicMessages,
+    /// A file of turns, without a network.
+    Script,
+}
+
+impl Api {
+    /// Those that the configuration of a provider can name.
+    pub const CONFIGURABLE: [Api; 2] = [Api::OpenAiCompletions, Api::AnthropicMessages];
+
+    /// The name in configuration and messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Api::OpenAiCompletions => "openai-completions",
+            Api::AnthropicMessages => "anthropic-messages",
+            Api::Script => "script",
+        }
+    }
+}
+
+/// Prepares to ask a model. Nothing is sent yet. A script is looked for from `cwd`, and `cancel` ends
+/// its pauses.
+pub fn connect(
+    model: Model,
+    key: Option<Secret>,
+    options: &Options,
+    cwd: &Path,
+    cancel: &Cancel,
+) -> Result<Arc<dyn Provider>, ProviderError> {
+    Ok(match model.api {
+        Api::OpenAiCompletions => Arc::new(OpenAi::new(model, key, options)?),
+        Api::AnthropicMessages => Arc::new(Anthropic::new(model, key, options)?),
+        Api::Script => Arc::new(Script::load(&model.id, cwd, cancel.clone())?),
+    })
+}
+
+/// Asks models for answers.
 pub trait Provider: Send + Sync {
     /// Asks, and hands every piece of the answer to `sink` as it arrives, on the thread of the
     /// caller. The last piece of a whole answer is [`Piece::Ended`]; an answer that stops before
@@ -112,6 +159,18 @@ pub struct ProviderError {
     pub message: String,
     /// What can be done about it.
     pub remedy: Remedy,
+}
+
+impl ProviderError {
+    /// The same request may well succeed later.
+    pub(crate) fn temporary(message: impl Into<String>) -> ProviderError {
+        ProviderError { message: message.into(), remedy: Remedy::Retry { after: None } }
+    }
+
+    /// The same request would fail again.
+    pub(crate) fn permanent(message: impl Into<String>) -> ProviderError {
+        ProviderError { message: message.into(), remedy: Remedy::None }
+    }
 }
 
 /// What can be done about an error of a provider.

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use test_support::fake_llm::FakeLlm;
 
 use super::fixtures::{model, options};
-use super::{Anthropic, OpenAi, Provider, Request, ThinkingLevel};
-use crate::config::{Api, Model};
+use super::{Anthropic, Api, OpenAi, Provider, Request, ThinkingLevel};
+use crate::config::Model;
 use crate::message::{Message, ToolDeclaration};
 
 #[test]

@@ -35,7 +35,7 @@ use serde_json::{Map, Value};
 use super::{Piece, Provider, ProviderError, Remedy, Request, demo};
 use crate::cancel::Cancel;
 use crate::message::{Message, StopReason, Usage, text_of};
-use crate::text_file::read_text;
+use crate::text_file::read_whole;
 
 /// The largest script that is read.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
@@ -47,21 +47,13 @@ const DEFAULT_CHUNK: NonZeroUsize = NonZeroUsize::MIN.saturating_add(19);
 #[derive(Debug)]
 pub struct Script {
     turns: Vec<Turn>,
-    place: Mutex<Place>,
+    position: Mutex<Position>,
     /// Ends every wait.
     cancel: Cancel,
 }
 
-/// A script cannot be played.
-#[derive(Debug, thiserror::Error)]
-#[error("the script {path:?} cannot be played: {reason}")]
-pub struct ScriptError {
-    path: String,
-    reason: String,
-}
-
 #[derive(Debug, Default)]
-struct Place {
+struct Position {
     turn: usize,
     failures: u32,
 }
@@ -132,33 +124,29 @@ enum Finish {
 
 impl Script {
     /// Reads the script; its path is meant from `cwd`.
-    pub fn load(path: &str, cwd: &Path, cancel: Cancel) -> Result<Script, ScriptError> {
-        let failed = |reason: String| ScriptError { path: path.to_owned(), reason };
-        let carried = path.strip_prefix("demo:").and_then(demo::script);
-        let text = match carried {
+    pub fn load(path: &str, cwd: &Path, cancel: Cancel) -> Result<Script, ProviderError> {
+        let failed = |reason: String| {
+            ProviderError::permanent(format!("the script {path:?} cannot be played: {reason}"))
+        };
+        let text = match path.strip_prefix("demo:").and_then(demo::script) {
             Some(text) => text.to_owned(),
-            None => {
-                let file = read_text(&cwd.join(path), MAX_BYTES);
-                match file.map_err(|error| failed(error.to_string()))? {
-                    Some(file) if !file.is_cut => file.text,
-                    Some(_) => return Err(failed(format!("it has more than {MAX_BYTES} bytes"))),
-                    None => return Err(failed("there is no such file".to_owned())),
-                }
-            }
+            None => read_whole(&cwd.join(path), MAX_BYTES)
+                .map_err(|error| failed(error.to_string()))?
+                .ok_or_else(|| failed("there is no such file".to_owned()))?,
         };
         let turns = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
-        Ok(Script { turns, place: Mutex::default(), cancel })
+        Ok(Script { turns, position: Mutex::default(), cancel })
     }
 
     /// The turn that comes next, or how the provider fails.
     fn next_turn(&self) -> Result<Turn, ProviderError> {
-        let mut place = self.place.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(turn) = self.turns.get(place.turn) else {
+        let mut position = self.position.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(turn) = self.turns.get(position.turn) else {
             return Ok(Turn { text: "(end of script)".to_owned(), ..Turn::default() });
         };
-        let is_failing = turn.times.is_none_or(|times| place.failures < times);
+        let is_failing = turn.times.is_none_or(|times| position.failures < times);
         if is_failing && (turn.error.is_some() || turn.too_long) {
-            place.failures += 1;
+            position.failures += 1;
             let message = turn.error.clone();
             let message = message.unwrap_or_else(|| "the conversation is too long".to_owned());
             let after = turn.retry_after.and_then(|after| Duration::try_from_secs_f64(after).ok());
@@ -171,15 +159,14 @@ impl Script {
             };
             return Err(ProviderError { message, remedy });
         }
-        *place = Place { turn: place.turn + 1, failures: 0 };
+        *position = Position { turn: position.turn + 1, failures: 0 };
         Ok(turn.clone())
     }
 
     /// Waits, unless the agent is told to stop, after which there is nothing more to say.
     fn wait(&self, time: Option<Duration>) -> Result<(), ProviderError> {
         if time != Some(Duration::ZERO) && self.cancel.wait(time) {
-            let message = "the script was stopped".to_owned();
-            return Err(ProviderError { message, remedy: Remedy::None });
+            return Err(ProviderError::permanent("the script was stopped"));
         }
         Ok(())
     }

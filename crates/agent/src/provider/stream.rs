@@ -4,7 +4,7 @@ use std::io::{self, BufRead as _, BufReader, Read};
 
 use super::http::{self, Client};
 use super::sse::{Event, MAXIMAL_BYTES, Parser, TooLong};
-use super::{Piece, ProviderError, failure};
+use super::{Piece, ProviderError};
 
 /// How long an answer may be as it comes over the wire. A provider that never ends would otherwise
 /// fill our memory.
@@ -55,7 +55,8 @@ pub(super) fn read(
         Some(b'{' | b'[') => read_document(&mut body, decoder, sink),
         Some(b'<') => {
             let (text, _) = http::read_text(&mut body);
-            Err(failure::lasting(&format!("Not a model but a web page answered: {text}")).into())
+            Err(ProviderError::permanent(format!("Not a model but a web page answered: {text}"))
+                .into())
         }
         _ => read_events(&mut body, decoder, sink),
     };
@@ -92,7 +93,7 @@ impl From<ProviderError> for Broken {
 impl From<TooLong> for Broken {
     fn from(TooLong: TooLong) -> Broken {
         let mebibytes = MAXIMAL_BYTES / 1024 / 1024;
-        Broken::Wrong(failure::lasting(&format!(
+        Broken::Wrong(ProviderError::permanent(format!(
             "The provider sent an event of more than {mebibytes} MiB"
         )))
     }
@@ -120,7 +121,7 @@ pub(super) fn read_events(
         }
         total += count;
         if total > MAXIMAL_ANSWER_BYTES {
-            return Err(failure::lasting("The provider does not stop talking").into());
+            return Err(ProviderError::permanent("The provider does not stop talking").into());
         }
         let mut rest = &buffer[..count];
         while let Some(event) = parser.next(&mut rest)? {

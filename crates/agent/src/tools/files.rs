@@ -20,29 +20,29 @@ use super::system_error;
 
 /// The right to change one file, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Turn(PathBuf);
+pub(super) struct FileLock(PathBuf);
 
 /// No system knows longer paths.
 const LONGEST_PATH: usize = 4096;
 
-static TAKEN: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
-static GIVEN_BACK: Condvar = Condvar::new();
+static LOCKED: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
+static UNLOCKED: Condvar = Condvar::new();
 
 /// Waits until no other call of this process changes the file.
-pub(super) fn take_turn(path: &Path) -> Turn {
+pub(super) fn lock(path: &Path) -> FileLock {
     let file = real_path(path);
-    let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
-    while !taken.get_or_insert_default().insert(file.clone()) {
-        taken = GIVEN_BACK.wait(taken).unwrap_or_else(PoisonError::into_inner);
+    let mut locked = LOCKED.lock().unwrap_or_else(PoisonError::into_inner);
+    while !locked.get_or_insert_default().insert(file.clone()) {
+        locked = UNLOCKED.wait(locked).unwrap_or_else(PoisonError::into_inner);
     }
-    Turn(file)
+    FileLock(file)
 }
 
-impl Drop for Turn {
+impl Drop for FileLock {
     fn drop(&mut self) {
-        let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
-        taken.get_or_insert_default().remove(&self.0);
-        GIVEN_BACK.notify_all();
+        let mut locked = LOCKED.lock().unwrap_or_else(PoisonError::into_inner);
+        locked.get_or_insert_default().remove(&self.0);
+        UNLOCKED.notify_all();
     }
 }
 
@@ -192,7 +192,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
     use super::*;
-    use crate::tools::testing::Place;
+    use crate::tools::testing::TestDirectory;
 
     fn mode(path: &Path) -> u32 {
         fs::metadata(path).unwrap().mode() & 0o7777
@@ -212,45 +212,45 @@ mod tests {
 
     #[test]
     fn a_file_is_replaced_and_keeps_its_mode() {
-        let place = Place::new();
-        let file = place.file("a", "a long content");
+        let directory = TestDirectory::new();
+        let file = directory.file("a", "a long content");
         fs::set_permissions(&file, fs::Permissions::from_mode(0o751)).unwrap();
         let reader = fs::File::open(&file).unwrap();
         write(&file, b"new").unwrap();
-        assert_eq!(place.content("a"), b"new");
+        assert_eq!(directory.content("a"), b"new");
         assert_eq!(mode(&file), 0o751);
         // Whoever reads the old one goes on reading the old one.
         assert_eq!(io::read_to_string(reader).unwrap(), "a long content");
-        assert_eq!(names(place.cwd()), ["a"]);
+        assert_eq!(names(directory.cwd()), ["a"]);
     }
 
     #[test]
     fn a_link_still_leads_to_the_file() {
-        let place = Place::new();
-        place.file("d/real", "old");
-        symlink("d/real", place.path("link")).unwrap();
-        write(&place.path("link"), b"new").unwrap();
-        assert!(fs::symlink_metadata(place.path("link")).unwrap().is_symlink());
-        assert_eq!(place.content("d/real"), b"new");
-        symlink("d/missing", place.path("dangling")).unwrap();
-        write(&place.path("dangling"), b"made").unwrap();
-        assert_eq!(place.content("d/missing"), b"made");
+        let directory = TestDirectory::new();
+        directory.file("d/real", "old");
+        symlink("d/real", directory.path("link")).unwrap();
+        write(&directory.path("link"), b"new").unwrap();
+        assert!(fs::symlink_metadata(directory.path("link")).unwrap().is_symlink());
+        assert_eq!(directory.content("d/real"), b"new");
+        symlink("d/missing", directory.path("dangling")).unwrap();
+        write(&directory.path("dangling"), b"made").unwrap();
+        assert_eq!(directory.content("d/missing"), b"made");
     }
 
     #[test]
     fn a_file_with_two_names_stays_one_file() {
-        let place = Place::new();
-        let file = place.file("a", "old and long");
-        fs::hard_link(&file, place.path("b")).unwrap();
+        let directory = TestDirectory::new();
+        let file = directory.file("a", "old and long");
+        fs::hard_link(&file, directory.path("b")).unwrap();
         let before = inode(&file);
         write(&file, b"new").unwrap();
-        assert_eq!((inode(&file), place.content("b")), (before, b"new".to_vec()));
+        assert_eq!((inode(&file), directory.content("b")), (before, b"new".to_vec()));
     }
 
     #[test]
     fn a_file_with_notes_keeps_them() {
-        let place = Place::new();
-        let file = place.file("a", "old and long");
+        let directory = TestDirectory::new();
+        let file = directory.file("a", "old and long");
         let flags = rustix::fs::XattrFlags::empty();
         if rustix::fs::setxattr(&file, "user.note", b"x", flags).is_err() {
             // This file system has none.
@@ -259,46 +259,47 @@ mod tests {
         write(&file, b"new").unwrap();
         let mut note = [0];
         assert_eq!(rustix::fs::getxattr(&file, "user.note", &mut note[..]), Ok(1));
-        assert_eq!(place.content("a"), b"new");
+        assert_eq!(directory.content("a"), b"new");
     }
 
     #[test]
     fn what_cannot_be_written_is_told_and_left_as_it_is() {
-        let place = Place::new();
-        fs::create_dir(place.path("d")).unwrap();
-        rustix::fs::mkfifoat(rustix::fs::CWD, place.path("pipe"), rustix::fs::Mode::RWXU).unwrap();
-        let at = |name: &str| place.path(name).display().to_string();
+        let directory = TestDirectory::new();
+        fs::create_dir(directory.path("d")).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, directory.path("pipe"), rustix::fs::Mode::RWXU)
+            .unwrap();
+        let at = |name: &str| directory.path(name).display().to_string();
         assert_eq!(
-            write(&place.path("d"), b"x").unwrap_err().0,
+            write(&directory.path("d"), b"x").unwrap_err().0,
             format!("EISDIR: illegal operation on a directory, open '{}'", at("d"))
         );
         assert_eq!(
-            write(&place.path("pipe"), b"x").unwrap_err().0,
+            write(&directory.path("pipe"), b"x").unwrap_err().0,
             format!("Not a regular file: {}", at("pipe"))
         );
-        place.file("file", "old");
+        directory.file("file", "old");
         assert_eq!(
-            create_parents(&place.path("file/below/x")).unwrap_err().0,
+            create_parents(&directory.path("file/below/x")).unwrap_err().0,
             format!("ENOTDIR: not a directory, mkdir '{}'", at("file/below"))
         );
-        assert_eq!(place.content("file"), b"old");
+        assert_eq!(directory.content("file"), b"old");
     }
 
     #[test]
     fn a_file_has_one_turn_whatever_its_path() {
-        let place = Place::new();
-        place.file("d/a", "");
-        symlink("d", place.path("link")).unwrap();
-        let real = fs::canonicalize(place.path("d")).unwrap();
-        assert_eq!(real_path(&place.path("link/a")), real.join("a"));
-        assert_eq!(real_path(&place.path("link/new/b")), real.join("new/b"));
+        let directory = TestDirectory::new();
+        directory.file("d/a", "");
+        symlink("d", directory.path("link")).unwrap();
+        let real = fs::canonicalize(directory.path("d")).unwrap();
+        assert_eq!(real_path(&directory.path("link/a")), real.join("a"));
+        assert_eq!(real_path(&directory.path("link/new/b")), real.join("new/b"));
         // Turns at other files are no hindrance.
-        let first = take_turn(&place.path("d/a"));
-        drop(take_turn(&place.path("d/b")));
+        let first = lock(&directory.path("d/a"));
+        drop(lock(&directory.path("d/b")));
         let (sender, receiver) = std::sync::mpsc::channel();
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                let turn = take_turn(&place.path("link/a"));
+                let turn = lock(&directory.path("link/a"));
                 sender.send("second").unwrap();
                 drop(turn);
             });

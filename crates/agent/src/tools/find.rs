@@ -56,12 +56,7 @@ fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput
     call.check()?;
 
     let pattern = Pattern::parse(&pattern)?;
-    let directory = paths::resolve(&path, call.cwd);
-    let metadata = std::fs::metadata(&directory)
-        .map_err(|_| ToolError(format!("Path not found: {}", directory.display())))?;
-    if !metadata.is_dir() {
-        return Err(ToolError(format!("Not a directory: {}", directory.display())));
-    }
+    let directory = paths::resolve_directory(&path, call.cwd)?;
     let mut listing = Head::default();
     let mut listed = 0;
     // What cannot be read cannot be listed; the rest is still of use.
@@ -130,21 +125,21 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::tools::testing::Place;
+    use crate::tools::testing::TestDirectory;
 
-    fn place() -> Place {
-        let place = Place::new();
+    fn directory() -> TestDirectory {
+        let directory = TestDirectory::new();
         for name in
             ["src/main.rs", "src/a/Lib.RS", "src/a/b.ts", "src.rs", ".hidden.rs", "top/x.spec.ts"]
         {
-            place.file(name, "");
+            directory.file(name, "");
         }
-        place
+        directory
     }
 
     #[test]
     fn names_and_paths_are_matched_as_by_fd() {
-        let place = place();
+        let directory = directory();
         for (arguments, expected) in [
             // In the order of the paths, hidden files included.
             (json!({"pattern": "*.rs"}), ".hidden.rs\nsrc/a/Lib.RS\nsrc/main.rs\nsrc.rs"),
@@ -158,59 +153,62 @@ mod tests {
             (json!({"pattern": "[x]*"}), "top/x.spec.ts"),
             (json!({"pattern": "*.py"}), "No files found matching pattern"),
         ] {
-            assert_eq!(place.text("find", &arguments), expected, "{arguments}");
+            assert_eq!(directory.text("find", &arguments), expected, "{arguments}");
         }
-        let absolute = json!({"pattern": format!("{}/*.rs", place.cwd().display())});
-        assert_eq!(place.text("find", &absolute), ".hidden.rs\nsrc.rs");
+        let absolute = json!({"pattern": format!("{}/*.rs", directory.cwd().display())});
+        assert_eq!(directory.text("find", &absolute), ".hidden.rs\nsrc.rs");
     }
 
     #[test]
     fn what_git_ignores_is_left_out() {
-        let place = Place::new();
+        let directory = TestDirectory::new();
         for name in
             ["a.txt", "a.skip", "skipped/b.txt", "sub/c.skip", "sub/keep.skip", ".git/d.txt"]
         {
-            place.file(name, "");
+            directory.file(name, "");
         }
-        place.file(".gitignore", "*.skip\n/skipped/\n");
-        place.file("sub/.gitignore", "!keep.skip\n");
+        directory.file(".gitignore", "*.skip\n/skipped/\n");
+        directory.file("sub/.gitignore", "!keep.skip\n");
         let expected = ".gitignore\na.txt\nsub/\nsub/.gitignore\nsub/keep.skip";
-        assert_eq!(place.text("find", &json!({"pattern": "*"})), expected);
-        assert_eq!(place.text("find", &json!({"pattern": "*.skip", "path": "sub"})), "keep.skip");
+        assert_eq!(directory.text("find", &json!({"pattern": "*"})), expected);
+        assert_eq!(
+            directory.text("find", &json!({"pattern": "*.skip", "path": "sub"})),
+            "keep.skip"
+        );
         // The same without a repository.
-        fs::remove_dir_all(place.path(".git")).unwrap();
-        assert_eq!(place.text("find", &json!({"pattern": "*"})), expected);
+        fs::remove_dir_all(directory.path(".git")).unwrap();
+        assert_eq!(directory.text("find", &json!({"pattern": "*"})), expected);
         // A repository within has its own rules only.
-        fs::create_dir(place.path(".git")).unwrap();
-        fs::create_dir(place.path("sub/.git")).unwrap();
+        fs::create_dir(directory.path(".git")).unwrap();
+        fs::create_dir(directory.path("sub/.git")).unwrap();
         let expected = "sub/c.skip\nsub/keep.skip";
-        assert_eq!(place.text("find", &json!({"pattern": "*.skip"})), expected);
+        assert_eq!(directory.text("find", &json!({"pattern": "*.skip"})), expected);
     }
 
     #[test]
     fn limits_are_told() {
-        let place = Place::new();
+        let directory = TestDirectory::new();
         for number in 0..300 {
-            place.file(&format!("{number:0>200}"), "");
+            directory.file(&format!("{number:0>200}"), "");
         }
-        let limited = place.run("find", &json!({"pattern": "*", "limit": 1})).unwrap();
+        let limited = directory.run("find", &json!({"pattern": "*", "limit": 1})).unwrap();
         let text = format!(
             "{:0>200}\n\n[1 results limit reached. Use limit=2 for more, or refine pattern]",
             0
         );
         assert_eq!(limited.content, ToolOutput::text(text).content);
         assert_eq!(limited.details, Some(json!({"resultLimitReached": 1})));
-        let all = place.run("find", &json!({"pattern": "*"})).unwrap();
+        let all = directory.run("find", &json!({"pattern": "*"})).unwrap();
         assert_eq!(all.details.unwrap()["truncation"]["outputLines"], 254);
     }
 
     #[test]
     fn what_cannot_be_searched_is_told() {
-        let place = place();
-        let file = place.path("src.rs").display().to_string();
-        let error = place.error("find", &json!({"pattern": "*", "path": "src.rs"}));
+        let directory = directory();
+        let file = directory.path("src.rs").display().to_string();
+        let error = directory.error("find", &json!({"pattern": "*", "path": "src.rs"}));
         assert_eq!(error, format!("Not a directory: {file}"));
-        let error = place.error("find", &json!({"pattern": "[a"}));
+        let error = directory.error("find", &json!({"pattern": "[a"}));
         assert!(error.contains("[a") && error.contains("unclosed"), "{error}");
     }
 }

@@ -46,12 +46,7 @@ fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput
     arguments.finish()?;
     call.check()?;
 
-    let directory = paths::resolve(&path, call.cwd);
-    let metadata = fs::metadata(&directory)
-        .map_err(|_| ToolError(format!("Path not found: {}", directory.display())))?;
-    if !metadata.is_dir() {
-        return Err(ToolError(format!("Not a directory: {}", directory.display())));
-    }
+    let directory = paths::resolve_directory(&path, call.cwd)?;
     let unreadable = |error: std::io::Error| {
         let error = system_error::on_path(&error, "scandir", &directory);
         ToolError(format!("Cannot read directory: {error}"))
@@ -114,40 +109,40 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::tools::testing::Place;
+    use crate::tools::testing::TestDirectory;
 
     #[test]
     fn entries_are_in_the_order_of_a_dictionary() {
-        let place = Place::new();
+        let directory = TestDirectory::new();
         for name in ["b10", "B-2", "b-1", "b.txt", "b", "B", "_x", ".y", "-z", "é", "ab", "a b"] {
-            place.file(name, "");
+            directory.file(name, "");
         }
-        place.file("c/d", "");
+        directory.file("c/d", "");
         assert_eq!(
-            place.text("ls", &json!({})),
+            directory.text("ls", &json!({})),
             "_x\n-z\n.y\na b\nab\nB\nb\nb-1\nB-2\nb.txt\nb10\nc/\né"
         );
     }
 
     #[test]
     fn links_count_as_what_they_lead_to() {
-        let place = Place::new();
-        place.file("directory/file", "");
-        std::os::unix::fs::symlink("directory", place.path("to-directory")).unwrap();
-        std::os::unix::fs::symlink("directory/file", place.path("to-file")).unwrap();
-        std::os::unix::fs::symlink("nowhere", place.path("to-nowhere")).unwrap();
-        assert_eq!(place.text("ls", &json!({})), "directory/\nto-directory/\nto-file");
+        let directory = TestDirectory::new();
+        directory.file("directory/file", "");
+        std::os::unix::fs::symlink("directory", directory.path("to-directory")).unwrap();
+        std::os::unix::fs::symlink("directory/file", directory.path("to-file")).unwrap();
+        std::os::unix::fs::symlink("nowhere", directory.path("to-nowhere")).unwrap();
+        assert_eq!(directory.text("ls", &json!({})), "directory/\nto-directory/\nto-file");
     }
 
     #[test]
     fn the_limit_and_the_size_are_told() {
-        let place = Place::new();
-        std::fs::create_dir(place.path("empty")).unwrap();
-        assert_eq!(place.text("ls", &json!({"path": "empty"})), "(empty directory)");
+        let directory = TestDirectory::new();
+        std::fs::create_dir(directory.path("empty")).unwrap();
+        assert_eq!(directory.text("ls", &json!({"path": "empty"})), "(empty directory)");
         for number in 0..600 {
-            place.file(&format!("d/{number:0>200}"), "");
+            directory.file(&format!("d/{number:0>200}"), "");
         }
-        let limited = place.run("ls", &json!({"path": "d", "limit": 2})).unwrap();
+        let limited = directory.run("ls", &json!({"path": "d", "limit": 2})).unwrap();
         let names = format!("{:0>200}\n{:0>200}", 0, 1);
         assert_eq!(
             limited.content,
@@ -155,20 +150,21 @@ mod tests {
                 .content
         );
         assert_eq!(limited.details, Some(json!({"entryLimitReached": 2})));
-        let all = place.run("ls", &json!({"path": "d", "limit": 600})).unwrap().details.unwrap();
+        let all =
+            directory.run("ls", &json!({"path": "d", "limit": 600})).unwrap().details.unwrap();
         assert_eq!(all.get("entryLimitReached"), None);
         assert_eq!(all["truncation"]["outputLines"], 254);
         assert_eq!(all["truncation"]["totalLines"], 600);
-        let text = place.text("ls", &json!({"path": "d"}));
+        let text = directory.text("ls", &json!({"path": "d"}));
         let notices = "[500 entries limit reached. Use limit=1000 for more. 50.0KB limit reached]";
         assert!(text.ends_with(notices), "{text}");
     }
 
     #[test]
     fn a_file_is_no_directory() {
-        let place = Place::new();
-        let file = place.file("a", "");
+        let directory = TestDirectory::new();
+        let file = directory.file("a", "");
         let expected = format!("Not a directory: {}", file.display());
-        assert_eq!(place.error("ls", &json!({"path": "a"})), expected);
+        assert_eq!(directory.error("ls", &json!({"path": "a"})), expected);
     }
 }

@@ -6,13 +6,13 @@ mod edit;
 mod files;
 mod find;
 mod grep;
-mod lossy;
 mod ls;
 mod notices;
 mod paths;
 mod read;
 mod system_error;
 mod truncation;
+mod utf8;
 mod walk;
 mod write;
 
@@ -91,7 +91,7 @@ pub struct ToolError(pub String);
 impl Tool {
     /// One that is only spoken of.
     #[cfg(test)]
-    pub(crate) const fn spoken_of(
+    pub(crate) const fn for_prompt(
         name: &'static str,
         snippet: &'static str,
         guidelines: &'static [&'static str],
@@ -117,7 +117,7 @@ impl Tool {
     }
 
     /// Whether it changes nothing, so that it can run beside others that change nothing either.
-    pub fn only_looks(&self) -> bool {
+    pub fn is_read_only(&self) -> bool {
         matches!(self.name, "read" | "grep" | "find" | "ls")
     }
 

@@ -1,8 +1,11 @@
 //! Paths as models write them.
 
+use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use unicode_normalization::UnicodeNormalization as _;
+
+use super::ToolError;
 
 /// The absolute path that is meant. Models put an `@` before paths that they saw so in a prompt,
 /// write `~`, and use spaces of other kinds than the space.
@@ -27,6 +30,17 @@ pub(super) fn resolve_existing(path: &str, cwd: &Path) -> PathBuf {
     ];
     let existing = variants.into_iter().map(PathBuf::from).find(|variant| variant.exists());
     existing.unwrap_or(resolved)
+}
+
+/// The absolute path of a directory that exists.
+pub(super) fn resolve_directory(path: &str, cwd: &Path) -> Result<PathBuf, ToolError> {
+    let directory = resolve(path, cwd);
+    let metadata = fs::metadata(&directory)
+        .map_err(|_| ToolError(format!("Path not found: {}", directory.display())))?;
+    if !metadata.is_dir() {
+        return Err(ToolError(format!("Not a directory: {}", directory.display())));
+    }
+    Ok(directory)
 }
 
 fn resolve_with_home(path: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {

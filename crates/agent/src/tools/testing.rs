@@ -10,17 +10,17 @@ use crate::cancel::Cancel;
 use crate::message::text_of;
 
 /// A directory of its own, and what a call needs.
-pub(crate) struct Place {
+pub(crate) struct TestDirectory {
     directory: tempfile::TempDir,
     pub(crate) cancel: Cancel,
     pub(crate) shell: Shell,
 }
 
-impl Place {
-    pub(crate) fn new() -> Place {
+impl TestDirectory {
+    pub(crate) fn new() -> TestDirectory {
         let directory = tempfile::tempdir().unwrap();
         let shell = Shell { program: None, prefix: None, outputs: directory.path().to_owned() };
-        Place { directory, cancel: Cancel::new().unwrap(), shell }
+        TestDirectory { directory, cancel: Cancel::new().unwrap(), shell }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::testing::Place;
+use super::testing::TestDirectory;
 use super::{ALL, ToolOutput};
 use crate::message::Content;
 
@@ -38,10 +38,10 @@ fn declarations_describe_every_parameter() {
 /// What pi answers to the same calls.
 #[test]
 fn answers_are_those_of_pi() {
-    let place = Place::new();
-    place.file("a.txt", "hello\nworld\n");
-    place.file("README.md", "# Title\n");
-    place.file("src/main.rs", "fn main() {}\n// TODO: more\n");
+    let directory = TestDirectory::new();
+    directory.file("a.txt", "hello\nworld\n");
+    directory.file("README.md", "# Title\n");
+    directory.file("src/main.rs", "fn main() {}\n// TODO: more\n");
     let text = |text: &str| ToolOutput::text(text);
     let edited = ToolOutput {
         content: vec![Content::text("Successfully replaced 1 block(s) in a.txt.")],
@@ -72,29 +72,29 @@ fn answers_are_those_of_pi() {
             text("hello there\nworld\none\ntwo\n"),
         ),
     ] {
-        assert_eq!(place.run(tool, &arguments), Ok(expected), "{tool}");
+        assert_eq!(directory.run(tool, &arguments), Ok(expected), "{tool}");
     }
 }
 
 #[test]
 fn failures_are_those_of_pi() {
-    let place = Place::new();
-    let missing = place.path("missing.txt");
+    let directory = TestDirectory::new();
+    let missing = directory.path("missing.txt");
     assert_eq!(
-        place.error("read", &json!({"path": "missing.txt"})),
+        directory.error("read", &json!({"path": "missing.txt"})),
         format!("ENOENT: no such file or directory, access '{}'", missing.display())
     );
     assert_eq!(
-        place.error("bash", &json!({"command": "exit 3"})),
+        directory.error("bash", &json!({"command": "exit 3"})),
         "(no output)\n\nCommand exited with code 3"
     );
     assert_eq!(
-        place.error("edit", &json!({"path": "missing.txt", "oldText": "a", "newText": "b"})),
+        directory.error("edit", &json!({"path": "missing.txt", "oldText": "a", "newText": "b"})),
         "Could not edit file: missing.txt. Error code: ENOENT."
     );
     for tool in ["grep", "find", "ls"] {
         assert_eq!(
-            place.error(tool, &json!({"path": "missing.txt", "pattern": "a"})),
+            directory.error(tool, &json!({"path": "missing.txt", "pattern": "a"})),
             format!("Path not found: {}", missing.display())
         );
     }
@@ -102,9 +102,9 @@ fn failures_are_those_of_pi() {
 
 #[test]
 fn a_call_that_was_cancelled_before_it_began_does_nothing() {
-    let place = Place::new();
-    place.file("a.txt", "a\n");
-    place.cancel.cancel();
+    let directory = TestDirectory::new();
+    directory.file("a.txt", "a\n");
+    directory.cancel.cancel();
     for (tool, arguments) in [
         ("read", json!({"path": "a.txt"})),
         ("edit", json!({"path": "a.txt", "oldText": "a", "newText": "b"})),
@@ -113,15 +113,15 @@ fn a_call_that_was_cancelled_before_it_began_does_nothing() {
         ("find", json!({"pattern": "*"})),
         ("ls", json!({})),
     ] {
-        assert_eq!(place.error(tool, &arguments), "Operation aborted", "{tool}");
+        assert_eq!(directory.error(tool, &arguments), "Operation aborted", "{tool}");
     }
-    assert_eq!(place.error("bash", &json!({"command": "echo b > a.txt"})), "Command aborted");
-    assert_eq!(place.content("a.txt"), b"a\n");
+    assert_eq!(directory.error("bash", &json!({"command": "echo b > a.txt"})), "Command aborted");
+    assert_eq!(directory.content("a.txt"), b"a\n");
 }
 
 #[test]
 fn arguments_that_are_wrong_are_named() {
-    let place = Place::new();
+    let directory = TestDirectory::new();
     for (tool, arguments, complaints) in [
         ("read", json!({}), "  - path: must have required properties path"),
         ("read", json!({"path": "a", "offset": "x"}), "  - offset: must be number"),
@@ -144,7 +144,7 @@ fn arguments_that_are_wrong_are_named() {
     ] {
         let received: &Value = &arguments;
         assert_eq!(
-            place.error(tool, &arguments),
+            directory.error(tool, &arguments),
             format!(
                 "Validation failed for tool \"{tool}\":\n{complaints}\n\nReceived arguments:\n\
                  {received:#}"

@@ -84,7 +84,7 @@ fn has_too_many_braces(pattern: &[u8]) -> bool {
 mod tests {
     use serde_json::json;
 
-    use crate::tools::testing::Place;
+    use crate::tools::testing::TestDirectory;
 
     fn nested(depth: usize) -> String {
         format!("{}a{}", "{".repeat(depth), "}".repeat(depth))
@@ -92,37 +92,40 @@ mod tests {
 
     #[test]
     fn braces_within_one_another_do_not_overflow_the_stack() {
-        let place = Place::new();
-        place.file("a", "a");
+        let directory = TestDirectory::new();
+        directory.file("a", "a");
         let words = "the pattern opens more than 250 braces";
         for depth in [251, 100_000] {
             let pattern = nested(depth);
-            assert_eq!(place.error("find", &json!({"pattern": pattern})), words);
-            assert_eq!(place.error("grep", &json!({"pattern": "a", "glob": pattern})), words);
+            assert_eq!(directory.error("find", &json!({"pattern": pattern})), words);
+            assert_eq!(directory.error("grep", &json!({"pattern": "a", "glob": pattern})), words);
         }
-        assert_eq!(place.text("find", &json!({"pattern": nested(50)})), "a");
+        assert_eq!(directory.text("find", &json!({"pattern": nested(50)})), "a");
     }
 
     #[test]
-    fn rules_that_nobody_can_mean_are_not_read() {
-        let place = Place::new();
-        place.file("a", "word");
-        place.file("deep/b", "word");
-        place.file("deep/.gitignore", nested(100_000));
-        place.file("pipe/c", "word");
-        let pipe = place.path("pipe/.ignore");
+    fn rules_that_are_no_plain_file_or_too_deep_are_not_read() {
+        let directory = TestDirectory::new();
+        directory.file("a", "word");
+        directory.file("deep/b", "word");
+        directory.file("deep/.gitignore", nested(100_000));
+        directory.file("pipe/c", "word");
+        let pipe = directory.path("pipe/.ignore");
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
-        place.file("usual/d", "word");
-        place.file("usual/.gitignore", "{e,f}\n");
-        place.file("usual/e", "word");
-        assert_eq!(place.text("grep", &json!({"pattern": "word"})), "a:1: word\nusual/d:1: word");
-        for (directory, name, reason) in [
+        directory.file("usual/d", "word");
+        directory.file("usual/.gitignore", "{e,f}\n");
+        directory.file("usual/e", "word");
+        assert_eq!(
+            directory.text("grep", &json!({"pattern": "word"})),
+            "a:1: word\nusual/d:1: word"
+        );
+        for (below, name, reason) in [
             ("deep", ".gitignore", "a line opens more than 250 braces"),
             ("pipe", ".ignore", "it is not a regular file"),
         ] {
-            let path = place.path(directory).join(name);
+            let path = directory.path(below).join(name);
             assert_eq!(
-                place.error("find", &json!({"pattern": "*", "path": directory})),
+                directory.error("find", &json!({"pattern": "*", "path": below})),
                 format!("{} cannot be used: {reason}", path.display())
             );
         }

@@ -40,7 +40,7 @@ fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput
     arguments.finish()?;
 
     let target = paths::resolve(&path, call.cwd);
-    let _turn = files::take_turn(&target);
+    let _lock = files::lock(&target);
     call.check()?;
     files::create_parents(&target)?;
     files::write(&target, content.as_bytes())?;
@@ -53,34 +53,34 @@ mod tests {
 
     use serde_json::json;
 
-    use crate::tools::testing::Place;
+    use crate::tools::testing::TestDirectory;
 
     #[test]
     fn files_and_their_directories_are_made() {
-        let place = Place::new();
-        let text = place.text("write", &json!({"path": "a/b/c.txt", "content": "one\r\ntwo"}));
+        let directory = TestDirectory::new();
+        let text = directory.text("write", &json!({"path": "a/b/c.txt", "content": "one\r\ntwo"}));
         assert_eq!(text, "Successfully wrote to a/b/c.txt");
-        assert_eq!(place.content("a/b/c.txt"), b"one\r\ntwo");
-        let probe = place.file("probe", "");
+        assert_eq!(directory.content("a/b/c.txt"), b"one\r\ntwo");
+        let probe = directory.file("probe", "");
         let mode = |path| std::fs::metadata(path).unwrap().mode();
-        assert_eq!(mode(place.path("a/b/c.txt")), mode(probe));
-        place.text("write", &json!({"path": "a/b/c.txt", "content": ""}));
-        assert_eq!(place.content("a/b/c.txt"), b"");
+        assert_eq!(mode(directory.path("a/b/c.txt")), mode(probe));
+        directory.text("write", &json!({"path": "a/b/c.txt", "content": ""}));
+        assert_eq!(directory.content("a/b/c.txt"), b"");
     }
 
     #[test]
     fn what_is_in_the_way_is_told() {
-        let place = Place::new();
-        place.file("file", "old");
-        let error = place.error("write", &json!({"path": "file/x", "content": ""}));
-        let path = place.path("file").display().to_string();
+        let directory = TestDirectory::new();
+        directory.file("file", "old");
+        let error = directory.error("write", &json!({"path": "file/x", "content": ""}));
+        let path = directory.path("file").display().to_string();
         assert_eq!(error, format!("EEXIST: file already exists, mkdir '{path}'"));
-        let error = place.error("write", &json!({"path": ".", "content": ""}));
-        let path = place.cwd().display().to_string();
+        let error = directory.error("write", &json!({"path": ".", "content": ""}));
+        let path = directory.cwd().display().to_string();
         assert_eq!(error, format!("EISDIR: illegal operation on a directory, open '{path}'"));
         // Each of its half a million parts is not looked for.
         let path = format!("{}x", "a/".repeat(500_000));
-        let error = place.error("write", &json!({"path": path, "content": ""}));
+        let error = directory.error("write", &json!({"path": path, "content": ""}));
         assert!(error.starts_with("ENAMETOOLONG: name too long, mkdir "), "{}", &error[..80]);
     }
 }

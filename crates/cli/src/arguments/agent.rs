@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use agent::invocation::{Invocation, Mode, ToolChoice};
 use clap::{Args, ValueEnum};
 
-/// Run the built-in agent itself, started like pi
+/// Run the built-in agent directly, with pi's arguments
 ///
-/// It takes pi's arguments and prints what pi prints, so that whatever starts pi can start it.
-/// Models and keys are looked for where pi looks for them: `models.json`, `auth.json` and
-/// `settings.json` in the agent directory, and the variables of the providers.
+/// The agent takes pi's arguments and prints pi's output, so programs that start pi can start it
+/// instead. It reads models and keys where pi does: from `models.json`, `auth.json` and
+/// `settings.json` in the agent directory, and from the providers' environment variables.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -17,53 +17,53 @@ Examples:
   pi-subagents agent --mode json -p --no-session --model anthropic/claude-sonnet-5 < prompt.md
   pi-subagents agent -p --model script/turns.json \"Count the files\"")]
 pub(crate) struct Agent {
-    /// The prompts, one after the other; what comes on standard input belongs to the first. A file
-    /// is put in front of it with `@PATH`
+    /// The prompts, one after another. Standard input is added to the first, and `@PATH` puts a file
+    /// in front of it
     #[arg(value_name = "PROMPT")]
     messages: Vec<String>,
 
-    /// What is printed: the answer, or everything that happens
+    /// Print the answer (text), or every event (json)
     #[arg(long, value_enum, default_value_t = OutputMode::Text)]
     mode: OutputMode,
 
-    /// Answer and exit, which this agent always does
+    /// Answer and exit; this agent always does
     #[arg(short, long)]
     print: bool,
 
-    /// The provider of the model
+    /// Use a model of this provider
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
     provider: Option<String>,
 
-    /// The model: `ID`, `PROVIDER/ID`, or either with `:THINKING`; `script/FILE` plays a file
+    /// Use this model: `ID`, `PROVIDER/ID`, or either with `:THINKING`; `script/FILE` plays a file
     #[arg(long, allow_hyphen_values = true)]
     model: Option<String>,
 
-    /// How much the model thinks: off, minimal, low, medium, high, xhigh or max
+    /// Set how much the model thinks: off, minimal, low, medium, high, xhigh or max
     #[arg(long, value_name = "LEVEL", allow_hyphen_values = true)]
     thinking: Option<String>,
 
-    /// What replaces the system prompt: a text, or a file with it
+    /// Replace the system prompt with this text, or with the content of a file
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     system_prompt: Option<String>,
 
-    /// What is added to the system prompt: a text, or a file with it; can be repeated
+    /// Add this text, or the content of a file, to the system prompt; can be repeated
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     append_system_prompt: Vec<String>,
 
-    /// Only these tools, of read, bash, edit, write, grep, find and ls
+    /// Allow only these tools, of read, bash, edit, write, grep, find and ls
     /// [default: read,bash,edit,write]
     #[arg(short, long, value_name = "NAMES", value_delimiter = ',')]
     tools: Option<Vec<String>>,
 
-    /// Not these tools
+    /// Do not allow these tools
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     exclude_tools: Vec<String>,
 
-    /// No tools at all
+    /// Allow no tools
     #[arg(long)]
     no_tools: bool,
 
-    /// A skill's file or directory; can be repeated
+    /// Add the skill in this file or directory; can be repeated
     #[arg(long = "skill", value_name = "PATH")]
     skills: Vec<PathBuf>,
 
@@ -75,39 +75,38 @@ pub(crate) struct Agent {
     #[arg(long)]
     no_context_files: bool,
 
-    /// Not available: extensions are programs for pi
+    /// Refused: extensions are programs for pi
     #[arg(short, long = "extension", value_name = "PATH", hide = true)]
     extensions: Vec<String>,
 
-    /// Load no extensions, which this agent never does
+    /// Load no extensions; this agent never does
     #[arg(long)]
     no_extensions: bool,
 
-    /// Keep the conversation in this file, and go on with the one that is in it
+    /// Save the conversation in this file, and continue the one in it
     #[arg(long, value_name = "PATH", conflicts_with = "no_session")]
     session: Option<PathBuf>,
 
-    /// Keep the conversation nowhere, which is what happens without --session
+    /// Do not save the conversation; this is the default
     #[arg(long)]
     no_session: bool,
 
-    /// Trust the project's own skills and prompts, this once
+    /// Trust the project this once: use its skills and prompts
     #[arg(short, long, overrides_with = "no_approve")]
     approve: bool,
 
-    /// Do not trust them, which is what happens without --approve
+    /// Do not trust the project; this is the default
     #[arg(long, overrides_with = "approve")]
     no_approve: bool,
 
-    /// Options of pi that change nothing here
     #[command(flatten)]
-    idle: Idle,
+    ignored: Ignored,
 }
 
-/// What pi understands, and what makes no difference to an agent that has no extensions, no
-/// terminal, and asks nobody but the provider. Refused, it would keep a caller from using us.
+/// Options of pi that have no effect on an agent without extensions, terminal and update checks. They
+/// are accepted so that a caller of pi can start this agent with the same arguments.
 #[derive(Debug, Args)]
-struct Idle {
+struct Ignored {
     #[arg(long, hide = true)]
     no_prompt_templates: bool,
     #[arg(long, hide = true)]
@@ -127,12 +126,11 @@ enum OutputMode {
 }
 
 impl Agent {
-    /// Whether pi would be asked to load an extension.
+    /// The first extension that the caller asks for.
     pub(crate) fn extension(&self) -> Option<&str> {
         self.extensions.first().map(String::as_str)
     }
 
-    /// The same in the agent's words.
     pub(crate) fn invocation(self, piped: Option<String>) -> Invocation {
         Invocation {
             mode: match self.mode {

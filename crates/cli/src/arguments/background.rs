@@ -1,4 +1,4 @@
-//! `bg`: runs that go on by themselves.
+//! `bg`: runs that outlive the command that starts them.
 
 use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
@@ -8,10 +8,10 @@ use crate::notification::NotifyArguments;
 
 use super::{AgentArguments, OutputArguments, WorkArguments, seconds};
 
-/// Run tasks that outlive this command
+/// Run tasks in the background
 ///
-/// Ids are those of runs, or beginnings of them that no other run has. `list` and `status` also say,
-/// once and to standard error, which runs of the command line have ended.
+/// Commands take the id of a run, or the beginning of one if no other run has it. When a run of the
+/// command line has ended, the next `list` or `status` reports it once, on standard error.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -30,7 +30,6 @@ impl Background {
     }
 }
 
-/// Each says at its own arguments what it does.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BackgroundCommand {
     Start(Box<Start>),
@@ -44,22 +43,22 @@ pub(crate) enum BackgroundCommand {
 
 /// Start a run and print its id
 ///
-/// The run goes on when this command, its terminal or its whole session is gone.
+/// The run continues when this command, its terminal or its whole session is gone.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   id=$(pi-subagents bg start --preset scout \"Where are errors handled?\")
   git diff | pi-subagents bg start --preset reviewer --name review -")]
 pub(crate) struct Start {
-    /// What the agent is told; `-` reads it from standard input
+    /// The prompt for the agent; `-` reads it from standard input
     #[arg(value_name = "TASK")]
     pub(crate) task: String,
 
-    /// The preset that configures the agent; it must name a model, unless --model does
+    /// Configure the agent with this preset; the preset or --model must name a model
     #[arg(long, add = ArgValueCandidates::new(candidates::presets))]
     pub(crate) preset: String,
 
-    /// What the run is called [default: the name of the preset]
+    /// Name the run [default: the name of the preset]
     #[arg(long)]
     pub(crate) name: Option<String>,
 
@@ -73,17 +72,17 @@ pub(crate) struct Start {
     pub(crate) output: OutputArguments,
 }
 
-/// List the runs that have not ended
+/// List runs, by default only running ones
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   pi-subagents bg list
   pi-subagents bg list --all --everyone")]
 pub(crate) struct List {
-    /// Also those that have ended
+    /// Also list finished runs
     #[arg(long)]
     pub(crate) all: bool,
-    /// Also those that pi sessions and other programs have started
+    /// Also list runs that pi sessions and other programs started
     #[arg(long)]
     pub(crate) everyone: bool,
     /// Print one JSON document
@@ -91,14 +90,14 @@ pub(crate) struct List {
     pub(crate) json: bool,
 }
 
-/// Tell how a run stands, or how many there are
+/// Show everything about a run, or count the runs
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   pi-subagents bg status
   pi-subagents bg status $id --json")]
 pub(crate) struct Status {
-    /// The run; all of the command line if absent
+    /// The run's id [default: all runs of the command line]
     #[arg(add = ArgValueCandidates::new(candidates::background_runs))]
     pub(crate) id: Option<String>,
     /// Print one JSON document
@@ -106,24 +105,25 @@ pub(crate) struct Status {
     pub(crate) json: bool,
 }
 
-/// Wait until runs have ended
+/// Wait until runs have ended, and print the answer
 ///
-/// The answer of a single run goes to standard output, as with `run`; of several, a line for each. The
-/// exit code is 0 if all of them completed, and 1 if one did not, or if the time was over before. Ctrl-C ends the waiting, not the runs.
+/// For a single run, the answer goes to standard output; for several runs, one line for each. The
+/// exit code is 0 if all runs completed, and 1 if one did not or the wait timed out. Ctrl-C stops
+/// waiting; the runs continue.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   pi-subagents bg wait $id --timeout 600
   pi-subagents bg wait $first $second")]
 pub(crate) struct Wait {
-    /// The runs
+    /// The ids of the runs
     #[arg(
         required = true,
         value_name = "ID",
         add = ArgValueCandidates::new(candidates::background_runs)
     )]
     pub(crate) ids: Vec<String>,
-    /// Wait no longer than this
+    /// Stop waiting after this time
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<f64>,
     /// Print one JSON document
@@ -141,34 +141,34 @@ Examples:
   pi-subagents bg logs $id
   pi-subagents bg logs -f $id")]
 pub(crate) struct Logs {
-    /// The run
+    /// The run's id
     #[arg(add = ArgValueCandidates::new(candidates::background_runs))]
     pub(crate) id: String,
-    /// Go on until the run has ended
+    /// Keep printing until the run has ended
     #[arg(short, long)]
     pub(crate) follow: bool,
-    /// Print the events instead, a JSON document in each line
+    /// Print the events, one JSON document per line
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Stop runs with everything that they started
+/// Stop runs and every process that they started
 ///
-/// Returns when nothing of them is left: SIGTERM, five seconds, SIGKILL.
+/// Sends SIGTERM, waits five seconds, sends SIGKILL, and returns when every process is gone.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   pi-subagents bg stop $id
   pi-subagents bg stop --now $first $second")]
 pub(crate) struct Stop {
-    /// The runs
+    /// The ids of the runs
     #[arg(
         required = true,
         value_name = "ID",
         add = ArgValueCandidates::new(candidates::running_background_runs)
     )]
     pub(crate) ids: Vec<String>,
-    /// SIGKILL at once
+    /// Send SIGKILL at once
     #[arg(long)]
     pub(crate) now: bool,
     /// Print one JSON document

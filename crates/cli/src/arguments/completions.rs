@@ -1,19 +1,19 @@
-//! `completions`: the script that teaches a shell our commands and names.
+//! `completions`: the script for a shell.
 
 use clap::{Args, ValueEnum};
 
-/// Print what makes a shell complete commands and names
+/// Print the completion script for a shell
 ///
-/// Names are those that there are when the key is pressed: profiles, presets, sessions and
-/// background runs. The script asks this program for them.
+/// The script completes commands, options, and the names of profiles, presets, sessions and
+/// background runs. It asks this program for the names, so they are always current.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   echo 'source <(pi-subagents completions bash)' >> ~/.bashrc
-  echo 'source <(pi-subagents completions zsh)' >> ~/.zshrc      (behind compinit)
+  echo 'source <(pi-subagents completions zsh)' >> ~/.zshrc      (after compinit)
   pi-subagents completions fish > ~/.config/fish/completions/pi-subagents.fish")]
 pub(crate) struct Completions {
-    /// The shell
+    /// The shell to print the script for
     #[arg(value_enum)]
     pub(crate) shell: Shell,
 }

@@ -1,12 +1,12 @@
-//! `doctor`: what is found and what is missing.
+//! `doctor`: what is installed and what is missing.
 
 use clap::Args;
 
-/// Tell what is found and what is missing, with remedies
+/// Show what is installed, what is missing and how to fix it
 ///
-/// Looks at agents, keys, profiles, presets, settings, pi's extension and what is kept of runs, and
-/// changes nothing. Keys are told by the names of their providers and variables only. The exit code
-/// is 1 if something is wrong (✗), and 0 otherwise; warnings (!) alone do not count.
+/// Checks agents, keys, profiles, presets, settings, pi's extension and the recorded runs. It changes
+/// nothing, and shows only the names of keys. The exit code is 1 if there is a problem (✗), and 0
+/// otherwise, also with warnings (!).
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -6,7 +6,7 @@ use clap::{Args, ValueHint};
 
 /// Print or write the manual pages
 ///
-/// There is one page for each command, called as the command with hyphens between its words.
+/// Each command has its own page, named after it with hyphens: `pi-subagents-bg-wait`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -14,11 +14,11 @@ Examples:
   pi-subagents man --dir ~/.local/share/man/man1
   man pi-subagents-bg-wait")]
 pub(crate) struct Man {
-    /// The words of the command, such as `bg wait`; the program itself if absent
+    /// The command, such as `bg wait` [default: the program itself]
     #[arg(value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 
-    /// Write the pages of all commands into this directory, which is made if it is not there
+    /// Write all pages into this directory, and create it if necessary
     #[arg(long, value_name = "DIRECTORY", conflicts_with = "command", value_hint = ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
 }

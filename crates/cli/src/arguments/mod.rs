@@ -27,7 +27,7 @@ pub(crate) use setup::{ClientArguments, Setup, SetupClient, SetupCommand, SetupP
 /// What this program is called.
 pub(crate) const NAME: &str = "pi-subagents";
 
-/// Hand tasks to sub-agents, each its own supervised tree of processes.
+/// Hand tasks to sub-agents, each under its own supervisor
 #[derive(Debug, Parser)]
 #[command(name = NAME, version, max_term_width = 100, after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
@@ -43,32 +43,36 @@ impl Arguments {
             Command::Background(background) => background.is_plain(),
             Command::Demo(output) => output.plain,
             Command::Watch(watch) => watch.plain,
-            Command::Profile(_)
-            | Command::Preset(_)
-            | Command::Sessions(_)
-            | Command::Setup(_)
-            | Command::Doctor(_)
-            | Command::Completions(_)
-            | Command::Man(_)
-            | Command::Agent(_)
-            | Command::Bridge
-            | Command::Mcp
-            | Command::Supervise(_)
-            | Command::View { .. } => false,
+            _ => false,
         }
+    }
+}
+
+impl Command {
+    /// Whether a sub-agent must not run this command.
+    pub(crate) fn starts_agents(&self) -> bool {
+        matches!(
+            self,
+            Command::Demo(_)
+                | Command::Run(_)
+                | Command::Delegate(_)
+                | Command::Background(_)
+                | Command::Bridge
+                | Command::Supervise(_)
+        )
     }
 }
 
 const EXIT_CODES: &str = "\
 Exit codes:
   0    every task completed
-  1    a task failed, the time of `bg wait` was over, `doctor` found a problem, or the answer
-       could not be printed
-  2    there was no task: the command line, an id or a setting is wrong
+  1    a task failed, `bg wait` timed out, `doctor` found a problem, or the answer could not be
+       printed
+  2    no task was started: the command line, an id or a setting is wrong
   130  interrupted by a signal";
 
-/// The commands. Those that say nothing here say it at their own arguments: a word here would hide
-/// the text there.
+/// Most commands have their help text at the struct of their arguments. A doc comment here would
+/// replace it.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Demo(Demo),
@@ -85,34 +89,34 @@ pub(crate) enum Command {
     Completions(Completions),
     Man(Man),
     Agent(Box<Agent>),
-    /// Serve pi's extension on standard input and output (started by the extension)
+    /// Serve the extension in pi (started by the extension)
     Bridge,
-    /// Serve a client of the Model Context Protocol on standard input and output
+    /// Serve an MCP client on standard input and output (started by the client)
     ///
-    /// Clients start it themselves; `pi-subagents setup` tells them how. Standard output carries
-    /// nothing but the protocol.
+    /// `pi-subagents setup` writes the client's configuration. Standard output carries only the
+    /// Model Context Protocol.
     #[command(after_help = "\
 Examples:
   pi-subagents setup claude
   claude mcp add subagents -- pi-subagents mcp
   npx @modelcontextprotocol/inspector --cli pi-subagents mcp --method tools/list")]
     Mcp,
-    /// Carry out the run whose directory is given (started by the other commands)
+    /// Run the agent of a run directory (started by the other commands)
     #[command(hide = true)]
     Supervise(Supervise),
-    /// Show what a supervisor says (started in a pane by the other commands)
+    /// Show a run in a tmux pane (started by the other commands)
     #[command(hide = true)]
     View {
-        /// The socket on which it says it
+        /// The socket to connect to
         socket: PathBuf,
     },
 }
 
 /// Run one task and print the agent's answer
 ///
-/// The answer goes to standard output, everything else to standard error. Ctrl-C stops the agent
-/// gracefully and keeps what it has said; a second Ctrl-C stops it at once. On a terminal the agent
-/// is shown while it works, and `?` lists the keys.
+/// The answer goes to standard output, everything else to standard error. On a terminal you see the
+/// agent work; press `?` for the keys. Ctrl-C stops the agent and keeps what it has said; a second
+/// Ctrl-C stops it at once.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -121,32 +125,32 @@ Examples:
   pi-subagents run --preset scout --model anthropic/claude-haiku-4-5 \"Where are errors handled?\"
   pi-subagents run --agent '[\"my-agent\", \"--fast\"]' --json \"Count the tests\"")]
 pub(crate) struct Run {
-    /// What the agent is told; `-` reads it from standard input
+    /// The prompt for the agent; `-` reads it from standard input
     pub(crate) prompt: String,
 
-    /// The profile that configures the agent
+    /// Configure the agent with this profile
     #[arg(long, add = ArgValueCandidates::new(candidates::profiles))]
     pub(crate) profile: Option<String>,
 
-    /// The preset that configures the agent; it must name a model, unless --model does
+    /// Configure the agent with this preset; the preset or --model must name a model
     #[arg(long, conflicts_with = "profile", add = ArgValueCandidates::new(candidates::presets))]
     pub(crate) preset: Option<String>,
 
-    /// A file to put in front of the prompt: `PATH`, `PATH:START-END`, `PATH:START-` or
-    /// `PATH:-END`; can be repeated
+    /// Put a file, or some of its lines, in front of the prompt: `PATH`, `PATH:START-END`,
+    /// `PATH:START-` or `PATH:-END`; can be repeated
     #[arg(long = "file", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<String>,
 
-    /// The id of a session to continue, or the beginning of one
+    /// Continue this session, given by its id or the beginning of it
     #[arg(long, value_name = "SESSION", add = ArgValueCandidates::new(candidates::sessions))]
     pub(crate) resume: Option<String>,
 
-    /// Stop the agent after this time, unless a tool was active shortly before [default: 600; with
-    /// a preset what it says, else never]
+    /// Stop the agent after this time, or later while its tools are active [default: 600; with a
+    /// preset, the preset's timeout or none]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) timeout: Option<f64>,
 
-    /// What the task is called [default: `task`, or the name of the preset]
+    /// Name the task [default: the name of the preset, else `task`]
     #[arg(long)]
     pub(crate) name: Option<String>,
 
@@ -165,22 +169,21 @@ pub(crate) struct Run {
 
 /// Run many tasks, a few at a time
 ///
-/// The tasks are those of the tool `delegate_to_subagents`: a JSON object with `tasks`, a list of
-/// objects with `name` and `prompt`, and perhaps `cwd`, `profile`, `timeout`, `resume` and `files`;
-/// and perhaps a default `profile`. A line about each task goes to standard output;
-/// `sessions output ID` prints an answer. On a terminal the agents are shown while they work, and
-/// `?` lists the keys.
+/// The input is a JSON object with a list of `tasks` and, optionally, a `profile` for all of them.
+/// A task has a `name` and a `prompt` and, optionally, `cwd`, `profile`, `timeout`, `resume` and
+/// `files`. One line for each task goes to standard output; `--json` and `sessions output ID` print
+/// the answers. On a terminal you see the agents work; press `?` for the keys.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   pi-subagents delegate tasks.json
   echo '{\"tasks\": [{\"name\": \"a\", \"prompt\": \"Count the tests\"}]}' | pi-subagents delegate -")]
 pub(crate) struct Delegate {
-    /// A file with the tasks as JSON; `-` reads them from standard input
+    /// The file with the tasks; `-` reads them from standard input
     #[arg(default_value = "-", value_hint = ValueHint::FilePath)]
     pub(crate) file: String,
 
-    /// How many tasks run at a time [default: `subagents.maxConcurrency` in the settings, else 4]
+    /// Run this many tasks at a time [default: `subagents.maxConcurrency` in the settings, else 4]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) concurrency: Option<u16>,
 
@@ -194,12 +197,11 @@ pub(crate) struct Delegate {
     pub(crate) notify: NotifyArguments,
 }
 
-/// Watch what runs, whoever has started it
+/// Show everything that runs in this project
 ///
-/// Shows the runs that were started in the background, by pi, or in another shell. On a terminal
-/// there is a window for each, and `?` lists the keys; elsewhere a line for each thing that happens.
-/// A line about each run that ends goes to standard output. `q` and Ctrl-C end the watching, not the
-/// runs.
+/// Shows runs in the background, and runs that pi or another shell started. On a terminal each run
+/// has a window; press `?` for the keys. Elsewhere each event prints one line. When a run ends, its
+/// summary goes to standard output. `q` and Ctrl-C stop watching; the runs continue.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -207,70 +209,68 @@ Examples:
   pi-subagents watch --follow
   pi-subagents watch $(pi-subagents bg start --preset scout \"Where are errors handled?\")")]
 pub(crate) struct Watch {
-    /// Runs or sessions, or the beginnings of their ids [default: everything that runs in this
-    /// project, also what is started later]
+    /// Ids of runs or sessions, or their beginnings [default: everything that runs in this project,
+    /// also runs that start later]
     #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::sessions))]
     pub(crate) ids: Vec<String>,
 
-    /// Stay when nothing runs any more, for what is started later
+    /// Wait for new runs when nothing runs
     #[arg(short, long, conflicts_with = "ids")]
     pub(crate) follow: bool,
 
-    /// Plain lines without colours, also on a terminal
+    /// Print plain lines without colours, also on a terminal
     #[arg(long)]
     pub(crate) plain: bool,
 }
 
-/// Where one task is worked on, and with which model.
 #[derive(Debug, Args)]
 pub(crate) struct WorkArguments {
-    /// Where the agent works: an absolute path without `..` [default: the current directory]
+    /// Let the agent work in this directory, an absolute path without `..` [default: the current
+    /// directory]
     #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
     pub(crate) cwd: Option<String>,
 
-    /// The model, in the agent's own words, such as `provider/id`
+    /// Use this model, by a name that the agent understands, such as `provider/id`
     #[arg(long)]
     pub(crate) model: Option<String>,
 }
 
-/// Which agent runs.
 #[derive(Debug, Args)]
 pub(crate) struct AgentArguments {
-    /// The child agent: `pi`, `builtin`, or a JSON array of a program and its arguments
-    /// [default: what the profile or preset says, else $PI_SUBAGENTS_AGENT, else `subagents.agent` in the
-    /// settings, else `pi` where it is installed, else `builtin`]
+    /// Use this agent: `pi`, `builtin`, or a JSON array of a program and its arguments [default: the
+    /// agent of the profile or preset, else $PI_SUBAGENTS_AGENT, else `subagents.agent` in the
+    /// settings, else `pi` if it is installed, else `builtin`]
     #[arg(long, add = ArgValueCandidates::new(candidates::agents))]
     pub(crate) agent: Option<String>,
 
-    /// Let the project's own profiles and presets load extensions and pass arguments, this once
+    /// Trust the project this once: its profiles and presets may load extensions and pass arguments
     #[arg(long)]
     pub(crate) approve: bool,
 }
 
-/// See six agents work on this directory, without a key, a network or an installation
+/// Watch six agents work on this directory, without a key or a network
 ///
-/// They read, search and count the files of the current directory; their models play scripts. One
-/// of them repeats itself and is stopped, one hangs, runs out of time and is resumed, and one works
-/// in the background. Nothing is changed but that the runs are recorded.
+/// The agents read, search and count the files of the current directory; their models play scripts.
+/// One repeats itself and is stopped, one hangs, times out and is resumed, and one works in the
+/// background. The demo changes nothing, but it records its runs.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   pi-subagents demo
   pi-subagents demo --plain")]
 pub(crate) struct Demo {
-    /// Plain lines without colours, also on a terminal
+    /// Print plain lines without colours, also on a terminal
     #[arg(long)]
     pub(crate) plain: bool,
 }
 
-/// How results are shown.
 #[derive(Debug, Args)]
 pub(crate) struct OutputArguments {
     /// Print one JSON document with the results
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Plain lines without colours, also on a terminal
+    /// Print plain lines without colours, also on a terminal
     #[arg(long)]
     pub(crate) plain: bool,
 }
@@ -282,9 +282,9 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Look at what was run in this project
+/// List, read, export and prune the sessions of this project
 ///
-/// A session is the runs that continue one another. The beginning of an id is enough where no other
+/// A session is a run and the runs that resumed it. The beginning of an id is enough if no other
 /// session has it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -310,7 +310,7 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// Print what the agent of a session did and said
+    /// Print what the agents of a session did and said
     #[command(after_help = "\
 Examples:
   pi-subagents sessions show 0123456789abcdef
@@ -324,7 +324,7 @@ Examples:
     Export(Export),
     /// Remove old runs
     ///
-    /// Runs that are still alive always stay.
+    /// Running ones always stay.
     #[command(after_help = "\
 Examples:
   pi-subagents sessions prune
@@ -333,7 +333,7 @@ Examples:
         /// Keep at most this many finished runs
         #[arg(long, value_name = "RUNS", default_value_t = 2_000)]
         keep: usize,
-        /// Keep runs that ended less than this many days ago
+        /// Keep only runs that ended less than this many days ago
         #[arg(long, value_name = "DAYS", default_value_t = 30)]
         days: u64,
         /// Keep at most this many mebibytes
@@ -347,8 +347,8 @@ Examples:
 
 /// Print a session as one document
 ///
-/// All runs with their prompts, messages, tool calls and results, usage and outcome. An HTML page needs
-/// no other file and runs nothing; JSON has the events as they are recorded.
+/// The document has all runs with their prompts, messages, tool calls and results, usage and
+/// outcome. HTML is a single page that loads nothing and runs nothing. JSON has the recorded events.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -356,18 +356,17 @@ Examples:
   pi-subagents sessions export 0123 --format html --output session.html
   pi-subagents sessions export 0123 --format json | jq '.runs[].prompt'")]
 pub(crate) struct Export {
-    /// A session id or a run id, or the beginning of one
+    /// The id of a session or run, or the beginning of one
     #[arg(add = ArgValueCandidates::new(candidates::sessions))]
     pub(crate) id: String,
-    /// The form of the document
+    /// Choose the format of the document
     #[arg(long, value_enum, default_value_t = ExportFormat::Md)]
     pub(crate) format: ExportFormat,
-    /// Write it to this file, which only you can read, instead of standard output
+    /// Write to this file, readable only by you, instead of standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
 }
 
-/// The form of an exported session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
     /// Markdown
@@ -380,7 +379,7 @@ pub(crate) enum ExportFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct SessionArguments {
-    /// A session id or a run id, or the beginning of one
+    /// The id of a session or run, or the beginning of one
     #[arg(add = ArgValueCandidates::new(candidates::sessions))]
     pub(crate) id: String,
     /// Print one JSON document

@@ -5,7 +5,9 @@ use clap_complete::engine::ArgValueCandidates;
 
 use crate::candidates;
 
-/// Look at the profiles that agents can be configured by, make and change them
+/// List, create and edit profiles
+///
+/// A profile is a file that configures an agent for a task.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -19,7 +21,7 @@ pub(crate) struct Profile {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProfileCommand {
-    /// List the profiles, a line each
+    /// List the profiles
     #[command(
         alias = "ls",
         after_help = "\
@@ -32,19 +34,19 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// Print everything about a profile, with its key masked
+    /// Show everything about a profile, with its key masked
     #[command(after_help = "\
 Examples:
   pi-subagents profile show reviewer")]
     Show {
-        /// Its name
+        /// The name of the profile
         #[arg(add = ArgValueCandidates::new(candidates::profiles))]
         name: String,
         /// Print one JSON document
         #[arg(long)]
         json: bool,
     },
-    /// Make a profile: step by step, or with what the options say
+    /// Create a profile, step by step or from options
     #[command(
         alias = "new",
         after_help = "\
@@ -53,11 +55,11 @@ Examples:
   pi-subagents profile create fast --model anthropic/claude-haiku-4-5 --tools read,grep
   pi-subagents profile create reviewer --project --system-prompt \"$(cat reviewer.md)\"
 
-Without options it asks step by step, which needs a terminal. Keys are not given on a command line,
-where others see them: write `apiKey:` into the file."
+Without options it asks step by step, which needs a terminal. There is no option for a key, because
+other users can see a command line: write `apiKey:` into the file."
     )]
     Create {
-        /// Its name: letters, digits, hyphens, underscores
+        /// The name of the profile: letters, digits, hyphens, underscores
         name: String,
         #[command(flatten)]
         fields: ProfileFields,
@@ -65,21 +67,21 @@ where others see them: write `apiKey:` into the file."
         #[arg(long)]
         json: bool,
     },
-    /// Change a profile: step by step, in an editor, or with what the options say
+    /// Change a profile, step by step, in an editor or from options
     #[command(after_help = "\
 Examples:
   pi-subagents profile edit reviewer
   pi-subagents profile edit reviewer --editor
   pi-subagents profile edit reviewer --model anthropic/claude-opus-4-5 --no-tools=false
-  pi-subagents profile edit reviewer --model \"\"          # leave the model to the agent again
+  pi-subagents profile edit reviewer --model \"\"          # removes the model
 
-Without options it asks step by step, with what is there now, which needs a terminal.")]
+Without options it asks step by step, with the current values, which needs a terminal.")]
     Edit {
-        /// Its name
+        /// The name of the profile
         #[arg(add = ArgValueCandidates::new(candidates::profiles))]
         name: String,
-        /// Open its file in $VISUAL or $EDITOR
-        #[arg(long, conflicts_with_all = ProfileFields::NAMES)]
+        /// Open the file in $VISUAL or $EDITOR, instead of changing fields with options
+        #[arg(long)]
         editor: bool,
         #[command(flatten)]
         fields: ProfileFields,
@@ -87,12 +89,12 @@ Without options it asks step by step, with what is there now, which needs a term
         #[arg(long)]
         json: bool,
     },
-    /// Delete a profile, the user's and the project's
+    /// Delete a profile, both the user's and the project's
     #[command(aliases = ["rm", "remove"], after_help = "\
 Examples:
   pi-subagents profile delete reviewer")]
     Delete {
-        /// Its name
+        /// The name of the profile
         #[arg(add = ArgValueCandidates::new(candidates::profiles))]
         name: String,
         /// Print one JSON document
@@ -101,91 +103,72 @@ Examples:
     },
 }
 
-/// What a profile says. An empty text takes away what is there.
+/// The options for the fields of a profile. An empty text removes a field.
 #[derive(Debug, Default, PartialEq, Args)]
 pub(crate) struct ProfileFields {
-    /// Keep it with the user's profiles (what happens unless it is the project's)
+    /// Save it with the user's profiles [default, unless it is already the project's]
     #[arg(long, conflicts_with = "project")]
     pub(crate) global: bool,
-    /// Keep it with the project's profiles
+    /// Save it with the project's profiles
     #[arg(long)]
     pub(crate) project: bool,
-    /// The model's provider
+    /// Use a model of this provider
     #[arg(long, value_name = "NAME")]
     pub(crate) provider: Option<String>,
-    /// The model
+    /// Use this model
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// How much the model thinks
+    /// Set how much the model thinks
     #[arg(long, value_name = "LEVEL")]
     pub(crate) thinking_level: Option<String>,
-    /// Replaces the agent's own system prompt
+    /// Replace the agent's system prompt
     #[arg(long, value_name = "TEXT")]
     pub(crate) system_prompt: Option<String>,
-    /// Is added to the agent's system prompt
+    /// Add this to the agent's system prompt
     #[arg(long, value_name = "TEXT")]
     pub(crate) append_system_prompt: Option<String>,
-    /// The only tools that there are, separated by commas
+    /// Allow only these tools, separated by commas
     #[arg(long, value_name = "TOOLS")]
     pub(crate) tools: Option<String>,
-    /// The tools that there are not, separated by commas
+    /// Allow all tools except these, separated by commas
     #[arg(long, value_name = "TOOLS")]
     pub(crate) exclude_tools: Option<String>,
-    /// No tools at all
+    /// Allow no tools
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) no_tools: Option<bool>,
-    /// Extensions to load, separated by commas
+    /// Load these extensions, separated by commas
     #[arg(long, value_name = "PATHS")]
     pub(crate) extensions: Option<String>,
-    /// No extensions but those that are named
+    /// Load no extensions except those of --extensions
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) no_extensions: Option<bool>,
-    /// Skills that the model is told about, separated by commas
+    /// Tell the model about these skills, separated by commas
     #[arg(long, value_name = "SKILLS")]
     pub(crate) suggested_skills: Option<String>,
-    /// Skills that become part of the system prompt, separated by commas
+    /// Add these skills to the system prompt, separated by commas
     #[arg(long, value_name = "SKILLS")]
     pub(crate) load_skills: Option<String>,
-    /// No skills
+    /// Use no skills
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) no_skills: Option<bool>,
-    /// No AGENTS.md and the like
+    /// Read no AGENTS.md and the like
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) no_context_files: Option<bool>,
-    /// The child agent: pi or builtin
+    /// Use this agent: pi or builtin
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
 }
 
 impl ProfileFields {
-    /// The names by which clap knows them.
-    const NAMES: [&'static str; 17] = [
-        "global",
-        "project",
-        "provider",
-        "model",
-        "thinking_level",
-        "system_prompt",
-        "append_system_prompt",
-        "tools",
-        "exclude_tools",
-        "no_tools",
-        "extensions",
-        "no_extensions",
-        "suggested_skills",
-        "load_skills",
-        "no_skills",
-        "no_context_files",
-        "agent",
-    ];
-
-    /// Whether nothing is said, so that everything has to be asked.
+    /// Whether no option is given, so that the user has to be asked.
     pub(crate) fn are_absent(&self) -> bool {
         *self == ProfileFields::default()
     }
 }
 
-/// Look at the presets that agents can be configured by
+/// List and show presets
+///
+/// A preset is a file that describes a specialised agent.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -198,7 +181,7 @@ pub(crate) struct Preset {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PresetCommand {
-    /// List the presets, a line each
+    /// List the presets
     #[command(
         alias = "ls",
         after_help = "\
@@ -211,12 +194,12 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// Print everything about a preset
+    /// Show everything about a preset
     #[command(after_help = "\
 Examples:
   pi-subagents preset show scout")]
     Show {
-        /// Its name
+        /// The name of the preset
         #[arg(add = ArgValueCandidates::new(candidates::presets))]
         name: String,
         /// Print one JSON document

@@ -1,13 +1,13 @@
-//! `setup`: what other programs get of this one.
+//! `setup`: connecting other programs to this one.
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand, ValueEnum};
 use setup::clients::{CLIENTS, Client};
 
-/// Give other programs the sub-agents: pi its extension, MCP clients a server
+/// Connect pi, Claude Code, Codex, Cursor and other clients
 ///
-/// Clients get an entry that starts `pi-subagents mcp` in their own configuration. What else is in
-/// that file stays as it is written, and a copy of it is kept beside it.
+/// pi gets an extension. An MCP client gets an entry in its configuration that starts
+/// `pi-subagents mcp`; the rest of that file stays as it is, and a backup is kept beside it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -26,18 +26,18 @@ pub(crate) enum SetupCommand {
     Client(SetupClient),
 }
 
-/// Give pi the sub-agents: its extension, in the agent directory
+/// Install the extension for pi
 ///
-/// It becomes `extensions/pi-subagents` there, with a link to this program beside it, so that both are
-/// of one version. Can be repeated, for instance after an update; what is not part of the extension
-/// stays as it is.
+/// Writes the extension to `extensions/pi-subagents` in the agent directory, with a link to this
+/// program, so that both have the same version. Repeat it after an update. Files that are not part of
+/// the extension stay as they are.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   pi-subagents setup pi
   pi-subagents setup pi --remove")]
 pub(crate) struct SetupPi {
-    /// Take the extension away again
+    /// Remove the extension
     #[arg(long)]
     pub(crate) remove: bool,
     /// Print one JSON document
@@ -45,8 +45,7 @@ pub(crate) struct SetupPi {
     pub(crate) json: bool,
 }
 
-/// A client of the Model Context Protocol, which gets an entry in its configuration. There is a
-/// command for each that the table of clients has.
+/// One command for each MCP client in the table of clients.
 #[derive(Debug)]
 pub(crate) struct SetupClient {
     pub(crate) client: &'static Client,
@@ -55,13 +54,13 @@ pub(crate) struct SetupClient {
 
 #[derive(Debug, Args)]
 pub(crate) struct ClientArguments {
-    /// Whose configuration: yours, for every project, or that of this project, for everybody in it
+    /// Change your own configuration or the project's
     #[arg(long, value_enum, default_value_t = SetupScope::User)]
     pub(crate) scope: SetupScope,
-    /// Take the entry out again
+    /// Remove the entry
     #[arg(long)]
     pub(crate) remove: bool,
-    /// Show what would be changed, and change nothing
+    /// Show the change without making it
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Print one JSON document
@@ -69,12 +68,11 @@ pub(crate) struct ClientArguments {
     pub(crate) json: bool,
 }
 
-/// Whose configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SetupScope {
-    /// Yours, for every project
+    /// Your own, for all your projects
     User,
-    /// That of this project, for everybody in it
+    /// The project's, for everyone who works on it
     Project,
 }
 
@@ -82,10 +80,10 @@ impl Subcommand for SetupClient {
     fn augment_subcommands(command: Command) -> Command {
         CLIENTS.iter().fold(command, |command, client| {
             let Client { name, title, .. } = client;
-            let about = format!("Give {title} the sub-agents, as an MCP server");
+            let about = format!("Connect {title} through MCP");
             let files = client.files_in_words();
             let inner = ClientArguments::augment_args(Command::default().name(*name))
-                .long_about(format!("{about}\n\nThe entry is put into {files}."))
+                .long_about(format!("{about}\n\nThe entry goes into {files}."))
                 .about(about)
                 .after_help(format!(
                     "Examples:\n  pi-subagents setup {name} --dry-run\n  pi-subagents setup {name}\n  \

@@ -1,10 +1,10 @@
-//! `agent`: the built-in agent, started like pi.
+//! `agent`: the built-in agent, with pi's arguments.
 
 use std::io::{self, BufWriter, IsTerminal};
 use std::process::ExitCode;
 
 use agent::invocation::Mode;
-use agent::{Ending, World};
+use agent::{Ending, RunInputs};
 use plan::Surroundings;
 use process::Notice;
 
@@ -14,28 +14,27 @@ use crate::error::CommandError;
 use crate::printer::Printer;
 
 pub(crate) fn agent(arguments: Agent, printer: &Printer) -> Result<ExitCode, CommandError> {
-    // First of all: nothing that is started from here on may see the key.
-    let handed_key = agent::take_handed_key();
+    // First of all, so that no process started later inherits the key.
+    let profile_key = agent::take_profile_key();
     process::name_process();
     if let Some(path) = arguments.extension() {
         return Err(CommandError::usage(format!(
             "the built-in agent cannot load the extension {path:?}: extensions are programs for pi"
         ))
-        .hint("leave it out, or use `--agent pi`"));
+        .hint("leave the extension out, or use `--agent pi`"));
     }
     let piped =
         if io::stdin().is_terminal() { None } else { Some(read_standard_input("the prompt")?) };
     let invocation = arguments.invocation(piped);
     let surroundings = Surroundings::of_this_process()?;
-    let world = World {
+    let inputs = RunInputs {
         surroundings: &surroundings,
-        handed_key,
+        profile_key,
         output: BufWriter::with_capacity(64 * 1024, io::stdout()),
         warn: &mut |warning| printer.warning(warning),
         give_up: Box::new(give_up),
     };
-    let report =
-        agent::run(&invocation, world).map_err(|error| CommandError::usage(error.to_string()))?;
+    let report = agent::run(&invocation, inputs).map_err(CommandError::usage)?;
     match report.ending {
         Ending::Answered(text) => {
             if invocation.mode == Mode::Text {
@@ -43,25 +42,25 @@ pub(crate) fn agent(arguments: Agent, printer: &Printer) -> Result<ExitCode, Com
             }
             Ok(ExitCode::SUCCESS)
         }
-        // As with pi, the stream has said it, and there is nothing wrong with the stream.
+        // As in pi: the stream reports the error, and the stream itself is complete.
         Ending::Failed(_) if invocation.mode == Mode::Json => Ok(ExitCode::SUCCESS),
         Ending::Failed(reason) => Err(CommandError::failure(reason)),
         Ending::Stopped => Ok(report
             .stopped_by
             .map_or(ExitCode::FAILURE, |notice| ExitCode::from(stopped_code(notice)))),
-        Ending::Unheard(reason) => {
+        Ending::OutputClosed(reason) => {
             Err(CommandError::failure(format!("standard output cannot be written: {reason}")))
         }
     }
 }
 
-/// The thread that prints waits for a reader who does not read, so nothing can be said any more.
+/// The printing thread is blocked by a reader that does not read, so nothing more can be reported.
 #[expect(clippy::exit, clippy::disallowed_methods, reason = "no other thread can be woken")]
 fn give_up(notice: Notice) {
     std::process::exit(stopped_code(notice).into())
 }
 
-/// What shells make of a process that a signal has ended.
+/// The exit code that a shell reports for a process killed by this signal.
 fn stopped_code(notice: Notice) -> u8 {
     match notice {
         Notice::Hangup => 129,

@@ -1,4 +1,4 @@
-//! `bridge`: the other end of pi's extension.
+//! `bridge`: the program behind pi's extension.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -6,7 +6,6 @@ use std::os::fd::AsFd;
 use crate::error::{CommandError, Exit};
 
 pub(crate) fn bridge() -> Result<Exit, CommandError> {
-    bridge::serve(io::stdin().as_fd(), Box::new(io::stdout()))
-        .map_err(|error| CommandError::failure(error.to_string()))?;
+    bridge::serve(io::stdin().as_fd(), Box::new(io::stdout())).map_err(CommandError::failure)?;
     Ok(Exit::Completed)
 }

@@ -1,12 +1,11 @@
-//! `completions`: the script that teaches a shell our commands and names.
+//! `completions`: the script for a shell.
 
 use std::env;
-use std::fs;
-use std::path::PathBuf;
 
 use clap_complete::env::{Bash, EnvCompleter, Fish, Zsh};
 use model::variables;
 
+use super::setup::{is_found_by_name, own_file};
 use crate::arguments::{Completions, NAME, Shell};
 use crate::error::{CommandError, Exit};
 use crate::printer::Printer;
@@ -23,20 +22,16 @@ pub(crate) fn completions(
     let mut script = Vec::new();
     shell
         .write_registration(variables::COMPLETE, NAME, NAME, &completer()?, &mut script)
-        .map_err(|error| CommandError::failure(error.to_string()))?;
+        .map_err(CommandError::failure)?;
     printer.script(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Completed)
 }
 
-/// How the script starts this program: by its name, which outlives an update, if that finds it, and
-/// else by its path.
+/// How the script starts this program: by its name if `PATH` leads to it, because a name stays valid
+/// after an update, and else by its path.
 fn completer() -> Result<String, CommandError> {
-    let own = env::current_exe().and_then(fs::canonicalize).map_err(|error| {
-        CommandError::failure(format!("the file of this program cannot be told: {error}"))
-    })?;
+    let own = own_file()?;
     let path = env::var_os("PATH").unwrap_or_default();
-    let mut places = env::split_paths(&path).map(|directory: PathBuf| directory.join(NAME));
-    let first = places.find(|place| place.is_file());
-    let is_found = first.and_then(|place| fs::canonicalize(place).ok()).is_some_and(|it| it == own);
+    let is_found = is_found_by_name(&own, env::split_paths(&path));
     Ok(if is_found { NAME.to_owned() } else { own.to_string_lossy().into_owned() })
 }

@@ -1,4 +1,4 @@
-//! `profile` and `preset`: how agents can be configured.
+//! `profile` and `preset`.
 
 use plan::{
     Definition, DefinitionDirectories, Definitions, Surroundings, definition_detail,
@@ -96,8 +96,7 @@ fn delete(
 ) -> Result<(), CommandError> {
     find(&workspace.profiles, name)?;
     let directories = DefinitionDirectories::of_profiles(&workspace.surroundings);
-    let deleted = plan::delete_definition(&directories, name)
-        .map_err(|error| CommandError::failure(error.to_string()))?;
+    let deleted = plan::delete_definition(&directories, name).map_err(CommandError::failure)?;
     if json {
         let deleted = deleted.iter().map(|path| path.display().to_string()).collect();
         return printer.json(&DeletedDocument { deleted });
@@ -151,7 +150,7 @@ struct DefinitionReport<'a> {
     thinking_level: Option<&'static str>,
     tools: &'a [String],
     agent: Option<&'static str>,
-    /// Seconds. Only presets have it.
+    /// In seconds, for presets only.
     #[serde(skip_serializing_if = "Option::is_none")]
     timeout: Option<f64>,
     /// Masked.

@@ -1,7 +1,7 @@
-//! `demo`: what this program is for, shown in a few seconds.
+//! `demo`: shows in a few seconds what this program does.
 //!
-//! The built-in agent works for real on the current directory; only its model plays scripts that
-//! this program carries. Nothing is changed but that the runs are recorded, as all are.
+//! The built-in agent really works on the current directory; only its model plays scripts, which are
+//! part of this program. The demo changes no file, but records its runs.
 
 use model::{Lifetime, Outcome, RunResult};
 use runner::{Dispatcher, Launcher, Report, Waiting};
@@ -16,36 +16,36 @@ use crate::printer::Printer;
 /// The tasks of the first call: name, script, prompt, and how each should end.
 const TASKS: [(&str, &str, &str, Outcome); 5] = [
     ("count", "count", "Count the files by their kinds.", Outcome::Completed),
-    ("search", "search", "Find what somebody wanted to come back to.", Outcome::Completed),
+    ("search", "search", "Find what was left to do.", Outcome::Completed),
     ("read", "read", "What is this directory about?", Outcome::Completed),
     ("loop", "loop", "Look where you are.", Outcome::Loop),
     ("hang", "hang", "Which files are the largest?", Outcome::Timeout),
 ];
 
-/// How long the agent whose model hangs may take, in seconds.
-const TIMEOUT: f64 = 7.0;
+/// The timeout of the agent whose model hangs, in seconds.
+const SHORT_TIMEOUT: f64 = 7.0;
 
-/// How long the others may take, wherever they have to look.
-const PATIENCE: f64 = 30.0;
+/// The timeout of the others, which may have a large directory to search.
+const LONG_TIMEOUT: f64 = 30.0;
 
 pub(crate) fn demo(printer: &mut Printer) -> Result<Exit, CommandError> {
     let agent = AgentArguments { agent: Some("builtin".to_owned()), approve: false };
     let mut door = Door::open(&agent, printer)?;
-    // The agent that hangs was active before: nobody wants to see it waited for.
+    // The agent that hangs was active before. It should time out without an extension.
     door.workspace.settings.extend_timeout_debounce = 0.0;
     tools::project_store(&door.workspace).check_writable().map_err(|error| {
-        CommandError::failure(format!("the demonstration must be recorded: {error}"))
+        CommandError::failure(format!("the demo cannot record its runs: {error}"))
             .hint("go to a directory that you can write to")
     })?;
     let directory = door.workspace.surroundings.cwd.display().to_string();
     printer.answer(&format!(
-        "Six agents work on {directory}.\nTheir models play scripts, so that no key is needed; the \
-         agents, their commands and what becomes of them are real.\nOne of them will repeat itself, \
-         one will hang, and one works in the background.\n"
+        "Six agents work on {directory}.\nTheir models play scripts and need no key; the agents, their \
+         commands and their results are real.\nOne agent will repeat itself, one will hang, and one \
+         works in the background.\n"
     ))?;
     let background = start_in_background(&door)?;
     let tasks = TASKS.map(|(name, script, prompt, outcome)| TaskArguments {
-        timeout: Some(if outcome == Outcome::Timeout { TIMEOUT } else { PATIENCE }),
+        timeout: Some(if outcome == Outcome::Timeout { SHORT_TIMEOUT } else { LONG_TIMEOUT }),
         ..task(name, script, prompt)
     });
     let first = run(&door, tasks.to_vec(), printer)?;
@@ -55,8 +55,8 @@ pub(crate) fn demo(printer: &mut Printer) -> Result<Exit, CommandError> {
     }
     let hung = &first.reports[TASKS.len() - 1].result;
     printer.answer(&format!(
-        "\nThe agent \"loop\" repeated the same call and was stopped. \"hang\" ran out of time, and \
-         every process that it had started is gone.\nIts session {} goes on where it was:\n",
+        "\nThe agent \"loop\" repeated the same call and was stopped. \"hang\" timed out, and every \
+         process that it started is gone.\nIts session {} is now resumed:\n",
         hung.session_id
     ))?;
     let resumed = TaskArguments {
@@ -69,11 +69,11 @@ pub(crate) fn demo(printer: &mut Printer) -> Result<Exit, CommandError> {
     }
     let reported = await_end(&background)?;
     printer.answer(&format!(
-        "\nThe agent in the background has ended by itself: {}\n\nWhat to do next:\n\n  \
-         pi-subagents sessions list            what was run here, and `sessions show ID`\n  \
-         pi-subagents doctor                   which agents and keys there are\n  \
-         pi-subagents run \"Explain this\"       a task for a real model\n  \
-         pi-subagents setup pi                 the same inside of pi\n",
+        "\nThe agent in the background has finished: {}\n\nWhat to do next:\n\n  \
+         pi-subagents sessions list            list what ran here; `sessions show ID` shows one\n  \
+         pi-subagents doctor                   check agents and keys\n  \
+         pi-subagents run \"Explain this\"       run a task on a real model\n  \
+         pi-subagents setup pi                 use sub-agents inside pi\n",
         reported.output.trim()
     ))?;
     Ok(if reported.outcome == Outcome::Completed { Exit::Completed } else { Exit::TaskFailed })
@@ -104,7 +104,7 @@ fn start_in_background(door: &Door) -> Result<RunDir, CommandError> {
     let options = CallOptions { lifetime: Lifetime::Background, ..door.options.clone() };
     let call = tools::plan_delegation(&door.workspace, call, &options)?;
     let launcher = Launcher::own().map_err(|error| {
-        CommandError::failure(format!("this program cannot find itself: {error}"))
+        CommandError::failure(format!("cannot find the file of this program: {error}"))
     })?;
     let plan = call.tasks.into_iter().next().map(|task| task.plan);
     let plan = plan.ok_or_else(|| CommandError::failure("nothing was planned"))?;
@@ -127,13 +127,12 @@ fn ended_as(reports: &[Report], expected: &[Outcome]) -> bool {
     outcomes.eq(expected.iter().copied())
 }
 
-/// Somebody interrupted it, or something is wrong here.
+/// The user interrupted the demo, or an agent did not end as it should.
 fn unexpected(ended: &Ended, background: &RunDir, printer: &Printer) -> Result<Exit, CommandError> {
-    runner::stop_run(background, runner::StopForce::Gracefully)
-        .map_err(|error| CommandError::failure(error.to_string()))?;
+    runner::stop_run(background, runner::StopForce::Gracefully).map_err(CommandError::failure)?;
     if ended.is_interrupted {
         return Ok(Exit::Interrupted);
     }
-    printer.hint("`pi-subagents doctor` tells what is wrong here");
+    printer.hint("`pi-subagents doctor` shows what is wrong");
     Ok(Exit::TaskFailed)
 }

@@ -1,4 +1,4 @@
-//! `man`: the manual pages, made from what `--help` says.
+//! `man`: manual pages with the text of `--help`.
 
 use std::fmt::Write;
 use std::io;
@@ -10,14 +10,14 @@ use crate::arguments::{Arguments, Man, NAME};
 use crate::error::{CommandError, Exit};
 use crate::printer::Printer;
 
-/// A page, and the name of its command with hyphens between the words.
 struct Page {
+    /// The command, with hyphens between its words.
     name: String,
     text: String,
 }
 
 pub(crate) fn man(arguments: &Man, printer: &Printer) -> Result<Exit, CommandError> {
-    let pages = pages().map_err(|error| CommandError::failure(error.to_string()))?;
+    let pages = pages().map_err(CommandError::failure)?;
     let Some(directory) = &arguments.dir else {
         let name = [NAME].into_iter().chain(arguments.command.iter().map(String::as_str));
         let name = name.collect::<Vec<_>>().join("-");
@@ -44,7 +44,7 @@ pub(crate) fn man(arguments: &Man, printer: &Printer) -> Result<Exit, CommandErr
     Ok(Exit::Completed)
 }
 
-/// The pages of all commands that people type, the program's own first.
+/// The pages of all visible commands, the program's own first.
 fn pages() -> io::Result<Vec<Page>> {
     let mut program = Arguments::command().disable_help_subcommand(true);
     program.build();
@@ -83,7 +83,7 @@ fn page(command: clap::Command) -> io::Result<Page> {
     Ok(Page { name, text })
 }
 
-/// What stands at the end of `--help`, line by line: the usual way would join the lines of examples.
+/// The end of `--help`, line by line. `clap_mangen` would join the lines of the examples.
 fn notes(help: &str) -> String {
     let mut text = String::new();
     for line in help.lines() {
@@ -99,7 +99,7 @@ fn notes(help: &str) -> String {
                 }
                 let line = line.strip_prefix("  ").unwrap_or(line);
                 let line = line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
-                // A dot at the beginning of a line would be a command.
+                // Otherwise a dot at the beginning of a line would be a command.
                 writeln!(text, "\\&{line}")
             }
         };

@@ -1,4 +1,4 @@
-//! `mcp`: the server for clients of the Model Context Protocol.
+//! `mcp`: the server for MCP clients.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -10,10 +10,9 @@ use crate::error::{CommandError, Exit};
 use crate::printer::Printer;
 
 pub(crate) fn mcp(printer: &Printer) -> Result<Exit, CommandError> {
-    let failure = |error: &dyn std::fmt::Display| CommandError::failure(error.to_string());
-    let input = io::stdin().as_fd().try_clone_to_owned().map_err(|error| failure(&error))?;
+    let input = io::stdin().as_fd().try_clone_to_owned().map_err(CommandError::failure)?;
     let offer = if is_child() { Offer::OnlyLooking } else { Offer::Everything };
     let warn = |warning: &str| printer.warning(warning);
-    mcp::serve(input, Box::new(io::stdout()), offer, &warn).map_err(|error| failure(&error))?;
+    mcp::serve(input, Box::new(io::stdout()), offer, &warn).map_err(CommandError::failure)?;
     Ok(Exit::Completed)
 }

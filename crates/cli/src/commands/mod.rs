@@ -30,7 +30,7 @@ pub(crate) fn is_child() -> bool {
     std::env::var_os(variables::CHILD).is_some_and(|value| value == "1")
 }
 
-/// Agents that start agents that start agents are what nobody asked for.
+/// Without this, agents could start agents without end.
 pub(crate) fn refuse_in_child() -> Result<(), CommandError> {
     if is_child() {
         return Err(CommandError::usage("a sub-agent cannot start sub-agents")

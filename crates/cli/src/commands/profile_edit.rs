@@ -13,7 +13,6 @@ use crate::editor;
 use crate::error::CommandError;
 use crate::printer::Printer;
 
-/// A profile as it was saved.
 #[derive(Debug, Serialize)]
 struct SavedDocument<'a> {
     saved: &'a str,
@@ -27,8 +26,7 @@ pub(super) fn create(
 ) -> Result<(), CommandError> {
     let surroundings = Surroundings::of_this_process()?;
     let directories = DefinitionDirectories::of_profiles(&surroundings);
-    check_definition_name(directories.kind, name)
-        .map_err(|error| CommandError::usage(error.to_string()))?;
+    check_definition_name(directories.kind, name).map_err(CommandError::usage)?;
     let profiles = load_definitions(&directories);
     if let Ok(known) = profiles.get(name) {
         return Err(CommandError::usage(format!(
@@ -43,7 +41,7 @@ pub(super) fn create(
     let scope = if fields.project { Scope::Project } else { Scope::Global };
     let mut profile = Definition::new(name, scope, &directories);
     apply(fields, &mut profile)?;
-    let path = create_definition(&directories, &profile).map_err(|error| refused(&error))?;
+    let path = create_definition(&directories, &profile).map_err(CommandError::usage)?;
     say_saved(&profile, &path.to_string_lossy(), json, printer)
 }
 
@@ -54,6 +52,9 @@ pub(super) fn edit(
     json: bool,
     printer: &Printer,
 ) -> Result<(), CommandError> {
+    if with_editor && !fields.are_absent() {
+        return Err(CommandError::usage("--editor cannot be used with options that change fields"));
+    }
     let surroundings = Surroundings::of_this_process()?;
     let directories = DefinitionDirectories::of_profiles(&surroundings);
     let current = super::definition::find(profiles, name)?;
@@ -72,11 +73,11 @@ pub(super) fn edit(
     let path = Definition::new(name, scope, &directories).path;
     let mut profile = Definition { scope, path, ..current.clone() };
     apply(fields, &mut profile)?;
-    let path = update_definition(&directories, &profile).map_err(|error| refused(&error))?;
+    let path = update_definition(&directories, &profile).map_err(CommandError::usage)?;
     say_saved(&profile, &path.to_string_lossy(), json, printer)
 }
 
-/// Step by step.
+/// Asks the user step by step, and saves the profile.
 fn ask(
     surroundings: &Surroundings,
     name: &str,
@@ -85,7 +86,7 @@ fn ask(
 ) -> Result<(), CommandError> {
     let Some(mut dialogs) = TerminalDialogs::new(printer) else {
         return Err(CommandError::usage("there is no terminal to ask in").hint(
-            "say it with options, such as --model; `pi-subagents profile create --help` lists them",
+            "use options, such as --model; `pi-subagents profile create --help` lists them",
         ));
     };
     let saved = tools::edit_profile(surroundings, name, current, &mut dialogs)
@@ -96,11 +97,11 @@ fn ask(
             Ok(())
         }
         (None, Some(failure)) => Err(failure),
-        (None, None) => Err(CommandError::usage("nothing was saved")),
+        (None, None) => Err(CommandError::usage("cancelled; nothing was saved")),
     }
 }
 
-/// What the user has written must be a profile still.
+/// Checks the profile after the user has edited its file.
 fn check_again(
     directories: &DefinitionDirectories,
     before: &Definition,
@@ -113,11 +114,11 @@ fn check_again(
         printer.warning(&warning.to_string());
     }
     let Some(profile) = profiles.iter().find(|profile| profile.path == before.path) else {
-        let message = format!("{} is not a profile any more", before.path.display());
+        let message = format!("{} is no longer a valid profile", before.path.display());
         return Err(CommandError::failure(message)
-            .hint(format!("`pi-subagents profile edit {} --editor` opens it again", before.name)));
+            .hint(format!("fix it with `pi-subagents profile edit {} --editor`", before.name)));
     };
-    check_definition(profile).map_err(|error| CommandError::failure(error.to_string()))?;
+    check_definition(profile).map_err(CommandError::failure)?;
     say_saved(profile, &profile.path.to_string_lossy(), json, printer)
 }
 
@@ -135,11 +136,7 @@ fn say_saved(
     printer.answer(&format!("Profile \"{name}\" saved to {scope} agent-profiles."))
 }
 
-fn refused(error: &plan::DefinitionFileError) -> CommandError {
-    CommandError::usage(error.to_string())
-}
-
-/// Puts what is said in the place of what was there.
+/// Overwrites the fields for which an option is given.
 fn apply(fields: &ProfileFields, profile: &mut Definition) -> Result<(), CommandError> {
     let text = |value: &String| Some(value.trim().to_owned()).filter(|value| !value.is_empty());
     let list = |value: &String| -> Vec<String> {
@@ -178,17 +175,17 @@ fn apply(fields: &ProfileFields, profile: &mut Definition) -> Result<(), Command
     }
     if let Some(word) = &fields.thinking_level {
         configuration.thinking_level =
-            word_of("--thinking-level", word, ThinkingLevel::all(), ThinkingLevel::word)?;
+            value_named("--thinking-level", word, ThinkingLevel::all(), ThinkingLevel::word)?;
     }
     if let Some(word) = &fields.agent {
         let agents = [AgentName::Pi, AgentName::Builtin].into_iter();
-        profile.agent = word_of("--agent", word, agents, AgentName::word)?;
+        profile.agent = value_named("--agent", word, agents, AgentName::word)?;
     }
-    check_definition(profile).map_err(|error| CommandError::usage(error.to_string()))
+    check_definition(profile).map_err(CommandError::usage)
 }
 
-/// The value that a word stands for; nothing for an empty one.
-fn word_of<T: Copy>(
+/// The value with this name; `None` for an empty one, which removes the field.
+fn value_named<T: Copy>(
     option: &str,
     word: &str,
     values: impl Iterator<Item = T>,
@@ -201,6 +198,6 @@ fn word_of<T: Copy>(
     let found = values.iter().copied().find(|value| word_for(*value) == word.trim());
     found.map(Some).ok_or_else(|| {
         let words: Vec<&str> = values.iter().map(|value| word_for(*value)).collect();
-        CommandError::usage(format!("{option}: {word:?} is none of {}", words.join(", ")))
+        CommandError::usage(format!("{option}: {word:?} is not one of {}", words.join(", ")))
     })
 }

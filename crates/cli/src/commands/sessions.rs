@@ -19,7 +19,9 @@ pub(crate) fn sessions(arguments: Sessions, printer: &Printer) -> Result<Exit, C
     let store = Store::in_project(surroundings.project_root());
     match arguments.command {
         SessionsCommand::List { json } => list(&store, json, printer),
-        SessionsCommand::Show(arguments) => print(&store, &arguments, printer, Session::told),
+        SessionsCommand::Show(arguments) => {
+            print(&store, &arguments, printer, Session::transcript_with_prompts)
+        }
         SessionsCommand::Output(arguments) => print(&store, &arguments, printer, Session::output),
         SessionsCommand::Export(arguments) => export::export(&store, &arguments, printer),
         SessionsCommand::Prune { keep, days, mebibytes, json } => {
@@ -33,7 +35,7 @@ pub(crate) fn sessions(arguments: Sessions, printer: &Printer) -> Result<Exit, C
     }
 }
 
-fn find(store: &Store, id: &str) -> Result<Session, CommandError> {
+pub(super) fn find(store: &Store, id: &str) -> Result<Session, CommandError> {
     tools::find_session(store, id).map_err(|error| {
         let refused = CommandError::usage(error.to_string());
         match error {

@@ -1,14 +1,14 @@
-//! `setup`: what other programs get of this one.
+//! `setup`: connects other programs to this one.
 
 mod client;
 mod pi;
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use setup::SetupError;
 
-use crate::arguments::{Setup, SetupCommand};
+use crate::arguments::{NAME, Setup, SetupCommand};
 use crate::error::{CommandError, Exit};
 use crate::printer::Printer;
 
@@ -20,22 +20,32 @@ pub(crate) fn setup(arguments: &Setup, printer: &Printer) -> Result<Exit, Comman
     .map(|()| Exit::Completed)
 }
 
-/// The file of this program, by a path that lasts.
-fn own_file() -> Result<PathBuf, CommandError> {
+/// The file of this program.
+pub(super) fn own_file() -> Result<PathBuf, CommandError> {
     let failure = |why: &str| {
-        CommandError::failure(format!("the file of this program cannot be told: {why}"))
-            .hint("start it once more, by its path")
+        CommandError::failure(format!("cannot find the file of this program: {why}"))
+            .hint("start the program again, by its path")
     };
     let path = env::current_exe().map_err(|error| failure(&error.to_string()))?;
     if path.is_file() { Ok(path) } else { Err(failure("it was moved or removed")) }
 }
 
+/// Whether the name of this program, looked up in these directories, leads to its file.
+pub(super) fn is_found_by_name(
+    own_file: &Path,
+    search_path: impl IntoIterator<Item = PathBuf>,
+) -> bool {
+    let files = search_path.into_iter().map(|directory| directory.join(NAME));
+    let first = files.into_iter().find(|path| path.is_file());
+    first.and_then(|path| path.canonicalize().ok()) == own_file.canonicalize().ok()
+}
+
 impl From<SetupError> for CommandError {
     fn from(error: SetupError) -> CommandError {
         if error.is_refusal() {
-            CommandError::usage(error.to_string()).hint("move it away, and try again")
+            CommandError::usage(error).hint("move it away, and try again")
         } else {
-            CommandError::failure(error.to_string())
+            CommandError::failure(error)
         }
     }
 }

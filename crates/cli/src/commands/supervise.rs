@@ -1,4 +1,4 @@
-//! `supervise`: the process that owns a run.
+//! `supervise`: the supervisor process of a run.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -13,8 +13,7 @@ pub(crate) fn supervise(arguments: &Supervise) -> Result<Exit, CommandError> {
     let missing = |what: &str, error| CommandError::failure(format!("{what} is missing: {error}"));
     let lifeline = lifeline.map_err(|error| missing("the lifeline", error))?;
     let screen = screen.map_err(|error| missing("the screen", error))?;
-    runner::supervise(&arguments.run_dir, lifeline, screen)
-        .map_err(|error| CommandError::failure(error.to_string()))?;
+    runner::supervise(&arguments.run_dir, lifeline, screen).map_err(CommandError::failure)?;
     Ok(Exit::Completed)
 }
 

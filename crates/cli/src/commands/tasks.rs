@@ -13,7 +13,7 @@ use plan::{AgentChoice, Surroundings};
 use process::{Notice, SignalPipe};
 use runner::{Change, Dispatcher, LaneId, Report, StopForce, TaskId, Update};
 use tools::{Appearance, CallError, CallOptions, DelegateArguments, LauncherError, Workspace};
-use tui::{Command, Seat};
+use tui::{Command, Ownership};
 
 pub(super) use self::plain::PlainTask;
 use self::plain::PlainView;
@@ -123,7 +123,8 @@ impl Door {
         let store = tools::project_store(&self.workspace);
         let mut dispatcher = Dispatcher::new(store).adopting_orphans();
         let reporter = Reporter::new(printer, answers, &call.tasks);
-        let live = (answers != Answers::Json).then(|| Live::open(printer, Seat::Owner)).flatten();
+        let live =
+            (answers != Answers::Json).then(|| Live::open(printer, Ownership::Owner)).flatten();
         let mut view: Box<dyn View + '_> = match live {
             Some(live) => {
                 let appearance = Appearance::new(&self.workspace, Some(live.columns()));

@@ -1,4 +1,4 @@
-//! `view`: what runs in the pane of a run.
+//! `view`: the process in the tmux pane of a run.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -10,6 +10,6 @@ pub(crate) fn view(socket: &Path) -> Result<Exit, CommandError> {
     let viewed = io::stdout().as_fd().try_clone_to_owned();
     viewed
         .and_then(|terminal| runner::view_run(socket, &terminal))
-        .map_err(|error| CommandError::failure(format!("the run cannot be shown: {error}")))?;
+        .map_err(|error| CommandError::failure(format!("cannot show the run: {error}")))?;
     Ok(Exit::Completed)
 }

@@ -1,4 +1,4 @@
-//! `watch`: runs that were started elsewhere.
+//! `watch`: shows runs that other programs started.
 
 mod following;
 mod screen;
@@ -10,11 +10,12 @@ use plan::Surroundings;
 use process::SignalPipe;
 use runner::{StopError, StopForce, Stopped, stop_run};
 use store::{RunDir, StopRequest, Store};
-use tools::{Appearance, SessionError, Workspace};
-use tui::{Command, Seat};
+use tools::{Appearance, Workspace};
+use tui::{Command, Ownership};
 
 use self::following::Following;
 use self::screen::Screen;
+use super::sessions;
 use crate::arguments::Watch;
 use crate::error::{CommandError, Exit};
 use crate::live::Live;
@@ -32,16 +33,16 @@ pub(crate) fn watch(arguments: &Watch, printer: &mut Printer) -> Result<Exit, Co
         .map_err(|error| CommandError::failure(format!("signals cannot be caught: {error}")))?;
     printer.listen_to(&signals);
     let printer = &*printer;
-    let live = Live::open(printer, Seat::Watcher);
+    let live = Live::open(printer, Ownership::Watcher);
     let columns = live.as_ref().map(Live::columns);
     let appearance = Appearance::new(&workspace, columns);
     let mut screen = Screen::new(printer, live, appearance);
     let mut stops = Stops::default();
     let left = loop {
-        for news in following.look() {
-            screen.show(&news)?;
+        for change in following.look() {
+            screen.show(&change)?;
         }
-        stops.complain(&mut screen);
+        stops.report_failures(&mut screen);
         let commands = screen.turn()?;
         for command in &commands {
             if let Command::Stop(run) = command {
@@ -64,29 +65,20 @@ pub(crate) fn watch(arguments: &Watch, printer: &mut Printer) -> Result<Exit, Co
     };
     screen.close()?;
     if let Some(exit) = left {
-        printer.note("Not watching any more. The runs go on.");
+        printer.note("Stopped watching. The runs continue.");
         return Ok(exit);
     }
     if following.is_empty() {
-        printer.note("Nothing runs.");
+        printer.note("Nothing running.");
     }
     Ok(if following.are_all_completed() { Exit::Completed } else { Exit::TaskFailed })
 }
 
-/// The runs that are meant: a run itself, or what runs in a session, or what ran there last.
+/// The runs that the ids mean: a run itself; of a session, its running runs or else its latest run.
 fn find(store: &Store, ids: &[String]) -> Result<Vec<RunDir>, CommandError> {
     let mut found: Vec<RunDir> = Vec::new();
     for id in ids {
-        let session = tools::find_session(store, id).map_err(|error| {
-            let refused = CommandError::usage(error.to_string());
-            match error {
-                SessionError::NotFound(_) => {
-                    refused.hint("`pi-subagents sessions list` lists the sessions of this project")
-                }
-                SessionError::Ambiguous { .. } => refused.hint("give more of the id"),
-                SessionError::Store(_) => refused,
-            }
-        })?;
+        let session = sessions::find(store, id)?;
         let is_named = |run: &tools::KnownRun| run.meta.run_id.as_str().starts_with(id.as_str());
         let has_named = session.runs.iter().any(is_named);
         let is_running = session.is_running();
@@ -105,38 +97,36 @@ fn find(store: &Store, ids: &[String]) -> Result<Vec<RunDir>, CommandError> {
     Ok(found)
 }
 
-/// Runs that are being stopped. That takes its time, during which the others are still watched.
+/// Runs that are being stopped, each in its own thread, while the others are still watched.
 #[derive(Default)]
 struct Stops {
-    asked: Vec<usize>,
-    under_way: Vec<(String, JoinHandle<Result<Stopped, StopError>>)>,
+    requested: Vec<usize>,
+    threads: Vec<(String, JoinHandle<Result<Stopped, StopError>>)>,
 }
 
 impl Stops {
-    /// Stops a run; the second time at once.
+    /// Stops a run; a second request stops it at once.
     fn add(&mut self, run: usize, dir: Option<&RunDir>) {
         let Some(dir) = dir.cloned() else {
             return;
         };
-        let (force, request) = if self.asked.contains(&run) {
+        let (force, request) = if self.requested.contains(&run) {
             (StopForce::AtOnce, StopRequest::AtOnce)
         } else {
             (StopForce::Gracefully, StopRequest::Gracefully)
         };
-        self.asked.push(run);
-        // Now, so that the run is stopped also if nobody watches any more; what stands in the way
-        // is told by the thread.
+        self.requested.push(run);
+        // Requested here, so that the run stops even if `watch` ends first. The thread reports errors.
         let _ = dir.request_stop(request);
         let name = dir.run_id().to_string();
-        self.under_way.push((name, std::thread::spawn(move || stop_run(&dir, force))));
+        self.threads.push((name, std::thread::spawn(move || stop_run(&dir, force))));
     }
 
-    /// Tells what could not be stopped.
-    fn complain(&mut self, screen: &mut Screen<'_>) {
+    fn report_failures(&mut self, screen: &mut Screen<'_>) {
         let is_done = |stop: &mut (String, JoinHandle<_>)| stop.1.is_finished();
-        for (name, stop) in self.under_way.extract_if(.., is_done) {
+        for (name, stop) in self.threads.extract_if(.., is_done) {
             if let Ok(Err(error)) = stop.join() {
-                screen.warn(format!("{name} was not stopped: {error}"));
+                screen.warn(format!("cannot stop {name}: {error}"));
             }
         }
     }

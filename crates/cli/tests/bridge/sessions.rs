@@ -101,6 +101,33 @@ fn sessions_of_other_programs_are_found_by_their_ids() {
 }
 
 #[test]
+fn a_mistyped_id_is_refused_with_the_session_that_may_have_been_meant() {
+    let world = world();
+    let mut bridge = Bridge::of_pi(&world, &quick());
+    let result = bridge.call("delegate_to_subagents", &tasks(1));
+    let session = session_of(&result, 0);
+    let id = session["sessionId"].as_str().unwrap();
+    let mut typo = id.to_owned();
+    typo.replace_range(0..1, if id.starts_with('0') { "1" } else { "0" });
+    let not_found = format!(
+        "ession \"{typo}\" not found. The session may have expired or the ID is incorrect. Did you \
+         mean {id}?"
+    );
+    for tool in ["get_subagent_output", "get_subagent_session"] {
+        let refusal = bridge.refusal(tool, &json!({"sessionId": typo}));
+        assert_eq!(refusal, format!("S{not_found}"));
+    }
+    let mut again = tasks(1);
+    again["tasks"][0]["resume"] = json!(typo);
+    let refusal = bridge.refusal("delegate_to_subagents", &again);
+    assert_eq!(refusal, format!("Cannot resume: s{not_found}"));
+    // A task is also known by its name.
+    let refusal = bridge.refusal("get_subagent_output", &json!({"sessionId": "task 1"}));
+    assert!(refusal.ends_with(&format!("Did you mean {id}?")), "{refusal}");
+    bridge.close();
+}
+
+#[test]
 fn a_session_that_runs_cannot_be_resumed() {
     let world = world();
     let mut bridge = Bridge::of_pi(&world, &world.working());

@@ -34,7 +34,7 @@ fn one_attaches_and_detaches_at_will() {
     terminal.press("q");
     assert_eq!(terminal.finish(), Some(0));
     terminal.assert_usable();
-    assert_eq!(terminal.record(), "Not watching any more. The runs go on.\n");
+    assert_eq!(terminal.record(), "Stopped watching. The runs continue.\n");
 
     let mut again = watch(&world, &[]);
     again.expect("watch-2");
@@ -99,7 +99,7 @@ fn without_a_terminal_there_are_lines_until_the_end() {
     );
     world.wait_until_nothing_is_left();
     let nothing = world.run(&["watch"]);
-    assert_eq!((nothing.code, nothing.stderr.as_str()), (Some(0), "Nothing runs.\n"));
+    assert_eq!((nothing.code, nothing.stderr.as_str()), (Some(0), "Nothing running.\n"));
     let ended = world.run(&["watch", &id]);
     assert_eq!((ended.code, ended.stdout), (Some(0), ran.stdout), "it can be looked at later");
     let unknown = world.run(&["watch", "nope"]);

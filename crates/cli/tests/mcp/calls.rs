@@ -83,6 +83,9 @@ fn a_call_that_cannot_be_carried_out_says_why() {
     assert_eq!(result["isError"], json!(true));
     let meant = format!("Did you mean {}?", session(&done, 0));
     assert!(text(&result).contains(&meant), "{result}");
+    resuming["tasks"][0]["resume"] = json!(typo);
+    let result = server.call("delegate_to_subagents", &resuming);
+    assert!(text(&result).ends_with(&meant), "{result}");
     server.close();
 }
 

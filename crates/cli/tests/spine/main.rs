@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "this is how a test fails")]
 
 mod ends;
+mod event_protocol;
 mod events;
 mod parents;
 mod run_command;

@@ -76,7 +76,7 @@ fn a_delta_tells_what_the_model_is_doing() {
             assert_eq!(read_whole(&whole), expected, "{kind}");
             let cut = Line::Cut { head: whole.as_bytes(), tail: b"x\"}}", bytes: 100_000 };
             assert_eq!(read(cut), expected, "{kind}");
-            // Torn, or not JSON at all: nobody looks.
+            // Torn, or not JSON at all: it is not looked at.
             assert_eq!(read_whole(&start), expected, "{kind}");
             assert_eq!(read_whole([start.as_bytes(), b",\xff]]"].concat()), expected, "{kind}");
         }

@@ -8,15 +8,15 @@ use protocol::Reader;
 use store::Log;
 
 use super::event_sink::EventSink;
-use super::redactor::Redactor;
 use super::rules::Rules;
+use super::sanitizer::Sanitizer;
 
 /// Reads the child's two output streams.
 pub(crate) struct Interpreter {
     pub(crate) sink: EventSink,
     pub(crate) rules: Rules,
     reader: Reader,
-    redactor: Redactor,
+    sanitizer: Sanitizer,
     /// How another supervisor says that the run ended, where the child passes its events on.
     pub(crate) verdict: Option<Verdict>,
     /// What is to be written to the child's standard input.
@@ -38,7 +38,7 @@ impl Interpreter {
             rules: Rules::new(&sink.meta().limits, started),
             sink,
             reader,
-            redactor: Redactor::new(secrets),
+            sanitizer: Sanitizer::new(secrets),
             verdict: None,
             replies: Vec::new(),
             open_tools: 0,
@@ -64,7 +64,7 @@ impl Interpreter {
         let reading = self.reader.read(line);
         let cause = self.rules.observe(&reading, now);
         if !reading.is_delta {
-            self.sink.log(Log::Stdout, &self.redactor.line(line));
+            self.sink.log(Log::Stdout, &self.sanitizer.line(line));
         }
         for event in &reading.events {
             match event {
@@ -85,7 +85,7 @@ impl Interpreter {
             self.verdict = reading.verdict;
         }
         for event in reading.events {
-            self.sink.record(self.redactor.event(event).bounded());
+            self.sink.record(self.sanitizer.event(event));
         }
         if let Some(cause) = cause {
             // Recorded here, where it is seen, so that it does not depend on whether the child is
@@ -97,16 +97,16 @@ impl Interpreter {
 
     /// Takes a line of standard error.
     pub(crate) fn read_stderr(&mut self, line: Line<'_>) {
-        let logged = self.redactor.line(line);
+        let logged = self.sanitizer.line(line);
         self.sink.log(Log::Stderr, &logged);
         let text = String::from_utf8_lossy(&logged).trim_end().to_owned();
         if !text.is_empty() {
-            self.sink.record(Event::Stderr { text }.bounded());
+            self.sink.record(self.sanitizer.event(Event::Stderr { text }));
         }
     }
 
     /// Records how the run ended, and hands the result over.
     pub(crate) fn end(self, event: Event) {
-        self.sink.end(self.redactor.event(event));
+        self.sink.end(self.sanitizer.event(event));
     }
 }

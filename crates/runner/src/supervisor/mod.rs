@@ -6,9 +6,9 @@
 mod child_streams;
 mod event_sink;
 mod interpreter;
-mod redactor;
 mod requests;
 mod rules;
+mod sanitizer;
 mod screen;
 mod stopper;
 mod supervision;
@@ -30,7 +30,7 @@ use requests::Requests;
 use screen::Screen;
 use supervision::Supervision;
 
-pub(crate) use redactor::Redactor;
+pub(crate) use sanitizer::Sanitizer;
 
 /// Why a run could not be supervised at all.
 #[derive(Debug, thiserror::Error)]

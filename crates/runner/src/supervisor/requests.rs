@@ -17,6 +17,9 @@ pub(crate) struct Requests {
     /// When to look although the system has told nothing.
     look_at: Option<Instant>,
     seen: Option<StopRequest>,
+    /// Whether the directory of a background run was deleted. The parent of a foreground run still
+    /// gets its result.
+    pub(crate) is_removed: bool,
 }
 
 impl Requests {
@@ -27,7 +30,7 @@ impl Requests {
             watch
         });
         // One may have come before the watch was there.
-        Requests { dir, watch, look_at: Some(Instant::now()), seen: None }
+        Requests { dir, watch, look_at: Some(Instant::now()), seen: None, is_removed: false }
     }
 
     /// Becomes readable when there may be a request.
@@ -50,7 +53,10 @@ impl Requests {
             watch.drain();
             watch.is_complete()
         });
-        self.look_at = (!is_told).then_some(now + REQUEST_INTERVAL);
+        let is_watched = self.watch.is_some();
+        let is_being_removed = is_watched && self.dir.is_being_removed();
+        self.is_removed = is_being_removed && self.dir.is_removed();
+        self.look_at = (!is_told || is_being_removed).then_some(now + REQUEST_INTERVAL);
         let request = self.dir.stop_requested().filter(|request| Some(*request) > self.seen)?;
         self.seen = Some(request);
         Some(request)

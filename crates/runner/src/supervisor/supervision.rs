@@ -226,6 +226,7 @@ impl Supervision {
         match self.requests.look(Instant::now()) {
             Some(StopRequest::Gracefully) => self.request_stop(StopCause::Cancelled),
             Some(StopRequest::AtOnce) => self.kill(),
+            None if self.requests.is_removed => self.request_stop(StopCause::DirectoryRemoved),
             None => {}
         }
     }

@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use model::variables;
-use process::{MeetingPoint, OutputError, Peer};
+use process::{OutputError, Peer, PrivateSocket};
 
 use crate::durations::PANE_ANSWER;
 use command::tmux;
@@ -79,13 +79,13 @@ impl TmuxPanes {
     /// Opens a pane, and returns the way to its viewer.
     pub(crate) fn open(&self) -> Result<(UnixStream, Peer), TmuxError> {
         let refused = |error: io::Error| TmuxError::Refused(error.to_string());
-        let point = MeetingPoint::open().map_err(refused)?;
+        let socket = PrivateSocket::open().map_err(refused)?;
         let program = process::own_executable_for_others().map_err(refused)?;
-        let pane = self.split([text(&program)?, "view", text(point.path())?])?;
+        let pane = self.split([text(&program)?, "view", text(socket.path())?])?;
         // Whatever the user has set for panes, one of ours closes at the end.
         let visitor =
             tmux(&["set-option", "-p", "-t", &pane, "remain-on-exit", "off"]).and_then(|_| {
-                point.meet(PANE_ANSWER).map_err(|error| match error.kind() {
+                socket.accept(PANE_ANSWER).map_err(|error| match error.kind() {
                     io::ErrorKind::TimedOut => TmuxError::Refused(format!(
                         "the new pane did not answer within {} seconds; does the server of tmux \
                      belong to another user?",

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::{Entry, ExportedRun, ExportedSession};
 use crate::text::clean;
 
-/// Nothing may be loaded, and nothing may run, whatever is in the page.
+/// Nothing may be loaded and no script may run, whatever the page contains.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 const STYLE: &str = "\
@@ -89,7 +89,6 @@ fn render_run(run: &ExportedRun, page: &mut String) {
     }
 }
 
-/// Text, and nothing but text.
 fn escaped(text: &str) -> String {
     let text = clean(text);
     let mut escaped = String::with_capacity(text.len());

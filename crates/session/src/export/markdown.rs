@@ -1,5 +1,5 @@
-//! A session as Markdown. What was said stands in quotations, and what tools were given and answered
-//! in blocks of code: neither can be left from within.
+//! A session as Markdown. Messages are quotations, and arguments and results of tools are blocks of
+//! code: no content can end either.
 
 use std::fmt::Write;
 
@@ -40,13 +40,13 @@ fn render_run(run: &ExportedRun, text: &mut String) {
     }
 }
 
-/// A quotation ends with its lines, whatever was opened within it.
+/// A quotation ends with its lines, even if a block of code within it was not closed.
 fn quoted(text: &str) -> String {
     let lines = text.trim_end().lines();
     lines.map(|line| format!("> {line}").trim_end().to_owned() + "\n").collect()
 }
 
-/// A block of code whose fence is longer than any that is in it.
+/// A block of code whose fence is longer than any fence in the text.
 fn block(language: &str, text: &str) -> String {
     let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat((longest + 1).max(3));
@@ -54,7 +54,7 @@ fn block(language: &str, text: &str) -> String {
     format!("{fence}{language}\n{text}{line_feed}{fence}\n")
 }
 
-/// A text on one line that means nothing to Markdown.
+/// A text on one line in which Markdown sees no markup.
 fn inline(text: &str) -> String {
     let text = one_line(text);
     let mut escaped = String::with_capacity(text.len());

@@ -1,12 +1,12 @@
 //! A whole session as one document, for people who read it elsewhere.
 //!
-//! What came from agents, tools and providers is only ever shown as text: it cannot end the block
-//! that it stands in, become an element, or reach a terminal as anything but characters.
+//! Everything from agents, tools and providers is shown as text only: it cannot end the block that
+//! contains it, become an element, or send control characters to a terminal.
 
 mod html;
 mod markdown;
-mod moment;
 
+use jiff::Timestamp;
 use model::{Event, Meta, Record, RunResult, SessionId, Status, Usage};
 
 use crate::text::clean;
@@ -15,47 +15,46 @@ use crate::{Progress, usage_words};
 /// A session with everything that happened in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExportedSession {
-    /// Its id.
+    /// Shared by all its runs.
     pub id: SessionId,
-    /// Its runs, oldest first.
+    /// Oldest first.
     pub runs: Vec<ExportedRun>,
 }
 
-/// One run of it.
+/// One run of an exported session.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct ExportedRun {
-    /// What was asked for.
     pub meta: Meta,
-    /// What the agent was asked, without files and earlier runs.
+    /// The prompt, without files and earlier runs.
     pub asked: String,
-    /// How it ended, if it has.
+    /// `None` while it runs.
     pub result: Option<RunResult>,
-    /// What happened.
     pub records: Vec<Record>,
 }
 
 impl ExportedSession {
-    /// As Markdown.
+    /// A Markdown document.
     pub fn to_markdown(&self) -> String {
         markdown::render(self)
     }
 
-    /// As one HTML file that needs no other, and runs nothing.
+    /// One HTML file without scripts that loads nothing.
     pub fn to_html(&self) -> String {
         html::render(self)
     }
 
-    /// What the session is called: its latest run's name.
+    /// The name of its latest run.
     pub fn name(&self) -> &str {
         self.runs.last().map_or("", |run| &run.meta.name)
     }
 
-    /// Where its latest run stands.
+    /// The status of its latest run.
     pub fn status(&self) -> Status {
         self.runs.last().map_or(Status::Running, ExportedRun::status)
     }
 
-    /// What all runs have used.
+    /// The sum of all its runs.
     pub fn usage(&self) -> Usage {
         let mut sum = Usage::default();
         for result in self.runs.iter().filter_map(|run| run.result.as_ref()) {
@@ -64,7 +63,6 @@ impl ExportedSession {
         sum
     }
 
-    /// A line about all of it.
     fn summary(&self) -> String {
         let runs = match self.runs.len() {
             1 => "1 run".to_owned(),
@@ -77,12 +75,12 @@ impl ExportedSession {
 }
 
 impl ExportedRun {
-    /// Where it stands.
+    /// As its result says, else running.
     pub fn status(&self) -> Status {
         self.result.as_ref().map_or(Status::Running, |result| result.status)
     }
 
-    /// What is known about it, by name.
+    /// The table at the head of a run.
     fn facts(&self) -> Vec<(&'static str, String)> {
         let result = self.result.as_ref();
         let answered = result.and_then(|result| result.model.clone());
@@ -92,7 +90,7 @@ impl ExportedRun {
             ("run", Some(self.meta.run_id.to_string())),
             ("outcome", result.map(|result| result.outcome.word().to_owned())),
             ("error", result.and_then(|result| result.error.clone())),
-            ("started", Some(moment::utc(self.meta.created_at))),
+            ("started", Some(utc(self.meta.created_at))),
             ("took", result.map(|result| seconds(result.duration_ms))),
             ("profile", self.meta.profile.clone()),
             ("preset", self.meta.preset.clone()),
@@ -101,11 +99,10 @@ impl ExportedRun {
             ("tool calls", result.map(|result| result.tool_calls.to_string())),
             ("used", used.filter(|used| !used.is_empty())),
         ];
-        let told = all.into_iter().filter_map(|(name, value)| Some((name, value?)));
-        told.map(|(name, value)| (name, clean(&value).into_owned())).collect()
+        let known = all.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        known.map(|(name, value)| (name, clean(&value).into_owned())).collect()
     }
 
-    /// What happened, in the order in which it did.
     fn entries(&self) -> Vec<Entry> {
         let mut entries = vec![Entry::Prompt(clean(&self.asked).into_owned())];
         let mut is_first = true;
@@ -134,7 +131,7 @@ impl ExportedRun {
                     is_error: *is_error,
                     text: text.clone(),
                 }),
-                // Told at the head of the run.
+                // The table at the head of the run says it.
                 Event::RunEnded { .. } => None,
                 _ => words.map(Entry::Note),
             };
@@ -144,7 +141,15 @@ impl ExportedRun {
     }
 }
 
-/// Something that is shown.
+/// Such as `2026-11-16 02:31:00 UTC`, from milliseconds since 1970.
+fn utc(milliseconds: u64) -> String {
+    let milliseconds = i64::try_from(milliseconds).unwrap_or(i64::MAX);
+    // A run directory can hold any number, and a timestamp ends with the year 9999.
+    let timestamp = Timestamp::from_millisecond(milliseconds).unwrap_or(Timestamp::MAX);
+    timestamp.strftime("%F %T UTC").to_string()
+}
+
+/// One part of a conversation.
 enum Entry {
     Prompt(String),
     Said(String),

@@ -127,7 +127,7 @@ fn a_page_has_no_element_and_no_script_of_others() {
     assert!(!page.contains("<script") && !page.contains("<img") && !page.contains('\u{1b}'));
     assert!(page.contains("&lt;/pre&gt;&lt;script&gt;alert(1)"), "{page}");
     assert!(page.contains("default-src 'none'") && page.contains("prefers-color-scheme: dark"));
-    // Nothing is asked of anybody else.
+    // The page loads nothing.
     for reference in ["http:", "https:", " href=", " src=", "url(", "@import"] {
         let own = page.replace("&lt;img src=x", "");
         assert!(!own.contains(reference), "{reference}");
@@ -144,5 +144,16 @@ fn escape_sequences_are_gone_everywhere() {
         let is_control = |character: char| character.is_control() && character != '\n';
         assert!(!text.contains(is_control), "{text:?}");
         assert!(text.contains("redx"), "{text}");
+    }
+}
+
+#[test]
+fn the_start_is_shown_whatever_a_file_says() {
+    for (milliseconds, expected) in [
+        (0, "1970-01-01 00:00:00 UTC"),
+        (951_782_400_999, "2000-02-29 00:00:00 UTC"),
+        (u64::MAX, "9999-12-30 22:00:00 UTC"),
+    ] {
+        assert_eq!(utc(milliseconds), expected);
     }
 }

@@ -1,4 +1,4 @@
-//! The arguments of a tool call, which can be any JSON at all, as texts that can be shown.
+//! The arguments of a tool call, which can be any JSON, as texts that can be shown.
 
 use std::borrow::Cow;
 
@@ -8,13 +8,12 @@ use super::PreviewContext;
 use super::paths::shorten_path;
 use crate::text::{cut_chars, one_line};
 
-/// What stands where an argument is missing or blank.
+/// Shown for an argument that is missing or blank.
 const MISSING: &str = "...";
-/// More of an argument is never shown, so more of it is not looked at.
+/// A preview never shows more of an argument.
 const ARGUMENT_CHARS: usize = 2_000;
 
-/// The arguments of one call. Nothing in here fails: what is not there, or is of another kind than
-/// it should be, is missing.
+/// The arguments of one call. Nothing here fails: an argument of the wrong type counts as missing.
 pub(super) struct Arguments<'a> {
     args: &'a Value,
     context: &'a PreviewContext,
@@ -35,17 +34,17 @@ impl<'a> Arguments<'a> {
         shown(self.args.get(name)?)
     }
 
-    /// The same, or dots.
+    /// As [`Arguments::optional_text`], or dots.
     pub(super) fn text(&self, name: &str) -> String {
         self.optional_text(name).unwrap_or_else(|| MISSING.to_owned())
     }
 
-    /// The first of these that is there.
+    /// The first of these that is not missing.
     pub(super) fn first_text(&self, names: &[&str]) -> Option<String> {
         names.iter().find_map(|name| self.optional_text(name))
     }
 
-    /// A number that says something: zero lines, or the zeroth line, are the default.
+    /// A number other than zero, which is the default.
     pub(super) fn amount(&self, name: &str) -> Option<String> {
         self.optional_text(name).filter(|amount| amount != "0")
     }
@@ -55,7 +54,7 @@ impl<'a> Arguments<'a> {
         self.optional_text(name).map(|path| self.shortened(&path))
     }
 
-    /// The same, or dots.
+    /// As [`Arguments::optional_path`], or dots.
     pub(super) fn path(&self, name: &str) -> String {
         self.optional_path(name).unwrap_or_else(|| MISSING.to_owned())
     }
@@ -66,7 +65,7 @@ impl<'a> Arguments<'a> {
         path.map_or_else(|| MISSING.to_owned(), |path| self.shortened(&path))
     }
 
-    /// The elements of a list; none if it is not one.
+    /// The elements of a list; empty if it is missing.
     pub(super) fn list(&self, name: &str) -> &'a [Value] {
         self.args.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
     }
@@ -81,7 +80,7 @@ impl<'a> Arguments<'a> {
         self.texts(name).iter().map(|path| self.shortened(path)).collect()
     }
 
-    /// One text out of each element of a list, where the element has it.
+    /// The text of that name in each element of a list that has it.
     pub(super) fn texts_in(&self, list: &str, name: &str) -> Vec<String> {
         self.list(list).iter().filter_map(|element| shown(element.get(name)?)).collect()
     }

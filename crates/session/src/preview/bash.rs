@@ -1,17 +1,16 @@
-//! Shell commands.
+//! Previews of shell commands.
 
 use super::PreviewContext;
 use super::paths::shorten_paths_in_text;
 use crate::text::{cut_chars, one_line, shorten, width};
 
-/// More of a command is never shown.
+/// A preview never shows more of a command.
 const COMMAND_CHARS: usize = 2_000;
-/// What the first line of a preview needs beside the command: the indent, the arrow and the name
-/// of the tool.
+/// The width of what precedes the command on the first line: indent, arrow and the tool's name.
 const FIRST_LINE_MARGIN: usize = 12;
-/// What the other lines need: the indent and the bar.
+/// The width of what precedes it on the other lines: indent and bar.
 const CONTINUATION_MARGIN: usize = 5;
-/// What every line but the first begins with.
+/// How every line but the first begins.
 const CONTINUATION: &str = "│ ";
 
 /// The first line of a command that is not blank, with short paths, broken at `&&` into as many
@@ -34,8 +33,8 @@ pub(super) fn command(command: &str, context: &PreviewContext) -> String {
     )
 }
 
-/// Agents like to begin with a `cd` to where they already are. Nothing is left of a command that
-/// does only that.
+/// Removes a `cd` to the working directory, with which agents like to begin. A command that does
+/// nothing else becomes empty.
 fn without_leading_cd<'a>(command: &'a str, cwd: &str) -> &'a str {
     if cwd.is_empty() {
         return command;
@@ -51,8 +50,8 @@ fn without_leading_cd<'a>(command: &'a str, cwd: &str) -> &'a str {
     }
 }
 
-/// Fills lines with the parts of a command. The first budget is for a part that begins the first
-/// line, the other one for everything else.
+/// Fills lines with the parts of a command. `first_budget` is the width of a part that begins the
+/// first line, `budget` that of every other part.
 fn wrap(command: &str, first_budget: usize, budget: usize) -> String {
     if width(command) <= first_budget {
         return command.to_owned();

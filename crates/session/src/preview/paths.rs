@@ -1,11 +1,11 @@
-//! Paths, as short as they can be said without becoming unclear.
+//! Paths, as short as they can be without becoming unclear.
 
 use std::borrow::Cow;
 
 use super::PreviewContext;
 use crate::text::width;
 
-/// How many characters a way up (`../..`) must save: it is harder to read than a whole path.
+/// How many characters `..` must save: it is harder to read than a whole path.
 const WORTH_GOING_UP: usize = 10;
 
 /// The path relative to the working directory or to the home directory, whichever is shorter.
@@ -25,7 +25,7 @@ pub(super) fn shorten_paths_in_text(text: &str, context: &PreviewContext) -> Str
     let mut rest = text;
     while let Some((before, slash_on)) = rest.find('/').and_then(|at| rest.split_at_checked(at)) {
         shortened.push_str(before);
-        // What was taken over already ends as the text itself does there, or with a path.
+        // `shortened` ends like the text up to here, or with a path.
         let is_start = !shortened.chars().next_back().is_some_and(continues_into_path);
         let (length, names) = if is_start { measure_path(slash_on) } else { (1, 0) };
         let (path, behind) = slash_on.split_at_checked(length).unwrap_or((slash_on, ""));
@@ -46,7 +46,7 @@ fn with_home_as_tilde<'a>(path: &'a str, home: Option<&str>) -> Cow<'a, str> {
     below.map_or(Cow::Borrowed(path), |below| Cow::Owned(format!("~{below}")))
 }
 
-/// The way from one directory to a path. It only reads the texts: no link is followed.
+/// The relative path from a directory. No link is followed: only the texts are compared.
 fn relative(path: &str, cwd: &str) -> Option<String> {
     if !cwd.starts_with('/') {
         return None;
@@ -59,7 +59,7 @@ fn relative(path: &str, cwd: &str) -> Option<String> {
     Some(if way.is_empty() { ".".to_owned() } else { way.join("/") })
 }
 
-/// The names along some paths that are joined, with `.` and `..` carried out.
+/// The names of the joined paths, with `.` and `..` resolved.
 fn names<const COUNT: usize>(paths: [&str; COUNT]) -> Vec<&str> {
     let mut names = Vec::new();
     for name in paths.into_iter().flat_map(|path| path.split('/')) {
@@ -74,7 +74,7 @@ fn names<const COUNT: usize>(paths: [&str; COUNT]) -> Vec<&str> {
     names
 }
 
-/// How many bytes the path at the start of a text has, and how many names.
+/// The number of bytes, and of names, of the path at the start of a text.
 fn measure_path(text: &str) -> (usize, usize) {
     let (mut length, mut names) = (0, 0);
     let mut rest = text;
@@ -91,13 +91,13 @@ fn measure_path(text: &str) -> (usize, usize) {
     (length.max(1), names)
 }
 
-/// A name may go on behind what was recognised as a path, as in `/project*` or `/project@2`. Then
-/// only such a form will do that still ends with the beginning of that name.
+/// Shortens a path whose last name may continue in `behind`, as in `/project*` or `/project@2`.
+/// Then the shortened form must still end with the beginning of that name.
 fn shorten_path_before<'a>(path: &'a str, behind: &str, context: &PreviewContext) -> Cow<'a, str> {
     let shortened = shorten_path(path, context);
-    let goes_on = behind.chars().next().is_some_and(|next| !ends_name(next));
+    let continues = behind.chars().next().is_some_and(|next| !ends_name(next));
     let last_name = path.rsplit('/').next().unwrap_or_default();
-    if goes_on && !shortened.ends_with(last_name) { Cow::Borrowed(path) } else { shortened }
+    if continues && !shortened.ends_with(last_name) { Cow::Borrowed(path) } else { shortened }
 }
 
 fn is_in_name(character: char) -> bool {
@@ -108,7 +108,7 @@ fn ends_name(character: char) -> bool {
     character.is_whitespace() || "/'\"`;|&<>(),:=".contains(character)
 }
 
-/// Whether a slash behind this character is not the start of an absolute path: it goes on with a
+/// Whether a slash after this character is not the start of an absolute path, but part of a
 /// relative path, an address or an expansion of the shell.
 fn continues_into_path(character: char) -> bool {
     is_in_name(character) || "/:~})]*?+%$\\".contains(character)

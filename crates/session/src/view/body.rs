@@ -1,9 +1,9 @@
-//! What stands below the header of a window.
+//! The part of a window below its header.
 
 use super::{Extent, Line, Phase, Role, Standing, TaskView};
 use crate::window::{LineKind, WindowLine};
 
-/// What every line of a window begins with.
+/// How every line of a window begins.
 const INDENT: &str = "  ";
 
 /// The entries of a task's window.
@@ -25,7 +25,7 @@ pub fn window_lines(task: &TaskView<'_>, extent: Extent) -> Vec<Line> {
     }
 }
 
-/// What went wrong with a task, if something did.
+/// The error of a task that has failed.
 pub fn error_lines(task: &TaskView<'_>) -> Vec<Line> {
     if task.standing() != Standing::Failed {
         return Vec::new();
@@ -37,7 +37,7 @@ pub fn error_lines(task: &TaskView<'_>) -> Vec<Line> {
     error.lines().map(|line| Line::of(Role::Error, &format!("{INDENT}{line}"))).collect()
 }
 
-/// The first lines of a text, and how many more there are.
+/// The first lines of a text, and the number of the others.
 pub fn truncated(text: &str, max_lines: usize) -> Vec<Line> {
     if text.trim().is_empty() {
         return vec![Line::of(Role::Muted, "(no output)")];
@@ -59,7 +59,7 @@ fn entry_lines(entry: &WindowLine) -> Vec<Line> {
         LineKind::Text => {
             entry.text.lines().map(|line| indented().with(Role::Plain, line)).collect()
         }
-        // The numbers that are looked for stand only in entries of one line.
+        // Only entries of one line have numbers to mark.
         LineKind::Tool if entry.text.contains('\n') => {
             entry.text.lines().map(|line| indented().with(Role::Muted, line)).collect()
         }
@@ -125,7 +125,7 @@ fn things_found(text: &str) -> Option<Vec<(Role, &str)>> {
         .then(|| vec![(Role::Muted, indent), (Role::Added, number), (Role::Muted, rest)])
 }
 
-/// Splits a text behind the sign and the number at its start, if it starts so.
+/// Splits a text after the sign and the number at its start, if it has them.
 fn split_number<'a>(text: &'a str, sign: &str) -> Option<(&'a str, &'a str)> {
     let digits_on = text.strip_prefix(sign)?;
     let rest = digits_on.trim_start_matches(|character: char| character.is_ascii_digit());

@@ -1,11 +1,11 @@
-//! The line that stands for a call before it has a result.
+//! The line that represents a call before it has a result.
 
 use serde_json::Value;
 
 use super::{Line, Role};
 
-/// The tool and what it is called for, such as `delegate_to_subagents 3 sub-agents (default
-/// profile: x) profiles: [a, b]`, from the arguments of the call. They may still be incomplete.
+/// The tool and the subject of the call, such as `delegate_to_subagents 3 sub-agents (default
+/// profile: x) profiles: [a, b]`. The arguments may still be incomplete.
 pub fn call_line(tool: &str, args: &Value) -> Line {
     let name = Line::default().with_bold(Role::Title, tool);
     let of = |field| text(args, field);
@@ -44,7 +44,7 @@ fn sub_agents(args: &Value) -> String {
     format!("{count} sub-agent{}", if count == 1 { "" } else { "s" })
 }
 
-/// The line with what the tasks have in a field, if any has.
+/// Adds the values that the tasks have in a field, if there are any.
 fn named(line: Line, title: &str, args: &Value, field: &str) -> Line {
     let tasks = args.get("tasks").and_then(Value::as_array).into_iter().flatten();
     let names: Vec<&str> = tasks.filter_map(|task| text(task, field)).collect();

@@ -1,4 +1,4 @@
-//! The line above a window: whose it is and how far it is.
+//! The line above a window: the task and its progress.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use crate::usage_words;
 
 use super::{Line, Phase, ProfileView, Role, Standing, TaskView};
 
-/// What stands between the parts of a header.
+/// Between the parts of a header.
 const SEPARATOR: &str = " • ";
 
 /// Icon, name, profile, number of tool calls, to-dos, time and usage, as far as they are known.
@@ -19,14 +19,14 @@ pub fn window_header(task: &TaskView<'_>) -> Line {
     line
 }
 
-/// What a task does now and for how long, if it runs.
+/// The current activity of a running task, and for how long it has lasted.
 pub fn doing_line(task: &TaskView<'_>) -> Option<Line> {
     let (words, time) = doing(task)?;
     let line = Line::of(Role::Plain, "  ").with(Role::Accent, &words);
     Some(line.with(Role::Dim, SEPARATOR).with(Role::Muted, &time))
 }
 
-/// A whole window in one line: what matters most comes first, because the end may not fit.
+/// A whole window in one line: the most important comes first, because the end may not fit.
 pub fn compact_line(task: &TaskView<'_>) -> Line {
     let (role, icon) = icon(task.standing());
     let line = Line::of(role, icon).with(Role::Plain, " ").with_bold(Role::Plain, task.name);
@@ -78,18 +78,18 @@ fn segments(task: &TaskView<'_>) -> Vec<String> {
     segments
 }
 
-/// The profile's name, and in brackets the model that works and how hard it thinks.
+/// The profile's name, and in brackets its model and level of thinking.
 fn profile_text(profile: ProfileView<'_>, answered: Option<&str>) -> String {
     let model = match (profile.model, answered) {
-        // The same model, only that the profile names its provider with it.
+        // The same model, but the profile names its provider, too.
         (Some(asked), Some(answered)) if asked.ends_with(&format!("/{answered}")) => Some(asked),
         (asked, answered) => answered.or(asked),
     };
     let filled = |part: &Option<&str>| part.is_some_and(|part| !part.is_empty());
-    let place: Vec<&str> = [profile.provider, model].into_iter().filter(filled).flatten().collect();
-    let place = Some(place.join("/"));
+    let model: Vec<&str> = [profile.provider, model].into_iter().filter(filled).flatten().collect();
+    let model = Some(model.join("/"));
     let details: Vec<&str> =
-        [place.as_deref(), profile.thinking].into_iter().filter(filled).flatten().collect();
+        [model.as_deref(), profile.thinking].into_iter().filter(filled).flatten().collect();
     if details.is_empty() {
         profile.name.to_owned()
     } else {

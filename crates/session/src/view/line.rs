@@ -2,24 +2,24 @@
 
 use crate::text::clean;
 
-/// What a piece of text is there for; a screen has a style for each.
+/// The purpose of a piece of text; a screen has a style for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// What the agents themselves say.
+    /// The text of agents.
     Plain,
     /// The name of a tool, or a heading.
     Title,
-    /// What should be seen first.
+    /// The most important.
     Accent,
-    /// What matters less.
+    /// Less important.
     Muted,
-    /// What matters least.
+    /// The least important.
     Dim,
-    /// Something that went well.
+    /// Done.
     Success,
-    /// Something that is going on.
+    /// In progress.
     Warning,
-    /// Something that went wrong.
+    /// Failed.
     Error,
     /// A number of things that were added or found.
     Added,
@@ -27,8 +27,7 @@ pub enum Role {
     Removed,
 }
 
-/// A piece of a line. Its text has neither line feeds nor tabs nor anything else that would move
-/// a cursor.
+/// A piece of a line. Its text has neither line feeds nor tabs nor other control characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     role: Role,
@@ -37,7 +36,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// What it is there for.
+    /// What the screen styles it by.
     pub fn role(&self) -> Role {
         self.role
     }
@@ -60,7 +59,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// How far a tab goes.
+    /// What a tab becomes.
     const TAB: &'static str = "    ";
 
     /// Its pieces, from left to right.
@@ -78,13 +77,13 @@ impl Line {
         Line::default().with(role, text)
     }
 
-    /// The line with one more piece at its end.
+    /// Adds a piece at the end.
     #[must_use]
     pub fn with(self, role: Role, text: &str) -> Line {
         self.add(role, false, text)
     }
 
-    /// The line with one more piece at its end, in bold.
+    /// Adds a bold piece at the end.
     #[must_use]
     pub fn with_bold(self, role: Role, text: &str) -> Line {
         self.add(role, true, text)

@@ -1,8 +1,8 @@
-//! How many tasks stand where.
+//! The number of tasks by status.
 
 use super::{Line, Role, Standing, TaskView};
 
-/// `Sub-agents: 2 running, 1 done, 1 error, 3 queued`, without those that there are none of.
+/// `Sub-agents: 2 running, 1 done, 1 error, 3 queued`, without zeros.
 pub fn overview(tasks: &[TaskView<'_>]) -> Line {
     let tally = Tally::of(tasks);
     let errors = if tally.failed == 1 { "error" } else { "errors" };
@@ -22,7 +22,7 @@ pub fn overview(tasks: &[TaskView<'_>]) -> Line {
     line
 }
 
-/// What is still to come, or where to find what came out.
+/// What is still running or queued, else the sessions with their ids.
 pub fn footer(tasks: &[TaskView<'_>]) -> Vec<Line> {
     let tally = Tally::of(tasks);
     if tally.running > 0 {
@@ -39,7 +39,7 @@ pub fn footer(tasks: &[TaskView<'_>]) -> Vec<Line> {
     lines
 }
 
-/// The same as [`overview`] for where there is only room for a few words.
+/// As [`overview`], for a title with room for a few words.
 pub fn streaming_text(tasks: &[TaskView<'_>]) -> String {
     let tally = Tally::of(tasks);
     let parts: Vec<String> = [
@@ -55,21 +55,18 @@ pub fn streaming_text(tasks: &[TaskView<'_>]) -> String {
     if parts.is_empty() { "processing...".to_owned() } else { parts.join(", ") }
 }
 
-/// How many tasks there are of each kind.
+/// The number of tasks for each [`Standing`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Tally {
-    /// Those that wait for their turn.
     pub queued: usize,
-    /// Those that run.
     pub running: usize,
-    /// Those that have completed.
     pub done: usize,
-    /// Those that have ended in any other way.
     pub failed: usize,
 }
 
 impl Tally {
-    /// Counts them.
+    /// Counts the tasks.
     pub fn of<'a>(tasks: impl IntoIterator<Item = &'a TaskView<'a>>) -> Tally {
         let mut tally = Tally::default();
         for task in tasks {

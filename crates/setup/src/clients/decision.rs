@@ -1,39 +1,39 @@
-//! What is to be done with a file, decided from what is in it and in its backup.
+//! Decides how to change a configuration file, from its text and that of its backup.
 
 use serde_json::Value;
 
 use super::table::{Client, Form, NAME};
 use crate::config::ConfigError;
 
-/// What is to be done so that the client starts this program.
+/// How to make the client start this program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Installation {
-    /// Nothing: it does, by this name.
+    /// An entry exists, and names this program so.
     Unchanged { program: String },
-    /// The file gets an entry.
+    /// Add an entry.
     Add { text: String },
-    /// The entry gets the right program.
+    /// Change the program that the entry names.
     Update { text: String },
-    /// Nothing: an entry of our name starts something else.
+    /// Refuse: an entry of our name starts another program.
     Foreign { line: usize },
 }
 
-/// What is to be done so that the client starts this program no more.
+/// How to make the client start this program no more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Removal {
-    /// Nothing: it does not.
+    /// There is no entry.
     Nothing,
-    /// The file becomes what it was before there was an entry.
+    /// Only the entry was added since the backup: restore that.
     Restore { text: String },
-    /// There is nothing in the file but what we have put there.
+    /// The file has nothing but our entry: remove it.
     DropFile,
-    /// The file loses the entry, and is else what it has become since.
+    /// The file has changed since the backup: remove only the entry.
     TakeOut { text: String },
-    /// Nothing: an entry of our name starts something else.
+    /// Refuse: an entry of our name starts another program.
     Foreign { line: usize },
 }
 
-/// Decides what `setup` does. A name without a path that is there already stays if `keeps_name`.
+/// Decides what `setup` does. If `keeps_name`, an entry that names the program without a path stays.
 pub(super) fn installation(
     client: &'static Client,
     text: Option<&str>,
@@ -42,22 +42,22 @@ pub(super) fn installation(
 ) -> Result<Installation, ConfigError> {
     let text = text.unwrap_or_default();
     let form = client.form(text);
-    let (format, spot) = (client.format, form.spot());
-    let Some(entry) = format.entry(text, spot)? else {
-        let text = format.insert(text, spot, &form.entry(program))?;
+    let (format, path) = (client.format, form.entry_path());
+    let Some(entry) = format.entry(text, path)? else {
+        let text = format.insert(text, path, &form.entry(program))?;
         return Ok(Installation::Add { text });
     };
     let Some(there) = form.own_program(&entry) else {
-        return Ok(Installation::Foreign { line: format.line_of_entry(text, spot) });
+        return Ok(Installation::Foreign { line: format.line_of_entry(text, path) });
     };
     if there == program || (keeps_name && there == NAME) {
         return Ok(Installation::Unchanged { program: there.to_owned() });
     }
-    let text = format.set(text, spot, form.program_field(), program)?;
+    let text = format.set(text, path, form.program_field(), program)?;
     Ok(Installation::Update { text })
 }
 
-/// Decides what `setup --remove` does. A file that `is_linked` was there before us.
+/// Decides what `setup --remove` does. A file that `is_linked` was not created by us.
 pub(super) fn removal(
     client: &'static Client,
     text: &str,
@@ -65,12 +65,12 @@ pub(super) fn removal(
     is_linked: bool,
 ) -> Result<Removal, ConfigError> {
     let form = client.form(text);
-    let (format, spot) = (client.format, form.spot());
-    let Some(entry) = format.entry(text, spot)? else { return Ok(Removal::Nothing) };
+    let (format, path) = (client.format, form.entry_path());
+    let Some(entry) = format.entry(text, path)? else { return Ok(Removal::Nothing) };
     if form.own_program(&entry).is_none() {
-        return Ok(Removal::Foreign { line: format.line_of_entry(text, spot) });
+        return Ok(Removal::Foreign { line: format.line_of_entry(text, path) });
     }
-    let original = backup.filter(|backup| format.entry(backup, spot) == Ok(None));
+    let original = backup.filter(|backup| format.entry(backup, path) == Ok(None));
     if let Some(original) = original {
         if becomes(client, form, original, &entry, text) {
             return Ok(Removal::Restore { text: original.to_owned() });
@@ -78,13 +78,16 @@ pub(super) fn removal(
     } else if !is_linked && becomes(client, form, "", &entry, text) {
         return Ok(Removal::DropFile);
     }
-    // Sections that were there before us stay, also where they are empty now.
-    let kept = original.and_then(|original| format.sections(original, spot).ok());
-    let text = format.remove(text, spot, kept.unwrap_or(spot.section.len()))?;
+    // Sections that existed before our entry stay, even if they are empty now.
+    let kept = original.and_then(|original| format.sections(original, path).ok());
+    let text = format.remove(text, path, kept.unwrap_or(path.section.len()))?;
     Ok(Removal::TakeOut { text })
 }
 
-/// Whether a text is what `original` becomes with this entry: then nothing else was changed.
+/// Whether the text is `original` with this entry, and nothing else was changed.
 fn becomes(client: &Client, form: &Form, original: &str, entry: &Value, text: &str) -> bool {
-    client.format.insert(original, form.spot(), entry).is_ok_and(|with_entry| with_entry == text)
+    client
+        .format
+        .insert(original, form.entry_path(), entry)
+        .is_ok_and(|with_entry| with_entry == text)
 }

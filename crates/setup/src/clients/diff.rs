@@ -1,11 +1,11 @@
-//! What is shown of a change.
+//! Shows a change.
 //!
-//! Only lines that are ours. What else is in such a file are the keys of other servers.
+//! It has only lines of our own entry, because other lines may hold the keys of other servers.
 
 use similar::{ChangeTag, TextDiff};
 
-/// The lines of a change: those of a file that loses the lines of `before` and gets those of
-/// `after`. Where the file itself comes or goes, the other side is `/dev/null`.
+/// A unified diff of lines at `line`. For a file that is created or removed, the other side is
+/// `/dev/null`.
 pub(super) fn unified(
     path: &str,
     line: usize,

@@ -1,12 +1,12 @@
 //! Clients of the Model Context Protocol, which start this program as a server if their
 //! configuration names it.
 //!
-//! That configuration is the user's: everything in it stays as it is but one entry. `decision`
-//! decides what becomes of a file, from texts alone; here that is read and written.
+//! That configuration is the user's: only one entry in it is changed. `table` describes the clients,
+//! `decision` decides how a file changes, from texts alone, and this module reads and writes files.
 
+mod config_file;
 mod decision;
 mod diff;
-mod place;
 mod table;
 
 #[cfg(test)]
@@ -18,10 +18,10 @@ use crate::SetupError;
 use crate::config::ConfigError;
 use crate::files::{self, Original};
 
+use config_file::ConfigFile;
 use decision::{Installation, Removal};
-use place::Location;
 
-pub use place::{Environment, Places};
+pub use config_file::{Environment, Variable};
 pub use table::{CLIENTS, Client};
 
 /// Whose configuration is changed.
@@ -29,67 +29,65 @@ pub use table::{CLIENTS, Client};
 pub enum Scope {
     /// The user's, for every project.
     User,
-    /// That of a project, for everybody who works on it.
+    /// The project's, for all who work on it.
     Project,
 }
 
-/// What is set up, for whom, and where.
+/// Connects one client with this program.
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct Setup {
-    /// The client.
     pub client: &'static Client,
-    /// Whose configuration is changed.
     pub scope: Scope,
-    /// Where the user stands.
-    pub places: Places,
-    /// The file of this program, by an absolute path.
+    pub environment: Environment,
+    /// The absolute path of this program.
     pub program: String,
-    /// Whether its name alone leads to it.
+    /// Whether the name of this program, looked up on `PATH`, leads to it.
     pub is_found_by_name: bool,
-    /// Only tell what would be done.
+    /// Only report what would be done.
     pub is_dry_run: bool,
 }
 
 /// What was done, or would be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// The file.
+    /// The configuration file.
     pub path: PathBuf,
-    /// What became of it.
+    /// What became of that file.
     pub outcome: Outcome,
     /// The program that the entry names, or has named.
     pub program: Option<String>,
-    /// What the file was before, kept beside it, also if somebody has taken the entry out by hand.
+    /// A copy from before our entry. It also stays if the user has removed the entry by hand.
     pub backup: Option<PathBuf>,
-    /// The lines that have come and gone, for people; empty if there are none.
+    /// Empty if nothing changes.
     pub diff: String,
 }
 
 /// What became of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was not there.
+    /// It did not exist.
     Created,
-    /// It got an entry.
+    /// An entry was added.
     Added,
-    /// Its entry got another program.
+    /// The entry names another program now.
     Updated,
-    /// It was as it should be.
+    /// It was up to date.
     Unchanged,
-    /// It is again what it was before the entry, byte for byte.
+    /// It is again as it was before the entry, byte for byte.
     Restored,
-    /// It was nothing but our entry, and is gone.
+    /// It had nothing but our entry, and is gone.
     Deleted,
-    /// Something else was changed since, so that only the entry was taken out.
+    /// It has changed since our entry was added, so that only the entry was removed.
     TakenOut,
     /// There was no entry.
     Nothing,
 }
 
-/// What is put behind the name of a file for what it was before.
+/// Added to the name of a file for its backup.
 const BACKUP: &str = ".pi-subagents-backup";
 
 impl Setup {
-    /// Makes the client start this program, or brings that up to date.
+    /// Adds our entry to the client's configuration, or updates it.
     pub fn install(&self) -> Result<Report, SetupError> {
         let path = self.path()?;
         let original = Original::read(&path)?;
@@ -116,7 +114,7 @@ impl Setup {
         };
         let backup = backup_of(&path);
         let diff = self.diff(&path, original.text(), Some(&text));
-        // What is kept is the last text without an entry of ours.
+        // The backup is the last text without our entry.
         let is_backed_up = match outcome {
             Outcome::Created => false,
             Outcome::Updated => existing(backup.clone()).is_none(),
@@ -131,7 +129,7 @@ impl Setup {
             }
             let is_private = self.scope == Scope::User;
             if let Err(error) = original.replace(&text, is_private) {
-                // If somebody else was faster to put the entry in, it is the copy of that, too.
+                // If another program has added the entry meanwhile, the copy is its backup, too.
                 if is_backed_up && !self.has_entry(&path) {
                     files::remove(&backup)?;
                 }
@@ -147,9 +145,9 @@ impl Setup {
         })
     }
 
-    /// Makes the client start this program no more.
+    /// Removes our entry from the client's configuration.
     pub fn remove(&self) -> Result<Report, SetupError> {
-        let Location { path, directories } = self.location()?;
+        let ConfigFile { path, directories } = self.config_file()?;
         let original = Original::read(&path)?;
         let backup = backup_of(&path);
         let kept = files::text_of(&backup);
@@ -188,19 +186,19 @@ impl Setup {
         Ok(Report { path, outcome, program: None, backup, diff })
     }
 
-    /// What is to be put into the client's file by hand where this program cannot do it.
+    /// What the user can put into the file by hand if this program cannot.
     pub fn snippet(&self) -> String {
         let form = &self.client.form;
         let entry = form.entry(self.program_to_write());
-        self.client.format.insert("", form.spot(), &entry).unwrap_or_default()
+        self.client.format.insert("", form.entry_path(), &entry).unwrap_or_default()
     }
 
-    /// The client's file.
+    /// The path of the client's configuration file.
     pub fn path(&self) -> Result<PathBuf, SetupError> {
-        Ok(self.location()?.path)
+        Ok(self.config_file()?.path)
     }
 
-    /// A path of one user's machine is of no use to the others who work on a project.
+    /// The configuration of a project is shared, and a path on this machine is of no use to others.
     fn program_to_write(&self) -> &str {
         match self.scope {
             Scope::Project if self.is_found_by_name => table::NAME,
@@ -208,32 +206,32 @@ impl Setup {
         }
     }
 
-    fn location(&self) -> Result<Location, SetupError> {
-        place::locate(self.client, self.scope, &self.places, |path| self.has_entry(path))
+    fn config_file(&self) -> Result<ConfigFile, SetupError> {
+        config_file::locate(self.client, self.scope, &self.environment, |path| self.has_entry(path))
     }
 
     fn has_entry(&self, path: &Path) -> bool {
         let text = Original::read(path).ok();
         let text = text.as_ref().and_then(Original::text);
         text.is_some_and(|text| {
-            let spot = self.client.form(text).spot();
-            matches!(self.client.format.entry(text, spot), Ok(Some(_)))
+            let path = self.client.form(text).entry_path();
+            matches!(self.client.format.entry(text, path), Ok(Some(_)))
         })
     }
 
-    /// A file that comes or goes is shown whole: all of it is ours.
+    /// A file that is created or deleted is shown whole: all of it is ours.
     fn diff(&self, path: &Path, before: Option<&str>, after: Option<&str>) -> String {
         let is_whole_file = before.is_none() || after.is_none();
         let format = self.client.format;
         let shown = |text: &str| {
             let form = self.client.form(text);
-            let entry = format.entry(text, form.spot()).ok().flatten()?;
-            format.shown(text, form.spot(), &form.own_fields(&entry), is_whole_file)
+            let entry = format.entry(text, form.entry_path()).ok().flatten()?;
+            format.shown(text, form.entry_path(), &form.own_fields(&entry), is_whole_file)
         };
         let (text, other) = (after.unwrap_or_default(), before.unwrap_or_default());
         let text = if shown(text).is_some() { text } else { other };
-        let spot = self.client.form(text).spot();
-        let line = if is_whole_file { 1 } else { format.line_of_entry(text, spot) };
+        let entry_path = self.client.form(text).entry_path();
+        let line = if is_whole_file { 1 } else { format.line_of_entry(text, entry_path) };
         diff::unified(
             &path.display().to_string(),
             line,

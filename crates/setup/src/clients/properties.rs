@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::decision::{Installation, Removal, installation, removal};
 use super::table::{CLIENTS, Client};
-use crate::config::{Format, Spot};
+use crate::config::{EntryPath, Format};
 
 const PROGRAM: &str = "/opt/new tools/pi-subagents";
 const OLD_PROGRAM: &str = "/old \"quoted\\path\"/pi-subagents";
@@ -136,7 +136,7 @@ fn toml() -> impl Strategy<Value = String> {
     })
 }
 
-const CODEX: Spot = Spot { section: &["mcp_servers"], name: "pi-subagents" };
+const CODEX: EntryPath = EntryPath { section: &["mcp_servers"], name: "pi-subagents" };
 
 /// A client that is shown by its name, if a test fails.
 #[derive(Clone, Copy)]
@@ -151,7 +151,7 @@ impl std::fmt::Debug for Named {
 fn client_and_text() -> impl Strategy<Value = (Named, String)> {
     (0..CLIENTS.len(), jsonc(), toml(), layout()).prop_map(|(index, jsonc, toml, layout)| {
         let client = &CLIENTS[index];
-        let section = client.form.spot().section.join(".");
+        let section = client.form.entry_path().section.join(".");
         let text = match client.format {
             Format::Jsonc => jsonc.replace("SECTION", &section),
             Format::Toml => toml,
@@ -161,7 +161,7 @@ fn client_and_text() -> impl Strategy<Value = (Named, String)> {
 }
 
 fn says(client: &'static Client, text: &str) -> Value {
-    let root = Spot { section: &[], name: client.form.spot().section[0] };
+    let root = EntryPath { section: &[], name: client.form.entry_path().section[0] };
     client.format.entry(text, root).unwrap().unwrap_or(json!({}))
 }
 
@@ -182,7 +182,7 @@ proptest! {
 
     #[test]
     fn what_is_put_in_and_taken_out_again_was_never_there((Named(client), before) in client_and_text()) {
-        prop_assert!(client.format.entry(&before, client.form.spot()).is_ok(), "{before:?}");
+        prop_assert!(client.format.entry(&before, client.form.entry_path()).is_ok(), "{before:?}");
         let Installation::Add { text } = installation(client, Some(&before), OLD_PROGRAM, false)? else {
             return Err(TestCaseError::fail("nothing was added"));
         };
@@ -215,7 +215,7 @@ proptest! {
         let Installation::Add { text } = installation(client, Some(&before), PROGRAM, false)? else {
             return Err(TestCaseError::fail("nothing was added"));
         };
-        let since = Spot { name: "since", ..client.form.spot() };
+        let since = EntryPath { name: "since", ..client.form.entry_path() };
         let entry = json!({ "command": "another" });
         let changed = client.format.insert(&text, since, &entry)?;
         let Removal::TakeOut { text: taken } = removal(client, &changed, Some(&before), false)? else {

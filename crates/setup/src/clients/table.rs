@@ -1,48 +1,47 @@
-//! What is known about each client: where its files are, and what it wants to read there.
+//! The clients: the paths of their files, and the entries that they expect there.
 
 use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::config::{Format, Spot};
+use crate::config::{EntryPath, Format};
 
-/// What this program is called, as a file and as an entry.
+/// The name of this program, as a file and as an entry.
 pub(crate) const NAME: &str = "pi-subagents";
 
-/// With what this program is a server.
+/// The argument that makes this program a server.
 pub(crate) const COMMAND: &str = "mcp";
 
-/// How long a call may take: a task may take an hour, and may have waited for others before.
+/// The longest call: a task may take an hour, and may wait for others before.
 const CALL_SECONDS: u64 = 6 * 60 * 60;
 const CALL_MILLISECONDS: u64 = CALL_SECONDS * 1_000;
 
-/// How long the start may take, on a machine that is busy.
+/// The longest start, on a busy machine.
 const START_SECONDS: u64 = 30;
 
 /// A program that speaks the Model Context Protocol, and starts the servers that its configuration
 /// names.
 #[derive(Debug)]
 pub struct Client {
-    /// What `setup` calls it.
+    /// The argument of `setup`.
     pub name: &'static str,
-    /// What it calls itself.
+    /// The name of the product.
     pub title: &'static str,
-    /// How its user sees that it has found the server.
+    /// How the user sees that the client has found the server.
     pub next_step: &'static str,
     pub(crate) format: Format,
-    pub(crate) user: Place,
-    pub(crate) project: Place,
-    /// What an entry looks like.
+    pub(crate) user: FilePath,
+    pub(crate) project: FilePath,
     pub(crate) form: Form,
-    /// What it looks like where the section of another form is there already.
+    /// Used in files that have the section of such a form.
     pub(crate) other_forms: &'static [Form],
 }
 
-/// Where a file is.
+/// The path of a configuration file.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct FilePath {
     pub(crate) base: Base,
-    /// The names that the file may have below that. If there is none, the last is created.
+    /// The names that the file may have below the base. If none exists, the last is created.
     pub(crate) names: &'static [&'static str],
 }
 
@@ -51,25 +50,25 @@ pub(crate) struct Place {
 pub(crate) enum Base {
     /// The root of the project.
     Project,
-    /// A directory of the user's.
+    /// A directory of the user.
     User {
-        /// The client's own variable that names it.
+        /// The variable that names it.
         variable: Option<&'static str>,
-        /// Where it is else, below the home directory.
+        /// Its path below the home directory, if the variable is not set.
         otherwise: &'static str,
-        /// The same on macOS, where that is another one.
+        /// Its path on macOS, if that is another one.
         on_macos: Option<&'static str>,
     },
 }
 
-/// What an entry looks like.
+/// The section and the fields of an entry.
 #[derive(Debug)]
 pub(crate) struct Form {
     section: &'static [&'static str],
     fields: &'static [(&'static str, Field)],
 }
 
-/// What the value of a field is.
+/// The value of a field.
 #[derive(Debug)]
 enum Field {
     Text(&'static str),
@@ -77,11 +76,10 @@ enum Field {
     Flag(bool),
     /// An object with one number in it.
     Within(&'static str, u64),
-    /// The program.
+    /// The path of this program.
     Program,
-    /// Its arguments.
     Arguments,
-    /// The program and its arguments.
+    /// The program and its arguments in one array.
     CommandLine,
 }
 
@@ -90,18 +88,18 @@ const HOME: Base = Base::User { variable: None, otherwise: "", on_macos: None };
 const STANDARD_FIELDS: &[(&str, Field)] =
     &[("type", Field::Text("stdio")), ("command", Field::Program), ("args", Field::Arguments)];
 
-/// Every client, by the name that `setup` gives it.
+/// Every client that `setup` knows.
 pub static CLIENTS: &[Client] = &[
     Client {
         name: "claude",
         title: "Claude Code",
         next_step: "start `claude` anew; `/mcp` lists the server there",
         format: Format::Jsonc,
-        user: Place {
+        user: FilePath {
             base: Base::User { variable: Some("CLAUDE_CONFIG_DIR"), otherwise: "", on_macos: None },
             names: &[".claude.json"],
         },
-        project: Place { base: Base::Project, names: &[".mcp.json"] },
+        project: FilePath { base: Base::Project, names: &[".mcp.json"] },
         form: Form {
             section: &["mcpServers"],
             fields: &[
@@ -118,11 +116,11 @@ pub static CLIENTS: &[Client] = &[
         title: "Codex",
         next_step: "start `codex` anew; `/mcp` lists the server there",
         format: Format::Toml,
-        user: Place {
+        user: FilePath {
             base: Base::User { variable: Some("CODEX_HOME"), otherwise: ".codex", on_macos: None },
             names: &["config.toml"],
         },
-        project: Place { base: Base::Project, names: &[".codex/config.toml"] },
+        project: FilePath { base: Base::Project, names: &[".codex/config.toml"] },
         form: Form {
             section: &["mcp_servers"],
             fields: &[
@@ -139,8 +137,8 @@ pub static CLIENTS: &[Client] = &[
         title: "Cursor",
         next_step: "start Cursor anew, and switch the server on in its settings for MCP",
         format: Format::Jsonc,
-        user: Place { base: HOME, names: &[".cursor/mcp.json"] },
-        project: Place { base: Base::Project, names: &[".cursor/mcp.json"] },
+        user: FilePath { base: HOME, names: &[".cursor/mcp.json"] },
+        project: FilePath { base: Base::Project, names: &[".cursor/mcp.json"] },
         form: Form { section: &["mcpServers"], fields: STANDARD_FIELDS },
         other_forms: &[],
     },
@@ -149,7 +147,7 @@ pub static CLIENTS: &[Client] = &[
         title: "VS Code",
         next_step: "`MCP: List Servers` in the command palette shows the server, and starts it",
         format: Format::Jsonc,
-        user: Place {
+        user: FilePath {
             base: Base::User {
                 variable: Some("XDG_CONFIG_HOME"),
                 otherwise: ".config",
@@ -157,7 +155,7 @@ pub static CLIENTS: &[Client] = &[
             },
             names: &["Code/User/mcp.json"],
         },
-        project: Place { base: Base::Project, names: &[".vscode/mcp.json"] },
+        project: FilePath { base: Base::Project, names: &[".vscode/mcp.json"] },
         form: Form { section: &["servers"], fields: STANDARD_FIELDS },
         other_forms: &[],
     },
@@ -166,11 +164,11 @@ pub static CLIENTS: &[Client] = &[
         title: "Gemini CLI",
         next_step: "start `gemini` anew; `/mcp` lists the server there",
         format: Format::Jsonc,
-        user: Place {
+        user: FilePath {
             base: Base::User { variable: Some("GEMINI_CLI_HOME"), otherwise: "", on_macos: None },
             names: &[".gemini/settings.json"],
         },
-        project: Place { base: Base::Project, names: &[".gemini/settings.json"] },
+        project: FilePath { base: Base::Project, names: &[".gemini/settings.json"] },
         form: Form {
             section: &["mcpServers"],
             fields: &[
@@ -186,7 +184,7 @@ pub static CLIENTS: &[Client] = &[
         title: "opencode",
         next_step: "start `opencode` anew; `opencode mcp list` lists the server",
         format: Format::Jsonc,
-        user: Place {
+        user: FilePath {
             base: Base::User {
                 variable: Some("XDG_CONFIG_HOME"),
                 otherwise: ".config",
@@ -194,7 +192,7 @@ pub static CLIENTS: &[Client] = &[
             },
             names: &["opencode/opencode.jsonc", "opencode/opencode.json"],
         },
-        project: Place { base: Base::Project, names: &["opencode.jsonc", "opencode.json"] },
+        project: FilePath { base: Base::Project, names: &["opencode.jsonc", "opencode.json"] },
         form: Form {
             section: &["mcp"],
             fields: &[
@@ -204,7 +202,7 @@ pub static CLIENTS: &[Client] = &[
                 ("timeout", Field::Number(CALL_MILLISECONDS)),
             ],
         },
-        // The form of opencode 2, which also reads the first one, but perhaps not both in one file.
+        // The form of opencode 2. It also reads the first form, but perhaps not both in one file.
         other_forms: &[Form {
             section: &["mcp", "servers"],
             fields: &[
@@ -217,11 +215,11 @@ pub static CLIENTS: &[Client] = &[
 ];
 
 impl Form {
-    pub(crate) fn spot(&self) -> Spot {
-        Spot { section: self.section, name: NAME }
+    pub(crate) fn entry_path(&self) -> EntryPath {
+        EntryPath { section: self.section, name: NAME }
     }
 
-    /// The names of those fields of an entry that say what we say. Somebody may have put a key into
+    /// The names of the fields of an entry whose values are ours. The user may have put a key into
     /// any other.
     pub(crate) fn own_fields(&self, entry: &Value) -> Vec<&'static str> {
         let ours = self.entry(self.own_program(entry).unwrap_or_default());
@@ -254,7 +252,7 @@ impl Form {
         self.fields.iter().find(|(_, field)| names_it(field)).map_or("command", |(name, _)| name)
     }
 
-    /// The program that an entry starts, if it is this one, wherever that is.
+    /// The program that an entry starts, if it is this one, at whatever path.
     pub(crate) fn own_program<'a>(&self, entry: &'a Value) -> Option<&'a str> {
         let mut words = Vec::new();
         for (name, field) in self.fields {
@@ -279,7 +277,7 @@ impl Client {
         CLIENTS.iter().find(|client| client.name == name)
     }
 
-    /// The files that it reads, for people.
+    /// The files that it reads, for the help.
     pub fn files_in_words(&self) -> String {
         let users = match self.user.base {
             Base::Project => String::new(),
@@ -297,23 +295,23 @@ impl Client {
         format!("{users}, or {} of the project", self.project.names.join(" or "))
     }
 
-    /// The form of the entry in a text, or the one that an entry would get there.
+    /// The form of the entry in a text, or the form that a new entry gets there.
     pub(crate) fn form(&'static self, text: &str) -> &'static Form {
         if self.other_forms.is_empty() {
             return &self.form;
         }
         let has_entry = |form: &&'static Form| {
-            self.format.entry(text, form.spot()).is_ok_and(|entry| entry.is_some())
+            self.format.entry(text, form.entry_path()).is_ok_and(|entry| entry.is_some())
         };
         if let Some(form) = [&self.form].into_iter().chain(self.other_forms).find(has_entry) {
             return form;
         }
         // A section with a `type` is a server of that name, in another form.
-        let is_there = |form: &&'static Form| {
-            let spot = form.spot();
-            self.format.sections(text, spot) == Ok(spot.section.len())
-                && self.format.entry(text, Spot { name: "type", ..spot }) == Ok(None)
+        let has_section = |form: &&'static Form| {
+            let path = form.entry_path();
+            self.format.sections(text, path) == Ok(path.section.len())
+                && self.format.entry(text, EntryPath { name: "type", ..path }) == Ok(None)
         };
-        self.other_forms.iter().find(is_there).unwrap_or(&self.form)
+        self.other_forms.iter().find(has_section).unwrap_or(&self.form)
     }
 }

@@ -1,7 +1,6 @@
 //! JSON, perhaps with comments and trailing commas.
 //!
-//! `jsonc-parser` knows where everything stands, and puts properties in and takes them out so that
-//! the rest stays as it was written.
+//! `jsonc-parser` adds and removes properties so that the rest stays as it was written.
 
 use std::ops::Range;
 
@@ -11,10 +10,10 @@ use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::{Map, Value};
 
-use super::{ConfigError, Located, Spot};
+use super::{ConfigError, EntryPath, Located};
 
-/// What every program reads that reads comments. A text in a wider language, such as JSON5, would
-/// be broken for them.
+/// The language that every program reads that reads comments. Text in a wider one, such as JSON5, is
+/// an error.
 const OPTIONS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
@@ -38,25 +37,25 @@ pub(super) fn read(text: &str) -> Result<Value, ConfigError> {
     Ok(parsed.value.map_or_else(|| Value::Object(Map::new()), Value::from))
 }
 
-pub(super) fn insert(text: &str, spot: Spot, entry: &Value) -> Option<String> {
+pub(super) fn insert(text: &str, path: EntryPath, entry: &Value) -> Option<String> {
     let root = CstRootNode::parse(text, &OPTIONS).ok()?;
-    let object = spot.section.iter().try_fold(root.object_value_or_create()?, |object, name| {
+    let object = path.section.iter().try_fold(root.object_value_or_create()?, |object, name| {
         object.object_value_or_create(name)
     })?;
-    object.append(spot.name, input(entry));
+    object.append(path.name, input(entry));
     Some(root.to_string())
 }
 
-pub(super) fn remove(text: &str, spot: Spot, kept: usize) -> Option<String> {
+pub(super) fn remove(text: &str, path: EntryPath, kept: usize) -> Option<String> {
     let root = CstRootNode::parse(text, &OPTIONS).ok()?;
     let mut objects: Vec<CstObject> = vec![root.object_value()?];
-    for name in spot.section {
+    for name in path.section {
         let inner = objects.last()?.object_value(name)?;
         objects.push(inner);
     }
-    objects.last()?.get(spot.name)?.remove();
-    for (depth, name) in spot.section.iter().enumerate().skip(kept).rev() {
-        // A comment is somebody's, also where nothing else is.
+    objects.last()?.get(path.name)?.remove();
+    for (depth, name) in path.section.iter().enumerate().skip(kept).rev() {
+        // A section with a comment is not empty: the comment is the user's.
         let is_empty = !objects[depth + 1]
             .children()
             .iter()
@@ -68,9 +67,9 @@ pub(super) fn remove(text: &str, spot: Spot, kept: usize) -> Option<String> {
     Some(root.to_string())
 }
 
-/// Where the text is that is the value of a field of the entry, or the first element of it.
-pub(super) fn first_text(text: &str, spot: Spot, key: &str) -> Option<Range<usize>> {
-    with_entry(text, spot, |_, entry| {
+/// The position of the value of a field, or of its first element, if that is a text.
+pub(super) fn first_text(text: &str, path: EntryPath, key: &str) -> Option<Range<usize>> {
+    with_entry(text, path, |_, entry| {
         let value = match &entry.as_object()?.get(key)?.value {
             Node::Array(array) => array.elements.first()?,
             value => value,
@@ -79,8 +78,8 @@ pub(super) fn first_text(text: &str, spot: Spot, key: &str) -> Option<Range<usiz
     })
 }
 
-pub(super) fn located(text: &str, spot: Spot) -> Option<Located> {
-    with_entry(text, spot, |property, entry| {
+pub(super) fn located(text: &str, path: EntryPath) -> Option<Located> {
+    with_entry(text, path, |property, entry| {
         let fields = entry.as_object().map(|object| &*object.properties).unwrap_or_default();
         let fields = fields
             .iter()
@@ -89,7 +88,7 @@ pub(super) fn located(text: &str, spot: Spot) -> Option<Located> {
     })
 }
 
-/// Where the last thing begins that is found on the way along a path.
+/// Where the item at a path begins, or the innermost section around it that exists.
 pub(super) fn offset(text: &str, path: &[&str]) -> usize {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &OPTIONS);
     let value = parsed.ok().and_then(|parsed| parsed.value);
@@ -116,15 +115,15 @@ fn lowercased(message: &str) -> String {
 
 fn with_entry<T>(
     text: &str,
-    spot: Spot,
+    path: EntryPath,
     look: impl FnOnce(&ObjectProp<'_>, &Node<'_>) -> Option<T>,
 ) -> Option<T> {
     let value = parse_to_ast(text, &CollectOptions::default(), &OPTIONS).ok()?.value?;
-    let object = spot
+    let object = path
         .section
         .iter()
         .try_fold(value.as_object()?, |object: &Object<'_>, name| object.get_object(name))?;
-    let property = object.get(spot.name)?;
+    let property = object.get(path.name)?;
     look(property, &property.value)
 }
 

@@ -1,7 +1,7 @@
-//! The text of a configuration file, with an entry put in, changed or taken out.
+//! Adds, changes and removes an entry in the text of a configuration file.
 //!
-//! Everything here is text to text. What the entry has nothing to do with stays as it was written:
-//! order, comments, indentation, line ends, the mark at the beginning and the line feed at the end.
+//! Everything here turns a text into a text. All but the entry stays as it was written: order,
+//! comments, indentation, line ends, the byte order mark and the line feed at the end.
 
 mod jsonc;
 mod toml;
@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-/// In which language a file is written.
+/// The language of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     /// JSON, perhaps with comments and trailing commas.
@@ -18,16 +18,16 @@ pub(crate) enum Format {
     Toml,
 }
 
-/// Where an entry stands in a file.
+/// The path of an entry in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Spot {
+pub(crate) struct EntryPath {
     /// The sections around it, the outermost first.
     pub(crate) section: &'static [&'static str],
     pub(crate) name: &'static str,
 }
 
-impl Spot {
-    fn path(self) -> Vec<&'static str> {
+impl EntryPath {
+    fn names(self) -> Vec<&'static str> {
         self.section.iter().copied().chain([self.name]).collect()
     }
 }
@@ -44,74 +44,74 @@ pub enum ConfigError {
     Unchangeable { line: usize },
 }
 
-/// Some editors of another system put it in front of a text.
+/// Some editors on Windows begin a text with it.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 impl Format {
-    /// The entry, if it is there.
-    pub(crate) fn entry(self, text: &str, spot: Spot) -> Result<Option<Value>, ConfigError> {
+    /// The entry, if it exists.
+    pub(crate) fn entry(self, text: &str, path: EntryPath) -> Result<Option<Value>, ConfigError> {
         let text = without_mark(text);
         let mut value = &self.read(text)?;
-        for (depth, name) in spot.section.iter().enumerate() {
+        for (depth, name) in path.section.iter().enumerate() {
             match value.get(name) {
                 None => return Ok(None),
                 Some(inner) if inner.is_object() => value = inner,
                 Some(_) => {
                     return Err(ConfigError::NotASection {
-                        line: self.line(text, &spot.section[..=depth]),
-                        what: format!("`{}`", spot.section[..=depth].join(".")),
+                        line: self.line(text, &path.section[..=depth]),
+                        what: format!("`{}`", path.section[..=depth].join(".")),
                         expected: self.word_for_section(),
                     });
                 }
             }
         }
-        Ok(value.get(spot.name).cloned())
+        Ok(value.get(path.name).cloned())
     }
 
-    /// How many of the sections around the entry are there, the outermost first.
-    pub(crate) fn sections(self, text: &str, spot: Spot) -> Result<usize, ConfigError> {
+    /// How many of the sections around the entry exist, counted from the outermost.
+    pub(crate) fn sections(self, text: &str, path: EntryPath) -> Result<usize, ConfigError> {
         let value = self.read(without_mark(text))?;
         let mut inner = &value;
-        let there = spot.section.iter().take_while(|name| {
+        let existing = path.section.iter().take_while(|name| {
             inner = inner.get(name).unwrap_or(&Value::Null);
             inner.is_object()
         });
-        Ok(there.count())
+        Ok(existing.count())
     }
 
-    /// Puts in an entry that is not there.
+    /// Adds an entry that does not exist.
     pub(crate) fn insert(
         self,
         text: &str,
-        spot: Spot,
+        path: EntryPath,
         entry: &Value,
     ) -> Result<String, ConfigError> {
         self.change(
             text,
-            spot,
+            path,
             |text| match self {
-                Format::Jsonc => jsonc::insert(text, spot, entry),
-                Format::Toml => toml::insert(text, spot, entry),
+                Format::Jsonc => jsonc::insert(text, path, entry),
+                Format::Toml => toml::insert(text, path, entry),
             },
-            |expected| put_at(expected, &spot.path(), entry.clone()),
+            |expected| put_at(expected, &path.names(), entry.clone()),
         )
     }
 
-    /// Changes one text of the entry: the value of `key`, or the first element of it.
+    /// Changes one text of the entry: the value of `key`, or the first element of that value.
     pub(crate) fn set(
         self,
         text: &str,
-        spot: Spot,
+        path: EntryPath,
         key: &str,
         new: &str,
     ) -> Result<String, ConfigError> {
         self.change(
             text,
-            spot,
+            path,
             |text| {
                 let range = match self {
-                    Format::Jsonc => jsonc::first_text(text, spot, key),
-                    Format::Toml => toml::first_text(text, spot, key),
+                    Format::Jsonc => jsonc::first_text(text, path, key),
+                    Format::Toml => toml::first_text(text, path, key),
                 };
                 let quoted = match self {
                     Format::Jsonc => jsonc::quoted(new),
@@ -120,7 +120,7 @@ impl Format {
                 Some(spliced(text, range?, &quoted))
             },
             |expected| {
-                let path = spot.path();
+                let path = path.names();
                 let entry = path.iter().try_fold(expected, |value, name| value.get_mut(*name));
                 match entry.and_then(|entry| entry.get_mut(key)) {
                     Some(Value::Array(values)) if !values.is_empty() => values[0] = new.into(),
@@ -131,34 +131,38 @@ impl Format {
         )
     }
 
-    /// Takes the entry out, and with it those sections around it that have become empty, except
-    /// for the outermost `kept`.
-    pub(crate) fn remove(self, text: &str, spot: Spot, kept: usize) -> Result<String, ConfigError> {
+    /// Removes the entry, and the sections around it that have become empty, except for the
+    /// outermost `kept`.
+    pub(crate) fn remove(
+        self,
+        text: &str,
+        path: EntryPath,
+        kept: usize,
+    ) -> Result<String, ConfigError> {
         self.change(
             text,
-            spot,
+            path,
             |text| match self {
-                Format::Jsonc => jsonc::remove(text, spot, kept),
-                Format::Toml => toml::remove(text, spot),
+                Format::Jsonc => jsonc::remove(text, path, kept),
+                Format::Toml => toml::remove(text, path),
             },
-            |expected| take_from(expected, &spot.path()),
+            |expected| take_from(expected, &path.names()),
         )
     }
 
-    /// The entry as it is written, from the beginning of its first line, or the whole text around
-    /// it, with the values of all fields masked but the `known` ones: somebody may have put a key
-    /// there.
+    /// The entry as it is written, from the beginning of its first line, or the whole text. The
+    /// values of all but the `known` fields are masked: the user may have put a key there.
     pub(crate) fn shown(
         self,
         text: &str,
-        spot: Spot,
+        path: EntryPath,
         known: &[&str],
         is_whole: bool,
     ) -> Option<String> {
         let text = without_mark(text);
         let (range, fields) = match self {
-            Format::Jsonc => jsonc::located(text, spot)?,
-            Format::Toml => toml::located(text, spot)?,
+            Format::Jsonc => jsonc::located(text, path)?,
+            Format::Toml => toml::located(text, path)?,
         };
         let end = if is_whole { text.len() } else { range.end };
         let mut shown = text[..end].to_owned();
@@ -177,16 +181,16 @@ impl Format {
     }
 
     /// The line in which the entry begins.
-    pub(crate) fn line_of_entry(self, text: &str, spot: Spot) -> usize {
-        self.line(without_mark(text), &spot.path())
+    pub(crate) fn line_of_entry(self, text: &str, path: EntryPath) -> usize {
+        self.line(without_mark(text), &path.names())
     }
 
-    /// Changes a text, and makes sure that what it means has changed as `expect` says, and in
-    /// nothing else. Whatever a library does, no file is written that says something unexpected.
+    /// Changes a text, and checks that its meaning has changed as `expect` says, and not otherwise,
+    /// so that no mistake of a library reaches a file.
     fn change(
         self,
         text: &str,
-        spot: Spot,
+        path: EntryPath,
         edit: impl FnOnce(&str) -> Option<String>,
         expect: impl FnOnce(&mut Value),
     ) -> Result<String, ConfigError> {
@@ -194,17 +198,17 @@ impl Format {
         let mark = &text[..text.len() - inner.len()];
         let mut expected = self.read(inner)?;
         expect(&mut expected);
-        let unchangeable = || ConfigError::Unchangeable { line: self.line_of_entry(text, spot) };
+        let unchangeable = || ConfigError::Unchangeable { line: self.line_of_entry(text, path) };
         let changed = edit(inner).ok_or_else(unchangeable)?;
         let mut means = self.read(&changed).map_err(|_| unchangeable())?;
-        // An empty section means as much as none.
+        // An empty section means the same as none.
         for value in [&mut means, &mut expected] {
-            prune(value, spot.section);
+            prune(value, path.section);
         }
         if means == expected { Ok(format!("{mark}{changed}")) } else { Err(unchangeable()) }
     }
 
-    /// Everything that a text says. An empty one says as much as an empty object.
+    /// The meaning of a text. An empty text means the same as an empty object.
     fn read(self, text: &str) -> Result<Value, ConfigError> {
         let value = match self {
             Format::Jsonc => jsonc::read(text)?,
@@ -217,7 +221,7 @@ impl Format {
         Err(ConfigError::NotASection { line: 1, what, expected: self.word_for_section() })
     }
 
-    /// The line in which what is at the end of a path begins, or the nearest around it.
+    /// The line of the item at a path, or of the innermost section around it that exists.
     fn line(self, text: &str, path: &[&str]) -> usize {
         let offset = match self {
             Format::Jsonc => jsonc::offset(text, path),
@@ -234,7 +238,7 @@ impl Format {
     }
 }
 
-/// What was found of an entry: where it is, and where the values of its fields are.
+/// The position of an entry, and the positions of the values of its fields.
 type Located = (Range<usize>, Vec<(String, Range<usize>)>);
 
 fn without_mark(text: &str) -> &str {
@@ -276,7 +280,7 @@ fn take_from(value: &mut Value, path: &[&str]) {
     }
 }
 
-/// Takes out those sections along a path that have nothing in them.
+/// Removes the empty sections along a path.
 fn prune(value: &mut Value, section: &[&str]) {
     let Some((first, rest)) = section.split_first() else { return };
     let Some(map) = value.as_object_mut() else { return };

@@ -1,15 +1,15 @@
 //! TOML.
 //!
-//! `toml_edit` says what a text means and where everything stands; the text itself is changed
-//! here. Written by `toml_edit`, it would lose its `\r\n`, the mark at its beginning, and would
-//! get a line feed at its end.
+//! `toml_edit` reads the text and tells positions; the text itself is changed here. If `toml_edit`
+//! wrote it, the text would lose its `\r\n` and its byte order mark, and would get a line feed at its
+//! end.
 
 use std::ops::Range;
 
 use serde_json::{Map, Value};
 use toml_edit::{Document, Item, Key, Table, TableLike, Value as Node};
 
-use super::{ConfigError, Located, Spot, line_at, line_end};
+use super::{ConfigError, EntryPath, Located, line_at, line_end};
 
 pub(super) fn read(text: &str) -> Result<Value, ConfigError> {
     let document = parse(text).map_err(|error| ConfigError::Syntax {
@@ -19,10 +19,10 @@ pub(super) fn read(text: &str) -> Result<Value, ConfigError> {
     Ok(of_table(document.as_table()))
 }
 
-/// The entry becomes a table at the end, where every other table is complete.
-pub(super) fn insert(text: &str, spot: Spot, entry: &Value) -> Option<String> {
+/// The entry becomes a table at the end, where no other table continues.
+pub(super) fn insert(text: &str, path: EntryPath, entry: &Value) -> Option<String> {
     let line_end = line_end(text);
-    let path: Vec<String> = spot.section.iter().chain([&spot.name]).map(|name| key(name)).collect();
+    let path: Vec<String> = path.section.iter().chain([&path.name]).map(|name| key(name)).collect();
     let mut lines = vec![format!("[{}]", path.join("."))];
     for (name, value) in entry.as_object()? {
         lines.push(format!("{} = {}", key(name), written(value)?));
@@ -36,10 +36,10 @@ pub(super) fn insert(text: &str, spot: Spot, entry: &Value) -> Option<String> {
     Some(format!("{text}{before}{}{after}", lines.join(line_end)))
 }
 
-/// The lines of the entry's table and of the tables in it, and an empty line in front of them if
-/// nothing follows that it could belong to.
-pub(super) fn remove(text: &str, spot: Spot) -> Option<String> {
-    let Range { mut start, end } = located(text, spot)?.0;
+/// Removes the lines of the entry's table and of the tables in it, and the empty line before them
+/// unless it separates what follows.
+pub(super) fn remove(text: &str, path: EntryPath) -> Option<String> {
+    let Range { mut start, end } = located(text, path)?.0;
     let rest = &text[end..];
     let line_end = line_end(text);
     let is_last = rest.trim().is_empty();
@@ -56,10 +56,10 @@ pub(super) fn remove(text: &str, spot: Spot) -> Option<String> {
     Some(super::spliced(text, start..end, ""))
 }
 
-/// Where the text is that is the value of a field of the entry, or the first element of it.
-pub(super) fn first_text(text: &str, spot: Spot, key: &str) -> Option<Range<usize>> {
+/// The position of the value of a field, or of its first element, if that is a text.
+pub(super) fn first_text(text: &str, path: EntryPath, key: &str) -> Option<Range<usize>> {
     let document = parse(text).ok()?;
-    let value = entry(document.as_table(), spot)?.as_table_like()?.get(key)?;
+    let value = entry(document.as_table(), path)?.as_table_like()?.get(key)?;
     let value = match value.as_value()? {
         Node::Array(array) => array.get(0)?,
         value => value,
@@ -67,17 +67,17 @@ pub(super) fn first_text(text: &str, spot: Spot, key: &str) -> Option<Range<usiz
     value.as_str().and_then(|_| value.span())
 }
 
-pub(super) fn located(text: &str, spot: Spot) -> Option<Located> {
+pub(super) fn located(text: &str, path: EntryPath) -> Option<Located> {
     let document = parse(text).ok()?;
-    let Item::Table(table) = entry(document.as_table(), spot)? else { return None };
-    // A table without a header of its own is spread over other lines.
+    let Item::Table(table) = entry(document.as_table(), path)? else { return None };
+    // A table without a header of its own is scattered over other lines.
     let start = table.span().filter(|_| !table.is_dotted() && !table.is_implicit())?.start;
     let mut fields = Vec::new();
     collect(table, &mut fields);
     let last = fields.iter().map(|(_, range)| range.end).max().unwrap_or(start);
     let last = last.max(table.span()?.end);
     let end = text[last..].find('\n').map_or(text.len(), |index| last + index + 1);
-    // Tables of others may stand between ours.
+    // Other tables may stand between the parts of ours.
     let is_header = |(name, range): &&(String, Range<usize>)| {
         name.is_empty() && (start + 1..end).contains(&range.start)
     };
@@ -87,12 +87,12 @@ pub(super) fn located(text: &str, spot: Spot) -> Option<Located> {
         return None;
     }
     fields.sort_by_key(|(_, range)| range.start);
-    // A header shows a name, and no value.
+    // A header has no value to mask.
     fields.retain(|(name, _)| !name.is_empty());
     Some((start..end, fields))
 }
 
-/// Where the last thing begins that is found on the way along a path.
+/// Where the item at a path begins, or the innermost section around it that exists.
 pub(super) fn offset(text: &str, path: &[&str]) -> usize {
     let Ok(document) = parse(text) else { return 0 };
     let mut table: Option<&dyn TableLike> = Some(document.as_table());
@@ -114,15 +114,16 @@ fn parse(text: &str) -> Result<Document<&str>, toml_edit::TomlError> {
     Document::parse(text)
 }
 
-fn entry(root: &dyn TableLike, spot: Spot) -> Option<&Item> {
-    let section = spot
+fn entry(root: &dyn TableLike, path: EntryPath) -> Option<&Item> {
+    let section = path
         .section
         .iter()
         .try_fold(root, |table, name| table.get(name).and_then(Item::as_table_like))?;
-    section.get(spot.name)
+    section.get(path.name)
 }
 
-/// The values of a table and of the tables in it, and their headers, which have no name here.
+/// The positions of all values of a table and of the tables in it, with the names of their fields,
+/// and of all headers, with empty names.
 fn collect(table: &dyn TableLike, found: &mut Vec<(String, Range<usize>)>) {
     for (name, item) in table.iter() {
         match item {
@@ -143,7 +144,7 @@ fn collect_within(name: &str, inner: &Table, found: &mut Vec<(String, Range<usiz
     found.extend(header.map(|span| (String::new(), span)));
     let mut within = Vec::new();
     collect(inner, &mut within);
-    // What stands in a table of its own has no name that anybody knows.
+    // No field of a nested table is a known one.
     found.extend(within.into_iter().map(|(field, range)| {
         let field = if field.is_empty() { field } else { format!("{name}.{field}") };
         (field, range)
@@ -186,7 +187,7 @@ fn of_value(value: &Node) -> Value {
     match value {
         Node::String(text) => Value::from(text.value().as_str()),
         Node::Integer(number) => Value::from(*number.value()),
-        // JSON has no such numbers; all that matters is that they are the same before and after.
+        // JSON lacks infinity and NaN; values only need to be the same before and after.
         Node::Float(number) => Value::from(number.value().to_string()),
         Node::Boolean(flag) => Value::from(*flag.value()),
         Node::Datetime(time) => Value::from(time.value().to_string()),

@@ -73,7 +73,7 @@ fn nothing_of_another_server_is_shown() {
 }
 
 #[test]
-fn what_somebody_has_put_into_our_entry_is_not_shown_either() {
+fn what_the_user_has_put_into_our_entry_is_not_shown_either() {
     for (client, path, what, secret) in [
         (
             "cursor",
@@ -110,7 +110,7 @@ fn what_somebody_has_put_into_our_entry_is_not_shown_either() {
 }
 
 #[test]
-fn no_value_of_somebody_else_is_shown_wherever_it_stands() {
+fn no_value_of_another_entry_is_shown_wherever_it_stands() {
     let toml = "[mcp_servers.pi-subagents]\ncommand = \"/old/pi-subagents\"\nargs = [\"mcp\"]\n";
     for (client, path, text) in [
         (

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "this is how a test fails")]
 
 mod fixtures;
-mod places;
+mod paths;
 mod refusals;
 mod repeating;
 mod writing;
@@ -14,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pi_subagents_setup::SetupError;
-use pi_subagents_setup::clients::{Client, Outcome, Places, Report, Scope, Setup};
+use pi_subagents_setup::clients::{Client, Environment, Outcome, Report, Scope, Setup};
 use tempfile::TempDir;
 
 const PROGRAM: &str = "/usr/local/bin/pi-subagents";
@@ -70,7 +70,7 @@ impl Home {
         Setup {
             client: Client::named(client).unwrap(),
             scope: self.scope,
-            places: Places {
+            environment: Environment {
                 home: Some(self.top.path().join("home")),
                 cwd: self.at("project"),
                 project: self.at("project"),

@@ -134,7 +134,7 @@ fn what_cannot_be_read_is_not_replaced() {
     let home = Home::new().with_file(".cursor/mcp.json", "{}");
     let path = home.at(".cursor/mcp.json");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
-    // Whoever may read everything reads this, too.
+    // The administrator can read this file, too.
     if fs::read(&path).is_ok() {
         return;
     }

@@ -88,7 +88,7 @@ fn the_backup_is_the_last_text_without_our_entry() {
     home.program = "/opt/pi-subagents";
     home.install("cursor", Outcome::Updated);
     assert_eq!(home.read(BACKUP), before);
-    // Somebody took the entry out by hand, and something else in.
+    // The user has replaced the entry by another one.
     home.write(CURSOR, "{\"mcpServers\": {}}");
     home.install("cursor", Outcome::Added);
     assert_eq!(home.read(BACKUP), "{\"mcpServers\": {}}");
@@ -138,7 +138,7 @@ fn what_was_changed_since_stays() {
 }
 
 #[test]
-fn what_somebody_has_set_in_our_entry_stays_when_it_is_updated() {
+fn fields_that_the_user_has_added_to_our_entry_stay_when_it_is_updated() {
     let mut home = Home::new();
     home.install("gemini", Outcome::Created);
     let path = ".gemini/settings.json";
@@ -153,7 +153,7 @@ fn what_somebody_has_set_in_our_entry_stays_when_it_is_updated() {
 }
 
 #[test]
-fn a_project_gets_a_name_that_everybody_has() {
+fn a_project_gets_a_name_without_a_path() {
     let mut home = Home::new();
     home.scope = Scope::Project;
     let report = home.install("claude", Outcome::Created);
@@ -178,7 +178,7 @@ fn the_copy_survives_several_who_set_up_at_once() {
     let before = "{ \"mcpServers\": {\"git\": {\"command\": \"x\"}}}";
     for _ in 0..20 {
         let home = Home::new().with_file(".cursor/mcp.json", before);
-        // Whoever comes too late is told so, or finds everything as it should be.
+        // A later program is told so, or finds everything up to date.
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| home.setup("cursor").install().is_ok());

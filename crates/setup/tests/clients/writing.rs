@@ -1,4 +1,4 @@
-//! How files are written: whole, in their place, for whom they were.
+//! How files are written: in one step, through links, with their mode and owner.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
@@ -65,7 +65,7 @@ fn the_mode_stays_and_a_new_file_of_the_users_is_private() {
 #[test]
 fn the_owner_stays() {
     let home = Home::new().with_file(".cursor/mcp.json", "{}");
-    // Only who may give files away meets files of others that can be replaced.
+    // Only the administrator can replace files of other users.
     if chown(home.at(".cursor/mcp.json"), Some(1234), Some(4321)).is_err() {
         return;
     }
@@ -85,7 +85,7 @@ fn nothing_is_left_where_nothing_can_be_written() {
     let home = Home::new().with_file(".cursor/mcp.json", "{}");
     let directory = home.at(".cursor");
     fs::set_permissions(&directory, fs::Permissions::from_mode(0o500)).unwrap();
-    // Whoever may write everywhere writes there, too.
+    // The administrator can write there, too.
     let is_almighty = fs::write(directory.join("probe"), "").is_ok();
     if !is_almighty {
         let error = home.setup("cursor").install().unwrap_err();

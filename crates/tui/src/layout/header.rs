@@ -1,4 +1,4 @@
-//! How far all tasks are together.
+//! The line above all windows: the progress of all tasks together.
 
 use model::Usage;
 use session::usage_words;
@@ -6,13 +6,12 @@ use session::view::{self, Line, Role, Tally};
 
 use super::Scene;
 
-/// How many tasks stand where, how far they are, how long they have been worked on, and what they
-/// have used.
+/// The numbers of tasks by status, a bar, the time and the usage.
 pub(super) fn overview(scene: &Scene<'_>, columns: usize) -> Line {
     let mut line = view::overview(scene.tasks);
     let count = scene.tasks.len();
     if count == 0 {
-        return Line::of(Role::Muted, "Nothing runs.");
+        return Line::of(Role::Muted, "Nothing running.");
     }
     let tally = Tally::of(scene.tasks);
     let ended = tally.done + tally.failed;
@@ -37,7 +36,7 @@ pub(super) fn overview(scene: &Scene<'_>, columns: usize) -> Line {
     line
 }
 
-/// How long the bar is beside the words.
+/// The words need the rest of the line.
 fn bar_length(columns: usize) -> usize {
     match columns {
         0..60 => 0,

@@ -1,21 +1,21 @@
-//! Who gets how many rows.
+//! Shares the rows of the screen among the tasks.
 
 use session::view::{Standing, TaskView};
 
 /// What a task gets of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Share {
-    /// So many rows, at least one.
+    /// At least one.
     Rows(usize),
-    /// It is only counted.
+    /// The task is only counted.
     Counted,
 }
 
-/// A window that is smaller than this tells little: its header, what it does, and three lines.
+/// The rows of a useful window: the header, the activity, and three lines.
 const COMFORTABLE: usize = 5;
 
-/// Shares `room` rows among the tasks, each of which wants so many, at least one. One row is kept for the
-/// count of those that get none.
+/// Shares `room` rows among the tasks; `wanted` has at least one row for each. If some get none, one
+/// row is kept for their count.
 pub(super) fn share(
     tasks: &[TaskView<'_>],
     wanted: &[usize],
@@ -33,15 +33,14 @@ pub(super) fn share(
     let has_count =
         rows_at(COMFORTABLE) + others.len() > room && (!others.is_empty() || windows.len() > room);
     let room = room.saturating_sub(usize::from(has_count));
-    // Beside comfortable windows there is room for so many of the others, and for the selected one
-    // in any case.
+    // The others get what comfortable windows leave, and the selected one in any case.
     let is_selected = |index: &usize| Some(*index) == selected;
     let shown_others = room
         .saturating_sub(rows_at(COMFORTABLE))
         .max(usize::from(others.first().is_some_and(is_selected)))
         .min(others.len())
         .min(room);
-    // The windows grow together, until the room is used up or nobody wants more.
+    // The windows grow together, until the room is used up or none wants more.
     let for_windows = room - shown_others;
     let most = wanted.iter().max().copied().unwrap_or(1);
     let level = (1..=most).rev().find(|level| rows_at(*level) <= for_windows).unwrap_or(1);
@@ -60,7 +59,7 @@ pub(super) fn share(
         left -= extra;
         give(index, wanted.min(level) + extra);
     }
-    // What no window can use is enough for a few lines more.
+    // Rows that no window can use go to the others.
     for index in others.into_iter().take(shown_others + left) {
         give(index, 1);
     }
@@ -69,7 +68,7 @@ pub(super) fn share(
 
 const RUNNING: usize = 0;
 
-/// Who is shown first where not all can be.
+/// The order in which tasks are shown if not all fit.
 fn rank(tasks: &[TaskView<'_>], index: usize) -> usize {
     match tasks.get(index).map(TaskView::standing) {
         Some(Standing::Running) => RUNNING,

@@ -6,7 +6,7 @@ use crate::testing::{TestTask, done, failed, queued, running, views};
 fn shown(tasks: &[TestTask], columns: usize, rows: usize, keys: &str) -> Vec<String> {
     let views = views(tasks);
     let scene = Scene { tasks: &views, elapsed_ms: 12_000, has_keys: true };
-    let mut controls = Controls::new(Seat::Owner);
+    let mut controls = Controls::new(Ownership::Owner);
     let size = Size { columns, rows };
     for key in Keys::default().read(keys.as_bytes()) {
         controls.press(key, &views);
@@ -118,7 +118,7 @@ fn help_and_questions_have_their_place() {
     assert_eq!(shown(&[queued("a"), queued("b")], 80, 3, "s").last().unwrap(), SELECT);
     let views_of = [running("a", &[])];
     let views = views(&views_of);
-    let mut controls = Controls::new(Seat::Watcher);
+    let mut controls = Controls::new(Ownership::Watcher);
     controls.press(crate::Key::Character('s'), &views);
     let scene = Scene { tasks: &views, elapsed_ms: 0, has_keys: true };
     let lines = layout(&scene, Size { columns: 80, rows: 24 }, &controls).lines;

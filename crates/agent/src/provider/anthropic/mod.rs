@@ -34,11 +34,7 @@ impl Anthropic {
     ) -> Result<Anthropic, ProviderError> {
         // Tokens of a subscription are told from keys by their beginning only.
         let is_bearer = key.as_ref().is_some_and(|key| key.reveal().contains("sk-ant-oat"));
-        let mut headers = vec![
-            ("content-type".to_owned(), "application/json".to_owned()),
-            ("accept".to_owned(), "application/json".to_owned()),
-            ("anthropic-version".to_owned(), VERSION.to_owned()),
-        ];
+        let mut headers = vec![("anthropic-version".to_owned(), VERSION.to_owned())];
         if let Some(key) = &key {
             headers.push(if is_bearer {
                 ("authorization".to_owned(), format!("Bearer {}", key.reveal()))

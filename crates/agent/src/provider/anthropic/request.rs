@@ -145,7 +145,7 @@ fn said(part: &Part<'_>) -> Option<Value> {
 fn content_part(part: &Part<'_>) -> Value {
     match part {
         Part::Text(text) => json!({"type": "text", "text": text}),
-        Part::Picture { data, mime_type } => {
+        Part::Image { data, mime_type } => {
             let source = json!({"type": "base64", "media_type": mime_type, "data": data});
             json!({"type": "image", "source": source})
         }
@@ -180,14 +180,7 @@ fn block(model: &Model, block: &Block<'_>) -> Option<Value> {
 }
 
 fn result(outcome: &Outcome<'_>) -> Value {
-    let texts: Vec<&str> = outcome
-        .content
-        .iter()
-        .filter_map(|part| match part {
-            Part::Text(text) => Some(&**text),
-            Part::Picture { .. } => None,
-        })
-        .collect();
+    let texts = outcome.texts();
     let content = if texts.len() == outcome.content.len() {
         json!(texts.join("\n"))
     } else {

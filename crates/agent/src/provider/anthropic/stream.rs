@@ -213,7 +213,7 @@ impl Decoder for Events {
             Err(_) if event.data.trim().is_empty() => Ok(()),
             Err(error) => {
                 // Not cut before the client has taken the keys out: half of one is not recognised.
-                Err(failure::passing(&format!(
+                Err(ProviderError::temporary(format!(
                     "Could not parse Anthropic SSE event {}: {error}; data={}",
                     event.name, event.data
                 )))
@@ -224,7 +224,7 @@ impl Decoder for Events {
     fn document(&mut self, text: &str, sink: &mut dyn FnMut(Piece)) -> Result<(), ProviderError> {
         match repair::parse::<Value>(text) {
             Ok(document) if document["type"] == "error" => self.take(&document, sink),
-            _ => Err(failure::lasting(&format!("Not a stream but a document came: {text}"))),
+            _ => Err(ProviderError::permanent(format!("Not a stream but a document came: {text}"))),
         }
     }
 
@@ -234,10 +234,10 @@ impl Decoder for Events {
 
     fn end(&mut self, sink: &mut dyn FnMut(Piece)) -> Result<(), ProviderError> {
         if self.is_started && !self.is_stopped {
-            return Err(failure::passing("Anthropic stream ended before message_stop"));
+            return Err(ProviderError::temporary("Anthropic stream ended before message_stop"));
         }
         let Some((raw, details)) = self.stop.take() else {
-            return Err(failure::passing("Anthropic stream ended without a stop reason"));
+            return Err(ProviderError::temporary("Anthropic stream ended without a stop reason"));
         };
         let reason = match raw.as_str() {
             "end_turn" | "pause_turn" | "stop_sequence" => StopReason::Stop,
@@ -246,9 +246,11 @@ impl Decoder for Events {
             "refusal" => {
                 let usual = "The model refused to complete the request";
                 let words = details["explanation"].as_str().unwrap_or(usual);
-                return Err(failure::lasting(words));
+                return Err(ProviderError::permanent(words));
             }
-            "sensitive" => return Err(failure::lasting("Provider stopped with: sensitive")),
+            "sensitive" => {
+                return Err(ProviderError::permanent("Provider stopped with: sensitive"));
+            }
             _ => return Err(failure::in_stream(&format!("Unhandled stop reason: {raw}"))),
         };
         sink(Piece::Ended { reason, raw: Some(raw) });

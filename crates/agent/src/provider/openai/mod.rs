@@ -14,7 +14,7 @@ use serde_json::Value;
 use self::compat::{Affinity, Traits};
 use self::stream::Chunks;
 use super::http::Client;
-use super::{Options, Piece, Provider, ProviderError, Request, failure, stream as answers};
+use super::{Options, Piece, Provider, ProviderError, Request, stream as answers};
 use crate::config::{Model, Secret};
 
 /// A model that is asked through the chat completions API.
@@ -34,8 +34,7 @@ impl OpenAi {
         options: &Options,
     ) -> Result<OpenAi, ProviderError> {
         let traits = Traits::of(&model);
-        let mut headers = vec![("content-type".to_owned(), "application/json".to_owned())];
-        headers.push(("accept".to_owned(), "application/json".to_owned()));
+        let mut headers = Vec::new();
         if let Some(key) = &key {
             headers.push(("authorization".to_owned(), format!("Bearer {}", key.reveal())));
         }
@@ -108,5 +107,5 @@ fn no_body(status: u16) -> String {
 
 /// An answer that is not as it should be, but may be the next time.
 fn malformed(what: &str) -> ProviderError {
-    failure::passing(&format!("Could not understand the provider: {what}"))
+    ProviderError::temporary(format!("Could not understand the provider: {what}"))
 }

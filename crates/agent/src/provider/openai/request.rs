@@ -118,21 +118,21 @@ fn messages(model: &Model, traits: &Traits, system: &str, entries: Vec<Entry<'_>
             }
             Entry::Results(outcomes) => {
                 messages.extend(outcomes.iter().map(|outcome| result(traits, outcome)));
-                let pictures: Vec<Value> = outcomes
+                let images: Vec<Value> = outcomes
                     .iter()
                     .flat_map(|outcome| &outcome.content)
-                    .filter(|part| matches!(part, Part::Picture { .. }))
+                    .filter(|part| matches!(part, Part::Image { .. }))
                     .filter_map(content_part)
                     .collect();
-                is_after_results = pictures.is_empty();
+                is_after_results = images.is_empty();
                 // A tool message has only text, so the user shows the pictures.
-                if !pictures.is_empty() {
+                if !images.is_empty() {
                     if traits.assistant_after_tool_result {
                         messages.push(bridge());
                     }
                     let text =
                         json!({"type": "text", "text": "Attached image(s) from tool result:"});
-                    let content: Vec<Value> = [text].into_iter().chain(pictures).collect();
+                    let content: Vec<Value> = [text].into_iter().chain(images).collect();
                     messages.push(json!({"role": "user", "content": content}));
                 }
             }
@@ -145,7 +145,7 @@ fn content_part(part: &Part<'_>) -> Option<Value> {
     match part {
         Part::Text(text) if text.is_empty() => None,
         Part::Text(text) => Some(json!({"type": "text", "text": text})),
-        Part::Picture { data, mime_type } => {
+        Part::Image { data, mime_type } => {
             let url = format!("data:{mime_type};base64,{data}");
             Some(json!({"type": "image_url", "image_url": {"url": url}}))
         }
@@ -226,18 +226,11 @@ fn call(block: &Block<'_>) -> Option<Value> {
 }
 
 fn result(traits: &Traits, outcome: &Outcome<'_>) -> Value {
-    let texts: Vec<&str> = outcome
-        .content
-        .iter()
-        .filter_map(|part| match part {
-            Part::Text(text) => Some(&**text),
-            Part::Picture { .. } => None,
-        })
-        .collect();
+    let texts = outcome.texts();
     let text = texts.join("\n");
-    let has_pictures = texts.len() < outcome.content.len();
+    let has_images = texts.len() < outcome.content.len();
     let text = match text.as_str() {
-        "" if has_pictures => "(see attached image)",
+        "" if has_images => "(see attached image)",
         "" => "(no tool output)",
         text => text,
     };

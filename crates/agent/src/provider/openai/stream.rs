@@ -244,7 +244,7 @@ impl Decoder for Chunks {
         let (reason, raw) = match self.finish.take() {
             Some(raw) => (stop_reason(&raw)?, Some(raw)),
             None if self.says_reason || !self.is_started => {
-                return Err(failure::passing("Stream ended without finish_reason"));
+                return Err(ProviderError::temporary("Stream ended without finish_reason"));
             }
             None if self.calls.is_empty() => (StopReason::Stop, None),
             None => (StopReason::ToolUse, None),

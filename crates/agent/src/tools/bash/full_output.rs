@@ -9,72 +9,72 @@ use std::path::{Path, PathBuf};
 /// removed unless it is kept.
 #[derive(Debug, Default)]
 pub(super) struct FullOutput {
-    place: Place,
+    storage: Storage,
     is_kept: bool,
 }
 
 #[derive(Debug)]
-enum Place {
+enum Storage {
     Memory(Vec<u8>),
     File(PathBuf, File),
     /// It could not be written, for this reason.
     Lost(String),
 }
 
-impl Default for Place {
-    fn default() -> Place {
-        Place::Memory(Vec::new())
+impl Default for Storage {
+    fn default() -> Storage {
+        Storage::Memory(Vec::new())
     }
 }
 
 impl FullOutput {
     /// Takes more.
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        match &mut self.place {
-            Place::Memory(memory) => memory.extend_from_slice(bytes),
-            Place::File(path, file) => {
+        match &mut self.storage {
+            Storage::Memory(memory) => memory.extend_from_slice(bytes),
+            Storage::File(path, file) => {
                 if let Err(error) = file.write_all(bytes) {
                     let _ = fs::remove_file(path);
-                    self.place = Place::Lost(error.to_string());
+                    self.storage = Storage::Lost(error.to_string());
                 }
             }
-            Place::Lost(_) => {}
+            Storage::Lost(_) => {}
         }
     }
 
     /// Moves to a file in the directory, if it is still in memory.
     pub(super) fn spill(&mut self, directory: &Path) {
-        let Place::Memory(memory) = &self.place else { return };
-        self.place = match create(directory, memory) {
-            Ok((path, file)) => Place::File(path, file),
-            Err(error) => Place::Lost(error.to_string()),
+        let Storage::Memory(memory) = &self.storage else { return };
+        self.storage = match create(directory, memory) {
+            Ok((path, file)) => Storage::File(path, file),
+            Err(error) => Storage::Lost(error.to_string()),
         };
     }
 
     /// The file, if there is one.
     pub(super) fn path(&self) -> Option<&Path> {
-        match &self.place {
-            Place::File(path, _) => Some(path),
+        match &self.storage {
+            Storage::File(path, _) => Some(path),
             _ => None,
         }
     }
 
     /// Leaves the file to the user, and says where it is.
     pub(super) fn keep(&mut self) -> String {
-        match &self.place {
-            Place::File(path, _) => {
+        match &self.storage {
+            Storage::File(path, _) => {
                 self.is_kept = true;
                 path.display().to_string()
             }
-            Place::Lost(reason) => format!("could not be saved ({reason})"),
-            Place::Memory(_) => String::new(),
+            Storage::Lost(reason) => format!("could not be saved ({reason})"),
+            Storage::Memory(_) => String::new(),
         }
     }
 }
 
 impl Drop for FullOutput {
     fn drop(&mut self) {
-        if let Place::File(path, _) = &self.place
+        if let Storage::File(path, _) = &self.storage
             && !self.is_kept
         {
             let _ = fs::remove_file(path);

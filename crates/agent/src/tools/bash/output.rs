@@ -8,10 +8,10 @@ use super::cleaner::Cleaner;
 use super::full_output::FullOutput;
 use crate::message::Content;
 use crate::tools::ToolOutput;
-use crate::tools::lossy::LossyDecoder;
 use crate::tools::truncation::{
     Extent, Limit, MAX_BYTES, MAX_LINES, Truncation, size, truncate_tail,
 };
+use crate::tools::utf8::Utf8Decoder;
 
 /// How much text is kept. It may begin within a line, but so far before what is shown that this
 /// line is not.
@@ -31,7 +31,7 @@ pub fn shown_output<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, directory: &
 /// What a command has printed so far.
 #[derive(Debug)]
 pub(super) struct Output {
-    decoder: LossyDecoder,
+    decoder: Utf8Decoder,
     cleaner: Cleaner,
     tail: String,
     extent: Extent,
@@ -46,7 +46,7 @@ impl Output {
     /// Nothing yet.
     pub(super) fn new(directory: PathBuf) -> Output {
         Output {
-            decoder: LossyDecoder::default(),
+            decoder: Utf8Decoder::default(),
             cleaner: Cleaner::default(),
             tail: String::new(),
             extent: Extent::default(),

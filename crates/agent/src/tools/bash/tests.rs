@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::*;
 use crate::message::text_of;
-use crate::tools::testing::Place;
+use crate::tools::testing::TestDirectory;
 
 /// A variable that all processes of one test carry, so that they can be found.
 struct Trace(String);
@@ -37,21 +37,21 @@ fn command_lines(text: &str) -> usize {
 }
 
 /// Runs the command and cancels it as soon as it has printed "ready".
-fn cancel_when_ready(place: &Place, command: &str) -> (String, Duration) {
-    cancel_when(place, command, |output| text_of(&output.content).contains("ready"))
+fn cancel_when_ready(directory: &TestDirectory, command: &str) -> (String, Duration) {
+    cancel_when(directory, command, |output| text_of(&output.content).contains("ready"))
 }
 
 fn cancel_when(
-    place: &Place,
+    directory: &TestDirectory,
     command: &str,
     condition: fn(&ToolOutput) -> bool,
 ) -> (String, Duration) {
     let mut cancelled_at = None;
-    let error = place
+    let error = directory
         .run_reporting("bash", &json!({ "command": command }), &mut |output| {
             if condition(&output) && cancelled_at.is_none() {
                 cancelled_at = Some(Instant::now());
-                place.cancel.cancel();
+                directory.cancel.cancel();
             }
         })
         .unwrap_err();
@@ -60,12 +60,12 @@ fn cancel_when(
 
 #[test]
 fn output_is_reported_while_the_command_runs() {
-    let place = Place::new();
-    let go = place.path("go");
+    let directory = TestDirectory::new();
+    let go = directory.path("go");
     rustix::fs::mkfifoat(rustix::fs::CWD, &go, rustix::fs::Mode::RWXU).unwrap();
     let mut reports = Vec::new();
     // The command goes on only when its first line was reported.
-    let output = place.run_reporting(
+    let output = directory.run_reporting(
         "bash",
         &json!({"command": "echo one; read line < go; echo $line >&2; echo three"}),
         &mut |output| {
@@ -85,11 +85,11 @@ fn output_is_reported_while_the_command_runs() {
 
 #[test]
 fn reports_are_few() {
-    let place = Place::new();
+    let directory = TestDirectory::new();
     let mut reports = 0;
     let started = Instant::now();
     let command = "for number in $(seq 2000); do echo $number; done";
-    place.run_reporting("bash", &json!({ "command": command }), &mut |_| reports += 1).unwrap();
+    directory.run_reporting("bash", &json!({ "command": command }), &mut |_| reports += 1).unwrap();
     let intervals = started.elapsed().as_millis() / REPORT_INTERVAL.as_millis();
     // The empty one, the first, the last, and one for each interval.
     assert!(reports <= 3 + intervals, "{reports} reports in {intervals} intervals");
@@ -97,7 +97,7 @@ fn reports_are_few() {
 
 #[test]
 fn every_end_has_its_words() {
-    let place = Place::new();
+    let directory = TestDirectory::new();
     for (command, expected) in [
         ("printf 'no newline'", Ok("no newline")),
         ("true", Ok("(no output)")),
@@ -113,9 +113,9 @@ fn every_end_has_its_words() {
         ("kill -9 $$", Err("(no output)\n\nCommand exited with code 137")),
         ("kill $$", Err("(no output)\n\nCommand exited with code 143")),
     ] {
-        let found = place.run("bash", &json!({ "command": command }));
+        let found = directory.run("bash", &json!({ "command": command }));
         let found = found.map(|output| text_of(&output.content)).map_err(|error| error.0);
-        let cwd = fs::canonicalize(place.cwd()).unwrap().display().to_string();
+        let cwd = fs::canonicalize(directory.cwd()).unwrap().display().to_string();
         let expected = expected.map(|text| text.replace("PLACE", &cwd)).map_err(str::to_owned);
         assert_eq!(found, expected, "{command}");
     }
@@ -123,24 +123,25 @@ fn every_end_has_its_words() {
 
 #[test]
 fn timeouts_that_make_no_sense_are_refused() {
-    let place = Place::new();
+    let directory = TestDirectory::new();
     for (timeout, expected) in [
         (0.0, "Invalid timeout: must be a finite number of seconds"),
         (-1.0, "Invalid timeout: must be a finite number of seconds"),
         (1e10, "Invalid timeout: maximum is 2147483.647 seconds"),
     ] {
         let arguments = json!({"command": "touch a", "timeout": timeout});
-        assert_eq!(place.error("bash", &arguments), expected, "{timeout}");
+        assert_eq!(directory.error("bash", &arguments), expected, "{timeout}");
     }
-    assert!(!place.path("a").exists());
-    assert_eq!(place.text("bash", &json!({"command": "echo a", "timeout": "60"})), "a\n");
+    assert!(!directory.path("a").exists());
+    assert_eq!(directory.text("bash", &json!({"command": "echo a", "timeout": "60"})), "a\n");
 }
 
 #[test]
 fn a_directory_that_is_gone_is_told() {
-    let place = Place::new();
-    let cwd = place.path("gone");
-    let call = Call { cwd: &cwd, shell: &place.shell, cancel: &place.cancel, report: &mut |_| {} };
+    let directory = TestDirectory::new();
+    let cwd = directory.path("gone");
+    let call =
+        Call { cwd: &cwd, shell: &directory.shell, cancel: &directory.cancel, report: &mut |_| {} };
     let error = TOOL.run(json!({"command": "ls"}).as_object().unwrap(), call).unwrap_err();
     assert_eq!(
         error.0,
@@ -153,11 +154,11 @@ fn a_directory_that_is_gone_is_told() {
 
 #[test]
 fn a_timeout_kills_what_has_left_the_session() {
-    let place = Place::new();
+    let directory = TestDirectory::new();
     let trace = Trace::new();
     // The shell itself waits for a process in another session, which ignores what can be ignored.
     let command = trace.command("trap '' TERM; echo ready; setsid bash -c 'sleep 1000; :' | cat");
-    let error = place.error("bash", &json!({"command": command, "timeout": 0.5}));
+    let error = directory.error("bash", &json!({"command": command, "timeout": 0.5}));
     assert_eq!(error, "ready\n\n\nCommand timed out after 0.5 seconds");
     assert_eq!(trace.processes().count(), 0);
 }
@@ -172,9 +173,9 @@ fn a_cancelled_command_leaves_nothing() {
         "(setsid bash -c 'echo ready; exec sleep 1000' &); sleep 1000",
         "setsid setsid bash -c 'sleep 1000 & setsid sleep 1000 & echo ready; wait' & wait",
     ] {
-        let place = Place::new();
+        let directory = TestDirectory::new();
         let trace = Trace::new();
-        let (error, taken) = cancel_when_ready(&place, &trace.command(command));
+        let (error, taken) = cancel_when_ready(&directory, &trace.command(command));
         assert_eq!(error, "ready\n\n\nCommand aborted", "{command}");
         assert_eq!(trace.processes().count(), 0, "{command}");
         assert!(taken < Duration::from_secs(10), "{command}: {taken:?}");
@@ -183,42 +184,42 @@ fn a_cancelled_command_leaves_nothing() {
 
 #[test]
 fn a_process_without_the_mark_is_found_below_the_shell() {
-    let place = Place::new();
+    let directory = TestDirectory::new();
     let number = format!("1000.{}", u128::from_str_radix(&Trace::new().0[..8], 16).unwrap());
     let command = format!("env -i setsid bash -c 'echo ready; sleep {number}; :' & wait");
-    let (error, _) = cancel_when_ready(&place, &command);
+    let (error, _) = cancel_when_ready(&directory, &command);
     assert_eq!(error, "ready\n\n\nCommand aborted");
     assert_eq!(command_lines(&number), 0);
 }
 
 #[test]
 fn what_is_in_the_background_neither_blocks_nor_dies() {
-    let place = Place::new();
+    let directory = TestDirectory::new();
     let trace = Trace::new();
     let command = trace.command("sleep 1000 & echo done");
-    assert_eq!(place.text("bash", &json!({ "command": command })), "done\n");
+    assert_eq!(directory.text("bash", &json!({ "command": command })), "done\n");
     assert_eq!(trace.processes().signal(Signal::Kill), 1);
 }
 
 #[test]
 fn what_the_background_prints_in_time_is_shown() {
-    let place = Place::new();
+    let directory = TestDirectory::new();
     let trace = Trace::new();
     // The child prints when its parent is gone, and then keeps the pipe.
     let command = trace.command(
         "parent=$$; (while kill -0 $parent 2>/dev/null; do :; done; echo late; exec sleep 1000) &",
     );
-    assert_eq!(place.text("bash", &json!({ "command": command })), "late\n");
+    assert_eq!(directory.text("bash", &json!({ "command": command })), "late\n");
     assert_eq!(trace.processes().signal(Signal::Kill), 1);
 }
 
 #[test]
 fn a_background_that_goes_on_printing_is_listened_to() {
-    let place = Place::new();
+    let directory = TestDirectory::new();
     // It prints for longer than it may be quiet.
     let command = "end=$((${EPOCHREALTIME/[.,]/} + 300000)); (while [ ${EPOCHREALTIME/[.,]/} -lt \
                    $end ]; do echo more; done; echo last) &";
-    let mut text = match place.run("bash", &json!({ "command": command })) {
+    let mut text = match directory.run("bash", &json!({ "command": command })) {
         Ok(output) => text_of(&output.content),
         Err(error) => error.0,
     };
@@ -231,20 +232,20 @@ fn a_background_that_goes_on_printing_is_listened_to() {
 
 #[test]
 fn what_was_printed_before_the_end_is_shown() {
-    let place = Place::new();
-    let done = place.path("done");
+    let directory = TestDirectory::new();
+    let done = directory.path("done");
     // More than is read at once, and less than a pipe holds.
     let command = "echo ready; sleep 0 <go; printf '%060000d\\nlast' 0; touch done; sleep 1000";
-    rustix::fs::mkfifoat(rustix::fs::CWD, place.path("go"), rustix::fs::Mode::RWXU).unwrap();
-    let go = place.path("go");
-    let error = place
+    rustix::fs::mkfifoat(rustix::fs::CWD, directory.path("go"), rustix::fs::Mode::RWXU).unwrap();
+    let go = directory.path("go");
+    let error = directory
         .run_reporting("bash", &json!({ "command": command }), &mut |output| {
             if text_of(&output.content) == "ready\n" && !done.exists() {
                 fs::write(&go, "").unwrap();
                 while !done.exists() {
                     std::thread::yield_now();
                 }
-                place.cancel.cancel();
+                directory.cancel.cancel();
             }
         })
         .unwrap_err()
@@ -255,10 +256,10 @@ fn what_was_printed_before_the_end_is_shown() {
 
 #[test]
 fn a_background_that_never_stops_printing_can_be_cancelled() {
-    let place = Place::new();
+    let directory = TestDirectory::new();
     let trace = Trace::new();
     let is_long = |output: &ToolOutput| matches!(&output.details, Some(details) if details["truncation"] != json!(null));
-    let (error, _) = cancel_when(&place, &trace.command("yes &"), is_long);
+    let (error, _) = cancel_when(&directory, &trace.command("yes &"), is_long);
     assert!(error.ends_with("Command aborted"), "{error}");
     assert_eq!(trace.processes().count(), 0);
     remove_full_output(&error);
@@ -269,10 +270,11 @@ fn commands_of_several_threads_do_not_disturb_each_other() {
     std::thread::scope(|scope| {
         let calls: Vec<_> = (1..=8)
             .map(|code| {
-                let place = Place::new();
+                let directory = TestDirectory::new();
                 scope.spawn(move || {
                     let command = format!("echo {code}; exit {code}");
-                    let errors = (0..5).map(|_| place.error("bash", &json!({"command": command})));
+                    let errors =
+                        (0..5).map(|_| directory.error("bash", &json!({"command": command})));
                     (code, errors.collect::<Vec<_>>())
                 })
             })
@@ -287,10 +289,10 @@ fn commands_of_several_threads_do_not_disturb_each_other() {
 
 #[test]
 fn a_hundred_megabytes_are_no_burden() {
-    let place = Place::new();
+    let directory = TestDirectory::new();
     let command = "yes 0123456789 | head -c 110000000; exit 3";
     let mut longest = 0;
-    let error = place
+    let error = directory
         .run_reporting("bash", &json!({ "command": command }), &mut |output| {
             longest = longest.max(text_of(&output.content).len());
         })
@@ -313,12 +315,15 @@ fn remove_full_output(words: &str) -> u64 {
 
 #[test]
 fn the_shell_and_what_stands_before_every_command_can_be_chosen() {
-    let mut place = Place::new();
-    place.shell.prefix = Some("greeting=hello".to_owned());
-    assert_eq!(place.text("bash", &json!({"command": "echo $greeting $0"})), "hello /bin/bash\n");
-    place.shell.program = Some("/bin/sh".into());
-    assert_eq!(place.text("bash", &json!({"command": "echo $0"})), "/bin/sh\n");
-    place.shell.program = Some("/no/such/shell".into());
-    let error = place.run("bash", &json!({"command": "true"})).unwrap_err();
+    let mut directory = TestDirectory::new();
+    directory.shell.prefix = Some("greeting=hello".to_owned());
+    assert_eq!(
+        directory.text("bash", &json!({"command": "echo $greeting $0"})),
+        "hello /bin/bash\n"
+    );
+    directory.shell.program = Some("/bin/sh".into());
+    assert_eq!(directory.text("bash", &json!({"command": "echo $0"})), "/bin/sh\n");
+    directory.shell.program = Some("/no/such/shell".into());
+    let error = directory.run("bash", &json!({"command": "true"})).unwrap_err();
     assert!(error.0.contains("/no/such/shell"), "{error}");
 }

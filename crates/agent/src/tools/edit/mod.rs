@@ -95,7 +95,7 @@ fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput
     }
 
     let target = paths::resolve(&path, call.cwd);
-    let _turn = files::take_turn(&target);
+    let _lock = files::lock(&target);
     call.check()?;
     let source = Source::new(&read(&path, &target)?)
         .ok_or_else(|| ToolError(format!("Could not edit file: {path}. It is a binary file.")))?;

@@ -5,16 +5,16 @@ use std::fs;
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::tools::testing::Place;
+use crate::tools::testing::TestDirectory;
 
 /// Edits a file with this content and returns what is in it then, or the error.
 fn edit(content: &[u8], edits: &[(&str, &str)]) -> Result<Vec<u8>, String> {
-    let place = Place::new();
-    place.file("f", content);
+    let directory = TestDirectory::new();
+    directory.file("f", content);
     let edits: Vec<_> =
         edits.iter().map(|(old, new)| json!({"oldText": old, "newText": new})).collect();
-    let result = place.run("edit", &json!({"path": "f", "edits": edits}));
-    let after = place.content("f");
+    let result = directory.run("edit", &json!({"path": "f", "edits": edits}));
+    let after = directory.content("f");
     match result {
         Ok(_) => Ok(after),
         Err(error) => {
@@ -161,34 +161,34 @@ fn edits_are_understood_in_every_form() {
         json!({"path": "f", "edits": [], "oldText": "a", "newText": "b"}),
         json!({"path": "f", "edits": null, "oldText": "a", "newText": "b"}),
     ] {
-        let place = Place::new();
-        place.file("f", "a");
-        let text = place.text("edit", &arguments);
+        let directory = TestDirectory::new();
+        directory.file("f", "a");
+        let text = directory.text("edit", &arguments);
         assert_eq!(text, "Successfully replaced 1 block(s) in f.", "{arguments}");
-        assert_eq!(place.content("f"), b"b", "{arguments}");
+        assert_eq!(directory.content("f"), b"b", "{arguments}");
     }
-    let place = Place::new();
-    place.file("f", "1 2");
+    let directory = TestDirectory::new();
+    directory.file("f", "1 2");
     let both = json!({
         "path": "f", "edits": [{"oldText": 1, "newText": true}], "oldText": "2", "newText": "x",
     });
-    assert_eq!(place.text("edit", &both), "Successfully replaced 2 block(s) in f.");
-    assert_eq!(place.content("f"), b"true x");
+    assert_eq!(directory.text("edit", &both), "Successfully replaced 2 block(s) in f.");
+    assert_eq!(directory.content("f"), b"true x");
     assert_eq!(
-        place.error("edit", &json!({"path": "f", "edits": []})),
+        directory.error("edit", &json!({"path": "f", "edits": []})),
         "Edit tool input is invalid. edits must contain at least one replacement."
     );
 }
 
 #[test]
 fn what_is_no_file_to_edit_is_refused() {
-    let place = Place::new();
-    fs::create_dir(place.path("d")).unwrap();
-    rustix::fs::mkfifoat(rustix::fs::CWD, place.path("pipe"), rustix::fs::Mode::RWXU).unwrap();
-    let large = fs::File::create(place.path("large")).unwrap();
+    let directory = TestDirectory::new();
+    fs::create_dir(directory.path("d")).unwrap();
+    rustix::fs::mkfifoat(rustix::fs::CWD, directory.path("pipe"), rustix::fs::Mode::RWXU).unwrap();
+    let large = fs::File::create(directory.path("large")).unwrap();
     large.set_len(64 * 1024 * 1024 + 1).unwrap();
-    place.file("file", "");
-    let pipe = place.path("pipe").display().to_string();
+    directory.file("file", "");
+    let pipe = directory.path("pipe").display().to_string();
     for (path, expected) in [
         ("missing", "Could not edit file: missing. Error code: ENOENT.".to_owned()),
         ("file/x", "Could not edit file: file/x. Error code: ENOTDIR.".to_owned()),
@@ -197,41 +197,41 @@ fn what_is_no_file_to_edit_is_refused() {
         ("large", "Could not edit file: large. It is larger than 64.0MB.".to_owned()),
     ] {
         let arguments = json!({"path": path, "oldText": "a", "newText": "b"});
-        assert_eq!(place.error("edit", &arguments), expected);
+        assert_eq!(directory.error("edit", &arguments), expected);
     }
 }
 
 #[test]
 fn parallel_edits_of_one_file_are_all_there_in_the_end() {
-    let place = Place::new();
+    let directory = TestDirectory::new();
     let lines: String = (0..24).map(|number| format!("<{number}>\n")).collect();
-    place.file("f", lines);
-    std::os::unix::fs::symlink("f", place.path("link")).unwrap();
+    directory.file("f", lines);
+    std::os::unix::fs::symlink("f", directory.path("link")).unwrap();
     std::thread::scope(|scope| {
         for number in 0..24 {
-            let place = &place;
+            let directory = &directory;
             scope.spawn(move || {
                 let path = if number % 2 == 0 { "f" } else { "link" };
                 let (old, new) = (format!("<{number}>"), format!("[{number}]"));
-                place.text("edit", &json!({"path": path, "oldText": old, "newText": new}));
+                directory.text("edit", &json!({"path": path, "oldText": old, "newText": new}));
             });
         }
     });
     let expected: String = (0..24).map(|number| format!("[{number}]\n")).collect();
-    assert_eq!(String::from_utf8(place.content("f")).unwrap(), expected);
+    assert_eq!(String::from_utf8(directory.content("f")).unwrap(), expected);
 }
 
 #[test]
 fn changes_are_shown_with_the_lines_around_them() {
-    let place = Place::new();
+    let directory = TestDirectory::new();
     let lines: String = (1..=30).map(|number| format!("line {number}\n")).collect();
-    place.file("f", format!("{lines}end"));
+    directory.file("f", format!("{lines}end"));
     let edits = json!([
         {"oldText": "line 7\n", "newText": "seven\nand more\n"},
         {"oldText": "line 16\n", "newText": ""},
         {"oldText": "line 30\nend", "newText": "end"},
     ]);
-    let details = place.run("edit", &json!({"path": "f", "edits": edits})).unwrap().details;
+    let details = directory.run("edit", &json!({"path": "f", "edits": edits})).unwrap().details;
     let details = details.unwrap();
     assert_eq!(details["firstChangedLine"], 7);
     let diff = [
@@ -304,12 +304,12 @@ proptest! {
 
 #[test]
 fn a_difference_that_is_too_long_is_not_shown() {
-    let place = Place::new();
+    let directory = TestDirectory::new();
     let long = "x".repeat(300_000);
-    place.file("f", format!("first\n{long}old{long}"));
+    directory.file("f", format!("first\n{long}old{long}"));
     let edits = json!({"path": "f", "edits": [{"oldText": "old", "newText": "new"}]});
-    let details = place.run("edit", &edits).unwrap().details;
+    let details = directory.run("edit", &edits).unwrap().details;
     let expected = json!({"diff": "(too long to be shown)", "patch": "", "firstChangedLine": 2});
     assert_eq!(details, Some(expected));
-    assert_eq!(place.content("f"), format!("first\n{long}new{long}").as_bytes());
+    assert_eq!(directory.content("f"), format!("first\n{long}new{long}").as_bytes());
 }

@@ -3,8 +3,8 @@
 use std::io::{self, Read};
 
 use crate::cancel::Cancel;
-use crate::tools::lossy::LossyDecoder;
 use crate::tools::truncation::Head;
+use crate::tools::utf8::Utf8Decoder;
 
 /// Which lines are wanted.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,7 @@ pub(super) fn read(
 ) -> io::Result<Option<Lines>> {
     let end = range.limit.map_or(usize::MAX, |limit| range.start.saturating_add(limit));
     let mut lines = Lines::default();
-    let mut decoder = LossyDecoder::default();
+    let mut decoder = Utf8Decoder::default();
     let mut text = String::new();
     let mut line = 0;
     let mut buffer = vec![0; 256 * 1024];

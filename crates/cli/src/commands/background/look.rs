@@ -76,8 +76,15 @@ fn notify(loaded: &mut BackgroundRuns, printer: &Printer) -> Vec<Notification> {
     notifications
 }
 
+/// `2 running. 5 completed, 1 failed.`
 fn words(counts: BackgroundCounts) -> String {
-    format!("Active runs: {}. Counts: {}", counts.running, counts.words())
+    let BackgroundCounts { running, completed, failed, aborted, .. } = counts;
+    let ended = [(completed, "completed"), (failed, "failed"), (aborted, "aborted")];
+    let ended = ended.iter().filter(|(count, _)| *count > 0);
+    let ended: Vec<String> = ended.map(|(count, word)| format!("{count} {word}")).collect();
+    let running = if running == 0 { "Nothing".to_owned() } else { running.to_string() };
+    let ended = if ended.is_empty() { String::new() } else { format!(" {}.", ended.join(", ")) };
+    format!("{running} running.{ended}")
 }
 
 fn line(BackgroundRun { owner, record, .. }: &BackgroundRun, with_owner: bool) -> String {

@@ -1,8 +1,7 @@
-//! What there is: the machine's half of what `doctor` says. No value of a key is ever in it.
+//! What `doctor` found, as plain data. It never contains the value of a key.
 
 use serde::Serialize;
 
-/// Everything that was found.
 #[derive(Debug, Serialize)]
 pub(super) struct Facts {
     pub(super) environment: EnvironmentFacts,
@@ -26,7 +25,7 @@ pub(super) struct EnvironmentFacts {
     /// `trusted`, `refused` or `undecided`.
     pub(super) trust: &'static str,
     pub(super) trust_problems: Vec<String>,
-    /// Whether this is the process of a sub-agent, where nothing is started.
+    /// Whether this process runs inside a sub-agent.
     pub(super) is_child: bool,
 }
 
@@ -35,7 +34,7 @@ pub(super) struct EnvironmentFacts {
 pub(super) struct AgentFacts {
     pub(super) builtin_version: &'static str,
     pub(super) pi: Option<PiFacts>,
-    /// Absent if what the environment asks for cannot be understood.
+    /// Absent if `PI_SUBAGENTS_AGENT` cannot be understood.
     pub(super) chosen: Option<ChosenFacts>,
     pub(super) problem: Option<String>,
 }
@@ -44,7 +43,7 @@ pub(super) struct AgentFacts {
 pub(super) struct PiFacts {
     pub(super) path: String,
     pub(super) version: Option<String>,
-    /// Why its version is not known.
+    /// Why its version is unknown.
     pub(super) problem: Option<String>,
 }
 
@@ -53,12 +52,11 @@ pub(super) struct PiFacts {
 #[serde(rename_all = "camelCase")]
 pub(super) struct ChosenFacts {
     pub(super) kind: model::AgentKind,
-    /// Why it is this one.
     pub(super) reason: &'static str,
-    /// The program that the settings or the environment name. Its arguments are not told: a key may be
-    /// one of them.
+    /// The program that the settings or the environment name, without its arguments: one of them may
+    /// be a key.
     pub(super) program: Option<String>,
-    /// The file of its program; absent if it is not found, and for the built-in agent.
+    /// The file of the program; absent if there is none, and for the built-in agent.
     pub(super) path: Option<String>,
 }
 
@@ -68,7 +66,7 @@ pub(super) struct KeyFacts {
     pub(super) keys: Vec<KeyFact>,
     /// The providers that `models.json` adds or changes.
     pub(super) configured_providers: Vec<String>,
-    /// The profiles that bring a key of their own.
+    /// The profiles with their own key.
     pub(super) profiles_with_key: Vec<String>,
     pub(super) problems: Vec<String>,
 }
@@ -78,7 +76,7 @@ pub(super) struct KeyFact {
     pub(super) provider: String,
     /// A variable's name, `auth.json`, `a sign-in in auth.json` or `models.json`.
     pub(super) place: String,
-    /// Why it cannot be used.
+    /// Why the key cannot be used.
     pub(super) problem: Option<String>,
 }
 
@@ -86,7 +84,7 @@ pub(super) struct KeyFact {
 pub(super) struct DefinitionFacts {
     pub(super) global: usize,
     pub(super) project: usize,
-    /// The directories that are looked at.
+    /// The user's and the project's.
     pub(super) directories: [String; 2],
     pub(super) warnings: Vec<String>,
 }
@@ -98,10 +96,10 @@ pub(super) struct SettingsFacts {
     /// `process` or `tmux`; absent if `subagents.json` cannot be understood.
     pub(super) runner: Option<&'static str>,
     pub(super) runner_file: Option<String>,
-    /// Why runs cannot be started so.
+    /// Why this runner cannot start runs.
     pub(super) runner_problem: Option<String>,
     pub(super) runner_remedy: Option<String>,
-    /// Why no pane of tmux could be opened from here; absent if one could.
+    /// Why tmux panes are not available; absent if they are.
     pub(super) tmux_problem: Option<String>,
 }
 
@@ -120,45 +118,44 @@ pub(super) struct UnknownSetting {
     pub(super) suggestions: Vec<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ExtensionFacts {
     pub(super) directory: Option<String>,
     pub(super) is_installed: bool,
     pub(super) version: Option<String>,
-    /// How many of its files are missing, or are not as this program would write them.
+    /// How many of its files are missing or differ from this program's.
     pub(super) differing_files: usize,
-    /// The program that it starts.
+    /// The program that the extension starts.
     pub(super) program: Option<String>,
     pub(super) has_program: bool,
-    /// What else is in its place.
+    /// Why the directory is not an extension of this program.
     pub(super) problem: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct StoreFacts {
     pub(super) path: String,
-    /// Why nothing can be kept there.
+    /// Why runs cannot be saved there.
     pub(super) problem: Option<String>,
     pub(super) runs: usize,
     pub(super) sessions: usize,
     pub(super) bytes: u64,
     pub(super) limits: LimitFacts,
-    /// The runs that are alive.
     pub(super) running: Vec<RunFacts>,
-    /// The runs without a result whose supervisor is gone.
+    /// Runs without a result whose supervisor is gone.
     pub(super) abandoned: Vec<RunFacts>,
     /// Processes of runs that have ended.
     pub(super) leftover_processes: Vec<ProcessFacts>,
-    /// What cannot be read.
+    /// Why a run cannot be read.
     pub(super) damaged: Vec<String>,
-    /// What was left by programs that died while they made or removed a run.
+    /// Left by programs that died while they created or removed a run.
     pub(super) debris: Vec<DebrisFacts>,
     pub(super) temporary_stores: Vec<TemporaryStoreFacts>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct LimitFacts {
     pub(super) runs: usize,
     pub(super) bytes: u64,
@@ -173,7 +170,7 @@ pub(super) struct RunFacts {
     pub(super) is_background: bool,
     /// Milliseconds since 1970.
     pub(super) created_at: u64,
-    /// The processes that carry its mark.
+    /// Found by their environment.
     pub(super) processes: Vec<i32>,
 }
 
@@ -188,7 +185,7 @@ pub(super) struct ProcessFacts {
 #[serde(rename_all = "camelCase")]
 pub(super) struct DebrisFacts {
     pub(super) path: String,
-    /// Whether pruning removes it: it is old enough to be nobody's.
+    /// Whether pruning removes it: it is too old to be in use.
     pub(super) is_removable: bool,
 }
 
@@ -198,6 +195,6 @@ pub(super) struct TemporaryStoreFacts {
     pub(super) path: String,
     pub(super) runs: usize,
     pub(super) bytes: u64,
-    /// Whether one of its runs is alive.
+    /// Whether one of its runs is still running.
     pub(super) is_in_use: bool,
 }

@@ -1,4 +1,4 @@
-//! What is to be said about the facts. Pure: whoever changes a rule changes its table of tests.
+//! What `doctor` says about the facts. Pure, and tested by tables.
 
 use plan::{SurroundingsError, did_you_mean};
 use serde::Serialize;
@@ -8,7 +8,7 @@ use super::facts::{
     StoreFacts,
 };
 
-/// What the findings are about, in the order in which they are told.
+/// The sections of the report, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Area {
@@ -35,15 +35,13 @@ impl Area {
     }
 }
 
-/// How bad something is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Level {
-    /// As it should be.
     Fine,
-    /// Somebody should know.
+    /// Something is odd, but runs work.
     Warning,
-    /// Something does not work, or something is left that should not be.
+    /// Runs would fail, or a crash left something.
     Problem,
 }
 
@@ -57,7 +55,6 @@ impl Level {
     }
 }
 
-/// One thing to say, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Finding {
     pub(super) area: Area,
@@ -90,7 +87,6 @@ impl Finding {
     }
 }
 
-/// Everything that is to be said.
 pub(super) fn of_facts(facts: &Facts) -> Vec<Finding> {
     let mut findings = environment(&facts.environment);
     findings.extend(agents(&facts.agents));
@@ -105,12 +101,12 @@ pub(super) fn of_facts(facts: &Facts) -> Vec<Finding> {
     findings
 }
 
-/// Not even the directories can be told.
+/// Not even the directories are known.
 pub(super) fn no_surroundings(error: &SurroundingsError) -> Finding {
     let finding = Finding::problem(Area::Environment, error.to_string());
     match error {
         SurroundingsError::NoCurrentDirectory(_) => finding.remedy("go to a directory that exists"),
-        SurroundingsError::NoHome => finding.remedy("export HOME"),
+        SurroundingsError::NoHome => finding.remedy("set HOME"),
         SurroundingsError::NotUnicode(_) => finding.remedy("use another directory"),
         SurroundingsError::AgentNotUnicode => finding.remedy("unset PI_SUBAGENTS_AGENT"),
     }
@@ -120,19 +116,20 @@ fn environment(facts: &EnvironmentFacts) -> Vec<Finding> {
     let area = Area::Environment;
     let mut findings = vec![match &facts.home {
         Some(home) => Finding::fine(area, format!("home directory {home}")),
-        None => Finding::warning(area, "there is no home directory").remedy("export HOME"),
+        None => Finding::warning(area, "there is no home directory").remedy("set HOME"),
     }];
-    let absent = if facts.has_agent_dir { "" } else { ", which is not there yet" };
+    let absent = if facts.has_agent_dir { "" } else { ", which does not exist yet" };
     findings.push(Finding::fine(area, format!("agent directory {}{absent}", facts.agent_dir)));
     let trust = match facts.trust {
         "trusted" => "trusted: its files may load extensions and pass arguments",
         "refused" => "not trusted",
-        _ => "not trusted yet: its files may not load extensions and pass arguments",
+        _ => "not trusted yet: its files may not load extensions or pass arguments",
     };
     findings.push(Finding::fine(area, format!("project {}, {trust}", facts.project_root)));
     for problem in &facts.trust_problems {
         findings.push(
-            Finding::warning(area, problem).remedy("correct the file, or remove it: pi asks again"),
+            Finding::warning(area, problem)
+                .remedy("fix the file, or remove it and let pi ask again"),
         );
     }
     if facts.is_child {
@@ -155,45 +152,45 @@ fn agents(facts: &AgentFacts) -> Vec<Finding> {
         Some(pi) => findings.push(match (&pi.version, &pi.problem) {
             (Some(version), _) => Finding::fine(area, format!("pi {version}: {}", pi.path)),
             (None, problem) => {
-                let problem = problem.as_deref().unwrap_or("it does not say");
+                let problem = problem.as_deref().unwrap_or("it printed nothing");
                 let level = if is_pi_chosen { Level::Problem } else { Level::Warning };
-                let text = format!("{} does not tell its version: {problem}", pi.path);
+                let text = format!("{} did not print its version: {problem}", pi.path);
                 Finding::new(area, level, text)
-                    .remedy(format!("see what `{} --version` says", pi.path))
+                    .remedy(format!("run `{} --version` to see why", pi.path))
                     .remedy("use `--agent builtin` until it works")
             }
         }),
     }
     if let Some(problem) = &facts.problem {
         findings
-            .push(Finding::problem(area, problem).remedy("set it to something else, or unset it"));
+            .push(Finding::problem(area, problem).remedy("set it to another value, or unset it"));
     }
     let Some(chosen) = &facts.chosen else { return findings };
     let reason = chosen.reason;
     findings.push(match (chosen.kind, &chosen.path, &chosen.program) {
         (model::AgentKind::Builtin, ..) => {
-            Finding::fine(area, format!("tasks get the built-in agent: {reason}"))
+            Finding::fine(area, format!("tasks use the built-in agent: {reason}"))
         }
         (model::AgentKind::Pi, Some(_), _) => {
-            Finding::fine(area, format!("tasks get pi: {reason}"))
+            Finding::fine(area, format!("tasks use pi: {reason}"))
         }
         (model::AgentKind::Pi, None, _) => {
-            Finding::problem(area, format!("tasks would get pi, which is not found: {reason}"))
+            Finding::problem(area, format!("tasks would use pi, which is not installed: {reason}"))
                 .remedy(INSTALL)
-                .remedy("or ask for \"builtin\" there")
+                .remedy("or use \"builtin\" instead")
         }
         (model::AgentKind::Program, Some(path), _) => {
-            Finding::fine(area, format!("tasks get {path}: {reason}"))
+            Finding::fine(area, format!("tasks use {path}: {reason}"))
         }
         (model::AgentKind::Program, None, program) => {
             let program = program.as_deref().unwrap_or_default();
             Finding::problem(
                 area,
                 format!(
-                    "tasks would get {program:?}, which is not found or cannot be executed: {reason}"
+                    "tasks would use {program:?}, which is missing or not executable: {reason}"
                 ),
             )
-            .remedy("name a program that is on PATH, or its whole path")
+            .remedy("name a program on PATH, or give its whole path")
         }
     });
     findings
@@ -209,36 +206,35 @@ fn keys(facts: &KeyFacts, uses_builtin: bool, agent_dir: &str) -> Vec<Finding> {
                 area,
                 format!("{}: {} has a key that cannot be used: {problem}", key.provider, key.place),
             )
-            .remedy(format!("correct {agent_dir}/auth.json")),
+            .remedy(format!("fix {agent_dir}/auth.json")),
         });
     }
     for problem in &facts.problems {
         let level = if uses_builtin { Level::Problem } else { Level::Warning };
-        findings.push(Finding::new(area, level, problem).remedy("correct the file"));
+        findings.push(Finding::new(area, level, problem).remedy("fix the file"));
     }
     for profile in &facts.profiles_with_key {
-        findings.push(Finding::fine(area, format!("profile \"{profile}\" has a key of its own")));
+        findings.push(Finding::fine(area, format!("profile \"{profile}\" has its own key")));
     }
     if !facts.configured_providers.is_empty() {
         let providers = facts.configured_providers.join(", ");
-        findings.push(Finding::fine(area, format!("models.json tells about {providers}")));
+        findings.push(Finding::fine(area, format!("models.json configures {providers}")));
     }
     let has_any =
         facts.keys.iter().any(|key| key.problem.is_none()) || !facts.profiles_with_key.is_empty();
     if !has_any {
         let remedy = format!(
-            "set the variable of a provider, such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or put a \
-             key into {agent_dir}/auth.json"
+            "set an environment variable such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or put a key \
+             into {agent_dir}/auth.json"
         );
         findings.push(if uses_builtin {
-            Finding::problem(area, "there is no key for any provider").remedy(remedy).remedy(
-                "to try things without one: `--agent builtin --model script/FILE` plays a script",
+            Finding::problem(area, "there is no API key for any provider").remedy(remedy).remedy(
+                "to try it without a key, play a script: `--agent builtin --model script/FILE`",
             )
         } else {
             Finding::warning(
                 area,
-                "there is no key that the built-in agent could use; other agents may have theirs \
-                 elsewhere",
+                "the built-in agent has no API key; other agents may have their own",
             )
             .remedy(remedy)
         });
@@ -259,7 +255,7 @@ fn definitions(word: &str, facts: &DefinitionFacts) -> Vec<Finding> {
     for warning in &facts.warnings {
         findings.push(
             Finding::warning(area, warning)
-                .remedy(format!("correct the file; `pi-subagents {word} list` reads it again")),
+                .remedy(format!("fix the file, and check it with `pi-subagents {word} list`")),
         );
     }
     findings
@@ -271,14 +267,14 @@ fn settings(facts: &SettingsFacts) -> Vec<Finding> {
     for file in &facts.files {
         let path = &file.path;
         if !file.is_there {
-            findings.push(Finding::fine(area, format!("{path}: not there, which is fine")));
+            findings.push(Finding::fine(area, format!("{path} does not exist, which is fine")));
         } else if file.problems.is_empty() && file.unknown.is_empty() {
             findings.push(Finding::fine(area, path));
         }
         for problem in &file.problems {
             findings.push(
                 Finding::warning(area, format!("{path}: {problem}"))
-                    .remedy("correct it; until then the default is used"),
+                    .remedy("fix it; until then it is ignored"),
             );
         }
         for unknown in &file.unknown {
@@ -287,38 +283,38 @@ fn settings(facts: &SettingsFacts) -> Vec<Finding> {
             let text = format!("{path}: there is no setting \"subagents.{name}\".{meant}");
             let remedy = match unknown.suggestions.first() {
                 Some(suggestion) => format!("rename it to \"{suggestion}\", or remove it"),
-                None => format!("remove it; there are {}", plan::SETTINGS.join(", ")),
+                None => format!("remove it; the settings are {}", plan::SETTINGS.join(", ")),
             };
             findings.push(Finding::warning(area, text).remedy(remedy));
         }
     }
     let tmux = match &facts.tmux_problem {
-        None => "tmux could show runs in panes".to_owned(),
-        Some(problem) => format!("tmux could not show runs from here: {problem}"),
+        None => "tmux panes are available".to_owned(),
+        Some(problem) => format!("tmux panes are not available: {problem}"),
     };
     match (&facts.runner_problem, facts.runner) {
         (Some(problem), _) => {
             let remedy = facts.runner_remedy.as_deref();
-            findings
-                .push(Finding::problem(area, problem).remedy(remedy.unwrap_or("correct the file")));
+            findings.push(Finding::problem(area, problem).remedy(remedy.unwrap_or("fix the file")));
         }
         (None, runner) => {
             let runner = runner.unwrap_or("process");
             let file = facts.runner_file.as_ref();
-            let says = file.map_or_else(|| "by default".to_owned(), |file| format!("says {file}"));
-            findings.push(Finding::fine(area, format!("runner \"{runner}\", {says}; {tmux}")));
+            let file = file.map_or("default", String::as_str);
+            findings.push(Finding::fine(area, format!("runner \"{runner}\" ({file}); {tmux}")));
         }
     }
     findings
 }
 
 fn extension(facts: &ExtensionFacts, is_pi_there: bool) -> Vec<Finding> {
-    const SETUP: &str = "`pi-subagents setup pi` puts this version there";
+    const SETUP: &str = "install this version with `pi-subagents setup pi`";
     let area = Area::Extension;
     let directory = facts.directory.as_deref().unwrap_or_default();
     if let Some(problem) = &facts.problem {
         return vec![
-            Finding::warning(area, problem).remedy("move it away, then `pi-subagents setup pi`"),
+            Finding::warning(area, problem)
+                .remedy("move it away, then run `pi-subagents setup pi`"),
         ];
     }
     if !facts.is_installed {
@@ -328,7 +324,7 @@ fn extension(facts: &ExtensionFacts, is_pi_there: bool) -> Vec<Finding> {
     let own = env!("CARGO_PKG_VERSION");
     let version = facts.version.as_deref().unwrap_or("of an unknown version");
     if !facts.has_program {
-        let text = format!("{directory} starts a program that is not there");
+        let text = format!("{directory} starts a program that does not exist");
         return vec![Finding::problem(area, text).remedy(SETUP)];
     }
     vec![if version != own {
@@ -336,7 +332,7 @@ fn extension(facts: &ExtensionFacts, is_pi_there: bool) -> Vec<Finding> {
             .remedy(SETUP)
     } else if facts.differing_files > 0 {
         let text = format!(
-            "{version} in {directory}, but {} of its files are not those of this program",
+            "{version} in {directory}, but {} of its files differ from this program's",
             facts.differing_files
         );
         Finding::warning(area, text).remedy(SETUP)
@@ -356,77 +352,77 @@ fn store(facts: &StoreFacts) -> Vec<Finding> {
         size(facts.bytes),
         facts.path
     );
-    let kept = format!(
-        "kept are {} runs and {} at most, for {} days",
-        limits.runs,
-        size(limits.bytes),
-        limits.days
-    );
+    let kept =
+        format!("limits: {} runs, {}, {} days", limits.runs, size(limits.bytes), limits.days);
     findings.push(if facts.runs > limits.runs || facts.bytes > limits.bytes {
-        Finding::warning(area, format!("{text}; {kept}")).remedy("`pi-subagents sessions prune`")
+        Finding::warning(area, format!("{text}; {kept}"))
+            .remedy("remove old runs with `pi-subagents sessions prune`")
     } else {
         Finding::fine(area, format!("{text}; {kept}"))
     });
     if let Some(problem) = &facts.problem {
         findings.push(
-            Finding::problem(area, format!("nothing can be kept here: {problem}")).remedy(
-                "make the directory writable; until then runs are kept in a temporary \
+            Finding::problem(area, format!("runs cannot be saved here: {problem}")).remedy(
+                "make the directory writable; until then runs are saved in a temporary \
                      directory, and background runs are refused",
             ),
         );
     }
     for run in &facts.running {
         let what = if run.is_background { " in the background" } else { "" };
-        let finding = Finding::fine(area, format!("{} ({}) runs{what}", run.run_id, run.name));
+        let finding =
+            Finding::fine(area, format!("{} ({}) is running{what}", run.run_id, run.name));
         findings.push(if run.is_background {
-            finding.remedy(format!("`pi-subagents bg stop {}` would stop it", run.run_id))
+            finding.remedy(format!("stop it with `pi-subagents bg stop {}`", run.run_id))
         } else {
             finding
         });
     }
     for run in &facts.abandoned {
-        let text =
-            format!("{} ({}) has lost its supervisor and was not ended", run.run_id, run.name);
+        let text = format!("{} ({}) lost its supervisor and has not ended", run.run_id, run.name);
         findings.push(if run.processes.is_empty() {
-            Finding::warning(area, text).remedy("`pi-subagents sessions list` ends it")
+            Finding::warning(area, text).remedy("end it with `pi-subagents sessions list`")
         } else {
-            Finding::problem(area, format!("{text}; left of it: {}", pids(&run.processes)))
-                .remedy("`pi-subagents sessions list` stops what is left, and ends it")
+            Finding::problem(area, format!("{text}; still running: {}", pids(&run.processes)))
+                .remedy("stop its processes and end it with `pi-subagents sessions list`")
         });
     }
     for process in &facts.leftover_processes {
-        let text =
-            format!("process {} is left of {}, which has ended", process.pid, process.run_dir);
-        findings
-            .push(Finding::problem(area, text).remedy(format!("`kill {}` stops it", process.pid)));
-    }
-    for problem in &facts.damaged {
+        let text = format!(
+            "process {} is left over from {}, which has ended",
+            process.pid, process.run_dir
+        );
         findings.push(
-            Finding::warning(area, problem).remedy("remove it, unless you need what is in it"),
+            Finding::problem(area, text).remedy(format!("stop it with `kill {}`", process.pid)),
         );
     }
+    for problem in &facts.damaged {
+        findings
+            .push(Finding::warning(area, problem).remedy("remove it, unless you need its content"));
+    }
     for debris in &facts.debris {
-        let text = format!("{} is left of a program that died", debris.path);
+        let text = format!("{} was left by a program that died", debris.path);
         findings.push(if debris.is_removable {
-            Finding::warning(area, text).remedy("`pi-subagents sessions prune` removes it")
+            Finding::warning(area, text).remedy("remove it with `pi-subagents sessions prune`")
         } else {
             Finding::warning(area, text).remedy(
-                "it may still be at work; after an hour `pi-subagents sessions prune` removes it",
+                "the program may still be running; after an hour, remove it with \
+                 `pi-subagents sessions prune`",
             )
         });
     }
     for store in &facts.temporary_stores {
         let text = format!(
-            "runs are kept in {}, because their project could not be written: {} ({})",
-            store.path,
+            "{} runs ({}) are in {}, because their project could not be written",
             store.runs,
-            size(store.bytes)
+            size(store.bytes),
+            store.path
         );
         findings.push(if store.is_in_use {
-            Finding::warning(area, format!("{text}; one of them runs"))
+            Finding::warning(area, format!("{text}; one of them is running"))
         } else {
             Finding::warning(area, text).remedy(format!(
-                "it may be removed when nobody needs its answers: `rm -r {}`",
+                "when you no longer need their answers, remove them with `rm -r {}`",
                 store.path
             ))
         });

@@ -34,10 +34,14 @@ fn an_agent_that_cannot_be_started_is_a_problem_only_if_it_is_needed() {
     };
     for (pi, chosen, expected) in [
         (None, chosen(Builtin, None), None),
-        (None, chosen(Pi, None), Some(('✗', "tasks would get pi, which is not found"))),
-        (silent(), chosen(Pi, Some("/bin/pi")), Some(('✗', "/bin/pi does not tell its version"))),
-        (silent(), chosen(Builtin, None), Some(('!', "/bin/pi does not tell its version"))),
-        (None, chosen(Program, None), Some(('✗', "tasks would get \"my-agent\", which is not"))),
+        (None, chosen(Pi, None), Some(('✗', "tasks would use pi, which is not installed"))),
+        (silent(), chosen(Pi, Some("/bin/pi")), Some(('✗', "/bin/pi did not print its version"))),
+        (silent(), chosen(Builtin, None), Some(('!', "/bin/pi did not print its version"))),
+        (
+            None,
+            chosen(Program, None),
+            Some(('✗', "tasks would use \"my-agent\", which is missing")),
+        ),
         (None, chosen(Program, Some("/bin/my-agent")), None),
     ] {
         let facts = AgentFacts { builtin_version: "1", pi, chosen, problem: None };
@@ -118,17 +122,11 @@ fn an_unknown_setting_is_told_with_the_one_that_was_meant() {
 fn nothing_kept() -> StoreFacts {
     StoreFacts {
         path: "/p/.pi/subagents/runs".to_owned(),
-        problem: None,
         runs: 1,
         sessions: 1,
         bytes: 2048,
         limits: LimitFacts { runs: 10, bytes: 1 << 30, days: 30 },
-        running: Vec::new(),
-        abandoned: Vec::new(),
-        leftover_processes: Vec::new(),
-        damaged: Vec::new(),
-        debris: Vec::new(),
-        temporary_stores: Vec::new(),
+        ..StoreFacts::default()
     }
 }
 
@@ -161,11 +159,11 @@ fn what_a_crash_has_left_is_told_with_what_removes_it() {
     assert_eq!(
         told,
         [
-            ('!', "`pi-subagents sessions prune`"),
-            ('!', "`pi-subagents sessions list` ends it"),
-            ('✗', "`pi-subagents sessions list` stops what is left, and ends it"),
-            ('✗', "`kill 9` stops it"),
-            ('!', "it may be removed when nobody needs its answers: `rm -r /t/s`"),
+            ('!', "remove old runs with `pi-subagents sessions prune`"),
+            ('!', "end it with `pi-subagents sessions list`"),
+            ('✗', "stop its processes and end it with `pi-subagents sessions list`"),
+            ('✗', "stop it with `kill 9`"),
+            ('!', "when you no longer need their answers, remove them with `rm -r /t/s`"),
         ]
     );
 }

@@ -1,10 +1,10 @@
-//! Gathering the facts. Nothing is changed, and only pi and tmux are asked anything.
+//! Gathers the facts. It changes nothing, and starts only pi and tmux.
 
 use std::env;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use agent::config::{KeyPlace, process_variable, survey_keys};
+use agent::config::{KeySource, process_variable, survey_keys};
 use plan::{
     Agent, AgentChoice, AgentError, AgentReason, DefinitionDirectories, Definitions, Runner, Scope,
     Surroundings, Trust,
@@ -20,10 +20,9 @@ use super::facts::{
 use super::runs;
 use crate::commands::is_child;
 
-/// How long pi may take to tell its version: it starts Node for that.
-const VERSION_TIME: Duration = Duration::from_secs(5);
-/// No version is longer.
-const VERSION_BYTES: usize = 16 * 1024;
+/// pi starts Node to print its version.
+const VERSION_TIMEOUT: Duration = Duration::from_secs(5);
+const MAX_VERSION_BYTES: usize = 16 * 1024;
 
 pub(super) fn gather(surroundings: Surroundings) -> Facts {
     let workspace = Workspace::load(surroundings, None);
@@ -88,7 +87,7 @@ fn agents(workspace: &Workspace) -> AgentFacts {
             };
             (Some(chosen), None)
         }
-        // What it says instead is not repeated: a key may be in it.
+        // The value is not repeated: it may contain a key.
         Err(AgentError::NotUnderstood { origin, .. }) => {
             let problem = format!(
                 "{origin} does not name an agent: it is neither \"pi\" nor \"builtin\" nor a JSON \
@@ -102,18 +101,19 @@ fn agents(workspace: &Workspace) -> AgentFacts {
 
 fn reason(reason: AgentReason) -> &'static str {
     match reason {
-        AgentReason::Asked => "the command line asks for it",
-        AgentReason::Environment => "PI_SUBAGENTS_AGENT asks for it",
-        AgentReason::Settings => "`subagents.agent` in the settings asks for it",
-        AgentReason::PiInstalled => "nothing asks for another one, and pi is installed",
-        AgentReason::PiMissing => "nothing asks for another one, and pi is not installed",
+        AgentReason::Asked => "the command line names it",
+        AgentReason::Environment => "PI_SUBAGENTS_AGENT names it",
+        AgentReason::Settings => "`subagents.agent` in the settings names it",
+        AgentReason::PiInstalled => "no setting names another agent, and pi is installed",
+        AgentReason::PiMissing => "no setting names another agent, and pi is not installed",
     }
 }
 
 fn version_of(program: &Path) -> Result<String, String> {
     let program = program.to_str().ok_or("its path is not valid UTF-8")?;
-    let output = process::command_output(program, &["--version"], VERSION_TIME, VERSION_BYTES)
-        .map_err(|error| error.to_string())?;
+    let output =
+        process::command_output(program, &["--version"], VERSION_TIMEOUT, MAX_VERSION_BYTES)
+            .map_err(|error| error.to_string())?;
     let first_line = |bytes: &[u8]| {
         let text = String::from_utf8_lossy(bytes).into_owned();
         text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
@@ -142,11 +142,11 @@ fn keys(workspace: &Workspace) -> KeyFacts {
             .into_iter()
             .map(|key| KeyFact {
                 provider: key.provider,
-                place: match key.place {
-                    KeyPlace::Variable(name) => name,
-                    KeyPlace::AuthFile => "auth.json".to_owned(),
-                    KeyPlace::SignIn => "a sign-in in auth.json".to_owned(),
-                    KeyPlace::ModelsFile => "models.json".to_owned(),
+                place: match key.source {
+                    KeySource::Variable(name) => name,
+                    KeySource::AuthFile => "auth.json".to_owned(),
+                    KeySource::SignIn => "a sign-in in auth.json".to_owned(),
+                    KeySource::ModelsFile => "models.json".to_owned(),
                 },
                 problem: key.problem,
             })
@@ -208,15 +208,9 @@ fn extension(agent_dir: &Path) -> ExtensionFacts {
             program: found.program.as_deref().map(shown),
             problem: None,
         },
-        Err(error) => ExtensionFacts {
-            directory: None,
-            is_installed: false,
-            version: None,
-            differing_files: 0,
-            program: None,
-            has_program: false,
-            problem: Some(error.to_string()),
-        },
+        Err(error) => {
+            ExtensionFacts { problem: Some(error.to_string()), ..ExtensionFacts::default() }
+        }
     }
 }
 

@@ -1,7 +1,7 @@
-//! `doctor`: what is found and what is missing.
+//! `doctor`: what is installed and what is missing.
 //!
-//! What there is becomes [`facts`], gathered without changing anything; what is to be said about
-//! them is decided in [`findings`], which only reads them.
+//! [`gather`] collects [`facts`] without changing anything. [`findings`] turns the facts into messages
+//! and remedies.
 
 mod facts;
 mod findings;
@@ -26,7 +26,7 @@ pub(crate) fn doctor(arguments: &Doctor, printer: &Printer) -> Result<Exit, Comm
             let findings = findings::of_facts(&facts);
             (Some(facts), findings)
         }
-        // Whoever asks what is wrong is told, and not refused.
+        // This is a finding, too: `doctor` exists to report it.
         Err(error) => (None, vec![findings::no_surroundings(&error)]),
     };
     let count = |level| findings.iter().filter(|finding| finding.level == level).count();
@@ -40,7 +40,7 @@ pub(crate) fn doctor(arguments: &Doctor, printer: &Printer) -> Result<Exit, Comm
     Ok(if problems > 0 { Exit::TaskFailed } else { Exit::Completed })
 }
 
-/// Everything in words: a paragraph for each area, and under each finding what to do about it.
+/// The report for people: a section for each area, and under each finding its remedies.
 fn page(findings: &[Finding], problems: usize, warnings: usize) -> String {
     let mut text = String::new();
     let mut area = None;
@@ -55,29 +55,19 @@ fn page(findings: &[Finding], problems: usize, warnings: usize) -> String {
             let _ = writeln!(text, "    → {remedy}");
         }
     }
-    let counted = |count: usize, what: &str| match count {
-        1 => format!("1 {what}"),
-        _ => format!("{count} {what}s"),
-    };
-    let _ = match (problems, warnings) {
-        (0, 0) => writeln!(text, "\nNothing is wrong."),
-        (0, _) => writeln!(text, "\nNothing is wrong; {}.", counted(warnings, "warning")),
-        (_, 0) => writeln!(text, "\n{}.", counted(problems, "problem")),
-        _ => {
-            writeln!(text, "\n{}, {}.", counted(problems, "problem"), counted(warnings, "warning"))
-        }
-    };
+    let counted = |count, word| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+    let (problems, warnings) = (counted(problems, "problem"), counted(warnings, "warning"));
+    let _ = writeln!(text, "\n{problems}, {warnings}.");
     text
 }
 
-/// What `--json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
     version: &'static str,
     problems: usize,
     warnings: usize,
     findings: &'a [Finding],
-    /// Absent if not even the directories can be told.
+    /// Absent if not even the directories are known.
     facts: Option<Facts>,
 }
 
@@ -98,7 +88,6 @@ mod tests {
             "Agents\n  ✓ built-in agent 1.2.3\n\nKeys\n  ✗ no key\n    → set one\n  ! an old one\n\n\
              1 problem, 1 warning.\n"
         );
-        assert_eq!(page(&[], 0, 0), "\nNothing is wrong.\n");
-        assert_eq!(page(&[], 0, 2), "\nNothing is wrong; 2 warnings.\n");
+        assert_eq!(page(&[], 0, 2), "\n0 problems, 2 warnings.\n");
     }
 }

@@ -1,4 +1,4 @@
-//! What is kept of runs, and what crashed ones have left.
+//! Facts about runs, and about what crashed ones left.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,9 +11,9 @@ use super::facts::{
     DebrisFacts, LimitFacts, ProcessFacts, RunFacts, StoreFacts, TemporaryStoreFacts,
 };
 use super::gather::shown;
-use crate::some_meta::SomeMeta;
+use crate::brief_meta::BriefMeta;
 
-/// The processes of each run directory.
+/// Processes by run directory.
 type Processes = BTreeMap<String, Vec<i32>>;
 
 pub(super) fn look(store: &Store) -> StoreFacts {
@@ -21,20 +21,14 @@ pub(super) fn look(store: &Store) -> StoreFacts {
     let mut facts = StoreFacts {
         path: shown(store.path()),
         problem: store.check_writable().err().map(|error| error.to_string()),
-        runs: 0,
-        sessions: 0,
-        bytes: 0,
         limits: LimitFacts {
             runs: retention.runs,
             bytes: retention.bytes,
             days: retention.age.as_secs() / (24 * 60 * 60),
         },
-        running: Vec::new(),
-        abandoned: Vec::new(),
-        leftover_processes: Vec::new(),
-        damaged: Vec::new(),
         debris: debris(store),
-        temporary_stores: Vec::new(),
+        temporary_stores: Store::temporary_stores().iter().map(temporary).collect(),
+        ..StoreFacts::default()
     };
     let runs = store.runs().unwrap_or_else(|error| {
         facts.damaged.push(error.to_string());
@@ -45,7 +39,7 @@ pub(super) fn look(store: &Store) -> StoreFacts {
     for run in &runs {
         facts.runs += 1;
         facts.bytes += run.bytes();
-        // A directory has the name that it had for those who work in it.
+        // Processes have the real path of the directory in their environment.
         let of_run = std::fs::canonicalize(run.path()).unwrap_or_else(|_| run.path().to_owned());
         let of_run = processes.remove(&shown(&of_run)).unwrap_or_default();
         if let Err(problem) = look_at_run(run, of_run, &mut sessions, &mut facts) {
@@ -53,15 +47,14 @@ pub(super) fn look(store: &Store) -> StoreFacts {
         }
     }
     facts.sessions = sessions.len();
-    // Those of runs that are not there any more.
-    let place = std::fs::canonicalize(store.path()).unwrap_or_else(|_| store.path().to_owned());
+    // What remains belongs to runs that were removed.
+    let root = std::fs::canonicalize(store.path()).unwrap_or_else(|_| store.path().to_owned());
     for (run_dir, pids) in processes {
-        if Path::new(&run_dir).starts_with(&place) {
+        if Path::new(&run_dir).starts_with(&root) {
             let left = pids.into_iter().map(|pid| ProcessFacts { pid, run_dir: run_dir.clone() });
             facts.leftover_processes.extend(left);
         }
     }
-    facts.temporary_stores = Store::temporary_ones().iter().map(temporary).collect();
     facts
 }
 
@@ -71,7 +64,7 @@ fn look_at_run(
     sessions: &mut BTreeSet<SessionId>,
     facts: &mut StoreFacts,
 ) -> Result<(), String> {
-    let meta: SomeMeta = run.meta_as().map_err(|error| error.to_string())?;
+    let meta: BriefMeta = run.meta_as().map_err(|error| error.to_string())?;
     sessions.insert(meta.session_id);
     let life = run.life().map_err(|error| error.to_string())?;
     let about = |processes| RunFacts {
@@ -95,10 +88,9 @@ fn look_at_run(
     Ok(())
 }
 
-/// The processes that carry the mark of a run, by its directory.
 fn processes() -> Processes {
     let mut processes = Processes::new();
-    for (pid, run_dir) in process::carriers(variables::RUN_DIR) {
+    for (pid, run_dir) in process::processes_with_variable(variables::RUN_DIR) {
         processes.entry(run_dir).or_default().push(pid.as_raw_nonzero().get());
     }
     processes
@@ -107,7 +99,7 @@ fn processes() -> Processes {
 fn debris(store: &Store) -> Vec<DebrisFacts> {
     let found = store.debris(SystemTime::now()).into_iter();
     found
-        .map(|debris| DebrisFacts { path: shown(&debris.path), is_removable: debris.is_nobodys })
+        .map(|debris| DebrisFacts { path: shown(&debris.path), is_removable: debris.is_removable })
         .collect()
 }
 

@@ -1,14 +1,13 @@
-//! `setup claude` and the like: this program as a server in the configuration of a client.
+//! `setup claude` and the like: an entry for this program in the configuration of an MCP client.
 
 use std::env;
-use std::path::Path;
 
 use plan::Surroundings;
 use serde::Serialize;
 use setup::SetupError;
-use setup::clients::{Outcome, Places, Report, Scope, Setup};
+use setup::clients::{Environment, Outcome, Report, Scope, Setup};
 
-use super::own_file;
+use super::{is_found_by_name, own_file};
 use crate::arguments::{ClientArguments, NAME, SetupClient, SetupScope};
 use crate::error::CommandError;
 use crate::printer::Printer;
@@ -21,7 +20,7 @@ pub(super) fn setup_client(
     let own_file = own_file()?;
     let program = own_file.to_str().ok_or_else(|| {
         CommandError::usage(format!("{} is not valid UTF-8", own_file.display()))
-            .hint("move this program to a path that every program can read")
+            .hint("move this program to a path that is valid UTF-8")
     })?;
     let setup = Setup {
         client,
@@ -29,7 +28,7 @@ pub(super) fn setup_client(
             SetupScope::User => Scope::User,
             SetupScope::Project => Scope::Project,
         },
-        places: Places {
+        environment: Environment {
             home: surroundings.home.clone(),
             cwd: surroundings.cwd.clone(),
             project: surroundings.project_root().to_owned(),
@@ -37,7 +36,7 @@ pub(super) fn setup_client(
             is_macos: cfg!(target_os = "macos"),
         },
         program: program.to_owned(),
-        is_found_by_name: is_found_by_name(&surroundings, &own_file),
+        is_found_by_name: is_found_by_name(&own_file, surroundings.search_path),
         is_dry_run: arguments.dry_run,
     };
     let done = if arguments.remove { setup.remove() } else { setup.install() };
@@ -47,17 +46,10 @@ pub(super) fn setup_client(
     } else {
         tell(&setup, &report, printer)?;
     }
-    if let Some(warning) = of_no_use_to_others(&setup, &report) {
+    if let Some(warning) = wrong_program(&setup, &report) {
         printer.warning(&warning);
     }
     Ok(())
-}
-
-/// Whether the name of this program leads to it for everybody who has this `PATH`.
-fn is_found_by_name(surroundings: &Surroundings, own_file: &Path) -> bool {
-    let found = surroundings.search_path.iter().map(|directory| directory.join(NAME));
-    let mut found = found.filter(|path| path.is_file());
-    found.next().and_then(|path| path.canonicalize().ok()) == own_file.canonicalize().ok()
 }
 
 fn tell(setup: &Setup, report: &Report, printer: &Printer) -> Result<(), CommandError> {
@@ -79,25 +71,25 @@ fn tell(setup: &Setup, report: &Report, printer: &Printer) -> Result<(), Command
         }
         Outcome::Unchanged => format!("Already up to date: pi-subagents in {path}"),
         Outcome::Restored => {
-            format!("{} {path} as it was before", words("Restored", "restore"))
+            format!("{} {path} to what it was before", words("Restored", "restore"))
         }
         Outcome::Deleted => {
-            format!("{} {path}, with nothing else in it", words("Deleted", "delete"))
+            format!("{} {path}, which had no other content", words("Deleted", "delete"))
         }
         Outcome::TakenOut => format!(
-            "{} pi-subagents out of {path}; what else was changed since stays",
-            words("Took", "take")
+            "{} pi-subagents from {path}; later changes to the file stay",
+            words("Removed", "remove")
         ),
         Outcome::Nothing => format!("Nothing to remove: there is no pi-subagents in {path}"),
     };
     printer.answer(&answer)?;
     if let (Outcome::Nothing, Some(backup)) = (report.outcome, &report.backup) {
-        printer.note(&format!("kept {}, from before the entry was there", backup.display()));
+        printer.note(&format!("kept the backup {}", backup.display()));
     }
     let is_new = matches!(report.outcome, Outcome::Created | Outcome::Added | Outcome::Updated);
     if is_new && !setup.is_dry_run {
         if let Some(backup) = &report.backup {
-            printer.note(&format!("kept {} as it was before", backup.display()));
+            printer.note(&format!("backed up the file to {}", backup.display()));
         }
         let (name, next_step) = (setup.client.name, setup.client.next_step);
         let scope = match setup.scope {
@@ -110,48 +102,48 @@ fn tell(setup: &Setup, report: &Report, printer: &Printer) -> Result<(), Command
     Ok(())
 }
 
-/// Why an entry in a project's file will not start this program for others, or here.
-fn of_no_use_to_others(setup: &Setup, report: &Report) -> Option<String> {
+/// Warns about an entry in a project's file that starts another program, or that works only here.
+fn wrong_program(setup: &Setup, report: &Report) -> Option<String> {
     let program = report.program.as_deref()?;
     if setup.scope == Scope::User || setup.is_found_by_name {
         return None;
     }
     let path = report.path.display();
     Some(if program == NAME {
-        format!("{path} names {NAME}, which on this PATH is missing, or another one")
+        format!("{path} names {NAME}, but on your PATH that is another program, or missing")
     } else {
         format!(
-            "{path} names {program}, which only you may have; where {NAME} is on the PATH, \
-             its name alone is written"
+            "{path} names {program}, a path that others may not have; put {NAME} on your PATH and \
+             repeat the command to write the name alone"
         )
     })
 }
 
-/// What to do about it: correct the file, or put the entry in by hand.
+/// Adds a hint: fix the file, or add the entry by hand.
 fn explained(error: SetupError, setup: &Setup) -> CommandError {
     let by_hand = || {
         let path =
             setup.path().map_or_else(|_| "its file".to_owned(), |path| path.display().to_string());
-        format!("or put this into {path} by hand:\n{}", setup.snippet().trim_end())
+        format!("or add this to {path} by hand:\n{}", setup.snippet().trim_end())
     };
     let hint = match &error {
         SetupError::Config { .. } | SetupError::NotUtf8 { .. } => {
-            format!("nothing was changed; correct it and try again, {}", by_hand())
+            format!("nothing was changed; fix the file and try again, {}", by_hand())
         }
         SetupError::AnotherServer { .. } => {
-            "nothing was changed, because it does not start this program; give it another name, \
-             or take it out, and try again"
+            "nothing was changed, because the entry does not start this program; rename or remove \
+             it, and try again"
                 .to_owned()
         }
         SetupError::Dangling { .. } | SetupError::NotAFile(_) => {
-            "nothing was changed; make it a file, or take it away, and try again".to_owned()
+            "nothing was changed; replace it with a file, or remove it, and try again".to_owned()
         }
         SetupError::JustChanged(_) => {
-            "nothing was changed; close what has it open, and try again".to_owned()
+            "nothing was changed; close the program that has it open, and try again".to_owned()
         }
         SetupError::NoProject(_) => "go to a project, or leave out `--scope project`".to_owned(),
         SetupError::NoHome => "set HOME".to_owned(),
-        SetupError::Io { .. } => format!("see who may read and write it, {}", by_hand()),
+        SetupError::Io { .. } => format!("check the permissions of the file, {}", by_hand()),
         _ => return error.into(),
     };
     let message = error.to_string();

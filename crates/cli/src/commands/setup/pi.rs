@@ -22,7 +22,7 @@ pub(super) fn setup_pi(arguments: &SetupPi, printer: &Printer) -> Result<(), Com
     }
     let installed = setup::pi::install(&agent_dir, &own_file()?)?;
     report_installation(&installed, json, printer)?;
-    if let Some(warning) = not_looked_at(&agent_dir) {
+    if let Some(warning) = not_found_by_pi(&agent_dir) {
         printer.warning(&warning);
     }
     Ok(())
@@ -59,7 +59,7 @@ fn report_installation(
     let done = if installed.is_new() { "Installed" } else { "Updated" };
     printer.answer(&format!("{done} pi-subagents {version} for pi in {directory}"))?;
     printer.hint(
-        "start pi, or type /reload in one that runs; `/profile` lists the profiles there, and \
+        "start pi, or type /reload in a running one; `/profile` lists the profiles there, and \
          `pi-subagents setup pi --remove` undoes this",
     );
     Ok(())
@@ -82,7 +82,7 @@ fn report_removal(removed: &Removed, json: bool, printer: &Printer) -> Result<()
     }
     note_foreign(&removed.foreign, printer);
     printer.answer(&format!("Removed pi-subagents from {directory}"))?;
-    printer.hint("a pi that runs keeps it until it ends, or until `/reload`");
+    printer.hint("a running pi keeps the extension until it ends, or until `/reload`");
     Ok(())
 }
 
@@ -92,13 +92,14 @@ fn note_foreign(paths: &[PathBuf], printer: &Printer) {
     }
 }
 
-/// Why pi would not find the extension: it does not know our own variable.
-fn not_looked_at(agent_dir: &Path) -> Option<String> {
+/// Warns that pi will not find the extension: `PI_AGENT_DIR` is a variable of this program only.
+fn not_found_by_pi(agent_dir: &Path) -> Option<String> {
     env::var_os(variables::PI_AGENT_DIR).filter(|value| !value.is_empty())?;
-    let looks = env::var_os(variables::PI_CODING_AGENT_DIR).is_some_and(|value| value == agent_dir);
-    (!looks).then(|| {
+    let is_found =
+        env::var_os(variables::PI_CODING_AGENT_DIR).is_some_and(|value| value == agent_dir);
+    (!is_found).then(|| {
         format!(
-            "{} does not count for pi itself; it finds the extension only with {}={}",
+            "pi itself ignores {}; it finds the extension only with {}={}",
             variables::PI_AGENT_DIR,
             variables::PI_CODING_AGENT_DIR,
             agent_dir.display()

@@ -1,4 +1,4 @@
-//! What happens in runs, as their directories tell.
+//! Follows runs by reading their directories.
 
 use std::collections::BTreeSet;
 use std::os::fd::BorrowedFd;
@@ -9,17 +9,17 @@ use runner::{Recovery, recover};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use store::{EVENTS, RunDir, Store, StoreError, Tail, Watch};
 
-/// Runs that are followed to their ends.
+/// Runs that are followed until they end.
 pub(super) struct Following {
-    /// Where new ones are looked for, if they are.
+    /// Where to look for new runs, if at all.
     store: Option<Store>,
-    /// Those that have been found there, whether they are followed or not.
+    /// All runs of the store, followed or not.
     known: BTreeSet<RunId>,
     runs: Vec<Followed>,
     watch: Watch,
-    looked: Option<Instant>,
-    searched: Option<Instant>,
-    /// Something has changed since the last search.
+    last_look: Option<Instant>,
+    last_search: Option<Instant>,
+    /// The store may have changed since the last search.
     is_search_due: bool,
 }
 
@@ -29,8 +29,8 @@ struct Followed {
     is_announced: bool,
     events: Tail,
     has_last_event: bool,
-    /// When it was last made sure that it lives.
-    checked: Option<Instant>,
+    /// When its supervisor was last seen alive.
+    last_check: Option<Instant>,
     end: Option<End>,
 }
 
@@ -40,23 +40,34 @@ enum End {
     Lost,
 }
 
-/// Something that happened. Runs have numbers, in the order in which they appear.
-pub(super) enum News {
+/// What happened to a run. Runs are numbered in the order in which they appear.
+pub(super) enum Change {
     Appeared(Box<Meta>),
-    Record { run: usize, record: Record },
-    Ended { run: usize, result: Box<RunResult> },
-    Lost { run: usize, error: StoreError },
+    Record {
+        run: usize,
+        record: Record,
+    },
+    Ended {
+        run: usize,
+        result: Box<RunResult>,
+    },
+    /// The directory cannot be read any more.
+    Lost {
+        run: usize,
+        name: String,
+        error: StoreError,
+    },
 }
 
-/// What is written in between is read together.
-const READING: Duration = Duration::from_millis(33);
-/// How often new runs are looked for at most.
-const SEARCHING: Duration = Duration::from_millis(250);
-/// How often it is made sure that a quiet run lives.
-const CHECKING: Duration = Duration::from_secs(1);
+/// Lines that are written within this time are read together.
+const READ_INTERVAL: Duration = Duration::from_millis(33);
+/// The shortest time between two searches for new runs.
+const SEARCH_INTERVAL: Duration = Duration::from_millis(250);
+/// How often the supervisor of a quiet run is checked.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Following {
-    /// All runs of a project that have not ended, also those that begin later.
+    /// Follows all running runs of a project, and those that start later.
     pub(super) fn all(store: &Store) -> Following {
         let mut following = Following::nothing();
         following.watch.add(store.path());
@@ -64,7 +75,6 @@ impl Following {
         following
     }
 
-    /// These runs.
     pub(super) fn these(dirs: Vec<RunDir>) -> Result<Following, StoreError> {
         let mut following = Following::nothing();
         for dir in dirs {
@@ -80,8 +90,8 @@ impl Following {
             known: BTreeSet::new(),
             runs: Vec::new(),
             watch: Watch::new(),
-            looked: None,
-            searched: None,
+            last_look: None,
+            last_search: None,
             is_search_due: false,
         }
     }
@@ -90,54 +100,51 @@ impl Following {
         self.runs.get(run).map(|run| &run.dir)
     }
 
-    /// Whether there was nothing to follow.
+    /// Whether there was no run to follow.
     pub(super) fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
 
-    /// Whether everything that is followed has ended.
     pub(super) fn is_over(&self) -> bool {
-        self.looked.is_some() && self.runs.iter().all(|run| run.end.is_some())
+        self.last_look.is_some() && self.runs.iter().all(|run| run.end.is_some())
     }
 
-    /// Whether every run has completed.
     pub(super) fn are_all_completed(&self) -> bool {
         self.runs.iter().all(|run| matches!(run.end, Some(End::Known(Status::Completed))))
     }
 
-    /// What has happened since the last look.
-    pub(super) fn look(&mut self) -> Vec<News> {
+    /// What has happened since the last call.
+    pub(super) fn look(&mut self) -> Vec<Change> {
         let now = Instant::now();
-        if !is_after(self.looked, READING, now) {
+        if !is_after(self.last_look, READ_INTERVAL, now) {
             return Vec::new();
         }
-        self.looked = Some(now);
-        // First, so that whatever happens after this look wakes us again.
+        self.last_look = Some(now);
+        // Drained before reading, so that a later change wakes `wait` again.
         self.watch.drain();
         self.search(now);
-        let mut news = Vec::new();
+        let mut changes = Vec::new();
         for (number, run) in self.runs.iter_mut().enumerate().filter(|(_, run)| run.end.is_none()) {
-            run.look(number, now, &mut news);
+            run.look(number, now, &mut changes);
         }
-        news
+        changes
     }
 
-    /// Waits until there may be something to look at, one of the wakers can be read, or the time is
-    /// over.
+    /// Waits until a run may have changed, a waker is readable, or the limit has passed.
     pub(super) fn wait(&self, wakers: &[BorrowedFd<'_>], limit: Option<Duration>) {
         let now = Instant::now();
         let until = |last: Option<Instant>, interval: Duration| {
             let since = last.map_or(interval, |last| now.saturating_duration_since(last));
             interval.saturating_sub(since)
         };
-        let reading = until(self.looked, READING);
-        // While it is too early to read, nobody wants to know of each line that is written.
+        let reading = until(self.last_look, READ_INTERVAL);
+        // While it is too early to read, new lines must not wake the loop.
         let watch = self.watch.waker().filter(|_| reading.is_zero());
-        let mut limits = vec![self.watch.interval(), CHECKING];
+        let mut limits = vec![self.watch.interval(), CHECK_INTERVAL];
         limits.extend(limit);
         limits.extend((!reading.is_zero()).then_some(reading));
-        limits.extend(self.is_search_due.then(|| until(self.searched, SEARCHING)));
-        let limit = limits.into_iter().min().unwrap_or(CHECKING);
+        limits.extend(self.is_search_due.then(|| until(self.last_search, SEARCH_INTERVAL)));
+        let limit = limits.into_iter().min().unwrap_or(CHECK_INTERVAL);
         let fds = wakers.iter().copied().chain(watch);
         let mut fds: Vec<PollFd<'_>> =
             fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
@@ -145,12 +152,12 @@ impl Following {
     }
 
     fn search(&mut self, now: Instant) {
-        self.is_search_due = !is_after(self.searched, SEARCHING, now);
+        self.is_search_due = !is_after(self.last_search, SEARCH_INTERVAL, now);
         let Some(store) = self.store.as_ref().filter(|_| !self.is_search_due) else {
             return;
         };
-        self.searched = Some(now);
-        // A store that cannot be read may be one that is not there yet.
+        self.last_search = Some(now);
+        // A store that cannot be read may not exist yet.
         for dir in store.runs().unwrap_or_default() {
             if !self.known.insert(dir.run_id().clone()) {
                 continue;
@@ -170,40 +177,41 @@ impl Following {
             meta,
             is_announced: false,
             has_last_event: false,
-            checked: None,
+            last_check: None,
             end: None,
         });
     }
 }
 
 impl Followed {
-    fn look(&mut self, number: usize, now: Instant, news: &mut Vec<News>) {
+    fn look(&mut self, number: usize, now: Instant, changes: &mut Vec<Change>) {
         if !self.is_announced {
             self.is_announced = true;
-            news.push(News::Appeared(Box::new(self.meta.clone())));
+            changes.push(Change::Appeared(Box::new(self.meta.clone())));
         }
-        // Before its events are read, so that none is missed when it has ended.
+        // Checked before reading the events, so that no event of a finished run is missed.
         let mut end = Ok(None);
-        if self.has_last_event || is_after(self.checked, CHECKING, now) {
-            self.checked = Some(now);
+        if self.has_last_event || is_after(self.last_check, CHECK_INTERVAL, now) {
+            self.last_check = Some(now);
             end = recover(&self.dir).map(Recovery::result);
         }
         while let Ok(Some(line)) = self.events.next_line() {
-            // A line that is no event is passed over.
+            // A line that is not an event is skipped.
             if let Ok(record) = serde_json::from_slice::<Record>(&line) {
                 self.has_last_event |= matches!(record.event, Event::RunEnded { .. });
-                news.push(News::Record { run: number, record });
+                changes.push(Change::Record { run: number, record });
             }
         }
         match end {
             Ok(None) => {}
             Ok(Some(result)) => {
                 self.end = Some(End::Known(result.status));
-                news.push(News::Ended { run: number, result: Box::new(result) });
+                changes.push(Change::Ended { run: number, result: Box::new(result) });
             }
             Err(error) => {
                 self.end = Some(End::Lost);
-                news.push(News::Lost { run: number, error });
+                let name = self.meta.name.clone();
+                changes.push(Change::Lost { run: number, name, error });
             }
         }
     }

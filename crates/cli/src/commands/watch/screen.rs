@@ -1,4 +1,4 @@
-//! What is shown of runs that were started elsewhere: windows on a terminal, lines elsewhere.
+//! Shows the runs that `watch` follows: windows on a terminal, lines elsewhere.
 
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use session::view::Phase;
 use tools::{Appearance, ShownTask};
 use tui::Command;
 
-use super::following::News;
+use super::following::Change;
 use crate::commands::tasks::PlainTask;
 use crate::error::CommandError;
 use crate::live::{Live, answers_are_seen};
@@ -17,12 +17,10 @@ use crate::printer::{Mention, Printer};
 pub(super) struct Screen<'a> {
     printer: &'a Printer,
     appearance: Appearance,
-    kind: Kind<'a>,
-}
-
-enum Kind<'a> {
-    Windows(Box<Live<'a>>),
-    Lines(Vec<PlainTask>),
+    /// The windows of all runs, on a terminal.
+    live: Option<Live<'a>>,
+    /// All runs, elsewhere.
+    lines: Vec<PlainTask>,
 }
 
 impl<'a> Screen<'a> {
@@ -31,87 +29,72 @@ impl<'a> Screen<'a> {
         live: Option<Live<'a>>,
         appearance: Appearance,
     ) -> Screen<'a> {
-        let windows = live.map(|live| Kind::Windows(Box::new(live)));
-        Screen { printer, appearance, kind: windows.unwrap_or(Kind::Lines(Vec::new())) }
+        Screen { printer, appearance, live, lines: Vec::new() }
     }
 
-    pub(super) fn show(&mut self, news: &News) -> Result<(), CommandError> {
-        match (news, &mut self.kind) {
-            (News::Appeared(meta), Kind::Windows(live)) => {
-                let mut task = ShownTask::queued((**meta).clone(), &self.appearance);
-                task.phase = Phase::Running;
-                live.add(task);
-            }
-            (News::Appeared(meta), Kind::Lines(tasks)) => tasks.push(PlainTask::new(&meta.name)),
-            (News::Record { run, record }, Kind::Windows(live)) => {
-                if let Some(task) = live.task(*run) {
-                    task.state.apply(record);
+    pub(super) fn show(&mut self, change: &Change) -> Result<(), CommandError> {
+        match change {
+            Change::Appeared(meta) => match &mut self.live {
+                Some(live) => {
+                    let mut task = ShownTask::queued((**meta).clone(), &self.appearance);
+                    task.phase = Phase::Running;
+                    live.add(task);
                 }
-            }
-            (News::Record { run, record }, Kind::Lines(tasks)) => {
-                if let Some(task) = tasks.get_mut(*run) {
+                None => self.lines.push(PlainTask::new(&meta.name)),
+            },
+            Change::Record { run, record } => {
+                if let Some(window) = self.window(*run) {
+                    window.state.apply(record);
+                }
+                if let Some(task) = self.lines.get_mut(*run) {
                     task.show(&record.event, self.printer);
                 }
             }
-            (News::Ended { run, result }, _) => {
+            Change::Ended { run, result } => {
                 self.end(*run);
                 self.sum_up(result)?;
             }
-            (News::Lost { run, error }, _) => {
+            Change::Lost { run, name, error } => {
                 self.end(*run);
-                self.warn(format!("nothing is known about a run any more: {error}"));
+                self.warn(format!("{name} cannot be watched any more: {error}"));
             }
         }
         Ok(())
     }
 
     pub(super) fn warn(&mut self, text: String) {
-        match &mut self.kind {
-            Kind::Windows(live) => live.mention(Mention::Warning(text)),
-            Kind::Lines(_) => self.printer.warning(&text),
+        match &mut self.live {
+            Some(live) => live.mention(Mention::Warning(text)),
+            None => self.printer.warning(&text),
         }
     }
 
     pub(super) fn wakers(&self) -> Vec<BorrowedFd<'_>> {
-        match &self.kind {
-            Kind::Windows(live) => live.wakers(),
-            Kind::Lines(_) => Vec::new(),
-        }
+        self.live.as_ref().map(Live::wakers).unwrap_or_default()
     }
 
     pub(super) fn patience(&self) -> Option<Duration> {
-        match &self.kind {
-            Kind::Windows(live) => live.patience(),
-            Kind::Lines(_) => None,
-        }
+        self.live.as_ref()?.patience()
     }
 
     pub(super) fn turn(&mut self) -> Result<Vec<Command>, CommandError> {
-        match &mut self.kind {
-            Kind::Windows(live) => live.turn(),
-            Kind::Lines(_) => Ok(Vec::new()),
-        }
+        self.live.as_mut().map_or_else(|| Ok(Vec::new()), Live::turn)
     }
 
     pub(super) fn close(self) -> Result<(), CommandError> {
-        match self.kind {
-            Kind::Windows(live) => live.close(),
-            Kind::Lines(_) => Ok(()),
-        }
+        self.live.map_or(Ok(()), Live::close)
+    }
+
+    fn window(&mut self, run: usize) -> Option<&mut ShownTask> {
+        self.live.as_mut()?.task(run)
     }
 
     fn end(&mut self, run: usize) {
-        match &mut self.kind {
-            Kind::Windows(live) => {
-                if let Some(task) = live.task(run) {
-                    task.phase = Phase::Ended;
-                }
-            }
-            Kind::Lines(tasks) => {
-                if let Some(task) = tasks.get_mut(run) {
-                    task.end(self.printer);
-                }
-            }
+        if let Some(window) = self.window(run) {
+            window.phase = Phase::Ended;
+        }
+        if let Some(task) = self.lines.get_mut(run) {
+            task.end(self.printer);
         }
     }
 
@@ -121,15 +104,13 @@ impl<'a> Screen<'a> {
         }
         let (status, error) = (result.status, result.error.as_deref());
         let line = session::summary_line(&result.name, status, error, &result.session_id, None);
-        match &mut self.kind {
-            Kind::Windows(live) => {
-                live.summary(line.clone(), status == Status::Completed);
-                if !answers_are_seen() {
-                    live.mention(Mention::Answer(line));
-                }
-                Ok(())
-            }
-            Kind::Lines(_) => self.printer.answer(&line),
+        let Some(live) = &mut self.live else {
+            return self.printer.answer(&line);
+        };
+        live.summary(line.clone(), status == Status::Completed);
+        if !answers_are_seen() {
+            live.mention(Mention::Answer(line));
         }
+        Ok(())
     }
 }

@@ -3,8 +3,9 @@
 use serde_json::{Value, json};
 
 use super::super::request;
-use crate::config::{Api, Model};
+use crate::config::Model;
 use crate::message::{AssistantMessage, CompactionSummary, Content, Message, UserMessage};
+use crate::provider::Api;
 use crate::provider::fixtures::{
     assistant, call, compat, model, picture, request, result, thinking, tool, user,
 };

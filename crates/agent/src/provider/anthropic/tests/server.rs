@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 use test_support::fake_llm::FakeLlm;
 
 use super::super::Anthropic;
-use crate::config::{Api, Model, Secret};
+use crate::config::{Model, Secret};
 use crate::message::StopReason;
+use crate::provider::Api;
 use crate::provider::fixtures::{Pieces, compat, model, options, request, tool, user};
 use crate::provider::{Options, Piece, Provider, ProviderError, Remedy, Request, ThinkingLevel};
 

@@ -1,0 +1,270 @@
+//! How everything grows with the number of tasks: ours, those of others, and the same children bare,
+//! all in one run on the same provider.
+
+use std::fs;
+use std::io;
+use std::mem::MaybeUninit;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use xtask::packages;
+
+use crate::bare::{self, Bare};
+use crate::calls::{Extension, HARMS_HAUS, NICOBAILON, OURS, TINTINWEB};
+use crate::measure::median;
+use crate::memory::peak_pss_kib_of_all;
+use crate::place::Place;
+use crate::provider::Provider;
+use crate::tasks::{check, create, delegate, prompt, write_tasks};
+
+/// How many tasks there are.
+pub(crate) const COUNTS: [usize; 4] = [1, 4, 16, 64];
+/// How often each is measured.
+pub(crate) const ROUNDS: usize = 5;
+/// How many children of the same kind run at a time, wherever that can be said.
+pub(crate) const AT_A_TIME: usize = 4;
+
+/// What is measured of each contender at each count.
+pub(crate) const FIGURES: [Figure; 4] = [
+    Figure { name: "time", unit: "s", of: |sample| sample.seconds },
+    Figure { name: "processor time", unit: "s", of: |sample| sample.cpu_seconds },
+    Figure { name: "memory", unit: "MB", of: |sample| sample.megabytes },
+    Figure { name: "bytes", unit: "kB", of: |sample| sample.kilobytes },
+];
+
+/// One of the things that are measured.
+pub(crate) struct Figure {
+    pub(crate) name: &'static str,
+    pub(crate) unit: &'static str,
+    of: fn(&Sample) -> f64,
+}
+
+/// What it cost once.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sample {
+    pub(crate) seconds: f64,
+    pub(crate) cpu_seconds: f64,
+    /// The most that all processes needed together at one moment.
+    pub(crate) megabytes: f64,
+    pub(crate) kilobytes: f64,
+}
+
+/// The measurements of one contender.
+pub(crate) struct Grown {
+    pub(crate) name: &'static str,
+    /// Who does the same with nothing around it.
+    pub(crate) limit: &'static str,
+    /// For each count.
+    pub(crate) samples: Vec<Vec<Sample>>,
+}
+
+/// A figure at one count.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spread {
+    pub(crate) median: f64,
+    pub(crate) least: f64,
+    pub(crate) most: f64,
+}
+
+impl Grown {
+    /// A figure at each count. Nothing where it cannot be told.
+    pub(crate) fn figure(&self, figure: &Figure) -> Vec<Option<Spread>> {
+        let spread = |samples: &Vec<Sample>| {
+            // What is over before anybody has looked at it needs nothing, as far as we know.
+            let known = samples.iter().map(figure.of).filter(|value| *value > 0.0);
+            let values: Vec<f64> = known.collect();
+            let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = values.iter().copied().fold(0.0, f64::max);
+            (!values.is_empty()).then(|| Spread { median: median(values), least, most })
+        };
+        self.samples.iter().map(spread).collect()
+    }
+}
+
+/// Who does the tasks.
+enum Contender {
+    /// An extension inside of pi, in a project with these settings of ours.
+    Inside(&'static Extension, &'static str),
+    /// `delegate`, with this agent.
+    Shell(&'static str),
+    /// The children alone, with nobody who looks after them.
+    Bare(fn(&Place) -> Command),
+}
+
+const BARE_PI: &str = "pi alone, 4 at a time";
+const BARE_BUILT_IN: &str = "built in alone, 4 at a time";
+
+/// Names, limits, and who they are.
+fn contenders() -> Vec<(&'static str, &'static str, Contender)> {
+    vec![
+        (BARE_PI, BARE_PI, Contender::Bare(bare::pi)),
+        ("ours in pi, children are pi", BARE_PI, Contender::Inside(&OURS, "pi")),
+        ("@harms-haus/pi-subagents", BARE_PI, Contender::Inside(&HARMS_HAUS, "pi")),
+        ("pi-subagents (npm)", BARE_PI, Contender::Inside(&NICOBAILON, "pi")),
+        ("@tintinweb/pi-subagents", BARE_PI, Contender::Inside(&TINTINWEB, "pi")),
+        ("ours in pi, built in", BARE_BUILT_IN, Contender::Inside(&OURS, "builtin")),
+        ("ours on the shell, built in", BARE_BUILT_IN, Contender::Shell("builtin")),
+        (BARE_BUILT_IN, BARE_BUILT_IN, Contender::Bare(bare::built_in)),
+    ]
+}
+
+/// Measures everything. Contenders take turns, so that whatever else the machine does falls on all.
+pub(crate) fn run() -> Result<Vec<Grown>, String> {
+    adopt_orphans()?;
+    packages::install_peers().map_err(|(command, error)| format!("`{command}` {error}"))?;
+    let place = Place::new()?;
+    let provider = Provider::start(&place)?;
+    let contenders = contenders();
+    let mut grown: Vec<Grown> = contenders
+        .iter()
+        .map(|(name, limit, _)| Grown { name, limit, samples: vec![Vec::new(); COUNTS.len()] })
+        .collect();
+    let projects = ["pi", "builtin"].map(|agent| project(&place, agent));
+    let [pi, built_in] = projects;
+    let (pi, built_in) = (pi?, built_in?);
+    for (index, count) in COUNTS.into_iter().enumerate() {
+        for round in 1..=ROUNDS {
+            for ((name, _, contender), grown) in contenders.iter().zip(&mut grown) {
+                let project = match contender {
+                    Contender::Inside(_, "builtin") | Contender::Shell(_) => &built_in,
+                    Contender::Inside(..) | Contender::Bare(..) => &pi,
+                };
+                let bench = Bench { place: &place, provider: &provider, project, count };
+                let measured = || {
+                    if (index, round) == (0, 1) {
+                        bench.warm_up(contender)?;
+                    }
+                    bench.measure(contender)
+                };
+                let sample =
+                    measured().map_err(|error| format!("{name}, {count} tasks: {error}"))?;
+                grown.samples[index].push(sample);
+            }
+            eprintln!("{count} tasks, round {round} of {ROUNDS}");
+        }
+    }
+    Ok(grown)
+}
+
+fn project(place: &Place, agent: &str) -> Result<PathBuf, String> {
+    let project = place.subdirectory(&format!("growth-{agent}"))?;
+    place.subdirectory(&format!("growth-{agent}/.pi"))?;
+    let settings = json!({"subagents": {"agent": agent, "maxConcurrency": AT_A_TIME}});
+    for (name, text) in
+        [(".pi/settings.json", settings.to_string()), ("notes.txt", "a line of notes\n".repeat(40))]
+    {
+        let path = project.join(name);
+        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(project)
+}
+
+struct Bench<'bench> {
+    place: &'bench Place,
+    provider: &'bench Provider,
+    project: &'bench Path,
+    count: usize,
+}
+
+impl Bench<'_> {
+    /// Once without a clock, so that all files are in memory.
+    fn warm_up(&self, contender: &Contender) -> Result<(), String> {
+        self.carry_out(contender)?;
+        self.await_all()
+    }
+
+    /// Twice: once for the time, and once for the memory, because looking at it takes time.
+    fn measure(&self, contender: &Contender) -> Result<Sample, String> {
+        let before = children_cpu()?;
+        let (time, bytes) = self.carry_out(contender)?;
+        self.await_all()?;
+        let cpu = children_cpu()?.saturating_sub(before);
+        let sampler = peak_pss_kib_of_all(self.provider.pid());
+        self.carry_out(contender)?;
+        let kib = sampler.finish()?;
+        self.await_all()?;
+        Ok(Sample {
+            seconds: time.as_secs_f64(),
+            cpu_seconds: cpu.as_secs_f64(),
+            megabytes: kib as f64 * 1024.0 / 1e6,
+            kilobytes: bytes as f64 / 1e3,
+        })
+    }
+
+    /// Has all tasks done. The time of an extension is that of its calls; pi is there already.
+    fn carry_out(&self, contender: &Contender) -> Result<(Duration, usize), String> {
+        match contender {
+            Contender::Inside(extension, _) => {
+                let session =
+                    extension.start(self.place, self.provider, self.project, self.count)?;
+                let calls = session.finish()?;
+                Ok((calls.time, calls.bytes))
+            }
+            Contender::Shell(agent) => {
+                let tasks = write_tasks(self.project, (0..self.count).map(prompt))?;
+                let answer = self.place.path("growth.json");
+                let mut command = delegate(self.place, self.project, &tasks, agent, AT_A_TIME);
+                self.provider.offer(&mut command);
+                command.stdin(Stdio::null()).stdout(create(&answer)?).stderr(Stdio::null());
+                let start = Instant::now();
+                let status = command.status().map_err(|error| error.to_string())?;
+                let time = start.elapsed();
+                check(&answer, self.count).map_err(|error| format!("{status}: {error}"))?;
+                let bytes = fs::metadata(&answer).map_err(|error| error.to_string())?.len();
+                Ok((time, usize::try_from(bytes).unwrap_or(usize::MAX)))
+            }
+            Contender::Bare(program) => {
+                let bare =
+                    Bare { place: self.place, provider: self.provider, project: self.project };
+                Ok((bare.run(*program, self.count, AT_A_TIME)?, 0))
+            }
+        }
+    }
+
+    /// Waits until nothing is left but the provider, so that what everything cost is known.
+    fn await_all(&self) -> Result<(), String> {
+        let provider = i32::try_from(self.provider.pid()).map_err(|error| error.to_string())?;
+        loop {
+            let left = crate::memory::children_of_this_process();
+            let Some(pid) = left.into_iter().find(|pid| *pid != provider) else {
+                return Ok(());
+            };
+            let pid = rustix::process::Pid::from_raw(pid).ok_or("there is no such process")?;
+            // Whoever it was, it has ended.
+            let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
+        }
+    }
+}
+
+/// What is left by a parent that ended becomes ours, and so does what it cost.
+#[cfg(target_os = "linux")]
+fn adopt_orphans() -> Result<(), String> {
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
+        .map_err(|error| format!("orphans cannot be adopted: {error}"))
+}
+
+/// Where there is nothing like it, what a dead parent has left would be missing in the figures.
+#[cfg(not(target_os = "linux"))]
+fn adopt_orphans() -> Result<(), String> {
+    Err("this needs Linux, where orphans can be adopted".to_owned())
+}
+
+/// The processor time of all children that were waited for, with all of theirs.
+fn children_cpu() -> Result<Duration, String> {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the pointer is valid for the call, and a zeroed `rusage` is a valid one.
+    #[expect(unsafe_code, reason = "the standard library does not tell the cost of children")]
+    let (done, usage) = unsafe {
+        (libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr()), usage.assume_init())
+    };
+    if done != 0 {
+        return Err(io::Error::last_os_error().to_string());
+    }
+    let time = |value: libc::timeval| {
+        Duration::from_secs(value.tv_sec.unsigned_abs())
+            + Duration::from_micros(value.tv_usec.unsigned_abs())
+    };
+    Ok(time(usage.ru_utime) + time(usage.ru_stime))
+}

@@ -1,0 +1,102 @@
+//! The benchmarks: figures, always as ratios in one run against a peer or a bare limit; and the
+//! pictures in the documents. `cargo xtask bench` and `cargo xtask pictures` build and start this.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for developers, whose whole result is what it prints"
+)]
+
+mod agent;
+mod background;
+mod bare;
+mod calls;
+mod chart;
+mod delegate;
+mod growth;
+mod measure;
+mod memory;
+mod pi;
+mod pictures;
+mod place;
+mod provider;
+mod pseudo_terminal;
+mod report;
+mod spine;
+mod stream;
+mod table;
+mod tasks;
+mod view;
+
+use std::process::ExitCode;
+
+use table::Table;
+
+/// One of the benchmarks.
+struct Benchmark {
+    name: &'static str,
+    title: &'static str,
+    run: fn() -> Result<Table, String>,
+}
+
+const BENCHMARKS: [Benchmark; 6] = [
+    Benchmark { name: "spine", title: "A run, and a long stream", run: spine::run },
+    Benchmark { name: "delegate", title: "Many tasks", run: delegate::run },
+    Benchmark { name: "agent", title: "The built-in agent", run: agent::run },
+    Benchmark { name: "background", title: "Listing many runs", run: background::run },
+    Benchmark { name: "pi", title: "Inside of pi", run: pi::run },
+    Benchmark { name: "view", title: "The live view", run: view::run },
+];
+
+fn main() -> ExitCode {
+    xtask::main(|arguments| match arguments {
+        [] => run_all(),
+        [word, command @ ..] if word == measure::WORD => measure::report(command),
+        [name] => match name.as_str() {
+            "growth" => run_growth(),
+            "pictures" => pictures::run(),
+            name => run_one(name),
+        },
+        _ => Err(usage()),
+    })
+}
+
+/// How everything grows with the number of tasks.
+fn run_growth() -> Result<(), String> {
+    let grown = growth::run()?;
+    for figure in &growth::FIGURES {
+        println!("{}\n{}", figure.name, report::growth_table(&grown, figure));
+    }
+    Ok(())
+}
+
+/// The benchmark of that name.
+fn run_one(name: &str) -> Result<(), String> {
+    let named = BENCHMARKS.iter().find(|benchmark| benchmark.name == name);
+    let table = (named.ok_or_else(usage)?.run)()?;
+    print!("{}", table.text());
+    missed(table.missed())
+}
+
+/// All benchmarks, and the report about them.
+fn run_all() -> Result<(), String> {
+    let mut tables = Vec::new();
+    for benchmark in &BENCHMARKS {
+        let table = (benchmark.run)()?;
+        println!("{}\n{}", benchmark.title, table.text());
+        tables.push((benchmark.title, table));
+    }
+    report::write(&growth::run()?, &tables)?;
+    // One that misses a limit does not keep the others from being measured.
+    missed(tables.iter().flat_map(|(_, table)| table.missed()))
+}
+
+fn missed<'a>(rows: impl Iterator<Item = &'a str>) -> Result<(), String> {
+    let rows: Vec<&str> = rows.collect();
+    if rows.is_empty() { Ok(()) } else { Err(format!("missed: {}", rows.join("; "))) }
+}
+
+fn usage() -> String {
+    let names: Vec<&str> = BENCHMARKS.iter().map(|benchmark| benchmark.name).collect();
+    format!("`bench` takes nothing, for the whole report, or one of: {}, growth", names.join(", "))
+}

@@ -1,0 +1,155 @@
+//! What it costs to have tasks done by the tools of our extension inside of the real pi, beside
+//! the extensions of others.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::bare::{self, Bare};
+use crate::calls::{Calls, Extension, HARMS_HAUS, OURS, TINTINWEB};
+use crate::measure::median;
+use crate::memory::peak_pss_kib;
+use crate::place::Place;
+use crate::provider::Provider;
+use crate::table::Table;
+use crate::tasks::TASKS;
+
+/// How often each of two extensions is measured, in turns.
+const ROUNDS: usize = 7;
+
+/// What bridge and supervisors may need together.
+const MEMORY_MEGABYTES: f64 = 60.0;
+
+/// Measures everything.
+pub(crate) fn run() -> Result<Table, String> {
+    let mut table = Table::default();
+    let place = Place::new()?;
+    let provider = Provider::start(&place)?;
+    let bench = Bench { place: &place, provider: &provider };
+    let few = bench.project("pi", &json!({"agent": "pi"}))?;
+    let many = bench.project("builtin", &json!({"agent": "builtin", "maxConcurrency": TASKS}))?;
+    bench.compare(
+        &mut table,
+        &few,
+        "16 three-turn tasks inside of pi, children are pi, 4 at a time",
+        (&HARMS_HAUS, "@harms-haus/pi-subagents"),
+        (bare::pi, 4),
+        0.7,
+    )?;
+    bench.compare(
+        &mut table,
+        &many,
+        "16 three-turn tasks inside of pi, children are built in, 16 at a time",
+        (&TINTINWEB, "@tintinweb/pi-subagents"),
+        (bare::built_in, TASKS),
+        0.5,
+    )?;
+    for (project, what) in [(&few, "children are pi, 4 at a time"), (&many, "built in, 16 at once")]
+    {
+        let megabytes = bench.memory(project)?;
+        table.at_most(
+            &format!("peak memory (PSS) of bridge and supervisors together, {what}"),
+            (megabytes, &format!("{megabytes:.1} MB")),
+            (MEMORY_MEGABYTES, &format!("{MEMORY_MEGABYTES} MB")),
+            1.0,
+        );
+    }
+    Ok(table)
+}
+
+struct Bench<'bench> {
+    place: &'bench Place,
+    provider: &'bench Provider,
+}
+
+impl Bench<'_> {
+    /// A project with a file to read, and settings for our extension, which nobody else looks at.
+    fn project(&self, name: &str, subagents: &serde_json::Value) -> Result<PathBuf, String> {
+        let project = self.place.subdirectory(name)?;
+        self.place.subdirectory(&format!("{name}/.pi"))?;
+        let settings = json!({"subagents": subagents}).to_string();
+        for (file, text) in
+            [(".pi/settings.json", settings), ("notes.txt", "a line of notes\n".repeat(40))]
+        {
+            let path = project.join(file);
+            fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+        Ok(project)
+    }
+
+    /// The time of all calls and the bytes of their updates, beside those of a peer, and how long our
+    /// children take without us.
+    fn compare(
+        &self,
+        table: &mut Table,
+        project: &Path,
+        what: &str,
+        (peer, name): (&Extension, &str),
+        (program, at_a_time): (fn(&Place) -> Command, usize),
+        limit: f64,
+    ) -> Result<(), String> {
+        let measure = |extension: &Extension| extension.measure(self.place, self.provider, project);
+        // Once without a clock, so that all files are in memory.
+        measure(&OURS)?;
+        measure(peer)?;
+        let bare = Bare { place: self.place, provider: self.provider, project };
+        let (mut ours, mut peers, mut alone) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            ours.push(measure(&OURS)?);
+            peers.push(measure(peer)?);
+            alone.push(bare.run(program, TASKS, at_a_time)?.as_secs_f64());
+        }
+        let seconds = |calls: &Calls| calls.time.as_secs_f64();
+        let [our_time, peers_time] = [&ours, &peers].map(|calls| median_of(calls, seconds));
+        table.at_most(
+            what,
+            (our_time, &format!("{our_time:.3} s")),
+            (peers_time, &format!("{peers_time:.3} s, {name}")),
+            limit,
+        );
+        let alone = median(alone);
+        table.note(
+            "the same children alone",
+            &format!("{alone:.3} s"),
+            &format!("{:.2} of the peer's time", alone / peers_time),
+        );
+        let fastest = |calls: &[Calls]| {
+            let fastest = calls.iter().map(seconds).fold(f64::INFINITY, f64::min);
+            format!("{fastest:.3} s")
+        };
+        table.note("the same, fastest of each", &fastest(&ours), &fastest(&peers));
+        let whole = |calls: &[Calls]| {
+            format!("{:.3} s", median_of(calls, |calls| calls.whole.as_secs_f64()))
+        };
+        table.note("the same with the start of pi", &whole(&ours), &whole(&peers));
+        let kilobytes = |calls: &Calls| calls.update_bytes as f64 / 1e3;
+        let [our_updates, peers_updates] = [&ours, &peers].map(|calls| median_of(calls, kilobytes));
+        table.at_most(
+            "what pi prints about their progress",
+            (our_updates, &format!("{our_updates:.1} kB")),
+            (peers_updates, &format!("{peers_updates:.1} kB, {name}")),
+            0.25,
+        );
+        Ok(())
+    }
+
+    /// The most memory that bridge and supervisors needed at one moment, in megabytes. Not measured
+    /// together with the time, which looking at them would cost.
+    fn memory(&self, project: &Path) -> Result<f64, String> {
+        let program = self.place.our("pi-subagents").get_program().to_owned();
+        let session = OURS.start(self.place, self.provider, project, TASKS)?;
+        let sampler = peak_pss_kib(session.pid(), Path::new(&program), &["bridge", "supervise"]);
+        session.finish()?;
+        let kib = sampler.finish()?;
+        if kib == 0 {
+            return Err("no bridge and no supervisor was seen".to_owned());
+        }
+        Ok(kib as f64 * 1024.0 / 1e6)
+    }
+}
+
+fn median_of(calls: &[Calls], figure: impl Fn(&Calls) -> f64) -> f64 {
+    median(calls.iter().map(figure).collect())
+}

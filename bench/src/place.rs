@@ -1,0 +1,59 @@
+//! Where benchmarks work, and with which programs.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use xtask::{Invocation, target_directory};
+
+/// A directory in memory, so that we are measured and not a disk. Removed at the end.
+pub(crate) struct Place {
+    pub(crate) directory: PathBuf,
+    programs: PathBuf,
+}
+
+impl Place {
+    /// Makes the directory, and builds our programs.
+    pub(crate) fn new() -> Result<Place, String> {
+        Invocation::new("cargo build --release --package pi-subagents --features test-fakes")
+            .run()
+            .map_err(|error| format!("`cargo build` {error}"))?;
+        let memory = Path::new("/dev/shm");
+        let parent = if memory.is_dir() { memory.to_owned() } else { env::temp_dir() };
+        let directory = parent.join(format!("pi-subagents-bench-{}", std::process::id()));
+        fs::create_dir_all(directory.join("home")).map_err(|error| error.to_string())?;
+        Ok(Place { directory, programs: target_directory().join("release") })
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    /// Makes a directory in this one.
+    pub(crate) fn subdirectory(&self, name: &str) -> Result<PathBuf, String> {
+        let path = self.path(name);
+        fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(path)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "what is measured is started bare")]
+    pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(&self.directory).env("HOME", self.path("home"));
+        command
+    }
+
+    /// One of the programs of this repository.
+    pub(crate) fn our(&self, program: &str) -> Command {
+        self.command(self.programs.join(program))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // What is left in memory is gone with the next start of the machine.
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}

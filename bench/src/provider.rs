@@ -1,0 +1,95 @@
+//! The real pi, with a model that plays a script.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use serde_json::json;
+use xtask::{packages, repository_root};
+
+use crate::place::Place;
+use crate::tasks::TASKS;
+
+/// A running `fake-llm`, and an agent directory that knows no other model.
+pub(crate) struct Provider {
+    child: Child,
+    /// The server runs until this ends.
+    stdin: Option<ChildStdin>,
+    agent_dir: PathBuf,
+    search_path: OsString,
+}
+
+impl Provider {
+    pub(crate) fn start(place: &Place) -> Result<Provider, String> {
+        packages::install().map_err(|(command, error)| format!("`{command}` {error}"))?;
+        let failed = |error: std::io::Error| format!("fake-llm: {error}");
+        let agent_dir = place.subdirectory("agent")?;
+        // The pinned pi needs the pinned Node, which is beside it.
+        let programs = repository_root().join("e2e/node_modules/.bin");
+        let path = env::var_os("PATH").unwrap_or_default();
+        let search_path = env::join_paths([programs].into_iter().chain(env::split_paths(&path)))
+            .map_err(|error| error.to_string())?;
+        let mut child = place
+            .our("fake-llm")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(failed)?;
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        let provider = Provider { child, stdin, agent_dir, search_path };
+        let mut base_url = String::new();
+        if let Some(stdout) = stdout {
+            BufReader::new(stdout).read_line(&mut base_url).map_err(failed)?;
+        }
+        let fake = json!({
+            "baseUrl": base_url.trim(),
+            "api": "openai-completions",
+            "apiKey": "k",
+            "models": [{"id": "fake-1"}],
+        });
+        for (name, document) in [
+            ("models.json", json!({"providers": {"fake": fake}})),
+            // Of @tintinweb/pi-subagents.
+            ("subagents.json", json!({"maxConcurrent": TASKS})),
+        ] {
+            fs::write(provider.agent_dir.join(name), document.to_string()).map_err(failed)?;
+        }
+        provider.install(&[])?;
+        Ok(provider)
+    }
+
+    /// Its process, which is not what is measured.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Makes these the packages that every pi has, as `pi install` does; sub-agents have them, too.
+    pub(crate) fn install(&self, packages: &[PathBuf]) -> Result<(), String> {
+        let settings =
+            json!({"defaultProvider": "fake", "defaultModel": "fake-1", "packages": packages});
+        let path = self.agent_dir.join("settings.json");
+        fs::write(&path, settings.to_string())
+            .map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    /// Lets a command, and what it starts, find pi and the model.
+    pub(crate) fn offer(&self, command: &mut Command) {
+        command
+            .env("PATH", &self.search_path)
+            .env("PI_CODING_AGENT_DIR", &self.agent_dir)
+            // It would win over the other one, but for us only.
+            .env_remove("PI_AGENT_DIR")
+            .env("PI_OFFLINE", "1");
+    }
+}
+
+impl Drop for Provider {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        // Whatever it ends with, it has ended.
+        let _ = self.child.wait();
+    }
+}

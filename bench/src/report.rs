@@ -1,0 +1,200 @@
+//! `docs/benchmarks.md`: everything that was measured in one run, with its pictures.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+use xtask::{Invocation, repository_root};
+
+use crate::chart::{self, Line};
+use crate::growth::{AT_A_TIME, COUNTS, FIGURES, Figure, Grown, ROUNDS, Spread};
+use crate::table::Table;
+
+/// The packages whose versions matter, and who pins them.
+const PACKAGES: [(&str, &str); 5] = [
+    ("e2e", "@earendil-works/pi-coding-agent"),
+    ("e2e", "@harms-haus/pi-subagents"),
+    ("e2e", "@tintinweb/pi-subagents"),
+    ("e2e/peers", "pi-subagents"),
+    ("e2e", "node"),
+];
+
+/// Writes the page and its pictures.
+pub(crate) fn write(grown: &[Grown], tables: &[(&str, Table)]) -> Result<(), String> {
+    let docs = repository_root().join("docs");
+    let mut page = introduction()?;
+    for figure in &FIGURES {
+        let name = format!("benchmark-{}.svg", figure.name.replace(' ', "-"));
+        let lines: Vec<Line> = grown.iter().filter_map(|grown| line(grown, figure)).collect();
+        let title = format!("{} ({}), by the number of tasks", capital(figure.name), figure.unit);
+        let path = docs.join("pictures").join(&name);
+        save(&path, &chart::draw(&title, &COUNTS, &lines))?;
+        page.push_str(&format!(
+            "\n## {}\n\n![{title}](pictures/{name})\n\n{}",
+            capital(figure.name),
+            growth_table(grown, figure)
+        ));
+    }
+    page.push_str("\n## Each part by itself\n");
+    for (name, table) in tables {
+        page.push_str(&format!("\n### {name}\n\n{}", table.text()));
+    }
+    save(&docs.join("benchmarks.md"), &page)
+}
+
+/// A figure of all contenders at all counts, in Markdown.
+pub(crate) fn growth_table(grown: &[Grown], figure: &Figure) -> String {
+    let counts = COUNTS.map(|count| format!("{count}"));
+    let (first, last) = (counts.first(), counts.last());
+    let growth = first.zip(last).map_or_else(String::new, |(one, all)| format!("{all} : {one}"));
+    let mut text = format!(
+        "| {} | {} | {growth} |\n|---|{}---|\n",
+        figure.unit,
+        counts.join(" | "),
+        "---|".repeat(counts.len())
+    );
+    for contender in grown {
+        let spreads = contender.figure(figure);
+        let (Some(Some(one)), Some(Some(all))) = (spreads.first(), spreads.last()) else {
+            continue;
+        };
+        let reference = reference(grown, contender, figure);
+        let cells =
+            spreads.iter().zip(reference).map(|(spread, reference)| cell(*spread, reference));
+        let cells: Vec<String> = cells.collect();
+        let growth = shown(all.median / one.median);
+        text.push_str(&format!("| {} | {} | {growth} |\n", contender.name, cells.join(" | ")));
+    }
+    text
+}
+
+/// What a contender is measured against: its limit, or the first of all if that has no such figure.
+fn reference(grown: &[Grown], contender: &Grown, figure: &Figure) -> Vec<Option<Spread>> {
+    let limit = grown.iter().find(|other| other.name == contender.limit);
+    let figures = limit.into_iter().chain(grown).map(|other| other.figure(figure));
+    let mut known = figures.filter(|spreads| spreads.iter().all(Option::is_some));
+    known.next().unwrap_or_default()
+}
+
+fn introduction() -> Result<String, String> {
+    let versions = PACKAGES.map(|(place, name)| {
+        let manifest = repository_root().join(place).join("package.json");
+        let manifest = fs::read(manifest).unwrap_or_default();
+        let manifest: Value = serde_json::from_slice(&manifest).unwrap_or_default();
+        format!("{name} {}", manifest["dependencies"][name].as_str().unwrap_or("?"))
+    });
+    let commit = Invocation::new("git rev-parse --short HEAD").read()?;
+    let commit = String::from_utf8_lossy(&commit);
+    let rust =
+        String::from_utf8_lossy(&Invocation::new("rustc --version").read()?).trim().to_owned();
+    Ok(format!(
+        "# Benchmarks\n\n\
+         `cargo xtask bench` wrote this page from one run. Do not edit it; run the command again.\n\n\
+         - **Machine**: {}.\n\
+         - **Versions**: pi-subagents of this repository at {}, {}, {rust}.\n\
+         - **Work**: three-turn tasks (a command, a file, an answer) on a scripted model without a network. Where children are \
+         processes, a call runs {AT_A_TIME} of them at a time, except `pi-subagents` from npm, which runs up to 20. Where a call takes at \
+         most 16 tasks, as in ours and @harms-haus/pi-subagents, 64 tasks are four calls side by side, with 16 children; the limit \
+         still has {AT_A_TIME}. The children of an extension load that extension; those of the limit load none. \
+         `@tintinweb/pi-subagents` runs its agents inside the pi that calls it. It starts no children, and can be below the \
+         limit.\n\
+         - **Method**: all contenders take turns, {ROUNDS} times, after one round without a clock. A cell has the ratio to the limit, then \
+         the median and, in brackets, the minimum and the maximum; the last column shows the growth. Time: inside pi from the first call to \
+         the last result, elsewhere from start to end. Processor time: of all processes, including pi itself and its start. Memory: the peak \
+         of all processes together (PSS), in a separate run; 0 if that run ended before the first measurement. Bytes: everything that pi, or \
+         the command, prints; bytes have no limit, and the ratio is to ours in pi with pi as children.\n\
+         - The **limit** is *alone*: the same children, pi or built in, without a program that supervises, records or shows them.\n",
+        machine(),
+        commit.trim(),
+        versions.join(", "),
+    ))
+}
+
+fn machine() -> String {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let field = |text: &str, name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name));
+        line.and_then(|line| line.split_once(':')).map(|(_, value)| value.trim().to_owned())
+    };
+    let cpu = field(&read("/proc/cpuinfo"), "model name").unwrap_or_else(|| "unknown".to_owned());
+    let memory = field(&read("/proc/meminfo"), "MemTotal")
+        .and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok())
+        .map_or_else(String::new, |kib| format!(", {:.0} GB of memory", kib * 1024.0 / 1e9));
+    let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+    let kernel = read("/proc/sys/kernel/osrelease");
+    format!("{cores} cores of {cpu}{memory}, Linux {}", kernel.trim())
+}
+
+fn line(grown: &Grown, figure: &Figure) -> Option<Line> {
+    let values = grown.figure(figure).into_iter().map(|spread| spread.map(|spread| spread.median));
+    let values: Vec<Option<f64>> = values.collect();
+    values.iter().any(Option::is_some).then(|| Line { name: grown.name.to_owned(), values })
+}
+
+fn cell(spread: Option<Spread>, reference: Option<Spread>) -> String {
+    spread.zip(reference).map_or_else(
+        || "–".to_owned(),
+        |(Spread { median, least, most }, reference)| {
+            let ratio = shown(median / reference.median);
+            format!("**{ratio}** · {} ({} – {})", shown(median), shown(least), shown(most))
+        },
+    )
+}
+
+/// Three digits.
+fn shown(value: f64) -> String {
+    match value {
+        value if value >= 100.0 => format!("{value:.0}"),
+        value if value >= 10.0 => format!("{value:.1}"),
+        value if value >= 1.0 => format!("{value:.2}"),
+        value => format!("{value:.3}"),
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+fn save(path: &Path, text: &str) -> Result<(), String> {
+    fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::growth::Sample;
+
+    #[test]
+    fn figures_are_told_beside_the_limit_and_beside_the_first_if_it_has_none() {
+        let grown = |name, limit, seconds: f64, kilobytes: f64| {
+            let sample = |times| Sample {
+                seconds: seconds * times,
+                kilobytes: kilobytes * times,
+                ..Sample::default()
+            };
+            let samples = [1.0, 2.0, 4.0, 8.0].map(|times| vec![sample(times); 3]).to_vec();
+            Grown { name, limit, samples }
+        };
+        let all = [
+            grown("bare", "bare", 2.0, 0.0),
+            grown("ours", "bare", 3.0, 10.0),
+            grown("peer", "bare", 8.0, 200.0),
+        ];
+        let [time, _, _, bytes] = FIGURES;
+        let time = growth_table(&all, &time);
+        assert!(
+            time.contains("| s | 1 | 4 | 16 | 64 | 64 : 1 |\n|---|---|---|---|---|---|\n"),
+            "{time}"
+        );
+        assert!(
+            time.contains("| ours | **1.50** · 3.00 (3.00 – 3.00) | **1.50** · 6.00"),
+            "{time}"
+        );
+        let bytes = growth_table(&all, &bytes);
+        assert!(bytes.contains("| peer | **20.0** · 200 (200 – 200) |"), "{bytes}");
+        assert!(bytes.ends_with("| **20.0** · 1600 (1600 – 1600) | 8.00 |\n"), "{bytes}");
+        assert!(!bytes.contains("bare"), "{bytes}");
+    }
+}

@@ -1,0 +1,178 @@
+//! One run directory: whole, ended once, and in nobody's hands.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{entries, name_of};
+use crate::ledger::{Account, BlowKind, Ledger, Pages};
+use crate::plan::Project;
+use crate::task::Task;
+
+/// What a run directory says.
+#[derive(Clone, Debug)]
+pub(super) struct Record {
+    pub(super) token: String,
+    pub(super) run_id: String,
+    /// Whether its agent was started.
+    pub(super) is_begun: bool,
+    pub(super) outcome: Option<String>,
+    pub(super) status: Option<String>,
+    pub(super) output: String,
+}
+
+/// The files that a run directory may hold; see docs/runs.md.
+const FILES: &[&str] = &[
+    "meta.json",
+    "prompt.md",
+    "system-prompt.md",
+    "append-system-prompt.md",
+    "child-extension.mjs",
+    "child-session.jsonl",
+    "events.jsonl",
+    "result.json",
+    "stdout.log",
+    "stderr.log",
+    "transcript.log",
+    "stop-request",
+    "kill-request",
+    "notified",
+];
+
+/// Reads a run directory, and complains about everything that is wrong with it. `None` if it is not
+/// one, or if its run cannot be told because we have deleted parts of it.
+pub(super) fn read(run: &Path, project: Project, pages: &Pages, ledger: &Ledger) -> Option<Record> {
+    let run_id = name_of(run);
+    if run_id.starts_with('.') {
+        check_hidden(run, &run_id, pages, ledger);
+        return None;
+    }
+    check_locks(run, &run_id, ledger);
+    let prompt = fs::read_to_string(run.join("prompt.md")).unwrap_or_default();
+    let token = Task::token_in(&prompt).unwrap_or_default().to_owned();
+    let Some(account) = pages.accounts.get(&token) else {
+        let is_ours = project == Project::Doomed && !pages.removals.is_empty();
+        if !is_ours {
+            ledger.complain(&[&run_id], format!("{} is nobody's run", run.display()));
+        }
+        return None;
+    };
+    if project == Project::Doomed && pages.is_removed(&run_id, account.issued) {
+        // What is there is what came after the deletion, or a part of what was before.
+        return None;
+    }
+    let complain = |what: String| ledger.complain(&[&token, &run_id], what);
+    for path in entries(run) {
+        let name = name_of(&path);
+        if !FILES.contains(&name.as_str()) && !name.starts_with("pi-bash-") {
+            complain(format!("there is a file too many: {}", path.display()));
+        }
+    }
+    let result = fs::read_to_string(run.join("result.json"));
+    let result = result.map_err(|error| error.to_string()).and_then(|text| {
+        serde_json::from_str::<Value>(&text).map_err(|error| format!("{error}: {text}"))
+    });
+    let outcome = match &result {
+        Ok(result) => result["outcome"].as_str().map(str::to_owned),
+        Err(error) => {
+            complain(format!("its result cannot be read: {error}"));
+            None
+        }
+    };
+    let text = fs::read_to_string(run.join("events.jsonl")).unwrap_or_default();
+    let is_begun = text.contains(r#""type":"run_started""#);
+    if outcome.is_some() {
+        let has_gaps = is_full(project, account, pages);
+        complaints_about_events(&text, outcome.as_deref(), has_gaps).into_iter().for_each(complain);
+    }
+    let result = result.unwrap_or_default();
+    let status = result["status"].as_str().map(str::to_owned);
+    let output = result["output"].as_str().unwrap_or_default().to_owned();
+    Some(Record { token, run_id, is_begun, outcome, status, output })
+}
+
+/// Whether the disk of the run was full at some time, so that its events may have gaps.
+fn is_full(project: Project, account: &Account, pages: &Pages) -> bool {
+    project == Project::Small && pages.was_full_since(account.issued)
+}
+
+/// A directory that was half made is left by a door that was killed meanwhile. Nothing is ever half
+/// removed: nobody has removed anything.
+fn check_hidden(run: &Path, name: &str, pages: &Pages, ledger: &Ledger) {
+    let is_door_killed = pages.blows.iter().any(|blow| blow.kind == BlowKind::DoorKilled);
+    let is_known = name == ".gitignore" || (name.starts_with(".new-") && is_door_killed);
+    if !is_known {
+        ledger.complain(&[name], format!("{} is left", run.display()));
+    }
+}
+
+fn check_locks(run: &Path, run_id: &str, ledger: &Ledger) {
+    for name in ["events.jsonl", "meta.json"] {
+        // Where there is no file, there is no lock.
+        if let Ok(file) = fs::File::open(run.join(name))
+            && let Err(error) = file.try_lock()
+        {
+            ledger.complain(&[run_id], format!("{name} is locked: {error}"));
+        }
+    }
+}
+
+/// The events are whole and numbered without a gap, and one of them is terminal: the last one, which
+/// says what the result says. Where the disk was full, there may be gaps, and no end.
+fn complaints_about_events(text: &str, outcome: Option<&str>, has_gaps: bool) -> Vec<String> {
+    let mut complaints = Vec::new();
+    let lines: Vec<Result<Value, _>> = text.lines().map(serde_json::from_str::<Value>).collect();
+    let events: Vec<&Value> = lines.iter().flatten().collect();
+    if events.len() != lines.len() || !(text.is_empty() || text.ends_with('\n')) {
+        complaints.push("an event is torn".to_owned());
+    }
+    let numbers: Vec<u64> = events.iter().filter_map(|event| event["seq"].as_u64()).collect();
+    let is_next = |pair: &[u64]| {
+        if has_gaps { pair[0] < pair[1] } else { pair[0] + 1 == pair[1] }
+    };
+    if !numbers.windows(2).all(is_next) || numbers.len() != events.len() {
+        complaints.push(format!("its events are numbered {numbers:?}"));
+    }
+    let is_end = |event: &&&Value| event["type"] == "run_ended";
+    let ends = events.iter().filter(is_end).count();
+    let last = events.last().filter(|event| is_end(event));
+    if ends > 1 || last.is_some() != (ends == 1) || (ends == 0 && !has_gaps) {
+        complaints.push(format!("it has {ends} terminal events, of {} events", events.len()));
+    }
+    if let Some(last) = last
+        && last["outcome"].as_str() != outcome
+    {
+        complaints.push(format!("its events end with {last}, and its result says {outcome:?}"));
+    }
+    complaints
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_whole_and_have_one_end() {
+        let started = r#"{"seq":1,"type":"run_started"}"#;
+        let ended = r#"{"seq":2,"type":"run_ended","outcome":"completed"}"#;
+        let later = r#"{"seq":9,"type":"run_ended","outcome":"completed"}"#;
+        let again = r#"{"seq":3,"type":"run_ended","outcome":"completed"}"#;
+        let after = r#"{"seq":3,"type":"stderr"}"#;
+        let count = |lines: &[&str], outcome, has_gaps| {
+            let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+            complaints_about_events(&text, Some(outcome), has_gaps).len()
+        };
+        assert_eq!(count(&[started, ended], "completed", false), 0);
+        assert_eq!(count(&[started, ended], "cancelled", false), 1, "the result says otherwise");
+        assert_eq!(count(&[started], "completed", false), 1, "there is no end");
+        assert_eq!(count(&[started, ended, again], "completed", false), 1, "there are two");
+        assert_eq!(count(&[started, ended, after], "completed", false), 1, "it goes on");
+        assert_eq!(count(&[started, "{\"seq\":2", again], "completed", false), 2, "one is torn");
+        // What a full disk may cost, and what it may not.
+        assert_eq!(count(&[started, later], "completed", false), 1);
+        assert_eq!(count(&[started, later], "completed", true), 0);
+        assert_eq!(count(&[started], "interrupted", true), 0);
+        assert_eq!(count(&[started, ended, again], "completed", true), 1);
+    }
+}

@@ -1,0 +1,187 @@
+//! The world of a soak: three projects, a home, a provider, a clock, and no environment but its own.
+
+use std::ffi::{CString, OsStr};
+use std::fs;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use rustix::process::Signal;
+use serde_json::json;
+use test_support::fake_llm::FakeLlm;
+use test_support::{Program, World};
+use xtask::{Invocation, repository_root};
+
+use crate::plan::Project;
+use crate::task;
+use crate::victims::victims;
+
+pub(crate) struct Place {
+    pub(crate) world: World,
+    /// As `--agent` takes it: the fake agent, which finds its script in the prompt.
+    pub(crate) fake_agent: String,
+    clock: fs::File,
+    has_disk: bool,
+    _provider: FakeLlm,
+}
+
+/// Room for the runs of a minute, so that the disk is full when we fill it, and only then.
+const MEBIBYTES_A_MINUTE: u64 = 48;
+const BALLAST: &str = "ballast";
+
+impl Place {
+    /// Makes the world. `programs` is where Cargo has put the programs. Where something can be
+    /// mounted, there is a small disk with room for a soak of that length.
+    pub(crate) fn new(programs: &Path, disk: Option<Duration>) -> Result<Place, String> {
+        let program = |name: &str| -> &'static str {
+            // The world wants names that live as long as it does, which is until the end.
+            String::leak(programs.join(name).display().to_string())
+        };
+        let program =
+            Program { pi_subagents: program("pi-subagents"), fake_agent: program("fake-agent") };
+        let failed = |error: io::Error| format!("the world of the soak: {error}");
+        let provider = FakeLlm::start().map_err(failed)?;
+        let mut world = World::new(program);
+        for (path, text) in task::definitions() {
+            world = world.with_agent_file(&path, &text);
+        }
+        let models = json!({"providers": {"fake": {
+            "baseUrl": provider.base_url(), "api": "openai-completions", "apiKey": "k",
+            "models": [{"id": "fake-1", "contextWindow": 1_000_000}],
+        }}});
+        let settings = json!({
+            "defaultProvider": "fake", "defaultModel": "fake-1", "retry": {"baseDelayMs": 1},
+        });
+        world = world
+            .with_agent_file("models.json", &models.to_string())
+            .with_agent_file("settings.json", &settings.to_string());
+        fs::write(world.path("clock"), 0_i64.to_ne_bytes()).map_err(failed)?;
+        fs::create_dir(world.path("tmp")).map_err(failed)?;
+        let clock = fs::OpenOptions::new().write(true).open(world.path("clock")).map_err(failed)?;
+        build_clock(&world.path("clock.so"))?;
+        let fake_agent = json!([program.fake_agent, "-"]).to_string();
+        let place =
+            Place { world, fake_agent, clock, has_disk: disk.is_some(), _provider: provider };
+        for project in Project::ALL {
+            place.make_project(project).map_err(failed)?;
+        }
+        if let Some(length) = disk {
+            let size = (length.as_secs() / 60 + 1) * MEBIBYTES_A_MINUTE;
+            let size = CString::new(format!("size={size}m")).map_err(|error| error.to_string())?;
+            mount("tmpfs", place.disk(), "tmpfs", MountFlags::empty(), Some(size.as_c_str()))
+                .map_err(|error| format!("the small disk: {error}"))?;
+        }
+        Ok(place)
+    }
+
+    /// Makes a project, or what is missing of it.
+    pub(crate) fn make_project(&self, project: Project) -> io::Result<()> {
+        fs::create_dir_all(self.project(project).join(".git"))?;
+        fs::create_dir_all(self.project(project).join(".pi"))
+    }
+
+    pub(crate) fn project(&self, project: Project) -> PathBuf {
+        self.world.path(project.word())
+    }
+
+    /// Where a project keeps its runs.
+    pub(crate) fn runs(&self, project: Project) -> PathBuf {
+        self.project(project).join(".pi/subagents/runs")
+    }
+
+    /// The directory for temporary files of everything that is started.
+    pub(crate) fn temporary(&self) -> PathBuf {
+        self.world.path("tmp")
+    }
+
+    /// The program under test, in one of the projects.
+    pub(crate) fn command<Word: AsRef<OsStr>>(
+        &self,
+        project: Project,
+        words: impl IntoIterator<Item = Word>,
+    ) -> Command {
+        let mut command = self.world.command(words);
+        command
+            .current_dir(self.project(project))
+            .env("TMPDIR", self.temporary())
+            .env("PI_SUBAGENTS_AGENT", &self.fake_agent)
+            .env("SOAK_CLOCK", self.world.path("clock"))
+            .env("LD_PRELOAD", self.world.path("clock.so"));
+        command
+    }
+
+    /// Lets the wall clock be wrong by so many seconds.
+    pub(crate) fn set_clock(&self, seconds: i64) -> io::Result<()> {
+        self.clock.write_all_at(&seconds.to_ne_bytes(), 0)
+    }
+
+    fn disk(&self) -> PathBuf {
+        self.project(Project::Small).join(".pi")
+    }
+
+    /// Fills the small disk to the last byte. False if there is none.
+    pub(crate) fn fill_disk(&self) -> bool {
+        if !self.has_disk {
+            return false;
+        }
+        let mut block = vec![0_u8; 256 * 1024];
+        let Ok(file) = fs::File::create(self.disk().join(BALLAST)) else {
+            return false;
+        };
+        let mut offset = 0;
+        while !block.is_empty() {
+            match file.write_at(&block, offset) {
+                Ok(written) if written > 0 => offset += written as u64,
+                _ => block.truncate(block.len() / 2),
+            }
+        }
+        true
+    }
+
+    pub(crate) fn empty_disk(&self) {
+        // It is not there if the disk was full before us.
+        let _ = fs::remove_file(self.disk().join(BALLAST));
+    }
+
+    /// Makes the world stay as it is, with a copy of what is on the disk, and without its processes.
+    /// Returns where it is.
+    pub(crate) fn keep(&mut self) -> PathBuf {
+        for victim in victims(self) {
+            victim.signal(Signal::KILL);
+        }
+        let copy = Invocation::new("cp -a").word(self.disk().display().to_string());
+        let copied = copy.word(self.world.path("disk-of-small").display().to_string()).probe();
+        if let Err(what) = copied {
+            println!("The small disk is not kept: {what}");
+        }
+        self.unmount();
+        self.world.path("")
+    }
+
+    /// Gives the disk back, without which nothing of the world could be removed.
+    fn unmount(&mut self) {
+        if self.has_disk {
+            self.has_disk = false;
+            // It goes with our namespace at the latest.
+            let _ = unmount(self.disk(), UnmountFlags::DETACH);
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.unmount();
+    }
+}
+
+/// Compiles the clock. Where Rust can link a program, there is a compiler for C.
+fn build_clock(library: &Path) -> Result<(), String> {
+    let source = repository_root().join("soak/src/clock.c");
+    let compile = Invocation::new("cc -shared -fPIC -O2 -Wall -Werror -o")
+        .word(library.display().to_string())
+        .word(source.display().to_string());
+    compile.probe().map_err(|what| format!("`{compile}` {what}"))
+}

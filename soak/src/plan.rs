@@ -1,0 +1,318 @@
+//! Who does what when, and which fault falls on whom: everything that is decided before anything
+//! happens, as a pure function of the seed and the length.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use crate::random::Random;
+use crate::task::Task;
+
+/// Everything that is going to be tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    pub(crate) lanes: Vec<Lane>,
+    pub(crate) faults: Vec<Planned<Fault>>,
+}
+
+/// Something and its time, counted from the beginning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Planned<T> {
+    pub(crate) at: Duration,
+    pub(crate) what: T,
+}
+
+/// Somebody who uses one door, one action after the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Lane {
+    pub(crate) door: Door,
+    /// Where a server stands. Commands of the shell say it one by one.
+    pub(crate) project: Project,
+    pub(crate) actions: Vec<Planned<Action>>,
+}
+
+/// The ways to hand in tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Door {
+    Shell,
+    Bridge,
+    Mcp,
+}
+
+impl Door {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Door::Shell => "shell",
+            Door::Bridge => "bridge",
+            Door::Mcp => "mcp",
+        }
+    }
+}
+
+/// The projects. What falls on one is known to have happened there, and nowhere else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Project {
+    /// Nothing happens to its files.
+    Steady,
+    /// Its disk is small, and full now and then.
+    Small,
+    /// Its directories are deleted now and then.
+    Doomed,
+}
+
+impl Project {
+    pub(crate) const ALL: [Project; 3] = [Project::Steady, Project::Small, Project::Doomed];
+
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Project::Steady => "steady",
+            Project::Small => "small",
+            Project::Doomed => "doomed",
+        }
+    }
+}
+
+/// What somebody does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Action {
+    pub(crate) project: Project,
+    pub(crate) kind: ActionKind,
+    pub(crate) pace: Pace,
+    /// When it is cancelled, counted from its beginning.
+    pub(crate) cancelled_after: Option<Duration>,
+}
+
+/// The kinds of actions, each of which every door has in its own form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ActionKind {
+    /// `run`, `subagent`.
+    One(Task),
+    /// `delegate`, `delegate_to_subagents`.
+    Many(Vec<Task>),
+    /// `bg start`, `background_agent`.
+    Background(Task, Afterwards),
+    /// Lists that recover what was abandoned, and tell of ends.
+    Look,
+}
+
+/// What is done with a background run in the shell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Afterwards {
+    Leave,
+    Wait,
+    Follow,
+    Stop,
+    StopNow,
+}
+
+/// How fast somebody reads what is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    Eager,
+    /// Small pieces with pauses between them.
+    Slow,
+    /// Nothing at all for so long.
+    Absent(Duration),
+}
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// SIGKILL. The number chooses among those who are there.
+    Kill(Role, u64),
+    /// SIGKILL to a door and to all of its supervisors at once.
+    KillBoth(u64),
+    /// SIGSTOP, and SIGCONT after so long.
+    Pause(Role, u64, Duration),
+    /// The disk of [`Project::Small`] is full for so long.
+    FillDisk(Duration),
+    /// A run directory of [`Project::Doomed`] vanishes.
+    DeleteRun(u64),
+    /// All of them vanish.
+    DeleteRuns,
+    /// The whole project vanishes, and is back after so long.
+    DeleteProject(Duration),
+    /// The wall clock of all processes is wrong by so many seconds from now on.
+    SetClock(i64),
+}
+
+/// On whom a fault falls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Shell,
+    Bridge,
+    Mcp,
+    Supervisor,
+    Agent,
+    /// What an agent has started.
+    Offspring,
+}
+
+/// Finished runs of 30 days are removed, which is no fault; so the clock is never wrong by more.
+const FARTHEST_CLOCK: u64 = 20 * 24 * 60 * 60;
+
+const LANES: [(Door, Project); 7] = [
+    (Door::Shell, Project::Steady),
+    (Door::Shell, Project::Steady),
+    (Door::Shell, Project::Steady),
+    (Door::Bridge, Project::Steady),
+    (Door::Bridge, Project::Small),
+    (Door::Mcp, Project::Steady),
+    (Door::Mcp, Project::Doomed),
+];
+
+impl Plan {
+    /// The plan of a seed.
+    pub(crate) fn new(seed: u64, length: Duration) -> Plan {
+        let mut random = Random::new(seed);
+        let lanes = LANES.iter().enumerate();
+        let lanes = lanes.map(|(number, lane)| plan_lane(number, *lane, length, random.split()));
+        let lanes = lanes.collect();
+        Plan { lanes, faults: plan_faults(length, random.split()) }
+    }
+}
+
+fn plan_lane(
+    number: usize,
+    (door, project): (Door, Project),
+    length: Duration,
+    mut random: Random,
+) -> Lane {
+    let times = times(length, 500..1_500, random.split());
+    let actions = times.into_iter().enumerate().map(|(place, at)| {
+        let mut count = 0;
+        let mut draw = |random: &mut Random| {
+            count += 1;
+            Task::draw(format!("{number}-{place}-{count}"), random)
+        };
+        let kind = match random.within(0..100) {
+            0..30 => ActionKind::One(draw(&mut random)),
+            30..60 => {
+                let tasks = random.within(1..5);
+                ActionKind::Many((0..tasks).map(|_| draw(&mut random)).collect())
+            }
+            60..85 => {
+                let afterwards = [
+                    (4, Afterwards::Leave),
+                    (2, Afterwards::Wait),
+                    (1, Afterwards::Follow),
+                    (1, Afterwards::Stop),
+                    (1, Afterwards::StopNow),
+                ];
+                let afterwards = random.weighted(&afterwards).unwrap_or(Afterwards::Leave);
+                ActionKind::Background(draw(&mut random), afterwards)
+            }
+            _ => ActionKind::Look,
+        };
+        let action = Action {
+            project: match door {
+                Door::Shell => draw_project(&mut random),
+                Door::Bridge | Door::Mcp => project,
+            },
+            kind,
+            pace: match random.within(0..100) {
+                0..70 => Pace::Eager,
+                70..85 => Pace::Slow,
+                _ => Pace::Absent(milliseconds(300..3_000, &mut random)),
+            },
+            cancelled_after: random.chance(12).then(|| milliseconds(0..1_500, &mut random)),
+        };
+        Planned { at, what: action }
+    });
+    Lane { door, project, actions: actions.collect() }
+}
+
+fn draw_project(random: &mut Random) -> Project {
+    let projects = [(6, Project::Steady), (2, Project::Small), (2, Project::Doomed)];
+    random.weighted(&projects).unwrap_or(Project::Steady)
+}
+
+fn plan_faults(length: Duration, mut random: Random) -> Vec<Planned<Fault>> {
+    let times = times(length, 200..900, random.split());
+    let faults = times.into_iter().map(|at| {
+        let choice = random.next();
+        let fault = match random.within(0..100) {
+            0..38 => Fault::Kill(draw_role(&mut random), choice),
+            38..43 => Fault::KillBoth(choice),
+            43..68 => {
+                Fault::Pause(draw_role(&mut random), choice, milliseconds(100..3_000, &mut random))
+            }
+            68..76 => Fault::FillDisk(milliseconds(300..3_000, &mut random)),
+            76..86 => Fault::DeleteRun(choice),
+            86..89 => Fault::DeleteRuns,
+            89..91 => Fault::DeleteProject(milliseconds(100..1_000, &mut random)),
+            _ => {
+                let seconds = i64::try_from(random.within(0..2 * FARTHEST_CLOCK)).unwrap_or(0);
+                Fault::SetClock(seconds - FARTHEST_CLOCK.cast_signed())
+            }
+        };
+        Planned { at, what: fault }
+    });
+    faults.collect()
+}
+
+fn draw_role(random: &mut Random) -> Role {
+    let roles = [
+        (25, Role::Shell),
+        (5, Role::Bridge),
+        (5, Role::Mcp),
+        (28, Role::Supervisor),
+        (27, Role::Agent),
+        (10, Role::Offspring),
+    ];
+    random.weighted(&roles).unwrap_or(Role::Agent)
+}
+
+/// Times up to the length, with so many milliseconds between them.
+fn times(length: Duration, between: Range<u64>, mut random: Random) -> Vec<Duration> {
+    let mut times = Vec::new();
+    let mut at = milliseconds(between.clone(), &mut random);
+    while at < length {
+        times.push(at);
+        at += milliseconds(between.clone(), &mut random);
+    }
+    times
+}
+
+fn milliseconds(range: Range<u64>, random: &mut Random) -> Duration {
+    Duration::from_millis(random.within(range))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_is_a_plan() {
+        let plan = |seed| Plan::new(seed, Duration::from_secs(60));
+        assert_eq!(plan(42), plan(42));
+        assert_ne!(plan(42), plan(43));
+    }
+
+    #[test]
+    fn a_longer_soak_begins_like_a_shorter_one() {
+        let [short, long] = [20, 60].map(|seconds| Plan::new(3, Duration::from_secs(seconds)));
+        assert!(long.faults.starts_with(&short.faults));
+        for (short, long) in short.lanes.iter().zip(&long.lanes) {
+            assert!(long.actions.starts_with(&short.actions));
+        }
+    }
+
+    #[test]
+    fn two_minutes_have_something_of_everything() {
+        let plan = Plan::new(1, Duration::from_secs(120));
+        let faults: Vec<String> =
+            plan.faults.iter().map(|fault| format!("{:?}", fault.what)).collect();
+        for kind in
+            ["Kill(Shell", "Kill(Bridge", "Kill(Mcp", "Kill(Supervisor", "Kill(Agent", "KillBoth"]
+                .into_iter()
+                .chain(["Pause", "FillDisk", "DeleteRun(", "DeleteRuns", "DeleteProject"])
+                .chain(["SetClock(", "SetClock(-"])
+        {
+            assert!(faults.iter().any(|fault| fault.starts_with(kind)), "{kind}");
+        }
+        let pace = |wanted: fn(&Pace) -> bool| {
+            plan.lanes.iter().flat_map(|lane| &lane.actions).any(|action| wanted(&action.what.pace))
+        };
+        assert!(pace(|pace| *pace == Pace::Slow) && pace(|pace| matches!(pace, Pace::Absent(_))));
+    }
+}

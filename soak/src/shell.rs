@@ -1,0 +1,316 @@
+//! Somebody at a shell: one command after the other.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::PATIENCE;
+use crate::ledger::{Account, Blow, BlowKind, Ending, Fate, Ledger};
+use crate::place::Place;
+use crate::plan::{Action, ActionKind, Afterwards, Door, Pace, Planned, Project};
+use crate::reading::Tempo;
+use crate::task::{Agent, Task};
+
+pub(crate) struct Shell<'a> {
+    place: &'a Place,
+    ledger: &'a Ledger,
+    /// Every second look is another one.
+    looks: usize,
+}
+
+/// A command that has ended.
+pub(crate) struct Ended {
+    pid: u32,
+    status: ExitStatus,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+enum Piece {
+    Stdout(Vec<u8>),
+    Stderr(Vec<u8>),
+}
+
+impl<'a> Shell<'a> {
+    pub(crate) fn new(place: &'a Place, ledger: &'a Ledger) -> Shell<'a> {
+        Shell { place, ledger, looks: 0 }
+    }
+
+    /// Does everything that is planned, each as soon as its time has come and what was before has
+    /// ended, until the time is over.
+    pub(crate) fn act(&mut self, actions: &[Planned<Action>], length: Duration) {
+        for Planned { at, what } in actions {
+            thread::sleep(at.saturating_sub(self.ledger.now()));
+            if self.ledger.now() >= length {
+                return;
+            }
+            match &what.kind {
+                ActionKind::One(task) => self.run(task, what),
+                ActionKind::Many(tasks) => self.delegate(tasks, what),
+                ActionKind::Background(task, afterwards) => {
+                    self.start_background(task, *afterwards, what);
+                }
+                ActionKind::Look => self.look(what.project, what.pace),
+            }
+        }
+    }
+
+    fn run(&self, task: &Task, action: &Action) {
+        let timeout = task.timeout().map(|seconds| ["--timeout".to_owned(), seconds.to_string()]);
+        let words = ["run", "--json", "--name", &task.token];
+        let mut command = self.place.command(action.project, words);
+        command.args(["--profile", task.definition()]);
+        command.args(timeout.into_iter().flatten()).arg(task.prompt());
+        self.run_tasks(command, &[task], action);
+    }
+
+    fn delegate(&self, tasks: &[Task], action: &Action) {
+        let path = self.place.world.path(&format!("tasks-{}.json", tasks[0].token));
+        let document = json!({"tasks": tasks.iter().map(as_json).collect::<Vec<Value>>()});
+        if let Err(error) = std::fs::write(&path, document.to_string()) {
+            self.ledger.complain(&[], format!("{}: {error}", path.display()));
+        }
+        let mut command = self.place.command(action.project, ["delegate", "--json"]);
+        command.arg(&path);
+        self.run_tasks(command, &tasks.iter().collect::<Vec<&Task>>(), action);
+    }
+
+    fn run_tasks(&self, command: Command, tasks: &[&Task], action: &Action) {
+        let Some(ended) = self.issue(command, tasks, action, false) else {
+            return;
+        };
+        let document: Value = serde_json::from_str(&ended.stdout).unwrap_or_default();
+        let told = document["tasks"].as_array().cloned().unwrap_or_default();
+        let tokens: Vec<&str> = tasks.iter().map(|task| task.token.as_str()).collect();
+        if told.len() == tasks.len() {
+            for (token, told) in tokens.iter().zip(&told) {
+                self.ledger.settle(token, Fate::Ended(ending(told)));
+            }
+            let is_success = told.iter().all(|task| task["status"] == "completed");
+            if is_success != (ended.status.code() == Some(0)) {
+                let what = format!("the exit is {}, but the tasks: {document}", ended.status);
+                self.ledger.complain(&tokens, what);
+            }
+        } else if self.is_cut_off(&ended) {
+            tokens.iter().for_each(|token| self.ledger.settle(token, Fate::Unknown));
+        } else {
+            let reason = format!("{}: {}{}", ended.status, ended.stderr, ended.stdout);
+            tokens
+                .iter()
+                .for_each(|token| self.ledger.settle(token, Fate::Refused(reason.clone())));
+        }
+    }
+
+    fn start_background(&self, task: &Task, afterwards: Afterwards, action: &Action) {
+        let words = ["bg", "start", "--preset", task.definition(), "--name", &task.token];
+        let mut command = self.place.command(action.project, words);
+        command.arg(task.prompt());
+        // Not cancelled: whoever interrupts this command cannot know whether there is a run.
+        let action = Action { cancelled_after: None, ..action.clone() };
+        let Some(ended) = self.issue(command, &[task], &action, true) else {
+            return;
+        };
+        let id = ended.stdout.trim().to_owned();
+        if id.is_empty() {
+            let is_cut_off = self.is_cut_off(&ended);
+            let reason = format!("{}: {}", ended.status, ended.stderr);
+            let fate = if is_cut_off { Fate::Unknown } else { Fate::Refused(reason) };
+            return self.ledger.settle(&task.token, fate);
+        }
+        self.ledger.settle(&task.token, Fate::Started(id.clone()));
+        let words: &[&str] = match afterwards {
+            Afterwards::Leave => return,
+            Afterwards::Wait => &["bg", "wait", "--json", "--timeout", "60", &id],
+            Afterwards::Follow => &["bg", "logs", "-f", &id],
+            Afterwards::Stop => &["bg", "stop", "--json", &id],
+            Afterwards::StopNow => &["bg", "stop", "--now", "--json", &id],
+        };
+        if matches!(afterwards, Afterwards::Stop | Afterwards::StopNow) {
+            self.ledger.cancel(&task.token, words[1]);
+        }
+        let Some(ended) = self.execute(self.place.command(action.project, words), action.pace)
+        else {
+            return;
+        };
+        let document: Value = serde_json::from_str(&ended.stdout).unwrap_or_default();
+        let run = &document["runs"][0];
+        if run["runId"] == json!(id) && run["outcome"].is_string() {
+            let mut ending = ending(run);
+            ending.output = run["finalText"].as_str().map(str::to_owned);
+            if ending.status != "completed" {
+                "error".clone_into(&mut ending.status);
+            }
+            self.ledger.settle(&task.token, Fate::Ended(ending));
+        }
+    }
+
+    /// Looks at what there is, which recovers what was abandoned.
+    pub(crate) fn look(&mut self, project: Project, pace: Pace) {
+        self.looks += 1;
+        let words: &[&str] = if self.looks.is_multiple_of(2) {
+            &["sessions", "list", "--json"]
+        } else {
+            &["bg", "list", "--all", "--json"]
+        };
+        let Some(ended) = self.execute(self.place.command(project, words), pace) else {
+            return;
+        };
+        let document: Value = serde_json::from_str(&ended.stdout).unwrap_or_default();
+        for told in document["notifications"].as_array().into_iter().flatten() {
+            self.ledger.hear(told["runId"].as_str().unwrap_or_default(), "bg list");
+        }
+        let is_fine = ended.status.code() == Some(0) || self.is_cut_off(&ended);
+        if !is_fine && project == Project::Steady {
+            let what = format!("`{}`: {}: {}", words.join(" "), ended.status, ended.stderr);
+            self.ledger.complain(&[&ended.pid.to_string()], what);
+        }
+    }
+
+    /// Whether the command was killed by us, so that it need not have said anything.
+    fn is_cut_off(&self, ended: &Ended) -> bool {
+        // An interrupt can come before anybody listens to it.
+        let is_interrupted = matches!(ended.status.signal(), Some(libc::SIGINT));
+        is_interrupted || self.ledger.pages().is_door_killed(ended.pid)
+    }
+
+    /// Hands tasks in by a command, and waits for its end.
+    fn issue(
+        &self,
+        mut command: Command,
+        tasks: &[&Task],
+        action: &Action,
+        is_background: bool,
+    ) -> Option<Ended> {
+        let issued = self.ledger.now();
+        let child = self.spawn(&mut command)?;
+        let account = Account {
+            task: tasks[0].clone(),
+            door: Door::Shell,
+            project: action.project,
+            is_background,
+            issued,
+            door_pid: child.id(),
+            is_cancelled: false,
+            fate: Fate::Open,
+        };
+        self.ledger.issue(tasks, &account);
+        self.attend(child, action.pace, action.cancelled_after, tasks)
+    }
+
+    /// Runs a command to its end.
+    pub(crate) fn execute(&self, mut command: Command, pace: Pace) -> Option<Ended> {
+        let child = self.spawn(&mut command)?;
+        let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
+        self.ledger.note(format!("process {}: {}", child.id(), words.join(" ")));
+        self.attend(child, pace, None, &[])
+    }
+
+    /// Starts a command, unless its directory is not there at the moment.
+    fn spawn(&self, command: &mut Command) -> Option<Child> {
+        match command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn() {
+            Ok(child) => Some(child),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => {
+                self.ledger.complain(&[], format!("a command cannot be started: {error}"));
+                None
+            }
+        }
+    }
+
+    fn attend(
+        &self,
+        mut child: Child,
+        pace: Pace,
+        cancelled_after: Option<Duration>,
+        tasks: &[&Task],
+    ) -> Option<Ended> {
+        let begun = self.ledger.now();
+        let (sender, pieces) = channel();
+        for stream in [
+            child.stdout.take().map(|stream| Box::new(stream) as Box<dyn std::io::Read + Send>),
+            child.stderr.take().map(|stream| Box::new(stream) as Box<dyn std::io::Read + Send>),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let (number, Some(stream)) = stream else { continue };
+            let (sender, tempo) = (sender.clone(), Tempo::new(pace));
+            let wrap = if number == 0 { Piece::Stdout } else { Piece::Stderr };
+            thread::spawn(move || tempo.read(stream, &sender, wrap));
+        }
+        drop(sender);
+        let mut cancelled_at = cancelled_after.map(|after| begun + after);
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        loop {
+            let now = self.ledger.now();
+            if cancelled_at.is_some_and(|at| at <= now) {
+                cancelled_at = None;
+                tasks.iter().for_each(|task| self.ledger.cancel(&task.token, "SIGINT"));
+                // It has not been waited for, so that the id is its own.
+                let _ = kill_process(Pid::from_child(&child), Signal::INT);
+            }
+            let deadline = begun + PATIENCE;
+            if now >= deadline {
+                self.give_up(&mut child, tasks);
+                return None;
+            }
+            let next = cancelled_at.unwrap_or(deadline).max(now + Duration::from_millis(1));
+            match pieces.recv_timeout(next - now) {
+                Ok(Piece::Stdout(bytes)) => stdout.extend(bytes),
+                Ok(Piece::Stderr(bytes)) => stderr.extend(bytes),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        let pid = child.id();
+        let status = child.wait().ok()?;
+        let [stdout, stderr] =
+            [stdout, stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        if stderr.contains("panicked at") {
+            self.ledger.complain(&[&pid.to_string()], format!("a panic: {stderr}"));
+        }
+        self.ledger.note(format!("process {pid} has ended: {status}"));
+        Some(Ended { pid, status, stdout, stderr })
+    }
+
+    /// A command does not end. It is killed, so that everything else can go on.
+    fn give_up(&self, child: &mut Child, tasks: &[&Task]) {
+        let pid = child.id().to_string();
+        let about: Vec<&str> =
+            tasks.iter().map(|task| task.token.as_str()).chain([pid.as_str()]).collect();
+        self.ledger.complain(&about, format!("a command has not ended after {PATIENCE:?}"));
+        let blow = Blow { pid: child.id(), run_id: None, kind: BlowKind::DoorKilled };
+        self.ledger.strike(blow, "SIGKILL because of that");
+        let _ = child.kill().and_then(|()| child.wait());
+    }
+}
+
+/// A task as `delegate` takes it.
+pub(crate) fn as_json(task: &Task) -> Value {
+    let mut fields = json!({"name": task.token, "prompt": task.prompt()});
+    if task.agent == Agent::Builtin {
+        fields["profile"] = json!(task.definition());
+    }
+    if let Some(seconds) = task.timeout() {
+        fields["timeout"] = json!(seconds);
+    }
+    fields
+}
+
+/// How a task ended, in a document of ours.
+pub(crate) fn ending(told: &Value) -> Ending {
+    let text = |field: &str| told[field].as_str().map(str::to_owned);
+    Ending {
+        run_id: text("runId"),
+        status: text("status").unwrap_or_default(),
+        outcome: text("outcome"),
+        output: text("output"),
+        error: text("error"),
+        warnings: told["warnings"].to_string(),
+    }
+}

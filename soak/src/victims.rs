@@ -1,0 +1,119 @@
+//! The processes of the world, told apart by what they are, and signals to them.
+
+use std::fs;
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use crate::place::Place;
+use crate::plan::Role;
+
+/// A process of the world.
+#[derive(Clone, Debug)]
+pub(crate) struct Victim {
+    pub(crate) pid: u32,
+    pub(crate) role: Role,
+    /// The run that it belongs to, unless it is a door.
+    pub(crate) run_id: Option<String>,
+    words: String,
+}
+
+/// Every process of the world that is alive, in the order of their ids.
+///
+/// A process that was just started looks like its parent until it has become what it is to be. Nobody could
+/// tell later whom a fault fell on then, so that it is left out.
+pub(crate) fn victims(place: &Place) -> Vec<Victim> {
+    let processes = place.world.processes();
+    let is_newborn = |(pid, words): &(u32, String)| {
+        let parent = parent_of(*pid);
+        processes.iter().any(|(other, of_other)| Some(*other) == parent && of_other == words)
+    };
+    let mut victims: Vec<Victim> = processes
+        .iter()
+        .filter(|process| !is_newborn(process))
+        .cloned()
+        .map(|(pid, words)| {
+            let role = role_of(&words);
+            let run_id = match role {
+                Role::Supervisor => supervised(&words),
+                Role::Agent | Role::Offspring => environment_variable(pid, "PI_SUBAGENTS_RUN"),
+                Role::Shell | Role::Bridge | Role::Mcp => None,
+            };
+            Victim { pid, role, run_id, words }
+        })
+        .collect();
+    victims.sort_by_key(|victim| victim.pid);
+    victims
+}
+
+fn role_of(words: &str) -> Role {
+    let mut words = words.split(' ');
+    let program = words.next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
+    match (program, words.next().unwrap_or_default()) {
+        ("pi-subagents", "supervise") => Role::Supervisor,
+        ("pi-subagents", "agent") | ("fake-agent", "-") => Role::Agent,
+        ("pi-subagents", "bridge") => Role::Bridge,
+        ("pi-subagents", "mcp") => Role::Mcp,
+        ("pi-subagents", _) => Role::Shell,
+        _ => Role::Offspring,
+    }
+}
+
+/// The run of a supervisor's command line, whose last word is the run directory.
+fn supervised(words: &str) -> Option<String> {
+    words.trim_end().rsplit('/').next().map(str::to_owned)
+}
+
+fn environment_variable(pid: u32, name: &str) -> Option<String> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let environment = String::from_utf8_lossy(&environment).into_owned();
+    let mut variables = environment.split('\0').filter_map(|variable| variable.split_once('='));
+    variables.find(|(known, _)| *known == name).map(|(_, value)| value.to_owned())
+}
+
+/// The id of a process's parent.
+pub(crate) fn parent_of(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
+    line.trim().parse().ok()
+}
+
+impl Victim {
+    /// Sends a signal to this very process, and to no other that has got its id meanwhile. False if it
+    /// is gone.
+    pub(crate) fn signal(&self, signal: Signal) -> bool {
+        let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else {
+            return false;
+        };
+        let Ok(descriptor) = pidfd_open(pid, PidfdFlags::empty()) else {
+            return false;
+        };
+        let words = fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
+        String::from_utf8_lossy(&words).replace('\0', " ") == self.words
+            && pidfd_send_signal(&descriptor, signal).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_are_told_apart_by_their_command_lines() {
+        for (words, role) in [
+            ("/a/pi-subagents run --json [x] supervise", Role::Shell),
+            ("/a/pi-subagents bridge ", Role::Bridge),
+            ("/a/pi-subagents mcp ", Role::Mcp),
+            ("pi-subagents supervise --lifeline /b/c/0123 ", Role::Supervisor),
+            ("/a/pi-subagents agent --mode json", Role::Agent),
+            ("/a/fake-agent - --mode json", Role::Agent),
+            ("/a/fake-agent [\"hang\"] mark ", Role::Offspring),
+            ("sleep 600 ", Role::Offspring),
+        ] {
+            assert_eq!(role_of(words), role, "{words}");
+        }
+        assert_eq!(
+            supervised("pi-subagents supervise --lifeline /b/c/0123 "),
+            Some("0123".to_owned())
+        );
+    }
+}
