@@ -18,7 +18,7 @@ use crate::provider::{Provider, ProviderError, Remedy, Request, ThinkingLevel};
 use crate::retry::delay;
 use crate::tools::{Shell, Tool};
 
-/// Everything that is decided before the first word.
+/// Everything that is decided before the first request.
 pub(crate) struct Setup {
     pub(crate) model: Model,
     pub(crate) provider: Arc<dyn Provider>,
@@ -39,15 +39,15 @@ pub(crate) struct Agent<W> {
     pub(crate) history: History,
     pub(crate) inbox: Inbox,
     pub(crate) is_stopping: bool,
-    /// What the user asked for last.
+    /// The text of the last prompt.
     pub(crate) task: String,
-    /// The first entry that belongs to what `agent_start` has announced.
+    /// The first entry after the last `agent_start`.
     pub(crate) run_start: usize,
-    /// What the model has said about the messages that are gone.
+    /// The model's own summary of the messages that were compacted.
     pub(crate) last_summary: Option<String>,
-    /// How often the provider was asked again for the answer that is due.
+    /// How often the request for the current answer was repeated.
     retries: u32,
-    /// Whether the conversation was compacted for the answer that is due.
+    /// Whether the conversation was compacted for the current answer.
     has_recovered: bool,
 }
 
@@ -56,21 +56,21 @@ pub(crate) struct Agent<W> {
 pub enum Ending {
     /// With this text.
     Answered(String),
-    /// Not, for this reason.
+    /// With this error.
     Failed(String),
-    /// Not, because somebody stopped the agent.
+    /// The agent was stopped.
     Stopped,
-    /// Not, because nobody reads the stream any more.
+    /// The stream cannot be written any more, for this reason.
     OutputClosed(String),
 }
 
-/// How a row of turns came to its end.
+/// The turn after which the model calls no more tools.
 struct LastTurn {
     message: Arc<Message>,
     error: Option<ProviderError>,
 }
 
-/// An answer of the model, however it ended.
+/// An answer of the model, complete or not.
 pub(crate) struct Received {
     pub(crate) message: AssistantMessage,
     /// Tool calls of which the arguments cannot be read, with the reason.
@@ -86,7 +86,7 @@ struct Answered {
     error: Option<ProviderError>,
 }
 
-/// What is said about an answer that somebody stopped.
+/// The error of an answer that was stopped.
 const ABORTED: &str = "Request was aborted";
 
 impl<W: Write> Agent<W> {
@@ -105,7 +105,7 @@ impl<W: Write> Agent<W> {
         }
     }
 
-    /// Answers one prompt, whatever it takes.
+    /// Answers one prompt, with all the turns, retries and compactions that it takes.
     pub(crate) fn prompt(&mut self, prompt: Vec<Content>) -> Ending {
         self.task = crate::message::text_of(&prompt);
         self.start();
@@ -134,7 +134,7 @@ impl<W: Write> Agent<W> {
         }
     }
 
-    /// What happens next. What was written so far is handed over before the agent waits.
+    /// The next input. What was written so far is flushed before the agent waits.
     pub(crate) fn next(&mut self, deadline: Option<Instant>) -> Option<Input> {
         if !self.is_stopping && self.must_stop() {
             return Some(Input::Stop);
@@ -146,8 +146,8 @@ impl<W: Write> Agent<W> {
         self.inbox.wait(deadline)
     }
 
-    /// Whether there is no use in going on. What has been stopped already may be heard of before
-    /// the word that stopped it, so that is asked for wherever something new would begin.
+    /// Whether the agent must stop. The end of what was stopped can arrive before [`Input::Stop`],
+    /// so this is checked wherever something new would begin.
     pub(crate) fn must_stop(&mut self) -> bool {
         if self.stream.broken().is_some() {
             self.setup.cancel.cancel();
@@ -155,14 +155,14 @@ impl<W: Write> Agent<W> {
         self.setup.cancel.is_cancelled()
     }
 
-    /// Adds a message to the conversation, and shows it.
+    /// Adds a message to the conversation and to the stream.
     pub(crate) fn say(&mut self, message: Message) -> Arc<Message> {
         self.stream.emit(&Event::MessageStart { message: &message });
         self.stream.emit(&Event::MessageEnd { message: &message });
         self.history.push(message)
     }
 
-    /// Waits until the time has passed. False if somebody stopped the agent before.
+    /// Waits until the time has passed. False if the agent was stopped before.
     pub(crate) fn pause(&mut self, delay: Duration) -> bool {
         let deadline = Instant::now() + delay;
         while !self.is_stopping && Instant::now() < deadline {
@@ -173,7 +173,7 @@ impl<W: Write> Agent<W> {
         !self.is_stopping
     }
 
-    /// Asks the provider, and collects its answer, which can be shown while it comes.
+    /// Asks the provider, and collects its answer. `is_shown` writes it to the stream as it arrives.
     pub(crate) fn receive(&mut self, request: Request, is_shown: bool) -> Received {
         let mut answer = Answer::new(&self.setup.model, clock::now());
         self.is_stopping |= self.must_stop();
@@ -208,7 +208,7 @@ impl<W: Write> Agent<W> {
         self.stream.emit(&Event::TurnStart);
     }
 
-    /// Tells the system prompt and the tools, unless the conversation knows them already.
+    /// Adds the system prompt and the tools, unless the conversation has them already.
     fn declare(&mut self) {
         let message = SystemMessage {
             content: String::new(),
@@ -229,7 +229,7 @@ impl<W: Write> Agent<W> {
         }
     }
 
-    /// One turn after the other, until the model calls no more tools.
+    /// Takes turns until the model calls no more tools.
     fn turns(&mut self) -> LastTurn {
         loop {
             let Answered { message, unreadable, error } = self.answer();
@@ -251,7 +251,7 @@ impl<W: Write> Agent<W> {
         }
     }
 
-    /// Asks the model, shows its answer while it comes, and keeps it.
+    /// Asks the model, and adds its answer to the stream and to the conversation.
     fn answer(&mut self) -> Answered {
         let request = self.request();
         let Received { message, unreadable, has_started, error } = self.receive(request, true);
@@ -273,7 +273,7 @@ impl<W: Write> Agent<W> {
         Answered { message, unreadable, error }
     }
 
-    /// Adds every piece that arrives, until the answer is over or somebody stops the agent.
+    /// Adds every piece that arrives, until the answer ends or the agent is stopped.
     fn collect(
         &mut self,
         answer: &mut Answer,
@@ -289,8 +289,8 @@ impl<W: Write> Agent<W> {
                 Some(Input::Piece(of, piece)) if of == number => {
                     let stream = &mut self.stream;
                     let is_first = is_shown && !answer.has_started();
-                    // The name of the answer, if the provider begins with it, stands in the
-                    // message from its start.
+                    // The provider's id of the answer, if it comes first, is in the message from
+                    // the start.
                     if is_first {
                         answer.start(&piece);
                         let message = Message::Assistant(answer.message().clone());
@@ -327,7 +327,7 @@ impl<W: Write> Agent<W> {
         }
     }
 
-    /// What would help against the error, if there is one.
+    /// How to recover from the error, if there is one.
     fn remedy(&self, end: &LastTurn) -> Recovery {
         let Some(error) = end.error.as_ref().filter(|_| !self.is_stopping) else {
             return Recovery::None;
@@ -344,7 +344,7 @@ impl<W: Write> Agent<W> {
         }
     }
 
-    /// Does what helps. False if the end is the end.
+    /// Recovers from the error. False if the prompt ends here.
     fn recover(&mut self, end: &LastTurn, recovery: &Recovery) -> bool {
         let message = end.error.as_ref().map_or("Unknown error", |error| &error.message);
         match recovery {
@@ -356,7 +356,7 @@ impl<W: Write> Agent<W> {
                     delay_ms: u64::try_from(delay.as_millis()).unwrap_or(u64::MAX),
                     error_message: message,
                 });
-                // What the provider got wrong is no part of the conversation.
+                // A failed answer is not part of the conversation.
                 self.history.omit_last();
                 if self.pause(*delay) {
                     return true;
@@ -399,7 +399,6 @@ impl<W: Write> Agent<W> {
     }
 }
 
-/// What is done about an error.
 enum Recovery {
     None,
     Retry(Duration),

@@ -7,8 +7,7 @@ use crate::event::Update;
 use crate::message::{AssistantMessage, Content, StopReason, Usage};
 use crate::provider::{Piece, ProviderError};
 
-/// The message that pieces make when no more of them come. For checks that have an answer and nobody
-/// who asked for it.
+/// The message that these pieces make. The fuzzer uses it, which has answers but no agent.
 pub fn message_of(model: &Model, pieces: impl IntoIterator<Item = Piece>) -> AssistantMessage {
     let mut answer = Answer::new(model, 0);
     for piece in pieces {
@@ -24,7 +23,7 @@ pub(crate) struct Answer {
     /// The block of text or thinking to which more is added.
     open: Option<usize>,
     calls: Vec<Call>,
-    /// How many blocks, from the first, were told to be whole.
+    /// The number of blocks, from the first, whose end was reported.
     ended: usize,
     /// Tool calls of which the arguments are no JSON object, with the reason.
     unreadable: Vec<(String, String)>,
@@ -32,17 +31,17 @@ pub(crate) struct Answer {
     is_whole: bool,
 }
 
-/// A tool call, the arguments of which are still text.
+/// A tool call whose arguments are still text.
 #[derive(Debug)]
 struct Call {
     /// The provider's number for it.
     index: u64,
-    /// Its place in the message.
+    /// Its index in the message.
     content_index: usize,
     json: String,
 }
 
-/// An answer that has ended, however it ended.
+/// An answer that has ended, complete or not.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) message: AssistantMessage,
@@ -50,8 +49,8 @@ pub(crate) struct Finished {
     pub(crate) unreadable: Vec<(String, String)>,
 }
 
-/// What the arguments of one tool call may be together. More than any file that a model can write
-/// in one answer, and little enough to be held.
+/// The longest arguments of one tool call: more than any file that a model can write in one answer,
+/// and little enough for our memory.
 const MAX_ARGUMENTS: usize = 16 * 1024 * 1024;
 
 impl Answer {
@@ -79,7 +78,7 @@ impl Answer {
         }
     }
 
-    /// The message as far as it is known.
+    /// The message so far.
     pub(crate) fn message(&self) -> &AssistantMessage {
         &self.message
     }
@@ -89,14 +88,14 @@ impl Answer {
         self.has_started
     }
 
-    /// Takes the name of the answer from its first piece, if it is there.
+    /// Takes the provider's id of the answer from its first piece, if that has it.
     pub(crate) fn start(&mut self, first: &Piece) {
         if let Piece::Started { response_id } = first {
             self.message.response_id.clone_from(response_id);
         }
     }
 
-    /// An answer without an end is not one that can be relied on.
+    /// An answer without [`Piece::Ended`] was cut off.
     pub(crate) fn check_whole(&self) -> Result<(), ProviderError> {
         if self.is_whole {
             return Ok(());
@@ -104,7 +103,7 @@ impl Answer {
         Err(ProviderError::temporary("the provider ended its answer in the middle"))
     }
 
-    /// Adds a piece, and tells what it has added to the message.
+    /// Adds a piece, and tells what changed in the message.
     pub(crate) fn add(&mut self, piece: Piece, tell: &mut dyn FnMut(&Usage, Update<'_>)) {
         self.has_started = true;
         match piece {
@@ -217,13 +216,13 @@ impl Answer {
         }
     }
 
-    /// The id, or another one if the message has it already: results are told apart by them.
+    /// The id, or another one if the message has it already: results find their calls by it.
     fn unused(&self, mut id: String, content_index: usize) -> String {
         let is_used = |id: &str| {
             let mut parts = self.message.content.iter();
             parts.any(|part| matches!(part, Content::ToolCall { id: other, .. } if other == id))
         };
-        // What stands in its place can be in use as well.
+        // The other one can be in use as well.
         while is_used(&id) {
             id = format!("{id}_{content_index}");
         }

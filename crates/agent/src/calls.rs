@@ -1,4 +1,4 @@
-//! Running the tools that one message calls.
+//! Runs the tools that one message calls.
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,15 +15,15 @@ use crate::inbox::Input;
 use crate::message::{AssistantMessage, Content, Message, StopReason, ToolResultMessage};
 use crate::tools::{Call, Tool, ToolError, ToolOutput};
 
-/// How long tools that were told to stop are waited for. They kill what they have started, which
-/// takes milliseconds.
+/// How long to wait for tools that were stopped. They kill what they have started, which takes
+/// milliseconds.
 const STOP_PATIENCE: Duration = Duration::from_millis(700);
 
-/// How many calls of one message run at the same time. A model can ask for thousands, and each
-/// takes a thread.
-const MOST_SIDE_BY_SIDE: usize = 16;
+/// How many calls of one message run in parallel. A model can make thousands, and each takes a
+/// thread.
+const MOST_PARALLEL: usize = 16;
 
-/// A call, and what has become of it.
+/// A call, and its result once it has one.
 struct Pending<'a> {
     id: &'a str,
     name: &'a str,
@@ -53,7 +53,7 @@ impl<W: Write> Agent<W> {
         }
         let mut next = 0;
         while next < calls.len() {
-            let count = side_by_side(&calls[next..]);
+            let count = parallel(&calls[next..]);
             self.run_group(&mut calls, next..next + count);
             next += count;
         }
@@ -72,7 +72,7 @@ impl<W: Write> Agent<W> {
         results.collect()
     }
 
-    /// The calls, those that cannot be run already with their result.
+    /// The calls. Those that cannot be run have their result already.
     fn pending<'a>(
         &self,
         answer: &'a AssistantMessage,
@@ -198,11 +198,11 @@ impl<W: Write> Agent<W> {
     }
 }
 
-/// How many of the calls, from the first, may run at the same time: what only looks disturbs
-/// nobody, but a system has only so many threads; what changes something is left alone with it.
-fn side_by_side(calls: &[Pending<'_>]) -> usize {
-    let looking = calls.iter().take_while(|call| call.tool.is_none_or(|tool| tool.is_read_only()));
-    looking.count().clamp(1, MOST_SIDE_BY_SIDE)
+/// How many of the calls, from the first, may run in parallel: those that only read. A call that
+/// changes something runs alone.
+fn parallel(calls: &[Pending<'_>]) -> usize {
+    let reading = calls.iter().take_while(|call| call.tool.is_none_or(|tool| tool.is_read_only()));
+    reading.count().clamp(1, MOST_PARALLEL)
 }
 
 fn outcome(result: Option<Result<ToolOutput, ToolError>>) -> (ToolOutput, bool) {
@@ -229,13 +229,13 @@ mod tests {
             Pending { id: "", name, arguments: &arguments, tool, result: None }
         };
         for (names, expected) in [
-            (vec!["read"; 5000], MOST_SIDE_BY_SIDE),
+            (vec!["read"; 5000], MOST_PARALLEL),
             (vec!["read", "grep", "unknown", "ls", "bash", "read"], 4),
             (vec!["bash", "read", "read"], 1),
             (vec!["edit"; 20], 1),
         ] {
             let calls: Vec<Pending<'_>> = names.iter().map(|name| pending(name)).collect();
-            assert_eq!(side_by_side(&calls), expected, "{names:?}");
+            assert_eq!(parallel(&calls), expected, "{names:?}");
         }
     }
 }

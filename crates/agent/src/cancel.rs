@@ -1,4 +1,4 @@
-//! Telling everything at once to stop.
+//! Stops everything at once.
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 
-/// Something that can be waited for, together with other file descriptors, and happens once.
+/// A cancellation, which happens once and can be polled together with other file descriptors.
 ///
-/// It is a pipe of which nothing is ever read: when its other end is closed, everybody who polls
-/// it wakes up, and goes on waking up.
+/// It is a pipe of which nothing is ever read: closing its other end wakes every thread that polls
+/// it, now and later.
 #[derive(Clone, Debug)]
 pub struct Cancel(Arc<Inner>);
 
@@ -23,7 +23,7 @@ struct Inner {
 }
 
 impl Cancel {
-    /// One that has not happened.
+    /// Not cancelled yet.
     pub fn new() -> io::Result<Cancel> {
         let (waiting, open) = io::pipe()?;
         Ok(Cancel(Arc::new(Inner {
@@ -33,18 +33,18 @@ impl Cancel {
         })))
     }
 
-    /// Makes it happen.
+    /// Wakes everything that waits.
     pub fn cancel(&self) {
         self.0.has_happened.store(true, Ordering::Release);
         *self.0.open.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Whether it has happened.
+    /// Whether [`Cancel::cancel`] was called.
     pub fn is_cancelled(&self) -> bool {
         self.0.has_happened.load(Ordering::Acquire)
     }
 
-    /// Waits for it, at most so long, and tells whether it has happened.
+    /// Waits for the cancellation, at most this long, and returns whether it has happened.
     pub fn wait(&self, at_most: Option<Duration>) -> bool {
         let deadline = at_most.map(|time| Instant::now() + time);
         loop {

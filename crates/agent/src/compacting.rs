@@ -1,4 +1,4 @@
-//! Compacting the conversation of a running agent.
+//! Compacts the conversation of a running agent.
 
 use std::io::Write;
 
@@ -12,7 +12,7 @@ use crate::retry::delay;
 use crate::tokens;
 
 impl<W: Write> Agent<W> {
-    /// Compacts the conversation if the next answer might not fit any more.
+    /// Compacts the conversation if the next answer might not fit into the context window.
     pub(crate) fn compact_if_long(&mut self) {
         let window = self.setup.model.context_window;
         let policy = within(self.setup.compaction, window);
@@ -22,14 +22,14 @@ impl<W: Write> Agent<W> {
         }
     }
 
-    /// Compacts the conversation, and tells whether that has succeeded.
+    /// Compacts the conversation, and returns whether that has succeeded.
     pub(crate) fn compact(&mut self, reason: CompactionReason) -> bool {
         self.stream.emit(&Event::CompactionStart { reason });
         let window = self.setup.model.context_window;
         let policy = within(self.setup.compaction, window);
         let tokens_before = self.tokens_in_use();
         let entries = self.history.entries();
-        // Where the estimate is far off, all of it may seem recent enough to be kept.
+        // If the estimate is far too low, everything would seem recent enough to be kept.
         let estimated = entries.iter().map(|entry| tokens::of_message(&entry.message)).sum::<u64>();
         let kept = first_kept(entries, policy.keep_recent_tokens.min(estimated / 2));
         let previous = entries.iter().find_map(|entry| match &*entry.message {
@@ -84,7 +84,7 @@ impl<W: Write> Agent<W> {
         tokens::in_use(&self.setup.system_prompt.text(), &[], &messages)
     }
 
-    /// Has the model write the summary, asking again as often as for any answer.
+    /// Lets the model write the summary, with retries as for any answer.
     fn summarise(
         &mut self,
         request: &Request,

@@ -1,7 +1,7 @@
-//! Making a conversation shorter when it becomes too long for the model.
+//! Decides how a conversation that is too long for the model is shortened.
 //!
-//! What is old is put into words by the model itself; what is recent is kept as it is. Everything
-//! here is pure: which messages are old, what the model is asked, what becomes of its answer.
+//! The model itself summarises the old messages; the recent ones are kept. Everything here is pure:
+//! which messages are old, what the model is asked, and what its summary becomes.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use crate::message::{Content, Message, text_of};
 use crate::provider::{Request, ThinkingLevel};
 use crate::tokens;
 
-/// A tool result in what the model is asked to summarise is cut after this many characters.
+/// A longer tool result is shortened in what the model is asked to summarise.
 const MAX_TOOL_RESULT: usize = 2000;
 
-/// The user's own words stand in front of the summary unless they are longer than this.
+/// A longer prompt of the user is shortened in front of the summary.
 const MAX_TASK: usize = 40_000;
 
-/// The policy for a model: small ones would otherwise have to compact before the first word.
+/// The policy for a model. A small context window would otherwise be full from the start.
 pub(crate) fn within(policy: Compaction, context_window: u64) -> Compaction {
     let part = context_window / 4;
     Compaction {
@@ -28,8 +28,8 @@ pub(crate) fn within(policy: Compaction, context_window: u64) -> Compaction {
     }
 }
 
-/// The index of the first entry that is kept, so that about so many tokens are. A tool result is
-/// never kept without its call.
+/// The index of the first entry that is kept, so that about `keep_recent_tokens` are. A tool result
+/// is never kept without its call.
 pub(crate) fn first_kept(entries: &[Entry], keep_recent_tokens: u64) -> usize {
     let mut recent = 0;
     let mut first = 0;
@@ -46,7 +46,7 @@ pub(crate) fn first_kept(entries: &[Entry], keep_recent_tokens: u64) -> usize {
     first
 }
 
-/// Asks the model to put the entries into words.
+/// Asks the model to summarise the entries.
 pub(crate) fn summary_request(
     entries: &[Entry],
     previous_summary: Option<&str>,
@@ -77,7 +77,7 @@ pub(crate) fn summary_request(
     }
 }
 
-/// The summary as it stands in the conversation: the task is never left to a model's memory.
+/// The summary as it is in the conversation: after the task, which no summary may lose.
 pub(crate) fn with_task(task: &str, summary: &str) -> String {
     let task = shortened(task.trim(), MAX_TASK);
     format!("The task, in the user's own words:\n\n{task}\n\n---\n\n{}", summary.trim())
@@ -92,7 +92,7 @@ fn in_words(entries: &[Entry]) -> String {
     };
     for entry in entries {
         match &*entry.message {
-            // The summary of what came before is handed over apart.
+            // The previous summary has a section of its own.
             Message::System(_) | Message::CompactionSummary(_) => {}
             Message::User(message) => say("User", &text_of(&message.content)),
             Message::Assistant(message) => {
@@ -117,7 +117,7 @@ fn in_words(entries: &[Entry]) -> String {
     words.trim_end().to_owned()
 }
 
-/// The text, or its beginning and its end with a word about what is missing.
+/// The text, or its beginning and its end with a note of how much is missing.
 fn shortened(text: &str, max_bytes: usize) -> String {
     if text.len() <= max_bytes {
         return text.to_owned();

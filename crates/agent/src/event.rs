@@ -143,13 +143,13 @@ pub enum Update<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CompactionReason {
-    /// It is about to become too long.
+    /// The conversation is nearly too long.
     Threshold,
-    /// The provider refused it for its length.
+    /// The provider refused the conversation for its length.
     Overflow,
 }
 
-/// What a compaction has led to.
+/// The result of a compaction.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "pi's documentation of its stream says it")]
@@ -161,11 +161,11 @@ pub struct CompactionResult<'a> {
     pub usage: &'a Usage,
 }
 
-/// Where the records go.
+/// Writes the records.
 pub struct Stream<W> {
-    /// Nowhere, if only the answer is wanted.
+    /// `None` if only the answer is wanted.
     output: Option<W>,
-    /// Why the output takes no more. There is no use in working for nobody.
+    /// Why the output cannot be written any more. The agent stops then.
     broken: Option<io::Error>,
 }
 
@@ -183,12 +183,12 @@ impl<W: Write> Stream<W> {
         });
     }
 
-    /// Hands over what has been written, before a pause.
+    /// Call it before a pause.
     pub fn flush(&mut self) {
         self.attempt(Write::flush);
     }
 
-    /// Why nobody reads any more, if so.
+    /// Why the output cannot be written any more, if it cannot.
     pub fn broken(&self) -> Option<&io::Error> {
         self.broken.as_ref()
     }

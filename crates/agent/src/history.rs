@@ -1,11 +1,11 @@
-//! The conversation so far.
+//! The conversation of an agent.
 
 use std::sync::Arc;
 
 use crate::message::{CompactionSummary, Message};
 use crate::session_file::{SessionFile, SessionFileError, new_entry_id};
 
-/// A message and its name in the session file.
+/// A message and its id in the session file.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) id: String,
@@ -19,7 +19,7 @@ impl Entry {
     }
 }
 
-/// The conversation, and the file in which it is kept, if it is.
+/// The conversation, and the file that it is written to, if there is one.
 #[derive(Debug, Default)]
 pub(crate) struct History {
     entries: Vec<Entry>,
@@ -45,14 +45,14 @@ impl History {
         message
     }
 
-    /// Takes the last message out of the conversation; the file still knows it.
+    /// Removes the last message from the conversation; the file still has it.
     pub(crate) fn omit_last(&mut self) {
         if let Some(entry) = self.entries.pop() {
             self.keep(|file| file.omit(&entry.id));
         }
     }
 
-    /// Puts a summary into the place of everything before the entry with this index.
+    /// Replaces everything before the entry with this index by a summary.
     pub(crate) fn compact(&mut self, summary: CompactionSummary, first_kept: usize) {
         let id = new_entry_id();
         let first_kept_id = self.entries.get(first_kept).map_or(&id, |entry| &entry.id).clone();
@@ -61,12 +61,12 @@ impl History {
         self.entries.splice(..first_kept.min(self.entries.len()), [summary]);
     }
 
-    /// Why the session file is not complete, if it is not. Told once.
+    /// Why the session file is not complete, the first time that this is asked.
     pub(crate) fn take_failure(&mut self) -> Option<SessionFileError> {
         self.failure.take()
     }
 
-    /// A file that fails once is left alone: a gap in the middle would be worse than an end.
+    /// After a failure nothing more is written: a gap in the middle is worse than a missing end.
     fn keep(&mut self, write: impl FnOnce(&mut SessionFile) -> Result<(), SessionFileError>) {
         if let Some(file) = &mut self.file
             && let Err(error) = write(file)

@@ -1,4 +1,4 @@
-//! What happens while the agent waits.
+//! What the agent waits for.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -9,26 +9,26 @@ use std::time::Instant;
 use crate::provider::{Piece, Provider, ProviderError, Request};
 use crate::tools::{ToolError, ToolOutput};
 
-/// Something that happened.
+/// An event that the agent reacts to.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// Somebody asks the agent to end.
+    /// The agent must end.
     Stop,
     /// A piece of the answer to this request.
     Piece(u64, Piece),
-    /// The answer to this request is over.
+    /// The answer to this request has ended.
     Answered(u64, Result<(), ProviderError>),
-    /// What a tool call, by its place in the message, has to show so far.
+    /// The output so far of the tool call with this index in the message.
     Report(usize, ToolOutput),
-    /// A tool call is over.
+    /// The tool call with this index has ended.
     ToolEnded(usize, Result<ToolOutput, ToolError>),
 }
 
-/// How many things may wait to be looked at. Whoever produces more has to wait, so that a reader
-/// who is slow slows down the provider instead of filling the memory.
+/// How many inputs may be queued. Producers of more have to wait, so that a slow reader of our stream
+/// slows down the provider instead of filling our memory.
 const CAPACITY: usize = 64;
 
-/// Where everything arrives, in one order.
+/// The queue of inputs.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     sender: SyncSender<Input>,
@@ -46,8 +46,8 @@ impl Inbox {
         self.sender.clone()
     }
 
-    /// Asks the provider on a thread of its own, which is left behind if nobody wants its answer
-    /// any more. Returns the number of the request.
+    /// Asks the provider on a thread of its own, which is abandoned when the agent stops. Returns
+    /// the number of the request.
     pub(crate) fn ask(
         &mut self,
         provider: &Arc<dyn Provider>,
@@ -69,12 +69,12 @@ impl Inbox {
         })
     }
 
-    /// What has happened, if anything has.
+    /// The next input, if there is one already.
     pub(crate) fn poll(&self) -> Option<Input> {
         self.receiver.try_recv().ok()
     }
 
-    /// Waits for what happens next, at most until the deadline.
+    /// Waits for the next input, at most until the deadline.
     pub(crate) fn wait(&self, deadline: Option<Instant>) -> Option<Input> {
         match deadline {
             // Cannot fail: we hold a sender ourselves.

@@ -1,65 +1,65 @@
-//! What the agent was asked to do, in pi's words.
+//! The arguments of the agent, which are pi's.
 
 use std::path::PathBuf;
 
 use crate::tools::{self, Tool};
 
-/// The command line, understood.
+/// The parsed command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Invocation {
-    /// What is printed.
+    /// What is written to standard output.
     pub mode: Mode,
-    /// The prompts, one after the other. `@path` stands for the content of a file.
+    /// The prompts, one after the other. `@path` is replaced by the content of a file.
     pub messages: Vec<String>,
-    /// What came on standard input; it stands in front of the first prompt.
+    /// The text from standard input, which comes before the first prompt.
     pub piped: Option<String>,
-    /// The provider, if it is not part of the model's name.
+    /// `--provider`; a model's name can also begin with it.
     pub provider: Option<String>,
-    /// The model.
+    /// A name, or a part of one.
     pub model: Option<String>,
-    /// How much it should think.
+    /// The level of thinking.
     pub thinking: Option<String>,
-    /// What replaces the system prompt: a text, or a file with it.
+    /// Replaces the system prompt: a text, or the path of a file.
     pub system_prompt: Option<String>,
-    /// What is added to the system prompt: texts, or files with them.
+    /// Added to the system prompt: texts, or paths of files.
     pub append_system_prompt: Vec<String>,
-    /// The tools.
+    /// Which tools the model may call.
     pub tools: ToolChoice,
     /// Files or directories of further skills.
     pub skills: Vec<PathBuf>,
-    /// Do not look for skills.
+    /// Use only the skills that are named.
     pub no_skills: bool,
-    /// Do not look for `AGENTS.md` and its like.
+    /// Ignore `AGENTS.md` and the like.
     pub no_context_files: bool,
-    /// Trust the project, this once.
+    /// Trust the project for this run.
     pub approve: bool,
-    /// The file in which the conversation is kept.
+    /// The file of the conversation.
     pub session: Option<PathBuf>,
 }
 
-/// What is printed.
+/// What is written to standard output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// The answer.
+    /// Only the answer.
     #[default]
     Text,
-    /// Everything that happens, a JSON object on a line each.
+    /// Every event, as a JSON object on a line.
     Json,
 }
 
 /// Which tools the model may call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolChoice {
-    /// Only these; the default ones if absent.
+    /// Instead of the default tools.
     pub only: Option<Vec<String>>,
-    /// Not these.
+    /// Removed from the others.
     pub excluded: Vec<String>,
-    /// None at all.
+    /// No tools at all.
     pub none: bool,
 }
 
 impl ToolChoice {
-    /// The tools, and the names that mean none. `default` are those that the settings name.
+    /// The tools, and the names of unknown ones. `default` comes from the settings.
     pub(crate) fn resolve<'a>(
         &'a self,
         default: Option<&'a [String]>,

@@ -1,4 +1,4 @@
-//! The built-in agent: it is started like pi and prints pi's stream.
+//! The built-in agent: it takes pi's arguments and prints pi's stream.
 
 mod agent;
 mod answer;

@@ -1,4 +1,4 @@
-//! Messages in pi's own shapes, as they stand in its stream and in its session files.
+//! Messages in the format of pi's stream and session files.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -7,20 +7,20 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "camelCase")]
 pub enum Message {
-    /// The system prompt, and the tools that the model may call.
+    /// The system prompt and the tools.
     System(SystemMessage),
-    /// What the user asks for.
+    /// A prompt.
     User(UserMessage),
-    /// What the model says.
+    /// An answer of the model.
     Assistant(AssistantMessage),
-    /// What a tool answered.
+    /// The result of a tool call.
     ToolResult(ToolResultMessage),
-    /// What is left of the messages that were compacted.
+    /// Replaces the messages that were compacted.
     CompactionSummary(CompactionSummary),
 }
 
 impl Message {
-    /// When it was said, in milliseconds since 1970.
+    /// In milliseconds since 1970.
     pub fn timestamp(&self) -> u64 {
         match self {
             Message::System(message) => message.timestamp,
@@ -36,33 +36,32 @@ impl Message {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SystemMessage {
-    /// Always empty: the sections carry the prompt.
+    /// Always empty: the sections have the prompt.
     pub content: String,
     /// The parts of the prompt by name, in their order.
     pub sections: Map<String, Value>,
     /// In milliseconds since 1970.
     pub timestamp: u64,
-    /// The tools, as their declarations.
+    /// All tools that the model may call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools_added: Vec<ToolDeclaration>,
-    /// Whether everything that an earlier one has said is void.
+    /// Whether it replaces an earlier system message.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub replace: bool,
 }
 
-/// A tool as the model is told about it.
+/// A tool as the model knows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct ToolDeclaration {
-    /// What the model calls it.
     pub name: String,
-    /// What it does.
     pub description: String,
     /// The JSON schema of its arguments.
     pub parameters: Value,
 }
 
-/// What the user asks for.
+/// A prompt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UserMessage {
     /// Text and images.
@@ -71,31 +70,28 @@ pub struct UserMessage {
     pub timestamp: u64,
 }
 
-/// What the model says.
+/// An answer of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct AssistantMessage {
     /// Text, thinking and tool calls, in the model's order.
     pub content: Vec<Content>,
-    /// The protocol that was spoken.
+    /// The name of the protocol.
     pub api: String,
-    /// The provider that was asked.
     pub provider: String,
     /// The model that was asked for.
     pub model: String,
-    /// What it cost.
     pub usage: Usage,
-    /// Why it ended.
     pub stop_reason: StopReason,
     /// In milliseconds since 1970.
     pub timestamp: u64,
-    /// The provider's name for this answer.
+    /// The provider's id of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,
-    /// What went wrong, when something did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error_message: Option<String>,
-    /// Why it ended, in the provider's words.
+    /// The provider's own word for the stop reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_stop_reason: Option<String>,
 }
@@ -111,9 +107,9 @@ impl AssistantMessage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum StopReason {
-    /// It has not.
+    /// It has not ended yet.
     Pending,
-    /// The model had nothing more to say.
+    /// It is complete.
     Stop,
     /// It was cut off at the limit of its length.
     Length,
@@ -121,36 +117,34 @@ pub enum StopReason {
     ToolUse,
     /// The provider failed.
     Error,
-    /// Somebody stopped it.
+    /// The agent was stopped.
     Aborted,
 }
 
-/// What a tool answered.
+/// The result of a tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct ToolResultMessage {
-    /// The call that it answers.
     pub tool_call_id: String,
-    /// The tool.
     pub tool_name: String,
     /// Text and images for the model.
     pub content: Vec<Content>,
-    /// What is of interest to views only.
+    /// For views; the model does not get them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
-    /// Whether the tool failed.
     pub is_error: bool,
     /// In milliseconds since 1970.
     pub timestamp: u64,
 }
 
-/// What is left of the messages that were compacted.
+/// Replaces the messages that were compacted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactionSummary {
-    /// The model's own summary.
+    /// The task, and the model's own summary.
     pub summary: String,
-    /// How large the context was.
+    /// The size of the conversation before.
     pub tokens_before: u64,
     /// In milliseconds since 1970.
     pub timestamp: u64,
@@ -159,49 +153,43 @@ pub struct CompactionSummary {
 /// A part of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub enum Content {
-    /// Words.
     Text {
-        /// The words.
         text: String,
     },
-    /// A picture.
     Image {
-        /// The file in base64.
+        /// In base64.
         data: String,
         /// Such as `image/png`.
         mime_type: String,
     },
-    /// What the model thought before it spoke.
     Thinking {
-        /// The thoughts, empty where the provider hides them.
+        /// Empty if the provider hides it.
         thinking: String,
-        /// What the provider wants to get back with them.
+        /// What the provider wants back with it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         thinking_signature: Option<String>,
-        /// Whether the signature stands for thoughts that are hidden.
+        /// Whether the signature is the encrypted thinking.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         redacted: bool,
     },
-    /// A request to run a tool.
     ToolCall {
-        /// The model's name for the call.
+        /// Results refer to it.
         id: String,
-        /// The tool.
         name: String,
-        /// Its arguments.
         arguments: Map<String, Value>,
     },
 }
 
 impl Content {
-    /// Plain words.
+    /// A part that is text.
     pub fn text(text: impl Into<String>) -> Content {
         Content::Text { text: text.into() }
     }
 }
 
-/// The words of a message, joined as they are.
+/// The text of a message: its text parts, joined.
 pub fn text_of(content: &[Content]) -> String {
     let texts = content.iter().filter_map(|part| match part {
         Content::Text { text } => Some(text.as_str()),
@@ -210,39 +198,32 @@ pub fn text_of(content: &[Content]) -> String {
     texts.collect()
 }
 
-/// The tokens of one answer, and what they cost.
+/// The tokens of one answer, and their cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct Usage {
-    /// Tokens sent, without those from the cache.
+    /// Without those that the provider had in its cache.
     pub input: u64,
-    /// Tokens received, thinking included.
+    /// With thinking.
     pub output: u64,
-    /// Tokens sent that the provider had in its cache.
     pub cache_read: u64,
-    /// Tokens that the provider put into its cache.
     pub cache_write: u64,
-    /// The part of `output` that was thinking, where the provider says so.
+    /// The part of `output` that was thinking, if the provider tells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<u64>,
-    /// All of them.
     pub total_tokens: u64,
-    /// In dollars.
     pub cost: Cost,
 }
 
-/// What an answer cost, in dollars.
+/// The cost of one answer in dollars, by kinds of tokens as [`Usage`] has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Cost {
-    /// For the tokens sent.
     pub input: f64,
-    /// For the tokens received.
     pub output: f64,
-    /// For reading from the cache.
     pub cache_read: f64,
-    /// For writing to the cache.
     pub cache_write: f64,
-    /// All of it.
     pub total: f64,
 }

@@ -1,4 +1,4 @@
-//! When to ask a provider again.
+//! How long to wait before a request is repeated.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use crate::config::Retry;
 /// Longer than any agent lives.
 const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
-/// How long to wait before this attempt, counted from one, or nothing if there should be none.
-/// `chance` is between zero and one: agents that failed together shall not come back together.
+/// How long to wait before this attempt, counted from one, or `None` if there should be none.
+/// `chance`, between zero and one, spreads the retries of agents that failed together.
 pub(crate) fn delay(
     policy: &Retry,
     attempt: u32,
@@ -28,7 +28,7 @@ pub(crate) fn delay(
             policy.base_delay.saturating_mul(doubled).min(policy.max_delay)
         }
     };
-    // Never earlier than the provider wants it, unless it wants more than a clock can count.
+    // Never earlier than the provider asks for, unless it asks for more than a clock can count.
     Some(delay.min(LONGEST).mul_f64(1.0 + chance.clamp(0.0, 1.0) / 4.0))
 }
 

@@ -1,4 +1,4 @@
-//! From a command line to an ending.
+//! Runs the agent: from its arguments to the answer.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -28,22 +28,22 @@ use crate::session_file::{self, SessionFile, SessionFileError};
 use crate::text_file::read_whole;
 use crate::tools::Shell;
 
-/// Where the agent is, and whom it talks to.
+/// What the agent needs beside its arguments.
 pub struct RunInputs<'a, W> {
-    /// Where it stands.
+    /// The directories of user and project.
     pub surroundings: &'a Surroundings,
-    /// The key that the supervisor has handed over.
+    /// The key of the profile, from the supervisor.
     pub profile_key: Option<ProfileKey>,
-    /// Where the records go; it should have a buffer.
+    /// For the records; it should have a buffer.
     pub output: W,
-    /// Takes what the user should know although the agent works.
+    /// Shows a warning to the user.
     pub warn: &'a mut dyn FnMut(&str),
-    /// Called when the agent was told to stop and could not: its reader does not read. It should
-    /// end the process.
+    /// Called when the agent must stop and cannot, because its output blocks. It should end the
+    /// process.
     pub give_up: Box<dyn FnOnce(Notice) + Send>,
 }
 
-/// How it went.
+/// How the run of the agent ended.
 #[derive(Debug)]
 pub struct Report {
     /// How the last prompt was answered.
@@ -72,7 +72,7 @@ pub enum AgentError {
     System(#[from] std::io::Error),
 }
 
-/// How long an agent that was told to stop may take to say its last words.
+/// How long an agent that must stop may take to write its last records.
 const LAST_WORDS: Duration = Duration::from_millis(900);
 
 /// The largest file that is put into a prompt.
@@ -153,7 +153,7 @@ pub fn run<W: Write>(
     Ok(Report { ending, stopped_by: stopped_by.get().copied() })
 }
 
-/// What commands print belongs to the run, if there is one, and is removed with it.
+/// The long output of commands is kept in the run directory, if there is one, and removed with it.
 fn shell(program: Option<PathBuf>, prefix: Option<String>) -> Shell {
     let run_dir = process_variable(model::variables::RUN_DIR).map(PathBuf::from);
     let outputs = run_dir.filter(|path| path.is_dir()).unwrap_or_else(std::env::temp_dir);
@@ -184,7 +184,7 @@ fn choose_model(
     Ok(config::choose_model(&query, &sources)?)
 }
 
-/// The prompts in their order. What came on standard input belongs to the first, and so do files.
+/// The prompts in their order. Standard input and files belong to the first.
 fn prompts(invocation: &Invocation, cwd: &Path) -> Result<Vec<Vec<Content>>, AgentError> {
     let mut first = invocation.piped.clone().unwrap_or_default();
     let mut others = Vec::new();
@@ -214,7 +214,7 @@ fn file_block(path: &str, cwd: &Path) -> Result<String, AgentError> {
     Ok(format!("<file name=\"{}\">\n{text}\n</file>\n", file.display()))
 }
 
-/// Opens the session, with what was said in it before.
+/// Opens the session file, if there is one, with its conversation.
 fn open_history(
     invocation: &Invocation,
     cwd: &Path,
@@ -228,8 +228,8 @@ fn open_history(
     }
 }
 
-/// Waits for a signal on a thread of its own. The tools are told at once, whatever the agent is
-/// busy with.
+/// Waits for a signal on a thread of its own, and stops the tools at once, whatever the agent does.
+/// Returns where the signal will be noted.
 fn listen(
     inbox: &Inbox,
     cancel: &Cancel,
@@ -249,7 +249,7 @@ fn listen(
         };
         let _ = stopped_by.set(notice);
         cancel.cancel();
-        // The agent may not listen either, if it waits for its reader.
+        // This blocks if the inbox is full, because the agent waits for its output.
         let tell = move || drop(sender.send(Input::Stop));
         let _ = thread::Builder::new().spawn(tell);
         thread::sleep(LAST_WORDS);

@@ -1,4 +1,4 @@
-//! The file in which a conversation outlives its process, in pi's format.
+//! The file that keeps a conversation, in pi's format.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -20,8 +20,8 @@ pub(crate) const VERSION: u32 = 3;
 /// The largest file that is read.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
-/// Adds a message to the session in a file, which is made if there is none, and returns the
-/// conversation before it. For checks that have a file and no agent.
+/// Adds a message to a session file, which is created if it is missing, and returns the conversation
+/// before it. The fuzzer uses it, which has files but no agent.
 pub fn continue_session(
     path: &Path,
     cwd: &Path,
@@ -32,7 +32,7 @@ pub fn continue_session(
     Ok(opened.entries.into_iter().map(|entry| entry.message).collect())
 }
 
-/// A session file that is open for more.
+/// An open session file.
 #[derive(Debug)]
 pub(crate) struct SessionFile {
     path: PathBuf,
@@ -48,7 +48,7 @@ pub struct SessionFileError {
     reason: String,
 }
 
-/// What a session file has told.
+/// A session file with its conversation.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) file: SessionFile,
@@ -80,7 +80,7 @@ enum Line {
         first_kept_entry_id: String,
         tokens_before: u64,
     },
-    /// `None` takes the message out of the conversation.
+    /// Without a replacement, the message is removed from the conversation.
     ContextEdit {
         id: String,
         parent_id: Option<String>,
@@ -88,13 +88,13 @@ enum Line {
         target_id: String,
         replacement: Option<serde_json::Value>,
     },
-    /// What only pi writes.
+    /// Lines that only pi writes.
     #[serde(other)]
     Other,
 }
 
 impl SessionFile {
-    /// Opens the file, or makes one, and reads the conversation that is in it.
+    /// Opens or creates the file, and reads its conversation.
     pub(crate) fn open(path: &Path, cwd: &Path) -> Result<Opened, SessionFileError> {
         let failed = |reason: String| SessionFileError { path: path.to_owned(), reason };
         let mut file = OpenOptions::new()
@@ -120,7 +120,7 @@ impl SessionFile {
         let mut session =
             SessionFile { path: path.to_owned(), file, last_id: conversation.last_id };
         if is_torn {
-            // Whoever wrote it was killed in the middle of a line; what follows starts a new one.
+            // Its writer was killed in the middle of a line.
             session.file.write_all(b"\n").map_err(|error| session.error(&error))?;
         }
         let session_id = match conversation.session_id {
@@ -149,7 +149,7 @@ impl SessionFile {
         })
     }
 
-    /// Notes that an entry is no longer part of the conversation.
+    /// Removes an entry from the conversation.
     pub(crate) fn omit(&mut self, target_id: &str) -> Result<(), SessionFileError> {
         let id = new_entry_id();
         let parent_id = self.last_id.replace(id.clone());
@@ -162,8 +162,8 @@ impl SessionFile {
         })
     }
 
-    /// Notes that everything before an entry has become a summary. If the entry is the summary
-    /// itself, nothing else was kept.
+    /// Replaces everything before an entry by a summary. If `first_kept_entry_id` is that of the
+    /// summary itself, nothing else is kept.
     pub(crate) fn compact(
         &mut self,
         id: &str,
@@ -192,7 +192,7 @@ impl SessionFile {
     }
 }
 
-/// A new name for an entry, as short as pi's.
+/// A new id of an entry, as short as pi's.
 pub(crate) fn new_entry_id() -> String {
     let mut id = Uuid::new_v4().simple().to_string();
     id.truncate(8);
@@ -202,15 +202,15 @@ pub(crate) fn new_entry_id() -> String {
 #[derive(Debug, Default)]
 struct Conversation {
     session_id: Option<String>,
-    /// What the next entry continues, if that has a name of its own.
+    /// The id that the next entry names as its parent.
     last_id: Option<String>,
     entries: Vec<Entry>,
     /// The time of the last message.
     latest: u64,
 }
 
-/// Reads what pi or we have written. pi's sessions are trees, and two writers make one of any
-/// session: an entry can continue one that is not the last. The branch that was written last is the
+/// Reads what pi or we have written. pi's sessions are trees, and two writers make a tree of any
+/// session: an entry can continue another one than the last. The branch of the last entry is the
 /// conversation.
 fn read(text: &str) -> Result<Conversation, String> {
     let mut lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
@@ -224,27 +224,27 @@ fn read(text: &str) -> Result<Conversation, String> {
         Err(error) => return Err(is_no_header(&error.to_string())),
     }
     let mut nodes: Vec<Node> = Vec::new();
-    let mut places: HashMap<String, usize> = HashMap::new();
+    let mut indices: HashMap<String, usize> = HashMap::new();
     for (_, text) in lines {
-        // A line that was cut off by the death of its writer, and one of a kind that only pi knows,
-        // tell nothing; what follows them still belongs to the conversation.
+        // A torn line, or one that only pi understands, has no content for us; the lines after it
+        // still belong to the conversation.
         let line = serde_json::from_str(text).unwrap_or(Line::Other);
         let links: Links = serde_json::from_str(text).unwrap_or_default();
         let before = nodes.len().checked_sub(1);
-        let parent = links.parent_id.and_then(|parent| places.get(&parent).copied()).or(before);
+        let parent = links.parent_id.and_then(|parent| indices.get(&parent).copied()).or(before);
         if let Some(id) = &links.id {
-            places.insert(id.clone(), nodes.len());
+            indices.insert(id.clone(), nodes.len());
         }
         nodes.push(Node { id: links.id, line, parent });
     }
-    conversation.last_id = name_of_last(&nodes, &places);
+    conversation.last_id = id_of_last(&nodes, &indices);
     let mut branch = Vec::new();
     let mut next = nodes.len().checked_sub(1);
-    while let Some(place) = next {
-        let node = &mut nodes[place];
+    while let Some(index) = next {
+        let node = &mut nodes[index];
         branch.push(std::mem::replace(&mut node.line, Line::Other));
-        // Nothing continues what comes after it, so this comes to an end.
-        next = node.parent.filter(|parent| *parent < place);
+        // A parent comes before its child, so that this ends.
+        next = node.parent.filter(|parent| *parent < index);
     }
     for line in branch.into_iter().rev() {
         conversation.add(line)?;
@@ -252,30 +252,30 @@ fn read(text: &str) -> Result<Conversation, String> {
     Ok(conversation)
 }
 
-/// By what the next entry says that it continues the last one. Nothing where that has a name that leads
-/// elsewhere, because two are called so: what says nothing continues the line before it. What tells
-/// nothing need not be continued.
-fn name_of_last(nodes: &[Node], places: &HashMap<String, usize>) -> Option<String> {
+/// The id by which the next entry names the last one as its parent. `None` if two lines have that id
+/// and it leads to the other one: an entry without a parent continues the line before it. Lines
+/// without content for us are skipped.
+fn id_of_last(nodes: &[Node], indices: &HashMap<String, usize>) -> Option<String> {
     let mut next = nodes.len().checked_sub(1);
-    while let Some(place) = next {
-        let node = &nodes[place];
-        let name = node.id.as_ref().filter(|id| places.get(*id) == Some(&place));
-        if name.is_some() || !matches!(node.line, Line::Other) {
-            return name.cloned();
+    while let Some(index) = next {
+        let node = &nodes[index];
+        let id = node.id.as_ref().filter(|id| indices.get(*id) == Some(&index));
+        if id.is_some() || !matches!(node.line, Line::Other) {
+            return id.cloned();
         }
-        next = node.parent.filter(|parent| *parent < place);
+        next = node.parent.filter(|parent| *parent < index);
     }
     None
 }
 
-/// A line, and the place of the one that it continues.
+/// A line, and the index of its parent.
 struct Node {
     id: Option<String>,
     line: Line,
     parent: Option<usize>,
 }
 
-/// What every line says about its place in the tree.
+/// The fields that make the lines a tree.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Links {
@@ -302,7 +302,7 @@ impl Conversation {
                 let kept = self.entries.iter().position(|entry| entry.id == first_kept_entry_id);
                 let kept = kept.unwrap_or(self.entries.len());
                 self.entries.drain(..kept);
-                // Newer than everything before it, and not newer than what follows.
+                // Newer than the messages before it, and not newer than those after it.
                 let timestamp = self.latest;
                 let summary = CompactionSummary { summary, tokens_before, timestamp };
                 let entry = Entry::new(id, Message::CompactionSummary(summary));

@@ -1,4 +1,4 @@
-//! Reading files that others wrote.
+//! Reads files of the user and of projects.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -6,19 +6,18 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 
-/// A file as text, and whether there was more of it than was wanted.
+/// The beginning of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TextFile {
-    /// Its beginning, without a byte order mark.
+    /// Without a byte order mark.
     pub(crate) text: String,
-    /// Whether the end was cut off.
+    /// Whether the file is longer.
     pub(crate) is_cut: bool,
 }
 
 /// Reads a file up to about `largest` bytes. `None` if there is none.
 ///
-/// Whatever stands at the path, this neither waits nor reads without end: a pipe that nobody
-/// writes to and a device are errors.
+/// It never blocks and never reads without end: pipes and devices are errors.
 pub(crate) fn read_text(path: &Path, largest: usize) -> io::Result<Option<TextFile>> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = match rustix::fs::open(path, flags, Mode::empty()) {

@@ -1,14 +1,14 @@
-//! How many tokens a conversation takes.
+//! Estimates the number of tokens of a conversation.
 
 use std::borrow::Borrow;
 
 use crate::message::{Content, Message, StopReason, ToolDeclaration};
 
-/// What providers count for a picture of usual size.
-const PICTURE: u64 = 1200;
+/// What providers count for an image of usual size.
+const IMAGE: u64 = 1200;
 
-/// About how many tokens the next request takes: what the provider has counted for its last answer,
-/// and an estimate of what was said since.
+/// About how many tokens the next request takes: the provider's count for its last answer, and an
+/// estimate of the messages since.
 pub(crate) fn in_use<M: Borrow<Message>>(
     system: &str,
     tools: &[ToolDeclaration],
@@ -16,14 +16,14 @@ pub(crate) fn in_use<M: Borrow<Message>>(
 ) -> u64 {
     let mut counted = None;
     let mut latest = 0;
-    for (place, message) in messages.iter().map(Borrow::borrow).enumerate() {
+    for (index, message) in messages.iter().map(Borrow::borrow).enumerate() {
         if let Message::Assistant(answer) = message
-            // A message that is newer but stands before it, such as a summary, was not counted.
+            // A newer message before it, such as a summary, was not counted.
             && answer.timestamp >= latest
             && !matches!(answer.stop_reason, StopReason::Error | StopReason::Aborted)
             && answer.usage.total_tokens > 0
         {
-            counted = Some((answer.usage.total_tokens, place + 1));
+            counted = Some((answer.usage.total_tokens, index + 1));
         }
         latest = latest.max(message.timestamp());
     }
@@ -40,7 +40,7 @@ pub(crate) fn in_use<M: Borrow<Message>>(
 /// About how many tokens a message takes.
 pub(crate) fn of_message(message: &Message) -> u64 {
     let content = match message {
-        // The system prompt is handed over apart.
+        // The caller passes the system prompt separately.
         Message::System(_) => return 0,
         Message::CompactionSummary(summary) => return of_text(&summary.summary),
         Message::User(message) => &message.content,
@@ -54,7 +54,7 @@ pub(crate) fn of_message(message: &Message) -> u64 {
             let arguments = serde_json::to_string(arguments).unwrap_or_default();
             of_text(name) + of_text(&arguments)
         }
-        Content::Image { .. } => PICTURE,
+        Content::Image { .. } => IMAGE,
     });
     tokens.sum()
 }

@@ -1,4 +1,4 @@
-//! The handed key is gone from the environment, in every way in which a child could get at it.
+//! The key of a profile is gone from the environment, in every way in which a child could get at it.
 //!
 //! Without the usual harness, which runs tests in threads of their own.
 
@@ -29,11 +29,11 @@ fn main() -> Result<(), String> {
 }
 
 fn in_child() -> Result<(), &'static str> {
-    let handed = take_profile_key().ok_or("there is no key")?;
-    if handed.key != Secret::new(KEY) || handed.provider.as_deref() != Some("groq") {
+    let profile_key = take_profile_key().ok_or("there is no key")?;
+    if profile_key.key != Secret::new(KEY) || profile_key.provider.as_deref() != Some("groq") {
         return Err("it is another key");
     }
-    if format!("{handed:?}").contains(KEY) {
+    if format!("{profile_key:?}").contains(KEY) {
         return Err("it can be printed");
     }
     if take_profile_key().is_some() || std::env::var_os("PI_SUBAGENTS_KEY_PROVIDER").is_some() {

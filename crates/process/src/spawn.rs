@@ -10,6 +10,8 @@ use std::process::{Command, Stdio};
 
 use rustix::process::Pid;
 
+use crate::cgroup::Cgroup;
+use crate::landlock::WritablePaths;
 use crate::tree::{Containment, Exit, Signal, Tree, try_wait};
 
 /// What to start as a contained child.
@@ -57,29 +59,50 @@ pub enum SpawnError {
     Other { program: String, source: io::Error },
 }
 
+/// What bounds a contained child beside its session.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Confinement<'a> {
+    /// The cgroup in which it starts.
+    pub cgroup: Option<&'a Cgroup>,
+    /// The only paths that it may change.
+    pub writable: Option<&'a WritablePaths>,
+}
+
 /// Starts a child in a session of its own. If this process is killed, the parent-death signal kills
 /// the child (Linux).
 ///
 /// Call it from the main thread of a process with one thread: the kernel ties the parent-death
 /// signal to the thread that starts the child.
 pub fn spawn_contained(spec: ChildSpec<'_>, containment: Containment) -> Result<Child, SpawnError> {
+    spawn_confined(spec, containment, Confinement::default())
+}
+
+/// Starts a child as [`spawn_contained`] does, within further bounds.
+pub fn spawn_confined(
+    spec: ChildSpec<'_>,
+    containment: Containment,
+    confinement: Confinement<'_>,
+) -> Result<Child, SpawnError> {
+    let failed = |error| explain(spec.program, error);
     let mut command = session_command(spec)?;
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| explain(spec.program, error))?;
-    let (Some(stdin), Some(stdout), Some(stderr)) =
-        (child.stdin.take(), child.stdout.take(), child.stderr.take())
-    else {
-        let source = io::Error::other("a standard stream is missing");
-        return Err(SpawnError::Other { program: spec.program.to_owned(), source });
-    };
-    let streams: [OwnedFd; 3] = [stdin.into(), stdout.into(), stderr.into()];
-    for stream in &streams {
-        // Cannot fail on a pipe that was made a moment ago.
-        let _ = rustix::io::ioctl_fionbio(stream, true);
+    if let Some(writable) = confinement.writable {
+        writable.restrict(&mut command).map_err(failed)?;
     }
-    let [stdin, stdout, stderr] = streams;
+    let (its_stdin, stdin) = io::pipe().map_err(failed)?;
+    let (stdout, its_stdout) = io::pipe().map_err(failed)?;
+    let (stderr, its_stderr) = io::pipe().map_err(failed)?;
+    command.stdin(its_stdin).stdout(its_stdout).stderr(its_stderr);
+    let pid = match confinement.cgroup {
+        Some(cgroup) => cgroup.spawn(command),
+        None => command.spawn().map(|child| Pid::from_child(&child)),
+    };
+    let tree = Tree::new(pid.map_err(failed)?, containment);
+    let (stdin, stdout, stderr) = (stdin.into(), stdout.into(), stderr.into());
+    for stream in [&stdin, &stdout, &stderr] {
+        // Cannot fail on a pipe that was made a moment ago.
+        let _ = rustix::io::ioctl_fionbio::<&OwnedFd>(stream, true);
+    }
     widen(&stdout);
-    let tree = Tree::new(Pid::from_child(&child), containment);
     Ok(Child { tree, stdin, stdout, stderr })
 }
 

@@ -3,6 +3,7 @@
 //! talk with ([`Conversation`]); and how to
 //! compare what they print ([`pi_stream`]).
 
+mod clean_start;
 mod conversation;
 pub mod fake_agent;
 pub mod fake_llm;
@@ -10,6 +11,7 @@ pub mod pi_stream;
 mod processes;
 mod world;
 
+pub use clean_start::clean_command;
 pub use conversation::Conversation;
 pub use processes::{marked_processes, wait_until};
 pub use world::{MARK, Program, Ran, Running, World};

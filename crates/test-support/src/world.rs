@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::clean_start::{clean_command, set_usual_umask};
 use crate::processes::{marked_processes, wait_until};
 
 /// The variable that every process of a world inherits, so that none can hide.
@@ -60,6 +61,7 @@ impl World {
     /// A new world with a project that is a git repository.
     pub fn new(program: Program) -> World {
         static COUNT: AtomicU32 = AtomicU32::new(0);
+        set_usual_umask();
         let directory = tempfile::Builder::new().prefix("world-").tempdir().unwrap();
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let mark = format!("world-{}-{count}-end", std::process::id());
@@ -132,14 +134,19 @@ impl World {
     }
 
     /// The program under test, in this world.
-    #[expect(clippy::disallowed_methods, reason = "tests start the program under test")]
     pub fn command<Argument: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = Argument>,
     ) -> Command {
-        let mut command = Command::new(self.program.pi_subagents);
+        let mut command = self.command_of(self.program.pi_subagents);
+        command.args(arguments);
         command
-            .args(arguments)
+    }
+
+    /// Any program, in this world.
+    pub fn command_of(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = clean_command(program);
+        command
             .current_dir(self.project())
             .env_clear()
             // Only what every system has: a test must never meet the developer's own agent.
@@ -178,10 +185,9 @@ impl World {
     }
 
     /// The same command line behind another program and its arguments, such as `nohup`.
-    #[expect(clippy::disallowed_methods, reason = "tests start the program under test")]
     pub fn behind(wrapper: &[&str], command: &Command) -> Command {
         let (program, arguments) = wrapper.split_first().unwrap();
-        let mut wrapped = Command::new(program);
+        let mut wrapped = clean_command(program);
         wrapped.args(arguments).arg(command.get_program()).args(command.get_args()).env_clear();
         wrapped.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
         wrapped.current_dir(command.get_current_dir().unwrap()).stdin(Stdio::null());

@@ -1,6 +1,7 @@
 //! `cargo xtask test`: everything that continuous integration checks, in order.
 
 mod confined;
+mod containment;
 mod extension;
 mod fuzz;
 mod inside_pi;
@@ -47,8 +48,8 @@ struct Step {
 }
 
 /// Cheap checks come first. The fuzzer, the check of the extension, the tests with the real pi, with
-/// tmux, with both, with clients of others and with other shells, and the confined tests come last
-/// because they are the only steps that may be impossible on a machine, and the last lines of all are
+/// tmux, with both, with clients of others and with other shells, those that need something of the
+/// kernel and the confined tests come last because they are the only steps that may be impossible on a machine, and the last lines of all are
 /// where nobody overlooks that.
 const STEPS: &[Step] = &[
     Step { name: "format", run: format },
@@ -65,6 +66,8 @@ const STEPS: &[Step] = &[
     Step { name: "package", run: package::run },
     Step { name: "mcp clients", run: mcp_clients::run },
     Step { name: "shells", run: shells::run },
+    Step { name: "landlock", run: containment::landlock },
+    Step { name: "cgroups", run: containment::cgroups },
     Step { name: "confined tests", run: confined::run },
 ];
 
@@ -112,6 +115,9 @@ fn lints() -> StepResult {
     execute(&Invocation::new(
         "cargo clippy --package pi-subagents --test confined --test inside_pi --test real_pi \
          --test mcp_clients --test shells --test tmux --all-features -- -D warnings",
+    ))?;
+    execute(&Invocation::new(
+        "cargo clippy --package pi-subagents-process --test cgroup --test landlock -- -D warnings",
     ))
 }
 

@@ -1,17 +1,21 @@
-//! The providers that are known without any configuration.
+//! The providers that are known without configuration.
 
 use serde_json::Value;
 
 use super::definition::{ProviderDefinition, read_providers};
 
-/// What is known of providers and their models, in the form of `models.json`. The figures are
-/// those of pi 0.87. The order is the one in which a provider is chosen for those who ask for
-/// none.
+/// The providers and their models, in the format of `models.json`, with the figures of pi 0.87.
+/// Without a request for one, the first provider that has a key is chosen.
 ///
-/// pi asks OpenAI, xAI and Mistral in other ways. Here they are asked through their
-/// `/chat/completions`. OpenAI's models from GPT-5.2 on refuse tools there unless they are told
-/// not to think, hence their only level of thinking; those that cannot be told so are listed
-/// with the only protocol that they speak, to be refused with a reason.
+/// `env` names the variables that can hold a key, `tokenEnv` one that can hold a token for the
+/// `Authorization` header, `signIn` says that the token of a sign-in is sent like a key, `default` is
+/// the model that is chosen without a request, `modelsOf` another provider with the same models, and
+/// `partial` says that the provider has many more models.
+///
+/// pi uses other protocols for OpenAI, xAI and Mistral; here they are asked through their
+/// `/chat/completions`. There, OpenAI's models from GPT-5.2 on refuse tools unless thinking is off,
+/// hence their only level of thinking. Models whose thinking cannot be turned off are listed with
+/// their own protocol, so that the error can name it.
 const CATALOGUE: &str = include_str!("catalogue.json");
 
 /// The providers of pi that the built-in agent cannot ask, with the reasons.
@@ -21,7 +25,7 @@ pub(super) fn unsupported_providers() -> Vec<(String, String)> {
     reasons.filter_map(|(name, reason)| Some((name.clone(), reason.as_str()?.to_owned()))).collect()
 }
 
-/// The known providers.
+/// The providers of the catalogue, with their names.
 pub(super) fn known_providers() -> Vec<(String, ProviderDefinition)> {
     let file = read_catalogue();
     let mut providers = read_providers(&file).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The choice of a model.
+//! Chooses the model.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use super::{AgentSettings, Compat, Model, ProfileKey, Rates, Secret};
 use crate::provider::Api;
 use plan::{ThinkingLevel, similar_names};
 
-/// What the caller asks for.
+/// Which model the caller asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ModelQuery<'a> {
     /// `--provider`.
@@ -26,14 +26,14 @@ pub struct ModelQuery<'a> {
     pub thinking: Option<ThinkingLevel>,
 }
 
-/// Where everything else is to be found.
+/// What the choice depends on, beside the query.
 #[derive(Clone, Copy)]
 pub struct Sources<'a> {
-    /// The user's agent directory.
+    /// Of the user; it has `models.json` and `auth.json`.
     pub agent_dir: &'a Path,
-    /// The settings.
+    /// They name default models.
     pub settings: &'a AgentSettings,
-    /// The key that was handed over.
+    /// Comes before all other keys.
     pub profile_key: Option<&'a ProfileKey>,
     /// The environment; see [`process_variable`].
     pub environment: &'a dyn Fn(&str) -> Option<String>,
@@ -41,16 +41,16 @@ pub struct Sources<'a> {
     pub now: SystemTime,
 }
 
-/// The model that is asked.
+/// The chosen model.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct Choice {
-    /// The model.
     pub model: Model,
-    /// The key; some providers need none, or have it in their headers.
+    /// Some providers need none, or have it in their headers.
     pub key: Option<Secret>,
-    /// How much it thinks, as far as it can.
+    /// A level that the model has.
     pub thinking: ThinkingLevel,
-    /// What the user should know.
+    /// For the user.
     pub warnings: Vec<String>,
 }
 
@@ -59,8 +59,8 @@ pub fn process_variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Chooses as pi does: what the caller asks for, else what the settings say, else the first
-/// provider that there is a key for.
+/// Chooses as pi does: the model of the query, else that of the settings, else the default model of
+/// the first provider that has a key.
 pub fn choose_model(query: &ModelQuery<'_>, sources: &Sources<'_>) -> Result<Choice, ConfigError> {
     let by_default = ModelQuery {
         provider: sources.settings.default_provider.as_deref(),
@@ -88,7 +88,7 @@ pub fn choose_model(query: &ModelQuery<'_>, sources: &Sources<'_>) -> Result<Cho
     let Some(provider) = registry.provider(&found.entry.provider) else {
         return Err(chooser.unknown_provider(&found.entry.provider));
     };
-    // What a model speaks is looked at first: a key would not help.
+    // The protocol is checked first: without it, a key would not help.
     found.entry.to_model(BTreeMap::new())?;
     let access = credentials.access(provider, &found.entry)?;
     let model = found.entry.to_model(access.headers)?;
@@ -108,7 +108,7 @@ pub fn choose_model(query: &ModelQuery<'_>, sources: &Sources<'_>) -> Result<Cho
     Ok(Choice { model, key: access.key, thinking, warnings: found.warnings })
 }
 
-/// The provider without a network: its models are files of turns.
+/// A model of the provider `script`, which plays files of turns.
 fn script(query: &ModelQuery<'_>) -> Result<Option<Model>, ConfigError> {
     const SCRIPT: &str = "script";
     let of_model = query.model.and_then(|model| model.strip_prefix("script/"));
@@ -137,7 +137,7 @@ fn script(query: &ModelQuery<'_>) -> Result<Option<Model>, ConfigError> {
     }))
 }
 
-/// A model, before its provider has been looked at.
+/// A model whose key was not looked for yet.
 struct Found {
     entry: Entry,
     thinking: Option<ThinkingLevel>,
@@ -156,7 +156,7 @@ struct Chooser<'a> {
 }
 
 impl<'a> Chooser<'a> {
-    /// The model that was asked for by a name.
+    /// The model that this text asks for.
     fn asked(
         &self,
         provider: Option<&str>,
@@ -166,7 +166,7 @@ impl<'a> Chooser<'a> {
         let text = text.trim();
         if let Some(name) = provider {
             let provider = self.provider(name)?;
-            // `--provider p --model p/m` is meant well.
+            // `--provider p --model p/m` means the same as `--model p/m`.
             let text = after_provider(text, &provider.name).unwrap_or(text);
             return match self.in_provider(provider, text) {
                 Some(found) => Ok(self.explained(found, text)),
@@ -177,7 +177,7 @@ impl<'a> Chooser<'a> {
         let inferred = prefix.and_then(|(name, rest)| Some((self.registry.provider(name)?, rest)));
         let Some((provider, rest)) = inferred else { return self.anywhere(text, prefix) };
         if let Some(found) = self.in_provider(provider, rest) {
-            // The id of another provider's model can begin like this provider.
+            // The id of another provider's model can begin with the name of this provider.
             if !self.credentials.has(provider)
                 && let Some(other) = self.only_usable(text, &found.entry.full_name())
             {
@@ -191,7 +191,7 @@ impl<'a> Chooser<'a> {
         }
     }
 
-    /// A name without a provider that we know.
+    /// The model for a text without a known provider.
     fn anywhere(&self, text: &str, prefix: Option<(&str, &str)>) -> Result<Found, ConfigError> {
         if let Some(found) = self.by_id(text)? {
             return Ok(self.explained(found, text));
@@ -211,8 +211,8 @@ impl<'a> Chooser<'a> {
         }
     }
 
-    /// The model with exactly this id, with or without a level of thinking behind it. Of several
-    /// providers that have it, the one that can be asked is meant.
+    /// The model with exactly this id, with or without a level of thinking after it. Of several
+    /// providers that have it, the only one with a key.
     fn by_id(&self, text: &str) -> Result<Option<Match<'a>>, ConfigError> {
         let without_level = pattern::split_thinking(text).map(|(id, level)| (id, Some(level)));
         for (id, thinking) in [Some((text, None)), without_level].into_iter().flatten() {
@@ -249,21 +249,21 @@ impl<'a> Chooser<'a> {
         }
     }
 
-    /// The model for those who ask for nothing.
+    /// The model without a query.
     fn unasked(&self, settings: &AgentSettings) -> Result<Found, ConfigError> {
         let mut warnings = Vec::new();
-        let handed = self.credentials.handed;
-        let is_handed_to_any = handed.is_some_and(|handed| handed.provider.is_none());
+        let profile_key = self.credentials.profile_key;
+        let is_for_any = profile_key.is_some_and(|key| key.provider.is_none());
         if let (Some(name), Some(model)) = (&settings.default_provider, &settings.default_model) {
             let provider = self.provider(name)?;
-            if self.credentials.has(provider) || is_handed_to_any {
+            if self.credentials.has(provider) || is_for_any {
                 return self.named(provider, model);
             }
             warnings.push(format!(
                 "there is no API key for the default model {name}/{model} of the settings"
             ));
         }
-        let owner = handed.and_then(|handed| handed.provider.as_deref());
+        let owner = profile_key.and_then(|key| key.provider.as_deref());
         let owner = owner.and_then(|name| self.registry.provider(name));
         let usable = owner.into_iter().chain(&self.registry.providers);
         let mut usable = usable.filter(|provider| self.credentials.has(provider));
@@ -276,7 +276,7 @@ impl<'a> Chooser<'a> {
         }
     }
 
-    /// Exactly this model of a provider.
+    /// The model of a provider with exactly this id.
     fn named(&self, provider: &Provider, id: &str) -> Result<Found, ConfigError> {
         match provider.models.iter().find(|entry| entry.id == *id) {
             Some(entry) => Ok(Found::plain(entry)),
@@ -286,14 +286,14 @@ impl<'a> Chooser<'a> {
 
     fn in_provider(&self, provider: &'a Provider, text: &str) -> Option<Match<'a>> {
         let candidates: Vec<&Entry> = provider.models.iter().collect();
-        // A provider of which only few models are listed probably has the one with this very id,
-        // and not only those whose ids contain it.
+        // If only few models of a provider are listed, it probably has one with exactly this id,
+        // and a listed model whose id contains the text is not meant.
         let must_be_exact = provider.known.is_partial && text.contains('/');
         pattern::find(text, &candidates).filter(|found| !(found.is_guess && must_be_exact))
     }
 
-    /// A model that is not listed. A known provider may well have it; what somebody configured
-    /// himself is complete.
+    /// A model that is not listed. A known provider may well have it; the models of a provider that
+    /// the user has configured are complete.
     fn custom(
         &self,
         provider: &Provider,
@@ -317,7 +317,7 @@ impl<'a> Chooser<'a> {
         Ok(Found { entry, thinking: level, warnings: vec![warning] })
     }
 
-    /// The only model with exactly this id whose provider can be asked, but for one.
+    /// The only model with exactly this id, except for one, whose provider has a key.
     fn only_usable(&self, id: &str, except: &str) -> Option<&'a Entry> {
         let mut usable = self.registry.models().filter(|entry| {
             entry.id.eq_ignore_ascii_case(id)

@@ -17,7 +17,7 @@ const MARK: &str = "sk-never";
 struct World {
     top: TempDir,
     environment: BTreeMap<String, String>,
-    handed: Option<ProfileKey>,
+    profile_key: Option<ProfileKey>,
     settings: AgentSettings,
 }
 
@@ -26,7 +26,7 @@ impl World {
         World {
             top: tempfile::tempdir().unwrap(),
             environment: BTreeMap::new(),
-            handed: None,
+            profile_key: None,
             settings: AgentSettings::default(),
         }
     }
@@ -53,9 +53,9 @@ impl World {
         self
     }
 
-    fn handed(mut self, provider: Option<&str>, key: &str) -> World {
+    fn profile_key(mut self, provider: Option<&str>, key: &str) -> World {
         let provider = provider.map(str::to_owned);
-        self.handed = Some(ProfileKey { provider, key: Secret::new(key) });
+        self.profile_key = Some(ProfileKey { provider, key: Secret::new(key) });
         self
     }
 
@@ -71,7 +71,7 @@ impl World {
             &Sources {
                 agent_dir: self.top.path(),
                 settings: &self.settings,
-                profile_key: self.handed.as_ref(),
+                profile_key: self.profile_key.as_ref(),
                 environment: &|name| self.environment.get(name).cloned(),
                 now: now(),
             },
@@ -151,7 +151,7 @@ fn names_lead_to_models() {
         // Listed are others that begin like it.
         ("openrouter", "z-ai/glm-5", "openrouter/z-ai/glm-5"),
         ("openrouter", "anthropic/claude-9:free", "openrouter/anthropic/claude-9:free"),
-        // Not listed with anybody, so that the provider is taken at its word.
+        // No provider lists it, so that the named provider is asked.
         ("", "groq/something:high", "groq/something"),
         ("", "google/gemini-2.5-pro", "openrouter/google/gemini-2.5-pro"),
     ] {
@@ -221,10 +221,10 @@ fn without_a_wish_the_settings_count_and_then_the_keys() {
     assert_eq!(choice.model.provider, "groq");
     assert!(choice.warnings[0].contains("no API key for the default model"), "{choice:?}");
     assert_eq!(model(&World::new().models(LOCAL)).as_deref(), Ok("ollama/qwen2.5-coder:7b"));
-    let handed = with_key().handed(Some("xai"), &key("x"));
-    assert_eq!(model(&handed).as_deref(), Ok("xai/grok-4.7"));
-    let anybodys = World::new().defaults("xai", "grok-4.6").handed(None, &key("x"));
-    assert_eq!(model(&anybodys).as_deref(), Ok("xai/grok-4.6"));
+    let with_profile_key = with_key().profile_key(Some("xai"), &key("x"));
+    assert_eq!(model(&with_profile_key).as_deref(), Ok("xai/grok-4.7"));
+    let for_any = World::new().defaults("xai", "grok-4.6").profile_key(None, &key("x"));
+    assert_eq!(model(&for_any).as_deref(), Ok("xai/grok-4.6"));
     let error = model(&World::new()).unwrap_err();
     assert!(error.contains("ANTHROPIC_API_KEY") && error.contains("auth.json"), "{error}");
 }
@@ -242,9 +242,9 @@ fn keys_are_taken_in_the_order_of_pi() {
             .auth(&format!(r#"{{"groq": {{"type": "api_key", "key": "{}"}}}}"#, key("auth")))
     };
     assert_eq!(groq(stored()), Ok(key("auth")));
-    assert_eq!(groq(stored().handed(Some("groq"), &key("handed"))), Ok(key("handed")));
-    assert_eq!(groq(stored().handed(None, &key("handed"))), Ok(key("handed")));
-    assert_eq!(groq(stored().handed(Some("xai"), &key("handed"))), Ok(key("auth")));
+    assert_eq!(groq(stored().profile_key(Some("groq"), &key("profile"))), Ok(key("profile")));
+    assert_eq!(groq(stored().profile_key(None, &key("profile"))), Ok(key("profile")));
+    assert_eq!(groq(stored().profile_key(Some("xai"), &key("profile"))), Ok(key("auth")));
     // The entry's own variables win, and a key that cannot be told leads on to the environment.
     let own = r#"{"groq": {"type": "api_key", "key": "$MINE", "env": {"MINE": "sk-never-own"}}}"#;
     assert_eq!(groq(environment().auth(own).variable("MINE", "other")), Ok(key("own")));
@@ -416,13 +416,13 @@ fn keys_are_trimmed_and_must_be_fit_for_a_header() {
     let models = r#"{"providers": {"groq": {"headers": {"X-Team": "$TEAM"}}}}"#;
     for world in [
         World::new().variable("GROQ_API_KEY", &format!("{}\nX: y", key("g"))),
-        World::new().handed(None, &format!("{}é", key("h"))),
+        World::new().profile_key(None, &format!("{}é", key("h"))),
         World::new().auth(r#"{"groq": {"type": "api_key", "key": "sk-never\u0000"}}"#),
     ] {
         let error = world.key("groq").unwrap_err();
         assert!(error.contains("The API key of provider \"groq\" cannot be sent"), "{error}");
     }
-    let world = World::new().models(models).handed(Some("GROQ"), &key("h"));
+    let world = World::new().models(models).profile_key(Some("GROQ"), &key("h"));
     let error = world.variable("TEAM", "sk-never\r\nHost: evil").key("groq").unwrap_err();
     assert!(error.contains("header \"X-Team\""), "{error}");
 }

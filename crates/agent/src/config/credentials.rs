@@ -1,4 +1,4 @@
-//! Whose key is where.
+//! Finds the key of a provider.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use super::value::ConfigValue;
 use super::{KeySource, ProfileKey, Secret};
 use crate::text_file::read_whole;
 
-/// All places where keys are.
+/// Everything that can have keys, except for `models.json`.
 pub(super) struct Credentials<'a> {
     pub(super) agent_dir: &'a Path,
-    pub(super) handed: Option<&'a ProfileKey>,
+    pub(super) profile_key: Option<&'a ProfileKey>,
     pub(super) environment: &'a dyn Fn(&str) -> Option<String>,
     pub(super) now: SystemTime,
     stored: BTreeMap<String, Stored>,
@@ -33,31 +33,31 @@ enum Stored {
         access: Secret,
         expires: SystemTime,
     },
-    /// Something that cannot be understood; it matters only if the provider is asked.
+    /// Not understood; an error only if the provider is asked.
     Wrong(String),
 }
 
-/// How a provider gets to know who asks.
+/// What a provider accepts a request by.
 #[derive(Default)]
 pub(super) struct Access {
     pub(super) key: Option<Secret>,
-    /// Resolved, so that they may hold keys.
+    /// With their final values, which may be keys.
     pub(super) headers: BTreeMap<String, String>,
 }
 
-/// No `auth.json` is meant to be larger.
+/// A larger `auth.json` is an error.
 const LARGEST: usize = 1024 * 1024;
-/// A token must not expire on its way.
+/// A token must not expire during the request.
 const MARGIN: Duration = Duration::from_secs(60);
 
 impl<'a> Credentials<'a> {
     pub(super) fn load(
         agent_dir: &'a Path,
-        handed: Option<&'a ProfileKey>,
+        profile_key: Option<&'a ProfileKey>,
         environment: &'a dyn Fn(&str) -> Option<String>,
         now: SystemTime,
     ) -> Result<Credentials<'a>, ConfigError> {
-        let empty = Credentials::without_file(agent_dir, handed, environment, now);
+        let empty = Credentials::without_file(agent_dir, profile_key, environment, now);
         let path = agent_dir.join("auth.json");
         let broken =
             |line, reason: String| ConfigError::BrokenFile { path: path.clone(), line, reason };
@@ -78,27 +78,27 @@ impl<'a> Credentials<'a> {
         Ok(Credentials { stored, ..empty })
     }
 
-    /// Those of everywhere but `auth.json`.
+    /// Without the keys of `auth.json`.
     pub(super) fn without_file(
         agent_dir: &'a Path,
-        handed: Option<&'a ProfileKey>,
+        profile_key: Option<&'a ProfileKey>,
         environment: &'a dyn Fn(&str) -> Option<String>,
         now: SystemTime,
     ) -> Credentials<'a> {
-        Credentials { agent_dir, handed, environment, now, stored: BTreeMap::new() }
+        Credentials { agent_dir, profile_key, environment, now, stored: BTreeMap::new() }
     }
 
     pub(super) fn auth_file(&self) -> PathBuf {
         self.agent_dir.join("auth.json")
     }
 
-    /// Whether the provider can probably be asked, as far as can be told without running
-    /// commands. A handed key that could be anybody's does not count.
+    /// Whether there is probably a key for the provider. Commands are not run. A profile's key
+    /// without a provider does not count.
     pub(super) fn has(&self, provider: &Provider) -> bool {
         let variable = |name: &str| self.variable(&provider.name, name);
-        let is_handed = self
-            .handed
-            .and_then(|handed| handed.provider.as_deref())
+        let has_profile_key = self
+            .profile_key
+            .and_then(|key| key.provider.as_deref())
             .is_some_and(|owner| owner.eq_ignore_ascii_case(&provider.name));
         let is_stored = match self.stored.get(&provider.name) {
             Some(Stored::ApiKey { key: Some(key), .. }) => {
@@ -109,14 +109,14 @@ impl<'a> Credentials<'a> {
             }
             Some(Stored::ApiKey { key: None, .. } | Stored::Wrong(_)) | None => false,
         };
-        is_handed
+        has_profile_key
             || is_stored
             || self.is_configured(provider)
             || self.key_in_environment(provider).is_some()
             || provider.known.token_variable.as_deref().and_then(variable).is_some()
     }
 
-    /// What `auth.json` holds, by provider, and why it cannot be used if it cannot.
+    /// The keys in `auth.json` by provider, with the reason if a key cannot be used.
     pub(super) fn stored(&self) -> impl Iterator<Item = (&str, KeySource, Option<String>)> {
         self.stored.iter().filter_map(|(provider, stored)| {
             let (source, problem) = match stored {
@@ -127,7 +127,7 @@ impl<'a> Credentials<'a> {
                     let problem = "it is empty, or needs a variable that is not set".to_owned();
                     (KeySource::AuthFile, (!is_configured).then_some(problem))
                 }
-                // pi renews a sign-in by itself, so that an old one is not wrong.
+                // pi renews a sign-in by itself, so that an expired one is no problem.
                 Stored::SignIn { .. } => (KeySource::SignIn, None),
                 Stored::Wrong(reason) => (KeySource::AuthFile, Some(reason.clone())),
             };
@@ -135,7 +135,7 @@ impl<'a> Credentials<'a> {
         })
     }
 
-    /// Whether `models.json` has a key for the provider, or it needs none.
+    /// Whether `models.json` has a key for the provider, or the provider needs none.
     pub(super) fn is_configured(&self, provider: &Provider) -> bool {
         let variable = |name: &str| self.variable(&provider.name, name);
         let mut keys = provider.api_key.iter();
@@ -145,7 +145,7 @@ impl<'a> Credentials<'a> {
         needs_none || keys.any(|key| ConfigValue::parse(key).is_configured(variable))
     }
 
-    /// The variables that the provider's key is in.
+    /// The variables that are set and can hold a key of the provider.
     pub(super) fn set_variables<'p>(
         &self,
         provider: &'p Provider,
@@ -156,7 +156,7 @@ impl<'a> Credentials<'a> {
             .filter(|name| (self.environment)(name).is_some_and(|value| !value.trim().is_empty()))
     }
 
-    /// What the provider of a model is shown.
+    /// The key and the headers for requests to a model.
     pub(super) fn access(&self, provider: &Provider, entry: &Entry) -> Result<Access, ConfigError> {
         let mut access = self.find_key(provider, entry)?;
         let headers = provider.headers.iter().chain(&entry.headers);
@@ -170,7 +170,7 @@ impl<'a> Credentials<'a> {
         {
             access.headers.insert("Authorization".to_owned(), format!("Bearer {}", key.reveal()));
         }
-        // Whoever fails to send a header later on would quote it.
+        // An error of the HTTP client about an invalid header would quote it.
         let unsendable =
             |what: String| Err(ConfigError::Unsendable { provider: provider.name.clone(), what });
         if access.key.as_ref().is_some_and(|key| !is_sendable(key.reveal())) {
@@ -182,14 +182,14 @@ impl<'a> Credentials<'a> {
         }
     }
 
-    /// The order is pi's, with the handed key in the place of its `--api-key`.
+    /// The order is pi's, with the profile's key where pi has `--api-key`.
     fn find_key(&self, provider: &Provider, entry: &Entry) -> Result<Access, ConfigError> {
         let with_key = |key| Ok(Access { key: Some(key), ..Access::default() });
         let (name, known) = (provider.name.as_str(), &provider.known);
-        if let Some(handed) = self.handed
-            && handed.provider.as_deref().is_none_or(|owner| owner.eq_ignore_ascii_case(name))
+        if let Some(profile_key) = self.profile_key
+            && profile_key.provider.as_deref().is_none_or(|owner| owner.eq_ignore_ascii_case(name))
         {
-            return with_key(handed.key.clone());
+            return with_key(profile_key.key.clone());
         }
         let mut note = String::new();
         match self.stored.get(name) {
@@ -250,13 +250,13 @@ impl<'a> Credentials<'a> {
         variables.find_map(|name| self.variable(&provider.name, name)).map(Secret::new)
     }
 
-    /// A variable as the provider's entry in `auth.json` sets it, or else the environment.
+    /// A variable from the provider's entry in `auth.json`, else from the environment.
     fn variable(&self, provider: &str, name: &str) -> Option<String> {
         let own = match self.stored.get(provider) {
             Some(Stored::ApiKey { env, .. }) => env.get(name).cloned(),
             _ => None,
         };
-        // What was read from a file into a variable often ends with a line feed.
+        // A value that a shell read from a file often ends with a line feed.
         let tidy = |value: String| Some(value.trim().to_owned()).filter(|value| !value.is_empty());
         own.and_then(tidy).or_else(|| (self.environment)(name).and_then(tidy))
     }
@@ -281,7 +281,7 @@ fn is_sendable(value: &str) -> bool {
     value.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
 }
 
-/// A server on this machine asks for no key.
+/// A server on this machine needs no key.
 fn needs_no_key(entry: &Entry) -> bool {
     is_loopback(&entry.base_url)
 }

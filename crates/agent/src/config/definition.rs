@@ -1,5 +1,5 @@
-//! What `models.json` and our own catalogue say about providers and models, before it is put
-//! together. None of it can be printed: headers and keys may be in it.
+//! Providers and models as `models.json` and our own catalogue define them. None of this can be
+//! printed: it may have keys.
 
 use std::collections::BTreeMap;
 
@@ -8,40 +8,32 @@ use serde_json::{Map, Value};
 use super::fields::{Fields, WrongField};
 use super::model::Compat;
 
-/// A provider.
 #[derive(Clone, Default)]
 pub(super) struct ProviderDefinition {
     pub(super) base_url: Option<String>,
     pub(super) api: Option<String>,
     pub(super) api_key: Option<String>,
     pub(super) headers: BTreeMap<String, String>,
-    /// Whether the key is sent in an `Authorization` header, whatever the provider speaks.
+    /// Whether the key is sent in an `Authorization` header, whatever the protocol.
     pub(super) auth_header: bool,
     pub(super) compat: Map<String, Value>,
     pub(super) models: Vec<ModelDefinition>,
     pub(super) overrides: Vec<ModelDefinition>,
-    /// The fields that only our own catalogue has.
     pub(super) known: Known,
 }
 
-/// What only our own catalogue says.
+/// The fields that only our own catalogue has; `catalogue.rs` describes them.
 #[derive(Clone, Default)]
 pub(super) struct Known {
-    /// The environment variables that can hold a key.
     pub(super) variables: Vec<String>,
-    /// The environment variable that can hold a token for the `Authorization` header.
     pub(super) token_variable: Option<String>,
-    /// Whether the token of a sign-in in `auth.json` is sent like a key.
     pub(super) takes_sign_in: bool,
-    /// The model for those who name none.
     pub(super) default_model: Option<String>,
-    /// Another provider that has the same models.
     pub(super) models_of: Option<String>,
-    /// Whether the provider has many more models than are listed.
     pub(super) is_partial: bool,
 }
 
-/// A model, or what is different about one.
+/// A model, or the changes of `modelOverrides` to one.
 #[derive(Clone, Default)]
 pub(super) struct ModelDefinition {
     pub(super) id: String,
@@ -146,7 +138,7 @@ fn read_model(fields: &Fields<'_>, id: String) -> Result<ModelDefinition, WrongF
     })
 }
 
-/// An address is shown in errors, so that it must not have a password in it.
+/// Errors show the address, so that it must not have a password.
 fn read_base_url(fields: &Fields<'_>) -> Result<Option<String>, WrongField> {
     let Some(url) = fields.text("baseUrl")? else { return Ok(None) };
     let wrong = |reason| Err(fields.wrong("baseUrl", reason));
@@ -162,13 +154,13 @@ fn read_base_url(fields: &Fields<'_>) -> Result<Option<String>, WrongField> {
     Ok(Some(url.trim_end_matches('/').to_owned()))
 }
 
-/// Host and port, if the address is one of HTTP.
+/// Host and port of an HTTP address.
 pub(super) fn authority(url: &str) -> Option<&str> {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"))?;
     rest.split(['/', '?', '#']).next().filter(|authority| !authority.is_empty())
 }
 
-/// Whether an address leads to this very machine.
+/// Whether an address is one of this machine.
 pub(super) fn is_loopback(url: &str) -> bool {
     let Some(authority) = authority(url) else { return false };
     let host = match authority.strip_prefix('[') {

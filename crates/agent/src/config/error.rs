@@ -1,11 +1,11 @@
-//! Why no model can be asked, and what to do about it.
+//! Why no model can be asked, and what the user can do.
 
 use std::path::PathBuf;
 
 use super::value::Unresolved;
 use crate::provider::Api;
 
-/// No model can be asked. No message contains a key.
+/// No message contains a key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum ConfigError {

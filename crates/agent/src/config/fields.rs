@@ -1,11 +1,11 @@
-//! Taking values out of JSON, with errors that name the field and never show a value: any value
-//! may be a key in the wrong place.
+//! Reads fields of JSON, with errors that name the field and never show a value: any value may be a
+//! misplaced key.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-/// A field has a value of the wrong kind.
+/// A field has a value of the wrong type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{path}\" {reason}")]
 pub(super) struct WrongField {
@@ -13,7 +13,7 @@ pub(super) struct WrongField {
     reason: String,
 }
 
-/// An object and the way to it.
+/// An object and its path in the file.
 pub(super) struct Fields<'a> {
     object: &'a Map<String, Value>,
     path: String,
@@ -37,7 +37,7 @@ impl<'a> Fields<'a> {
         WrongField { path: self.path(name), reason: reason.to_owned() }
     }
 
-    /// The value, if there is one; `null` counts as none.
+    /// The value, if it is not `null`.
     pub(super) fn value(&self, name: &str) -> Option<&'a Value> {
         self.object.get(name).filter(|value| !value.is_null())
     }
@@ -71,7 +71,7 @@ impl<'a> Fields<'a> {
         self.take(name, "true or false", Value::as_bool)
     }
 
-    /// A number of tokens, milliseconds or times. pi's own files can have it with a fraction.
+    /// A number of tokens, milliseconds or attempts. In pi's files it can have a fraction.
     pub(super) fn count(&self, name: &str) -> Taken<u64> {
         self.take(name, "a number that is not negative", as_count)
     }
@@ -117,7 +117,7 @@ impl<'a> Fields<'a> {
         texts.collect::<Result<_, _>>().map(Some)
     }
 
-    /// Texts, or `null` for what there is not.
+    /// Texts or `null`.
     pub(super) fn optional_texts(&self, name: &str) -> Taken<BTreeMap<String, Option<String>>> {
         let Some(fields) = self.object(name)? else { return Ok(None) };
         let texts = fields.object.iter().map(|(key, value)| match value {
@@ -130,7 +130,7 @@ impl<'a> Fields<'a> {
 }
 
 fn as_count(value: &Value) -> Option<u64> {
-    // The largest whole number that JavaScript can tell from its neighbours.
+    // The largest integer that is exact in JavaScript.
     const LARGEST: f64 = 9_007_199_254_740_991.0;
     let number = value.as_f64().filter(|number| (0.0..=LARGEST).contains(number))?;
     #[expect(

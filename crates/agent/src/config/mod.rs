@@ -1,8 +1,8 @@
-//! Which model is asked, where, and with which key. The files are pi's own.
+//! Chooses the model, its address and its key, from pi's own files.
 //!
-//! [`choose_model`] is the way in. What is known of providers is `catalogue.json`; the user's
-//! `models.json` changes it and adds to it; keys come from `auth.json`, `models.json` and the
-//! environment. Only files of the agent directory have a say in where a key is sent.
+//! Begin at [`choose_model`]. `catalogue.json` has the known providers; the user's `models.json`
+//! changes them and adds others; keys come from `auth.json`, `models.json` and the environment. Only
+//! files of the agent directory decide where a key is sent.
 
 mod catalogue;
 mod choose;

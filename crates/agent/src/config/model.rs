@@ -1,4 +1,4 @@
-//! A model, and what must be known to ask it.
+//! A model, and everything that requests to it depend on.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,38 +11,36 @@ use crate::provider::Api;
 
 /// A model of a provider.
 #[derive(Clone, PartialEq)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct Model {
-    /// The provider's name.
     pub provider: String,
-    /// The provider's name for the model.
+    /// The provider's name for it.
     pub id: String,
-    /// What it speaks.
     pub api: Api,
-    /// Where it is, without the last part of the path.
+    /// The address without the path of the protocol.
     pub base_url: String,
-    /// Headers that every request gets. They may hold keys.
+    /// Of every request. They may hold keys.
     pub headers: BTreeMap<String, String>,
     /// Whether it can think.
     pub reasoning: bool,
     /// The provider's words for the levels of thinking; `None` for a level that it lacks.
     pub thinking_levels: BTreeMap<String, Option<String>>,
-    /// Whether it understands pictures.
+    /// Whether it accepts images.
     pub images: bool,
-    /// How many tokens it can take in.
+    /// In tokens.
     pub context_window: u64,
-    /// How many tokens it can say.
+    /// Of one answer.
     pub max_tokens: u64,
-    /// What it costs.
     pub rates: Rates,
-    /// Fields that are added to every request as they are.
+    /// Added to the body of every request.
     pub sampling: Map<String, Value>,
-    /// Where it differs from others that speak the same.
+    /// How it differs from other models with the same protocol.
     pub compat: Compat,
 }
 
 impl fmt::Debug for Model {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The values of headers may be keys; that they are there is worth knowing.
+        // The values of headers may be keys.
         let headers: Vec<&String> = self.headers.keys().collect();
         formatter
             .debug_struct("Model")
@@ -62,24 +60,21 @@ impl fmt::Debug for Model {
     }
 }
 
-/// Dollars for a million tokens.
+/// Dollars for a million tokens of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Rates {
-    /// Tokens sent.
     pub input: f64,
-    /// Tokens received.
     pub output: f64,
-    /// Tokens read from the cache.
     pub cache_read: f64,
-    /// Tokens written to the cache.
     pub cache_write: f64,
 }
 
 impl Rates {
-    /// What the tokens cost.
+    /// The cost of these tokens.
     pub fn cost(&self, usage: &Usage) -> Cost {
-        #[expect(clippy::cast_precision_loss, reason = "nobody can pay for 2^53 tokens")]
+        #[expect(clippy::cast_precision_loss, reason = "no answer has 2^53 tokens")]
         let price = |tokens: u64, rate: f64| tokens as f64 * rate / 1e6;
         let input = price(usage.input, self.input);
         let output = price(usage.output, self.output);
@@ -90,8 +85,8 @@ impl Rates {
     }
 }
 
-/// `compat` in pi's `models.json`, as far as it matters here. What is absent depends on the
-/// provider's address.
+/// The fields of `compat` in pi's `models.json` that matter here. The default of a missing field
+/// depends on the provider's address.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 #[expect(missing_docs, reason = "pi's documentation of models.json says it")]

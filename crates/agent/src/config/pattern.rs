@@ -1,4 +1,4 @@
-//! What people write for a model: an id, a part of one, and perhaps a level of thinking.
+//! Finds the model that a text means: an id, or a part of one, perhaps with a level of thinking.
 
 use super::registry::Entry;
 use plan::ThinkingLevel;
@@ -7,13 +7,13 @@ use plan::ThinkingLevel;
 #[derive(Clone, Copy)]
 pub(super) struct Match<'a> {
     pub(super) entry: &'a Entry,
-    /// The level behind the last colon.
+    /// The level after the last colon.
     pub(super) thinking: Option<ThinkingLevel>,
     /// Whether the text was only a part of the model's id or name.
     pub(super) is_guess: bool,
 }
 
-/// Finds the model that a text means, with or without a level of thinking behind it. Ids can have
+/// Finds the model that a text means, with or without a level of thinking at its end. Ids can have
 /// colons themselves, so that the whole text is tried first.
 pub(super) fn find<'a>(text: &str, candidates: &[&'a Entry]) -> Option<Match<'a>> {
     if let Some(entry) = exact(text, candidates) {
@@ -38,7 +38,7 @@ pub(super) fn split_thinking(text: &str) -> Option<(&str, ThinkingLevel)> {
     Some((rest, ThinkingLevel::parse(level)?)).filter(|(rest, _)| !rest.is_empty())
 }
 
-/// The one model that has exactly this id, with or without its provider, in whatever case.
+/// The only model with exactly this id, with or without its provider, in any case.
 pub(super) fn exact<'a>(text: &str, candidates: &[&'a Entry]) -> Option<&'a Entry> {
     let text = text.trim();
     let only = |is_match: &dyn Fn(&Entry) -> bool| {
@@ -58,8 +58,8 @@ pub(super) fn is_full_name(entry: &Entry, text: &str) -> bool {
     })
 }
 
-/// The newest model with the text in its id or name. An id without a date is one that follows
-/// the newest version, and is preferred.
+/// The newest model with the text in its id or name. Ids without a date come first: they follow the
+/// newest version.
 fn partial<'a>(text: &str, candidates: &[&'a Entry]) -> Option<&'a Entry> {
     let text = text.trim().to_lowercase();
     if text.is_empty() {
@@ -71,7 +71,7 @@ fn partial<'a>(text: &str, candidates: &[&'a Entry]) -> Option<&'a Entry> {
     let rank = |entry: &Entry| (!has_date(&entry.id), entry.id.to_lowercase());
     let mut best: Option<&'a Entry> = None;
     for entry in candidates.iter().filter(has_text) {
-        // Of equals the first counts.
+        // Of equal ranks, the first wins.
         if best.is_none_or(|best| rank(entry) > rank(best)) {
             best = Some(entry);
         }

@@ -1,4 +1,4 @@
-//! The key that our supervisor hands over.
+//! The key of a profile, which the supervisor passes in the environment.
 
 use std::ffi::{CStr, CString};
 
@@ -6,16 +6,16 @@ use model::variables;
 
 use super::Secret;
 
-/// A key of the caller's profile.
+/// The key of the profile with which the agent was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct ProfileKey {
-    /// Whose key it is; that of the chosen model if absent.
+    /// `None` for the provider of the chosen model.
     pub provider: Option<String>,
-    /// The key.
     pub key: Secret,
 }
 
-/// Takes the key out of the environment, so that no tool inherits it.
+/// Removes the key from the environment, so that no tool inherits it.
 ///
 /// Call it once, at the very beginning, while this process has one thread.
 pub fn take_profile_key() -> Option<ProfileKey> {
@@ -33,11 +33,11 @@ pub fn take_profile_key() -> Option<ProfileKey> {
 /// Removes a variable and overwrites its value, which a child could otherwise still read in
 /// `/proc/PID/environ`.
 fn erase(name: &CStr) {
-    // SAFETY: the only caller runs before there is a second thread, so that nobody else reads
+    // SAFETY: the only caller runs before there is a second thread, so that no other thread reads
     // or changes the environment. What `getenv` returns is a string that ends with a zero, in
     // the memory of the environment, which belongs to this process and is writable; its length
     // does not change before it is removed.
-    #[expect(unsafe_code, reason = "the environment can be changed only while nobody reads it")]
+    #[expect(unsafe_code, reason = "only a process with one thread can change its environment")]
     unsafe {
         let value = libc::getenv(name.as_ptr());
         if !value.is_null() {

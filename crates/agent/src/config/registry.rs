@@ -1,4 +1,5 @@
-//! All providers and models: those that are known, changed and added to by `models.json`.
+//! All providers and models: those of the catalogue, with the changes and additions of
+//! `models.json`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,12 +20,12 @@ pub(super) struct Registry {
     pub(super) providers: Vec<Provider>,
 }
 
-/// A provider, put together.
+/// A provider with all its models.
 pub(super) struct Provider {
     pub(super) name: String,
-    /// Whether it is known without configuration.
+    /// Whether it is in the catalogue.
     pub(super) is_known: bool,
-    /// Whether `models.json` says something about it.
+    /// Whether `models.json` adds or changes it.
     pub(super) is_configured: bool,
     pub(super) known: Known,
     pub(super) api_key: Option<String>,
@@ -33,7 +34,7 @@ pub(super) struct Provider {
     pub(super) models: Vec<Entry>,
 }
 
-/// A model, put together, but for what must be resolved.
+/// A model whose headers may still have references to variables and commands.
 #[derive(Clone)]
 pub(super) struct Entry {
     pub(super) provider: String,
@@ -48,20 +49,19 @@ pub(super) struct Entry {
     pub(super) context_window: u64,
     pub(super) max_tokens: u64,
     pub(super) sampling: Map<String, Value>,
-    /// As they stand in the file.
     pub(super) headers: BTreeMap<String, String>,
     pub(super) compat: Map<String, Value>,
 }
 
-/// No `models.json` is meant to be larger.
+/// A larger `models.json` is an error.
 const LARGEST: usize = 4 * 1024 * 1024;
-/// pi's, for models of which nothing is said.
+/// pi's values for models without their own.
 const CONTEXT_WINDOW: u64 = 128_000;
 const MAX_TOKENS: u64 = 16_384;
 
 impl Registry {
-    /// The known providers and those of the `models.json` at this path. A project's is never
-    /// read: it could send the user's keys anywhere.
+    /// The providers of the catalogue and of the `models.json` at this path. That of a project is
+    /// never read: it could send the user's keys anywhere.
     pub(super) fn load(path: &Path) -> Result<Registry, ConfigError> {
         let broken =
             |line, reason: String| ConfigError::BrokenFile { path: path.to_owned(), line, reason };
@@ -79,7 +79,7 @@ impl Registry {
         Registry::compose(known_providers(), configured).map_err(|reason| broken(None, reason))
     }
 
-    /// Only the providers that need no configuration.
+    /// Only the providers of the catalogue.
     pub(super) fn known() -> Registry {
         // A test composes them, so that they cannot be wrong here.
         let known = Registry::compose(known_providers(), Vec::new());
@@ -117,7 +117,7 @@ impl Registry {
         Ok(Registry { providers })
     }
 
-    /// The provider with this name, in whatever case it is written.
+    /// The provider with this name, in any case.
     pub(super) fn provider(&self, name: &str) -> Option<&Provider> {
         let exact = self.providers.iter().find(|provider| provider.name == name);
         exact.or_else(|| {
@@ -160,7 +160,7 @@ impl Provider {
             }
         }
         for changes in &definition.overrides {
-            // Those for models that there are not are ignored, as in pi.
+            // Changes to unknown models are ignored, as in pi.
             for model in provider.models.iter_mut().filter(|model| model.id == changes.id) {
                 model.apply(changes);
             }
@@ -171,7 +171,7 @@ impl Provider {
         Ok(provider)
     }
 
-    /// The model for those who ask for none.
+    /// The model without a query.
     pub(super) fn default_model(&self) -> Option<&Entry> {
         let named = self.known.default_model.as_deref();
         self.models.iter().find(|model| Some(model.id.as_str()) == named).or(self.models.first())
@@ -244,7 +244,7 @@ impl Entry {
         format!("{}/{}", self.provider, self.id)
     }
 
-    /// The model itself, if it speaks something that we do.
+    /// The model with its final headers, if its protocol is supported.
     pub(super) fn to_model(&self, headers: BTreeMap<String, String>) -> Result<Model, ConfigError> {
         let mut apis = Api::CONFIGURABLE.into_iter();
         let api = apis.find(|api| api.name() == self.api).ok_or_else(|| {
@@ -291,7 +291,7 @@ fn parse_jsonc(text: &str) -> Result<Value, ParseError> {
     Ok(parsed.value.map_or(Value::Null, Value::from))
 }
 
-/// Puts one object over the other; of the objects in them, the fields.
+/// Copies the fields of `changes` into `base`; those of an object within an object one by one.
 fn merge(base: &mut Map<String, Value>, changes: &Map<String, Value>) {
     for (name, value) in changes {
         match (base.get_mut(name), value) {

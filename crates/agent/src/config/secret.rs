@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// A key.
+/// A key whose `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Wraps it.
+    /// From now on the key cannot be printed.
     pub fn new(key: impl Into<String>) -> Secret {
         Secret(key.into())
     }
@@ -17,8 +17,8 @@ impl Secret {
         &self.0
     }
 
-    /// The text with every occurrence of the key taken out, also as JSON and addresses write it:
-    /// providers like to quote what they were sent.
+    /// Removes every occurrence of the key from a text, also as JSON and addresses write it:
+    /// providers quote requests in their errors.
     pub fn redact(&self, text: &str) -> String {
         if self.0.is_empty() {
             return text.to_owned();

@@ -1,4 +1,4 @@
-//! pi's `settings.json`, as far as it matters to an agent without a screen.
+//! The settings of pi's `settings.json` that an agent without a screen needs.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,53 +15,51 @@ use plan::ThinkingLevel;
 /// The settings, with pi's defaults for what is absent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentSettings {
-    /// The provider for those who ask for none.
+    /// Used if the caller names neither provider nor model.
     pub default_provider: Option<String>,
-    /// Its model.
+    /// Of that provider.
     pub default_model: Option<String>,
-    /// How much a model thinks unless somebody says otherwise.
+    /// Used if neither the caller nor `model_thinking` names a level.
     pub default_thinking: ThinkingLevel,
-    /// The same for single models, by `provider/id`.
+    /// By `provider/id`.
     pub model_thinking: BTreeMap<String, ThinkingLevel>,
-    /// The tools for those who name none.
+    /// Used if the caller names no tools.
     pub default_tools: Option<Vec<String>>,
-    /// Asking again.
+    /// After an error of the provider.
     pub retry: Retry,
-    /// Making a long conversation shorter; see [`AgentSettings::compaction_for`].
+    /// Of all models; see [`AgentSettings::compaction_for`].
     pub compaction: Compaction,
-    /// The tokens to reserve and to keep with single models, by `provider/id`.
+    /// The tokens to reserve and to keep, by `provider/id`.
     pub model_compaction: BTreeMap<String, (Option<u64>, Option<u64>)>,
-    /// How long a provider may say nothing; `None` for as long as it likes.
+    /// How long a provider may be silent; `None` without a limit.
     pub http_idle_timeout: Option<Duration>,
-    /// The shell for commands.
+    /// Instead of bash.
     pub shell_path: Option<PathBuf>,
-    /// What is put before every command.
+    /// Put before every command.
     pub shell_command_prefix: Option<String>,
 }
 
-/// Asking a provider again that failed.
+/// When a request that failed is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct Retry {
-    /// Whether it is done at all.
     pub enabled: bool,
-    /// How often.
     pub max_retries: u32,
-    /// The first pause; every other is twice as long as the one before.
+    /// The first delay. Each further one is twice as long.
     pub base_delay: Duration,
-    /// The longest pause.
     pub max_delay: Duration,
-    /// The longest pause that a provider may ask for; `None` for any.
+    /// A provider that asks for a longer delay is not asked again; `None` without a limit.
     pub max_provider_delay: Option<Duration>,
 }
 
-/// When and how far a conversation is made shorter.
+/// When and how far a conversation is compacted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct Compaction {
-    /// Whether it is done at all.
     pub enabled: bool,
-    /// Tokens that are kept free for the answer.
+    /// Kept free for the answer.
     pub reserve_tokens: u64,
-    /// Tokens at the end of the conversation that stay as they are.
+    /// Kept at the end of the conversation.
     pub keep_recent_tokens: u64,
 }
 
@@ -94,7 +92,7 @@ impl Default for AgentSettings {
 }
 
 impl AgentSettings {
-    /// How the conversation with this model is compacted.
+    /// With the values for this model, where it has its own.
     pub fn compaction_for(&self, model: &Model) -> Compaction {
         let name = format!("{}/{}", model.provider, model.id);
         let (reserve, keep) = self.model_compaction.get(&name).copied().unwrap_or_default();
@@ -106,8 +104,8 @@ impl AgentSettings {
     }
 }
 
-/// Reads the user's settings, and those of the project if it is trusted: they can name a shell.
-/// What is wrong in them is a warning, and is left as it was.
+/// Reads the user's settings, and those of the project if it is trusted, because they can name a
+/// shell. A wrong field is a warning, and keeps its default.
 pub fn load_agent_settings(
     surroundings: &Surroundings,
     trust: Trust,
@@ -135,7 +133,7 @@ pub fn load_agent_settings(
     (settings, warnings)
 }
 
-/// No settings are meant to be larger.
+/// Larger settings are a warning.
 const LARGEST: usize = 1024 * 1024;
 
 fn read_json(path: &Path) -> Result<Option<Value>, String> {
@@ -200,7 +198,7 @@ fn read_retry(fields: &Fields<'_>, retry: &mut Retry, wrong: &mut Wrong) {
     if let Some(delay) = wrong.keep(fields.count("maxAgentDelayMs")).flatten() {
         retry.max_delay = Duration::from_millis(delay);
     }
-    // Where it was once.
+    // pi's older name for it.
     if let Some(delay) = wrong.keep(fields.count("maxDelayMs")).flatten() {
         retry.max_provider_delay = limit(delay);
     }
@@ -233,7 +231,7 @@ fn read_compaction(fields: &Fields<'_>, settings: &mut AgentSettings, wrong: &mu
     }
 }
 
-/// What was found to be wrong on the way.
+/// Collects the wrong fields.
 struct Wrong(Vec<WrongField>);
 
 impl Wrong {
@@ -248,7 +246,7 @@ fn replace<T>(setting: &mut Option<T>, value: Option<T>) {
     }
 }
 
-/// For some limits, nothing stands for none.
+/// Zero means no limit.
 fn limit(milliseconds: u64) -> Option<Duration> {
     Some(Duration::from_millis(milliseconds)).filter(|limit| !limit.is_zero())
 }
@@ -263,7 +261,7 @@ fn thinking(fields: &Fields<'_>, name: &str) -> Result<Option<ThinkingLevel>, Wr
     }
 }
 
-/// pi takes a text here as well.
+/// pi also accepts a text.
 fn idle_timeout(fields: &Fields<'_>) -> Result<Option<u64>, WrongField> {
     const NAME: &str = "httpIdleTimeoutMs";
     match fields.value(NAME) {

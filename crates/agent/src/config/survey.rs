@@ -1,4 +1,4 @@
-//! Which providers there are keys for, and where, without any key.
+//! Tells which providers have keys, and where, without showing a key.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -6,50 +6,49 @@ use std::time::SystemTime;
 use super::credentials::Credentials;
 use super::registry::Registry;
 
-/// Everything that is known of keys. None of them is in it.
+/// Which keys exist. The keys themselves are not in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeySurvey {
-    /// The keys, in the order in which their providers would be chosen.
+    /// First those in `auth.json`, then the others in the order in which providers are chosen.
     pub keys: Vec<FoundKey>,
     /// The providers that `models.json` adds or changes.
     pub configured: Vec<String>,
-    /// Why a file could not be read.
+    /// Files that could not be read, with the reasons.
     pub problems: Vec<String>,
 }
 
-/// A key that is somewhere.
+/// A key that exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct FoundKey {
-    /// Whose.
     pub provider: String,
-    /// Where.
     pub source: KeySource,
-    /// Why it cannot be used.
+    /// Why it cannot be used, if it cannot.
     pub problem: Option<String>,
 }
 
-/// Where a key is.
+/// Where a key was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeySource {
-    /// In this environment variable.
+    /// The environment variable of this name.
     Variable(String),
-    /// In `auth.json`.
+    /// A key in `auth.json`.
     AuthFile,
     /// A sign-in in `auth.json`.
     SignIn,
-    /// In `models.json`, or a server of one's own that needs none.
+    /// `models.json`, which can also have a server on this machine that needs no key.
     ModelsFile,
 }
 
-/// Looks for keys in every source where the built-in agent would. Runs nothing: a key that a command
-/// would print counts as one that is there.
+/// Looks for keys wherever the built-in agent would. Nothing is run: a key that a command would print
+/// counts as found.
 pub fn survey_keys(
     agent_dir: &Path,
     environment: &dyn Fn(&str) -> Option<String>,
     now: SystemTime,
 ) -> KeySurvey {
     let mut survey = KeySurvey::default();
-    // What is wrong in one source does not hide what is in the others.
+    // A broken file does not hide the keys of the others.
     let registry = Registry::load(&agent_dir.join("models.json")).unwrap_or_else(|error| {
         survey.problems.push(error.to_string());
         Registry::known()
@@ -87,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_place_is_told_and_no_value() {
+    fn every_source_is_told_and_no_value() {
         let top = tempfile::tempdir().unwrap();
         let secret = "planted";
         let auth = format!(
@@ -126,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_file_does_not_hide_the_other_places() {
+    fn a_broken_file_does_not_hide_the_other_sources() {
         let top = tempfile::tempdir().unwrap();
         for name in ["auth.json", "models.json"] {
             fs::write(top.path().join(name), "{").unwrap();

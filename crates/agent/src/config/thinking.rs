@@ -1,11 +1,11 @@
-//! Which levels of thinking a model has.
+//! The levels of thinking of a model.
 
 use super::Model;
 use plan::ThinkingLevel;
 
 impl Model {
-    /// Whether the model has this level. The two highest ones must be declared, all others are
-    /// there unless they are declared to be missing.
+    /// Whether the model has this level. The two highest levels must be declared; a model lacks the
+    /// others only if it is declared so.
     pub fn has_thinking(&self, level: ThinkingLevel) -> bool {
         if !self.reasoning {
             return level == ThinkingLevel::Off;
@@ -16,8 +16,7 @@ impl Model {
         }
     }
 
-    /// The level itself if the model has it, else the next higher one that it has, else the next
-    /// lower one.
+    /// The level if the model has it, else the next higher one that it has, else the next lower one.
     pub fn clamp_thinking(&self, level: ThinkingLevel) -> ThinkingLevel {
         let higher = ThinkingLevel::all().filter(|other| *other >= level);
         let lower = ThinkingLevel::all().rev().filter(|other| *other < level);

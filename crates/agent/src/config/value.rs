@@ -1,12 +1,12 @@
-//! Values in pi's files that stand for others: `$NAME`, `${NAME}` and `!command`.
+//! Values in pi's files that refer to others: `$NAME`, `${NAME}` and `!command`.
 
 use std::path::Path;
 use std::time::Duration;
 
-/// A value as it stands in a file.
+/// A value as it is in a file.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum ConfigValue {
-    /// What a command prints.
+    /// The output of a command.
     Command(String),
     /// Text with variables in it.
     Template(Vec<Part>),
@@ -18,7 +18,7 @@ pub(super) enum Part {
     Variable(String),
 }
 
-/// Why a value cannot be told. The reason never contains it.
+/// Why there is no value. The reason never contains it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum Unresolved {
@@ -32,7 +32,7 @@ pub enum Unresolved {
     Empty,
 }
 
-/// How long a command may take, as in pi.
+/// The longest that a command may take, as in pi.
 const COMMAND_TIME: Duration = Duration::from_secs(10);
 /// No key is longer.
 const COMMAND_OUTPUT: usize = 64 * 1024;
@@ -45,7 +45,7 @@ impl ConfigValue {
         }
     }
 
-    /// Whether it can be told without running anything; a command is believed to work.
+    /// Whether there is a value. A command is not run, and counts as one.
     pub(super) fn is_configured(&self, variable: impl Fn(&str) -> Option<String>) -> bool {
         match self {
             ConfigValue::Command(_) => true,
@@ -53,8 +53,8 @@ impl ConfigValue {
         }
     }
 
-    /// What it stands for. A command runs in `directory`, which must not be one that a project
-    /// has filled: a command with a relative path would run the project's program.
+    /// The final value. A command runs in `directory`, which must not belong to a project: with a
+    /// relative path the command would run the project's program.
     pub(super) fn resolve(
         &self,
         variable: impl Fn(&str) -> Option<String>,
@@ -133,7 +133,7 @@ fn parse_template(text: &str) -> Vec<Part> {
     parts
 }
 
-/// How much of the beginning of the text is the name of a variable.
+/// The length of the variable name at the beginning of the text.
 fn name_length(text: &str) -> usize {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     if text.as_bytes().first().is_some_and(u8::is_ascii_digit) {

@@ -1,4 +1,4 @@
-//! `AGENTS.md` and its like: what the user and the project want every agent to know.
+//! `AGENTS.md` and the like: instructions of the user and of the project for every agent.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,11 +13,11 @@ pub(super) struct ContextFile {
     text: String,
 }
 
-/// Of those in one directory, the first counts.
+/// Only the first that exists in a directory is used.
 const NAMES: [&str; 5] = ["AGENTS.override.md", "AGENTS.md", "AGENTS.MD", "CLAUDE.md", "CLAUDE.MD"];
-/// What one file may take of the model's attention.
+/// The largest part of one file that the model gets.
 const LARGEST: usize = 128 * 1024;
-/// What all of them may take.
+/// The most that the model gets of all files.
 const LARGEST_SUM: usize = 512 * 1024;
 
 /// The user's file, then those of all directories from the root of the file system down to the
@@ -50,7 +50,7 @@ pub(super) fn find(surroundings: &Surroundings, warnings: &mut Vec<String>) -> V
     files
 }
 
-/// What the model is told in the place of the rest.
+/// Replaces the rest of a file.
 const NOTICE: &str = "[The file goes on here, but is too long. Read it if you need the rest.]";
 
 /// The files as a section of the prompt.
@@ -72,8 +72,8 @@ fn read_first(
     warnings: &mut Vec<String>,
 ) -> Option<(ContextFile, bool)> {
     for path in NAMES.map(|name| directory.join(name)) {
-        // A directory of this name is nothing to complain about, and what another user has put into
-        // `/tmp` is none of the project's.
+        // A directory of this name is no error, and a file that another user has put into `/tmp`
+        // does not belong to the project.
         if path.is_dir() || is_planted(&path) {
             continue;
         }
@@ -86,8 +86,8 @@ fn read_first(
     None
 }
 
-/// The file of a repository's main directory that a worktree within that directory has as well:
-/// the model would be told everything twice, perhaps in two versions.
+/// The file of a repository's main directory that a worktree below that directory also has: the
+/// model would get everything twice, perhaps in two versions.
 fn shadowed_file(cwd: &Path) -> Option<PathBuf> {
     let worktree = cwd.ancestors().find(|directory| directory.join(".git").exists())?;
     let link = read_text(&worktree.join(".git"), 4096).ok().flatten()?;
@@ -96,7 +96,7 @@ fn shadowed_file(cwd: &Path) -> Option<PathBuf> {
     let common = fs::canonicalize(git.join(common.text.trim())).ok()?;
     let main = common.parent()?;
     let worktree = fs::canonicalize(worktree).ok()?;
-    // A directory that merely holds a bare repository has no files of it.
+    // The directory of a bare repository has no checked-out files.
     let is_checked_out = fs::canonicalize(main.join(".git")).is_ok_and(|git| git == common);
     if worktree == main || !worktree.starts_with(main) || !is_checked_out {
         return None;

@@ -1,4 +1,4 @@
-//! The system prompt, in the sections of pi's.
+//! Builds the system prompt, in the sections of pi's.
 
 mod context_files;
 
@@ -10,22 +10,22 @@ use serde_json::{Map, Value};
 use crate::text_file::read_text;
 use crate::tools::Tool;
 
-/// What the prompt is made of.
+/// What the prompt is built from.
 #[derive(Clone, Copy, Debug)]
 pub struct PromptInputs<'a> {
-    /// Where the agent stands.
+    /// The directories of user and project.
     pub surroundings: &'a Surroundings,
-    /// Whether the project may have a say in the prompt.
+    /// Whether files of the project may change the prompt.
     pub trust: Trust,
-    /// The tools that the model has, in their order.
+    /// The tools of the model, in their order.
     pub tools: &'a [Tool],
     /// `--system-prompt`: a file, or the text itself.
     pub system_prompt: Option<&'a str>,
-    /// `--append-system-prompt`, likewise, as often as it was given.
+    /// `--append-system-prompt`: files, or texts.
     pub append_system_prompt: &'a [String],
-    /// Whether there should be no files such as `AGENTS.md`.
+    /// Ignore `AGENTS.md` and the like.
     pub no_context_files: bool,
-    /// Whether there should be only the skills that are named.
+    /// Use only the skills of `skill_paths`.
     pub no_skills: bool,
     /// `--skill`: files and directories.
     pub skill_paths: &'a [PathBuf],
@@ -34,14 +34,14 @@ pub struct PromptInputs<'a> {
 /// A system prompt.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SystemPrompt {
-    /// Its parts by name, in their order, for [`crate::message::SystemMessage`].
+    /// By name, in their order, for [`crate::message::SystemMessage`].
     pub sections: Map<String, Value>,
-    /// What the user should know about the files that were read.
+    /// For the user, about files that could not be read.
     pub warnings: Vec<String>,
 }
 
 impl SystemPrompt {
-    /// The whole prompt, as providers get it.
+    /// The whole prompt as one text.
     pub fn text(&self) -> String {
         let texts = self.sections.values().filter_map(Value::as_str);
         texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n")
@@ -58,7 +58,7 @@ impl SystemPrompt {
     }
 }
 
-/// Makes the prompt. What cannot be read is left out, with a warning.
+/// Builds the prompt. Files that cannot be read are left out, with a warning.
 pub fn system_prompt(inputs: &PromptInputs<'_>) -> SystemPrompt {
     let mut prompt = SystemPrompt::default();
     let custom = match inputs.system_prompt {
@@ -97,7 +97,7 @@ const PREAMBLE: &str = "You are an expert coding agent. You work on a task in th
     on your own: you read files, run commands, edit code and write new files until the task is \
     done, and then say what you found and did.";
 
-/// No prompt is meant to be larger.
+/// The rest of a larger file is left out.
 const LARGEST: usize = 512 * 1024;
 
 fn has(tools: &[Tool], name: &str) -> bool {
@@ -129,12 +129,12 @@ fn rules(tools: &[Tool]) -> String {
     lines.join("\n")
 }
 
-/// What was given, or the contents of the file that it names.
+/// The text itself, or the content of the file that it names.
 fn text_or_file(prompt: &mut SystemPrompt, given: &str, cwd: &Path) -> Option<String> {
     if given.is_empty() {
         return None;
     }
-    // A text can be far too long for a path, or have a zero in it; then there is no such file.
+    // A text that is no valid path is no file either.
     let path = cwd.join(given);
     if !path.exists() {
         return Some(given.to_owned());
@@ -142,7 +142,7 @@ fn text_or_file(prompt: &mut SystemPrompt, given: &str, cwd: &Path) -> Option<St
     read_prompt(prompt, &path).or_else(|| Some(given.to_owned()))
 }
 
-/// The file of this name of the project, if it is trusted, or else of the user.
+/// The content of the project's file of this name, if the project is trusted, else of the user's.
 fn discovered(prompt: &mut SystemPrompt, inputs: &PromptInputs<'_>, name: &str) -> Option<String> {
     let project = inputs.surroundings.project_root().join(".pi").join(name);
     if inputs.trust.allows() && project.exists() {

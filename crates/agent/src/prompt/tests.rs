@@ -186,12 +186,12 @@ fn context_files_come_from_the_outside_in() {
 }
 
 #[test]
-fn what_another_user_put_into_a_directory_for_everybody_is_not_told_to_the_model() {
+fn a_file_of_another_user_in_a_shared_directory_is_not_told_to_the_model() {
     let world = World::new();
     world.write("AGENTS.md", "planted");
     world.write("repo/AGENTS.md", "ours");
     fs::set_permissions(world.at(""), fs::Permissions::from_mode(0o1777)).unwrap();
-    // Only root can be somebody else; for all others it remains their own file.
+    // Only root can change the owner; for other users it stays their own file.
     let is_planted = lchown(world.at("AGENTS.md"), Some(12_345), None).is_ok();
     let prompt = system_prompt(&world.inputs());
     let context = section(&prompt, "project_context");

@@ -1,7 +1,6 @@
-//! The scripts of the demonstration, which this program carries: they work on any directory, and
-//! only look.
+//! The scripts of the demonstration. They work in any directory, and only read.
 
-/// The script with this name, as `script/demo:NAME` means it.
+/// The script of the model `script/demo:NAME`.
 pub(super) fn script(name: &str) -> Option<&'static str> {
     SCRIPTS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }

@@ -1,4 +1,4 @@
-//! The words and the remedy for what goes wrong at a provider.
+//! Decides from a provider's error how to recover.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use super::{ProviderError, Remedy};
 
-/// How much of a provider's answer is quoted.
+/// How much of a provider's error is shown.
 const MAXIMAL_CHARACTERS: usize = 4000;
 
-/// What speaks against asking again, even where something else speaks for it: an account that is
-/// used up does not recover in a minute.
-const USED_UP: &[&str] = &[
+/// Errors that make a retry useless, whatever the status: an account without money does not recover
+/// in a minute.
+const NO_RETRY: &[&str] = &[
     "gousagelimiterror",
     "freeusagelimiterror",
     "monthly usage limit reached",
@@ -22,8 +22,8 @@ const USED_UP: &[&str] = &[
     "billing",
 ];
 
-/// Words for trouble that passes.
-const PASSING: &[&str] = &[
+/// Errors that pass.
+const TEMPORARY: &[&str] = &[
     "overloaded",
     "currently experiencing high demand",
     "rate limit",
@@ -61,7 +61,7 @@ const PASSING: &[&str] = &[
     "resourceexhausted",
 ];
 
-/// Words for a conversation that is too long. All parts must occur, in any order.
+/// Errors about a conversation that is too long. All parts must occur, in any order.
 const TOO_LONG: &[&[&str]] = &[
     &["prompt is too long"],
     &["prompt too long"],
@@ -88,22 +88,22 @@ const TOO_LONG: &[&[&str]] = &[
     &["token limit exceeded"],
 ];
 
-/// Words that make it something else after all.
+/// Errors that only look like those.
 const NOT_TOO_LONG: &[&str] = &["throttling error", "rate limit", "too many requests"];
 
-/// What came back with a status that is not a success.
+/// What accompanies an error of a provider.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Refusal<'a> {
-    /// The status of HTTP, or what the provider gives in its place.
+    /// Of HTTP, or of an error object in a stream.
     pub(super) status: Option<u16>,
     /// The header `x-should-retry`.
     pub(super) should_retry: Option<&'a str>,
-    /// What the provider asks for.
+    /// How long the provider asks us to wait.
     pub(super) after: Option<Duration>,
 }
 
 impl Refusal<'_> {
-    /// The error for these words of the provider's.
+    /// The error with this message of the provider.
     pub(super) fn error(&self, message: &str) -> ProviderError {
         ProviderError { message: message.to_owned(), remedy: self.remedy(message) }
     }
@@ -118,17 +118,17 @@ impl Refusal<'_> {
         }
         let retry = Remedy::Retry { after: self.after };
         match (self.should_retry, self.status) {
-            _ if has(USED_UP) => Remedy::None,
+            _ if has(NO_RETRY) => Remedy::None,
             (Some("true"), _) | (_, Some(408 | 409 | 429 | 500..)) => retry,
-            // What is wrong with a key stays wrong, whatever words are used.
+            // A wrong key stays wrong, whatever the message says.
             (Some("false"), _) | (_, Some(401..=403)) => Remedy::None,
-            _ if has(PASSING) => retry,
+            _ if has(TEMPORARY) => retry,
             _ => Remedy::None,
         }
     }
 }
 
-/// An error in the middle of a stream, where words are all that there is.
+/// An error in the middle of a stream, which has only a message.
 pub(super) fn in_stream(message: &str) -> ProviderError {
     Refusal::default().error(message)
 }
@@ -139,7 +139,7 @@ pub(super) fn in_error_object(error: &Value) -> ProviderError {
         Value::String(message) if !message.is_empty() => message.clone(),
         _ => error.as_str().map_or_else(|| error.to_string(), str::to_owned),
     };
-    // OpenRouter says here what the provider behind it said.
+    // OpenRouter quotes the error of the provider behind it here.
     if let Some(raw) = error["metadata"]["raw"].as_str()
         && !message.contains(raw)
     {
@@ -152,7 +152,7 @@ pub(super) fn in_error_object(error: &Value) -> ProviderError {
     Refusal { status, ..Refusal::default() }.error(&message)
 }
 
-/// Takes out control characters, and what is too much. Secrets must be out before: half of one
+/// Removes control characters, and cuts a long message. Secrets must be removed before: half of one
 /// would not be recognised.
 pub(super) fn clean(message: &str) -> String {
     let mut cleaned = String::new();

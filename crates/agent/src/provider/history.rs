@@ -1,4 +1,4 @@
-//! A conversation as another model can take it.
+//! Prepares a conversation for a model, which may be another one than that which answered before.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,25 +12,23 @@ use crate::message::{AssistantMessage, Content, Message, StopReason};
 const IMAGE_OMITTED: &str = "(image omitted: model does not support images)";
 const TOOL_IMAGE_OMITTED: &str = "(tool image omitted: model does not support images)";
 
-/// What happens in a conversation, in turns as the providers want them.
+/// A message in the order in which providers want them.
 #[derive(Debug, PartialEq)]
 pub(super) enum Entry<'a> {
-    /// The user speaks.
     User(Vec<Part<'a>>),
-    /// The model speaks.
     Assistant(Vec<Block<'a>>),
-    /// Tools answer, all that were called together.
+    /// The results of all calls of one answer.
     Results(Vec<Outcome<'a>>),
 }
 
-/// Words or a picture.
+/// A part of a prompt or of a tool result.
 #[derive(Debug, PartialEq)]
 pub(super) enum Part<'a> {
     Text(Cow<'a, str>),
     Image { data: &'a str, mime_type: &'a str },
 }
 
-/// A part of what the model said.
+/// A part of an answer.
 #[derive(Debug, PartialEq)]
 pub(super) enum Block<'a> {
     Text(&'a str),
@@ -38,7 +36,7 @@ pub(super) enum Block<'a> {
     Call { id: Cow<'a, str>, name: &'a str, arguments: &'a Map<String, Value> },
 }
 
-/// What a tool answered.
+/// The result of a tool call.
 #[derive(Debug, PartialEq)]
 pub(super) struct Outcome<'a> {
     pub(super) id: Cow<'a, str>,
@@ -60,10 +58,10 @@ impl Outcome<'_> {
 /// Prepares the messages for a model:
 ///
 /// - An answer that failed or was stopped is left out: it is incomplete, and would be refused.
-/// - What other models thought becomes text; what they signed or hid is left out.
-/// - The names of calls that other models gave become such that this one accepts.
+/// - The thinking of other models becomes text; their signatures and hidden thinking are left out.
+/// - The call ids of other models become ids that this one accepts.
 /// - Every call has exactly one result, and every result a call.
-/// - Pictures become words for models that see none.
+/// - Images become text for models that do not accept them.
 pub(super) fn prepare<'a>(
     messages: &'a [Arc<Message>],
     model: &Model,
@@ -126,7 +124,7 @@ pub(super) fn prepare<'a>(
 
 struct History<'a> {
     entries: Vec<Entry<'a>>,
-    /// The calls that have no result yet: id and tool.
+    /// The ids and tools of calls without a result.
     pending: Vec<(Cow<'a, str>, &'a str)>,
 }
 
@@ -139,7 +137,7 @@ impl<'a> History<'a> {
         self.push_result(outcome);
     }
 
-    /// Gives a result to every call that got none.
+    /// Adds a result for every call that has none.
     fn close_calls(&mut self) {
         for (id, name) in std::mem::take(&mut self.pending) {
             let content = vec![Part::Text("No result provided".into())];
@@ -200,7 +198,7 @@ fn parts<'a>(content: &'a [Content], model: &Model, omitted: &'static str) -> Ve
             }
             Content::Image { .. } => {
                 let placeholder = Part::Text(omitted.into());
-                // One is enough for several pictures.
+                // One is enough for several images.
                 if parts.last() != Some(&placeholder) {
                     parts.push(placeholder);
                 }

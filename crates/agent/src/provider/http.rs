@@ -1,4 +1,4 @@
-//! The way to a provider: one request, one stream of bytes.
+//! Sends requests to a provider over HTTP.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -17,22 +17,22 @@ use super::failure::{self, Refusal};
 use super::{ProviderError, proxy, retry_after};
 use crate::config::Secret;
 
-/// How long an attempt to connect may take.
+/// The longest attempt to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Both protocols send and receive JSON.
 const JSON_HEADERS: [(&str, &str); 2] =
     [("content-type", "application/json"), ("accept", "application/json")];
 
-/// How much of an answer that is no stream is read.
+/// The longest answer that is no stream.
 const MAXIMAL_BODY_BYTES: u64 = 16 * 1024 * 1024;
 
-/// Keys of which messages are cleaned are at least this long. Shorter ones are those that people
-/// make up for servers that want none, and are words or letters that occur in any message.
+/// Shorter keys are not removed from messages. Users make them up for servers that need none, and
+/// they are words or letters that occur in any message.
 const MINIMAL_SECRET: usize = 8;
 
-/// Where distributions keep all authorities in one file. The directory beside it has the same ones
-/// in hundreds of files, which take five times as long.
+/// The files in which distributions keep all authorities. The directory beside such a file has the
+/// same ones in hundreds of files, which take five times as long to read.
 const BUNDLES: &[&str] = &[
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -40,14 +40,14 @@ const BUNDLES: &[&str] = &[
     "/etc/ssl/cert.pem",
 ];
 
-/// What the way to a provider depends on, beside the model.
+/// What requests to a provider depend on, beside the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// How long a provider may be silent before it is given up; `None` for ever.
+    /// After a longer silence of the provider the request fails; `None` for never.
     pub idle_timeout: Option<Duration>,
-    /// The proxy; empty for none, `None` for what the environment says.
+    /// Empty for no proxy, `None` for that of the environment.
     pub proxy: Option<String>,
-    /// What the requests of one conversation have in common, for caches of providers.
+    /// The id of the conversation, for the caches of providers.
     pub session: Option<String>,
 }
 
@@ -57,7 +57,7 @@ impl Default for Options {
     }
 }
 
-/// A way to one address, which keeps its connection between requests.
+/// A client for one address, which keeps its connection between requests.
 #[derive(Debug)]
 pub(super) struct Client {
     agent: Agent,
@@ -68,7 +68,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Prepares the way, without going it. `headers` come first, those of the model replace them.
+    /// Connects to nothing yet. The headers of the model replace `headers`.
     pub(super) fn new(
         url: String,
         key: Option<Secret>,
@@ -88,7 +88,7 @@ impl Client {
         let mut config = Agent::config_builder()
             .proxy(proxy)
             .http_status_as_error(false)
-            // A request with a body is never sent to an address that nobody configured.
+            // A request is never sent to an address that is not configured.
             .max_redirects(0)
             .max_redirects_will_error(false)
             .timeout_connect(Some(CONNECT_TIMEOUT))
@@ -118,8 +118,8 @@ impl Client {
         })
     }
 
-    /// Asks. A status that is no success becomes an error in the words of `refuse`, which gets
-    /// the status and the body.
+    /// Sends a request. A status that is no success becomes an error with the message of `refuse`,
+    /// which gets the status and the body.
     pub(super) fn post(
         &self,
         headers: &[(String, String)],
@@ -137,7 +137,7 @@ impl Client {
         if parts.status.is_success() {
             return Ok(body);
         }
-        // What can be read of the reason is better than that the reason could not be read.
+        // A part of the reason is better than an error about reading it.
         let (text, _) = read_text(&mut body);
         let after = retry_after::parse(
             header(&parts.headers, "retry-after-ms"),
@@ -149,12 +149,12 @@ impl Client {
         Err(self.shown(refusal.error(&refuse(status, &text))))
     }
 
-    /// Ends what is under way, and whatever would come after it.
+    /// Makes the current request and all later ones fail.
     pub(super) fn interrupt(&self) {
         self.agent.clone().shutdown();
     }
 
-    /// The error as it can be shown: without secrets, control characters and endless pages.
+    /// The error without secrets and control characters, and not too long.
     pub(super) fn shown(&self, mut error: ProviderError) -> ProviderError {
         for secret in &self.secrets {
             error.message = secret.redact(&error.message);
@@ -166,7 +166,7 @@ impl Client {
         error
     }
 
-    /// The error for bytes that did not come.
+    /// The error for an answer that broke off.
     pub(super) fn cut(&self, error: io::Error) -> ProviderError {
         self.failed(ureq::Error::from(error))
     }
@@ -197,7 +197,7 @@ impl Client {
         self.shown(error)
     }
 
-    /// The host, for messages: the rest of an address may hold keys.
+    /// The host, for messages: the rest of an address may have keys.
     fn host(&self) -> &str {
         let (_, rest) = self.url.split_once("://").unwrap_or(("", &self.url));
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -205,7 +205,7 @@ impl Client {
     }
 }
 
-/// Reads what is no stream, as text; together with why it could not all be read.
+/// Reads an answer that is no stream, and returns also why it could not be read to its end.
 pub(super) fn read_text(body: &mut dyn Read) -> (String, io::Result<()>) {
     let mut bytes = Vec::new();
     let read = body.take(MAXIMAL_BODY_BYTES).read_to_end(&mut bytes);
@@ -223,7 +223,7 @@ fn is_tls(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::InvalidData
 }
 
-/// The innermost reason, which is the one that says something.
+/// The innermost error, which is the most precise.
 fn reason(error: &io::Error) -> String {
     let mut words = error.to_string();
     let mut source = error.source();
@@ -234,7 +234,7 @@ fn reason(error: &io::Error) -> String {
     words
 }
 
-/// Later headers replace earlier ones of the same name, however it is written.
+/// The headers of the model replace others of the same name, in any case.
 fn merged(
     headers: Vec<(String, String)>,
     of_the_model: &BTreeMap<String, String>,
@@ -249,8 +249,8 @@ fn header<'headers>(headers: &'headers HeaderMap, name: &'static str) -> Option<
     headers.get(HeaderName::from_static(name))?.to_str().ok()
 }
 
-/// Whom to trust: the authorities of the system, so that those of a company count, and those of
-/// `NODE_EXTRA_CA_CERTS`, because pi honours it; the well-known ones where the system has none.
+/// The authorities of the system, so that those of a company are trusted, and those of
+/// `NODE_EXTRA_CA_CERTS`, because pi does so; the well-known ones if the system has none.
 fn root_certificates() -> RootCerts {
     let mut certificates = system_certificates();
     if certificates.is_empty() {
@@ -265,7 +265,7 @@ fn system_certificates() -> Vec<Certificate<'static>> {
         found.certs.iter().map(|it| Certificate::from_der(it).to_owned()).collect()
     };
     let is_set = |name| env::var_os(name).is_some();
-    // Elsewhere such a file is not all that the system trusts.
+    // On other systems, such a file is not everything that the system trusts.
     if cfg!(target_os = "linux") && !is_set("SSL_CERT_FILE") && !is_set("SSL_CERT_DIR") {
         let files = BUNDLES.iter().map(Path::new).filter(|file| file.exists());
         let mut found =

@@ -1,16 +1,16 @@
-//! How much a model may think and say.
+//! Limits of thinking and answers, in tokens.
 
 use crate::config::Model;
 use crate::provider::{Request, ThinkingLevel};
 use crate::tokens;
 
-/// What is kept free between the estimate of a conversation and the end of the window.
+/// Kept free because the size of a conversation is only estimated.
 const SAFETY_TOKENS: u64 = 4096;
 
-/// What is left for the answer where thinking shares its limit.
+/// Kept for the answer if thinking shares its limit.
 const ANSWER_TOKENS: u64 = 1024;
 
-/// How many tokens this much thinking is, where a provider wants a number.
+/// The number of tokens for a level of thinking, for providers that want a number.
 pub(super) fn thinking_budget(level: ThinkingLevel) -> u64 {
     match level {
         ThinkingLevel::Off => 0,
@@ -26,7 +26,7 @@ pub(super) fn budget_within(budget: u64, limit: u64) -> u64 {
     budget.min(limit.saturating_sub(ANSWER_TOKENS))
 }
 
-/// How much the model may say without leaving its window, or `wanted` if that is less.
+/// The longest answer that fits into the context window, or `wanted` if that is less.
 pub(super) fn answer_tokens(model: &Model, request: &Request, wanted: u64) -> u64 {
     if model.context_window == 0 {
         return wanted.max(1);

@@ -78,16 +78,16 @@ pub fn connect(
 
 /// Asks models for answers.
 pub trait Provider: Send + Sync {
-    /// Asks, and hands every piece of the answer to `sink` as it arrives, on the thread of the
-    /// caller. The last piece of a whole answer is [`Piece::Ended`]; an answer that stops before
-    /// it is an error.
+    /// Asks, and gives every piece of the answer to `sink` as it arrives, on the thread of the
+    /// caller. The last piece of a complete answer is [`Piece::Ended`]; an answer that ends before
+    /// is an error.
     fn stream(&self, request: &Request, sink: &mut dyn FnMut(Piece)) -> Result<(), ProviderError>;
 
-    /// Makes a [`Provider::stream`] on another thread, and every later one, end with an error.
+    /// Makes a [`Provider::stream`] on another thread, and every later one, fail.
     fn interrupt(&self) {}
 }
 
-/// What is asked.
+/// A request for an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// The whole system prompt; empty for none.
@@ -96,9 +96,9 @@ pub struct Request {
     pub tools: Vec<ToolDeclaration>,
     /// The conversation, without system messages.
     pub messages: Vec<Arc<Message>>,
-    /// How much the model should think.
+    /// Lowered or raised to a level that the model has.
     pub thinking: ThinkingLevel,
-    /// The largest answer that is wanted, where it should be smaller than the model's own limit.
+    /// The limit of the answer, if it is smaller than the model's own.
     pub max_tokens: Option<u64>,
 }
 
@@ -107,57 +107,55 @@ pub struct Request {
 pub enum Piece {
     /// The provider has begun to answer.
     Started {
-        /// Its name for this answer.
+        /// The provider's id of the answer.
         response_id: Option<String>,
     },
-    /// More words. They belong to the open block of text, or open one.
+    /// More text, for the open block of text or for a new one.
     Text(String),
-    /// More thoughts, likewise.
+    /// More thinking, for the open block of thinking or for a new one.
     Thinking(String),
-    /// What the provider wants to get back with the thoughts before it, all of it. It belongs to
-    /// the last block of thinking, even if others follow that, and takes the place of an earlier
-    /// one.
+    /// The whole text that the provider wants back with the last block of thinking. It replaces an
+    /// earlier one.
     ThinkingSignature(String),
-    /// Thoughts that the provider hides; this stands for them.
+    /// Thinking that the provider has encrypted.
     RedactedThinking(String),
     /// A tool call begins.
     ToolCall {
-        /// What tells it from the other calls of this answer.
+        /// Its number within the answer.
         index: u64,
-        /// The model's name for it.
+        /// Results refer to it.
         id: String,
-        /// The tool.
+        /// Of the tool.
         name: String,
     },
-    /// More of the arguments of a tool call, as JSON text.
+    /// More of the arguments of a tool call.
     Arguments {
-        /// Which call.
+        /// The number of the call.
         index: u64,
-        /// The text.
+        /// A part of a JSON text.
         json: String,
     },
-    /// The block that was opened last is whole, and what follows opens another one. Not every
-    /// provider says this; where it is not said, there is one block of text and one of thinking,
-    /// and all blocks end with the answer.
+    /// The last block is complete, and the next piece begins another one. Not every provider tells
+    /// this. Without it, the answer has one block of text and one of thinking, which end with it.
     BlockEnded,
     /// The tokens so far.
     Usage(Usage),
-    /// The answer is whole.
+    /// The answer is complete.
     Ended {
-        /// Why it ended.
+        /// In our own terms.
         reason: StopReason,
-        /// In the provider's words.
+        /// The provider's own word.
         raw: Option<String>,
     },
 }
 
-/// A provider did not answer as it should.
+/// A provider has failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ProviderError {
-    /// What happened, without any secret.
+    /// Without secrets.
     pub message: String,
-    /// What can be done about it.
+    /// How to recover.
     pub remedy: Remedy,
 }
 
@@ -173,16 +171,16 @@ impl ProviderError {
     }
 }
 
-/// What can be done about an error of a provider.
+/// How to recover from an error of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
-    /// Asking again, perhaps not before this time has passed.
+    /// Repeat the request.
     Retry {
-        /// What the provider asks for.
+        /// How long the provider asks us to wait.
         after: Option<Duration>,
     },
-    /// Sending less: the conversation is too long for the model.
+    /// The conversation is too long for the model: compact it.
     Compact,
-    /// Nothing that we could do.
+    /// The error is final.
     None,
 }

@@ -1,4 +1,4 @@
-//! The requests of pi 0.87.1, recorded: for the same conversation we must send the same.
+//! Recorded requests of pi 0.87.1: for the same conversation we must send the same.
 //!
 //! A line holds the messages as pi printed them, and what it sent to the provider, with the system
 //! prompt and the tools shortened.

@@ -1,7 +1,7 @@
-//! Which proxy leads to an address, by the customs of the environment.
+//! Finds the proxy for an address in the environment.
 
-/// The proxy for an address, from variables such as `https_proxy` and `NO_PROXY`. Small letters
-/// come first; an empty variable is an absent one.
+/// The proxy for an address, from variables such as `https_proxy` and `NO_PROXY`. Names in lower case
+/// come first; an empty variable counts as missing.
 pub(super) fn for_url(url: &str, variable: impl Fn(&str) -> Option<String>) -> Option<String> {
     let either = |name: &str| {
         let value = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
@@ -17,7 +17,7 @@ pub(super) fn for_url(url: &str, variable: impl Fn(&str) -> Option<String>) -> O
     Some(if proxy.contains("://") { proxy.to_owned() } else { format!("http://{proxy}") })
 }
 
-/// Where a request goes, as far as proxies care.
+/// The parts of an address that decide about the proxy.
 struct Target {
     scheme: String,
     host: String,
@@ -35,7 +35,7 @@ impl Target {
         Some(Target { scheme, host: host.to_ascii_lowercase(), port: port.unwrap_or(usual) })
     }
 
-    /// Whether an entry of `no_proxy` names this host, or a domain around it.
+    /// Whether an entry of `no_proxy` names this host, or a domain above it.
     fn is_meant_by(&self, entry: &str) -> bool {
         if entry == "*" {
             return true;

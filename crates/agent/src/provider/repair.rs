@@ -1,10 +1,10 @@
-//! JSON as providers write it.
+//! Parses JSON of providers, which can be broken.
 
 use serde::de::DeserializeOwned;
 
-/// Parses JSON, and where that fails, JSON with its strings repaired: halves of surrogate pairs,
-/// raw control characters and unknown escapes come from models and proxies that cut and glue
-/// texts, and are no reason to lose an answer.
+/// Parses JSON, and if that fails, JSON with its strings repaired: halves of surrogate pairs, raw
+/// control characters and unknown escapes come from models and proxies that cut texts, and are no
+/// reason to lose an answer.
 pub(super) fn parse<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
     serde_json::from_str(text)
         .or_else(|error| serde_json::from_str(&repaired(text)).map_err(|_| error))
@@ -36,7 +36,7 @@ fn repaired(text: &str) -> String {
     output
 }
 
-/// Repairs the escape at the start of `text`; returns how much of the text it was.
+/// Repairs the escape at the start of `text`; returns its length.
 fn escape(text: &str, output: &mut String) -> usize {
     match text.as_bytes().get(1) {
         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {

@@ -1,27 +1,27 @@
-//! A provider that needs no network and no key: it plays the turns of a file.
+//! A provider without a network and a key, which plays the turns of a file.
 //!
 //! A script is a JSON array of turns, played one after the other; after the last one the model says
 //! `(end of script)`. All fields of a turn are optional, unknown ones are an error:
 //!
 //! | field | meaning |
 //! |---|---|
-//! | `"text": "..."` | what the model says |
-//! | `"thinking": "..."` | what it thinks before |
-//! | `"tools": [{"name": "ls", "args": {}}]` | the tools that it calls, all in one message |
-//! | `"delay_ms": 0` | how long it waits before each piece |
-//! | `"chunk": 20` | how many characters a piece has |
+//! | `"text": "..."` | the text of the answer |
+//! | `"thinking": "..."` | the thinking before it |
+//! | `"tools": [{"name": "ls", "args": {}}]` | the tool calls, all in one message |
+//! | `"delay_ms": 0` | the delay before each piece |
+//! | `"chunk": 20` | the number of characters of a piece |
 //! | `"usage": {"input": 100, "output": 20}` | the tokens |
-//! | `"finish": "length"` | it is cut off there |
-//! | `"error": "..."` | the provider fails with these words |
-//! | `"retry_after": 1` | and wants to be asked again after so many seconds |
-//! | `"times": 2` | only so often, then the turn is played |
+//! | `"finish": "length"` | the answer is cut off at its end |
+//! | `"error": "..."` | the provider fails with this message |
+//! | `"retry_after": 1` | and asks for a retry after this many seconds |
+//! | `"times": 2` | the failure happens this often; then the turn is played |
 //! | `"too_long": true` | the provider refuses the conversation for its length |
 //! | `"hang": true` | the provider begins to answer, and never ends |
 //!
-//! In the texts and in the arguments of tools, `{{prompt}}` stands for what the user has asked for,
-//! `{{result:N}}` for the result of tool call number N since then (from 0), `{{count:N}}` for the
-//! number of its lines, `{{first:N}}` and `{{last:N}}` for the first and the last of them. Empty
-//! lines do not count, nor do notices in brackets at the end.
+//! In texts and arguments, `{{prompt}}` is replaced by the prompt, `{{result:N}}` by the result of
+//! tool call number N since the prompt (from 0), `{{count:N}}` by the number of its lines, `{{first:N}}`
+//! and `{{last:N}}` by its first and its last line. Empty lines do not count, nor do notices in
+//! brackets at the end.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -37,10 +37,10 @@ use crate::cancel::Cancel;
 use crate::message::{Message, StopReason, Usage, text_of};
 use crate::text_file::read_whole;
 
-/// The largest script that is read.
+/// A larger script is an error.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// Twenty, said in a way that has nothing to unwrap.
+/// Twenty, without an unwrap.
 const DEFAULT_CHUNK: NonZeroUsize = NonZeroUsize::MIN.saturating_add(19);
 
 /// A script that is being played.
@@ -48,7 +48,7 @@ const DEFAULT_CHUNK: NonZeroUsize = NonZeroUsize::MIN.saturating_add(19);
 pub struct Script {
     turns: Vec<Turn>,
     position: Mutex<Position>,
-    /// Ends every wait.
+    /// Ends every delay.
     cancel: Cancel,
 }
 
@@ -123,7 +123,7 @@ enum Finish {
 }
 
 impl Script {
-    /// Reads the script; its path is meant from `cwd`.
+    /// Reads the script, whose path is relative to `cwd`.
     pub fn load(path: &str, cwd: &Path, cancel: Cancel) -> Result<Script, ProviderError> {
         let failed = |reason: String| {
             ProviderError::permanent(format!("the script {path:?} cannot be played: {reason}"))
@@ -138,7 +138,7 @@ impl Script {
         Ok(Script { turns, position: Mutex::default(), cancel })
     }
 
-    /// The turn that comes next, or how the provider fails.
+    /// The next turn, or the failure of the provider.
     fn next_turn(&self) -> Result<Turn, ProviderError> {
         let mut position = self.position.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(turn) = self.turns.get(position.turn) else {
@@ -163,7 +163,7 @@ impl Script {
         Ok(turn.clone())
     }
 
-    /// Waits, unless the agent is told to stop, after which there is nothing more to say.
+    /// Waits. If the agent is stopped meanwhile, the answer fails.
     fn wait(&self, time: Option<Duration>) -> Result<(), ProviderError> {
         if time != Some(Duration::ZERO) && self.cancel.wait(time) {
             return Err(ProviderError::permanent("the script was stopped"));
@@ -247,7 +247,7 @@ fn fill_value(value: &Value, request: &Request, results: &[String]) -> Value {
     }
 }
 
-/// Puts in what the names in double braces stand for. Other braces stay as they are.
+/// Replaces the names in double braces by their values. Other braces stay.
 fn fill(text: &str, request: &Request, results: &[String]) -> String {
     let mut filled = String::new();
     let mut rest = text;
@@ -286,7 +286,7 @@ fn meaning(name: &str, request: &Request, results: &[String]) -> Option<String> 
     }
 }
 
-/// Whether the line is a tool's own word about its output, such as that it was cut.
+/// Whether the line is a notice of the tool about its output, such as that it was cut.
 fn is_notice(line: &str) -> bool {
     (line.starts_with('[') && line.ends_with(']')) || line == "(no output)"
 }

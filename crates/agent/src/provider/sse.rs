@@ -1,30 +1,29 @@
-//! Server-sent events, from bytes however they are cut.
+//! Parses server-sent events from bytes in pieces.
 
 use std::mem;
 
-/// How long a line, and the data of an event, may be. A provider that sends more is broken, and
-/// would otherwise decide how much memory we need.
+/// The longest line, and the longest data of an event. A provider that sends more is broken, and must
+/// not fill our memory.
 pub(super) const MAXIMAL_BYTES: usize = 16 * 1024 * 1024;
 
-/// An event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Event {
-    /// Its kind; empty where none is given.
+    /// Empty if the event has none.
     pub(super) name: String,
-    /// Its data, the lines joined.
+    /// All its lines.
     pub(super) data: String,
 }
 
-/// The stream has a line or an event that is longer than [`MAXIMAL_BYTES`].
+/// A line or an event is longer than [`MAXIMAL_BYTES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TooLong;
 
-/// Reads events. Nothing that comes can be malformed for it, only too long: bytes that are not
-/// UTF-8 are replaced, and lines that are not fields are left out.
+/// Reads events. Nothing is malformed for it, only too long: bytes that are not UTF-8 are replaced,
+/// and lines that are not fields are skipped.
 #[derive(Debug, Default)]
 pub(super) struct Parser {
     line: Vec<u8>,
-    /// Whether the last byte was a carriage return, which ends a line also without a newline.
+    /// Whether the last byte was a carriage return, which also ends a line without a newline.
     after_return: bool,
     after_first_line: bool,
     event: Event,
@@ -32,7 +31,7 @@ pub(super) struct Parser {
 }
 
 impl Parser {
-    /// Takes more bytes; returns the next event in them, and takes it off their front.
+    /// Returns the next event in the bytes, and removes it from their front.
     pub(super) fn next(&mut self, bytes: &mut &[u8]) -> Result<Option<Event>, TooLong> {
         while !bytes.is_empty() {
             if mem::take(&mut self.after_return) && bytes[0] == b'\n' {
@@ -58,7 +57,7 @@ impl Parser {
         Ok(None)
     }
 
-    /// The event that was not ended by an empty line: not every provider sends the last one.
+    /// The last event, if no empty line ended it: not every provider sends one.
     pub(super) fn finish(mut self) -> Result<Option<Event>, TooLong> {
         if !self.line.is_empty()
             && let Some(event) = self.end_line()?
@@ -91,7 +90,7 @@ impl Parser {
                 }
                 self.event.data.push_str(value);
             }
-            // Comments, which keep a connection alive, and what is of no use here.
+            // Comments, which keep a connection alive, and fields without use here.
             _ => {}
         }
         Ok(None)

@@ -1,4 +1,4 @@
-//! From the bytes of an answer to its pieces.
+//! Reads the bytes of an answer.
 
 use std::io::{self, BufRead as _, BufReader, Read};
 
@@ -6,22 +6,21 @@ use super::http::{self, Client};
 use super::sse::{Event, MAXIMAL_BYTES, Parser, TooLong};
 use super::{Piece, ProviderError};
 
-/// How long an answer may be as it comes over the wire. A provider that never ends would otherwise
-/// fill our memory.
+/// The longest answer on the wire. A provider that never ends must not fill our memory.
 const MAXIMAL_ANSWER_BYTES: usize = 256 * 1024 * 1024;
 
-/// How many blanks in front of an answer are waited for. Behind more of them, it is taken for a stream.
+/// After more blanks than this at its beginning, an answer is taken for a stream.
 const MAXIMAL_BLANKS: usize = 1024 * 1024;
 
-/// How a protocol reads the events of an answer.
+/// Turns the events of a protocol into pieces.
 pub(super) trait Decoder {
-    /// Takes an event.
+    /// Takes the next event.
     fn event(&mut self, event: &Event, sink: &mut dyn FnMut(Piece)) -> Result<(), ProviderError>;
 
-    /// Takes an answer that is no stream but one JSON document.
+    /// Takes an answer that is one JSON document instead of a stream.
     fn document(&mut self, text: &str, sink: &mut dyn FnMut(Piece)) -> Result<(), ProviderError>;
 
-    /// Whether nothing of the answer is missing, whatever becomes of the connection.
+    /// Whether the answer is complete, so that a broken connection does no harm.
     fn is_whole(&self) -> bool;
 
     /// Takes the end of the answer.
@@ -30,7 +29,7 @@ pub(super) trait Decoder {
 
 /// Reads an answer to its end, so that its connection can be used again.
 ///
-/// What it is shows in its first byte that is no blank. What its headers say of it is not always true.
+/// The first byte that is no blank tells what it is. Its headers are not always right.
 pub(super) fn read(
     client: &Client,
     body: impl Read,
@@ -38,7 +37,7 @@ pub(super) fn read(
     sink: &mut dyn FnMut(Piece),
 ) -> Result<(), ProviderError> {
     let mut body = BufReader::with_capacity(16 * 1024, body);
-    // Some keep a connection alive with blanks until they know what to say.
+    // Some providers keep a connection alive with blanks until they answer.
     let mut blanks = Vec::new();
     let first = loop {
         let start = body.fill_buf().map_err(|error| client.cut(error))?;
@@ -77,7 +76,7 @@ fn read_document(
     Ok(decoder.end(sink)?)
 }
 
-/// Why an answer cannot be read to its end.
+/// Why an answer could not be read to its end.
 #[derive(Debug)]
 pub(super) enum Broken {
     Cut(io::Error),
@@ -112,7 +111,7 @@ pub(super) fn read_events(
         let count = match bytes.read(&mut buffer) {
             Ok(count) => count,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            // Whatever was said, was said.
+            // Nothing is missing.
             Err(_) if decoder.is_whole() => 0,
             Err(error) => return Err(Broken::Cut(error)),
         };
@@ -129,7 +128,7 @@ pub(super) fn read_events(
         }
     }
     if let Some(event) = parser.finish()? {
-        // Half an event is no reason to lose an answer that is whole.
+        // A torn event is no reason to lose a complete answer.
         match decoder.event(&event, sink) {
             Err(_) if decoder.is_whole() => {}
             result => result?,

@@ -1,14 +1,13 @@
-//! The arguments of a call, checked and coerced as pi does it.
+//! Checks and converts the arguments of a call, as pi does it.
 //!
-//! Models give numbers as strings and leave out optional values by saying `null`; neither is worth
-//! a turn of the conversation.
+//! Models write numbers as strings, and `null` for optional values; neither is worth a turn of the
+//! conversation.
 
 use serde_json::{Map, Value};
 
 use super::ToolError;
 
-/// Reads arguments one by one and remembers what is wrong with them, so that the model is told
-/// everything at once.
+/// Reads arguments one by one and collects the errors, so that the model gets all of them at once.
 pub(super) struct Arguments<'a> {
     tool: &'static str,
     given: &'a Map<String, Value>,
@@ -17,12 +16,12 @@ pub(super) struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    /// Of a call of this tool.
+    /// The arguments of a call of this tool.
     pub(super) fn of(tool: &'static str, given: &'a Map<String, Value>) -> Arguments<'a> {
         Arguments { tool, given, missing: Vec::new(), complaints: Vec::new() }
     }
 
-    /// A text that must be there. What is returned for one that is not is of no use; `finish` fails.
+    /// A required text. If it is missing, the returned text is empty, and `finish` fails.
     pub(super) fn text(&mut self, name: &'static str) -> String {
         match self.given.get(name) {
             Some(value) => self.coerce(name, value, "string", text_of),
@@ -34,22 +33,22 @@ impl<'a> Arguments<'a> {
         .unwrap_or_default()
     }
 
-    /// A text that may be missing.
+    /// An optional text.
     pub(super) fn optional_text(&mut self, name: &'static str) -> Option<String> {
         self.optional(name, "string", text_of)
     }
 
-    /// A number that may be missing. It is finite.
+    /// An optional, finite number.
     pub(super) fn optional_number(&mut self, name: &'static str) -> Option<f64> {
         self.optional(name, "number", number_of)
     }
 
-    /// Yes or no; no, if it is missing.
+    /// An optional boolean, `false` by default.
     pub(super) fn flag(&mut self, name: &'static str) -> bool {
         self.optional(name, "boolean", flag_of).unwrap_or(false)
     }
 
-    /// The value of something that is not as simple, and must be there.
+    /// A required value of another type.
     pub(super) fn value(&mut self, name: &'static str) -> Option<&'a Value> {
         let value = self.given.get(name);
         if value.is_none() {
@@ -58,12 +57,12 @@ impl<'a> Arguments<'a> {
         value
     }
 
-    /// Says that something within a value is wrong.
-    pub(super) fn complain(&mut self, place: &str, what: &str) {
-        self.complaints.push(format!("{place}: {what}"));
+    /// Adds an error about a value, or a part of one.
+    pub(super) fn complain(&mut self, path: &str, problem: &str) {
+        self.complaints.push(format!("{path}: {problem}"));
     }
 
-    /// Fails if anything was wrong.
+    /// Fails if there was an error.
     pub(super) fn finish(mut self) -> Result<(), ToolError> {
         if let Some(first) = self.missing.first() {
             let all = self.missing.join(", ");
@@ -107,13 +106,13 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// A number of things: nothing below zero, nothing between two of them.
+/// Rounds a number down to a count; negative numbers become zero.
 pub(super) fn count(number: f64) -> usize {
-    // A cast from a floating point number ends at the limits of its target.
+    // A cast from a floating point number saturates.
     number as usize
 }
 
-/// What can be taken for a text.
+/// The value as a text, if it is a text, a number or a boolean.
 pub(super) fn text_of(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

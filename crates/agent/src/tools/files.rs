@@ -1,9 +1,9 @@
-//! Opening files without waiting, and changing them one call at a time and never by halves.
+//! Opens files without blocking, and changes them one call at a time and in one step.
 //!
-//! A file that exists is replaced by a new one under its name, so that neither a full disk nor a
-//! kill in the middle leaves half of it. Where a new file would not be the same as the old one,
-//! because that has other names, another owner or more than a mode, and where the directory takes
-//! no new file, the old one is overwritten instead.
+//! An existing file is replaced by a new one under its name, so that neither a full disk nor a kill
+//! leaves half of it. If the new file would lose something of the old one (other names, another
+//! owner, extended attributes), or cannot be created in the directory, the old file is overwritten
+//! instead.
 
 use std::collections::HashSet;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -18,11 +18,11 @@ use rustix::io::Errno;
 use super::ToolError;
 use super::system_error;
 
-/// The right to change one file, until it is dropped.
+/// A lock on one file within this process.
 #[derive(Debug)]
 pub(super) struct FileLock(PathBuf);
 
-/// No system knows longer paths.
+/// No system has longer paths.
 const LONGEST_PATH: usize = 4096;
 
 static LOCKED: Mutex<Option<HashSet<PathBuf>>> = Mutex::new(None);
@@ -46,17 +46,17 @@ impl Drop for FileLock {
     }
 }
 
-/// Why a file has no content that could be read.
+/// Why a file cannot be read.
 #[derive(Debug)]
 pub(super) enum Unreadable {
     Directory,
-    /// A pipe or a device, which has no end.
+    /// A pipe or a device, which may have no end.
     NotRegular,
     Refused(io::Error),
 }
 
 impl Unreadable {
-    /// In words, of which those for a file that was refused depend on the call.
+    /// The error for the model; `call` is the system call that was refused.
     pub(super) fn on(self, call: &str, path: &Path) -> ToolError {
         match self {
             Unreadable::Directory => system_error::of_call(&Errno::ISDIR.into(), "read"),
@@ -66,16 +66,16 @@ impl Unreadable {
     }
 }
 
-/// Opens a file that has content.
+/// Opens a regular file.
 pub(super) fn open(path: &Path) -> Result<File, Unreadable> {
-    // Nobody at the other end of a pipe can make us wait.
+    // Without `NONBLOCK`, opening a pipe would block.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    // Devices are not even opened: that alone can do something.
+    // Devices are not even opened, because that alone can have an effect.
     check_regular(&fs::metadata(path).map_err(Unreadable::Refused)?)?;
     let file = rustix::fs::open(path, flags, Mode::empty())
         .map_err(|error| Unreadable::Refused(error.into()))?;
     let file = File::from(file);
-    // Something else may have taken its place before it was opened.
+    // It may have been replaced before it was opened.
     check_regular(&file.metadata().map_err(Unreadable::Refused)?)?;
     Ok(file)
 }
@@ -90,16 +90,16 @@ fn check_regular(metadata: &Metadata) -> Result<(), Unreadable> {
     }
 }
 
-/// Makes the directories that the file needs.
+/// Creates the directories of a file.
 pub(super) fn create_parents(path: &Path) -> Result<(), ToolError> {
     let Some(parent) = path.parent() else { return Ok(()) };
     fs::create_dir_all(parent).map_err(|error| system_error::on_path(&error, "mkdir", parent))
 }
 
-/// Gives the file this content.
+/// Writes the content of a file.
 pub(super) fn write(path: &Path, content: &[u8]) -> Result<(), ToolError> {
     let failed = |error: io::Error| system_error::on_path(&error, "open", path);
-    // The file that a link leads to is the one that is meant.
+    // The target of a link is changed, not the link.
     let Ok(target) = fs::canonicalize(path) else {
         return overwrite(path, content).map_err(failed);
     };
@@ -110,7 +110,7 @@ pub(super) fn write(path: &Path, content: &[u8]) -> Result<(), ToolError> {
     if !metadata.is_file() {
         return Err(not_regular(path));
     }
-    // Whoever may not write to the file may often replace it; that is not what is meant.
+    // A file that must not be written could often still be replaced.
     rustix::fs::access(&target, rustix::fs::Access::WRITE_OK)
         .map_err(|error| failed(error.into()))?;
     if is_replaceable(&target, &metadata)
@@ -122,21 +122,21 @@ pub(super) fn write(path: &Path, content: &[u8]) -> Result<(), ToolError> {
     overwrite(&target, content).map_err(failed)
 }
 
-/// Something that has no content which could be read or written.
+/// The error for pipes, devices and the like.
 pub(super) fn not_regular(path: &Path) -> ToolError {
     ToolError(format!("Not a regular file: {}", path.display()))
 }
 
-/// Where the file is or will be, whatever its path leads through.
+/// The path without links, also of a file that does not exist yet.
 fn real_path(path: &Path) -> PathBuf {
-    // No file has such a path, and to look at each of its parts would take for ever.
+    // No file has such a path, and looking at each of its parts would take for ever.
     if path.as_os_str().len() > LONGEST_PATH {
         return path.to_owned();
     }
     for ancestor in path.ancestors() {
         if let Ok(real) = fs::canonicalize(ancestor) {
             let rest = path.strip_prefix(ancestor).unwrap_or(Path::new(""));
-            // Joining nothing would add a slash.
+            // Joining an empty path would add a slash.
             return if rest.as_os_str().is_empty() { real } else { real.join(rest) };
         }
     }
@@ -149,8 +149,8 @@ fn is_replaceable(path: &Path, metadata: &Metadata) -> bool {
     metadata.nlink() == 1 && has_our_owner && !has_attributes(path)
 }
 
-/// Whether the file has access lists or notes that a new one would lack. What belongs to the
-/// security of the system is not ours to keep; the system gives it to every new file.
+/// Whether the file has extended attributes, such as access lists, that a new one would lack. The
+/// system itself gives those of its security to every new file.
 fn has_attributes(path: &Path) -> bool {
     let mut names = vec![0; 64 * 1024];
     let Ok(length) = rustix::fs::listxattr(path, names.as_mut_slice()) else { return false };
@@ -161,8 +161,8 @@ fn has_attributes(path: &Path) -> bool {
         .any(|name| !name.is_empty() && !name.starts_with(b"security."))
 }
 
-/// An empty file that nobody else can read before it has the mode of the old one, if the directory
-/// takes it.
+/// A new empty file with the mode of the old one, if it can be created in the directory. Before it has
+/// that mode, only its owner can read it.
 fn new_file_beside(path: &Path, metadata: &Metadata) -> Option<tempfile::NamedTempFile> {
     let new = tempfile::Builder::new().prefix(".pi-").tempfile_in(path.parent()?).ok()?;
     new.as_file().set_permissions(metadata.permissions()).ok()?;
@@ -176,7 +176,7 @@ fn replace(path: &Path, mut new: tempfile::NamedTempFile, content: &[u8]) -> io:
 }
 
 fn overwrite(path: &Path, content: &[u8]) -> io::Result<()> {
-    // Nobody who reads a pipe or a terminal can make us wait.
+    // Writing to a pipe or a terminal must not block.
     let not_blocking = OFlags::NONBLOCK.bits();
     let mut file: File = OpenOptions::new()
         .write(true)
@@ -219,7 +219,7 @@ mod tests {
         write(&file, b"new").unwrap();
         assert_eq!(directory.content("a"), b"new");
         assert_eq!(mode(&file), 0o751);
-        // Whoever reads the old one goes on reading the old one.
+        // A program that has the old file open still reads the old content.
         assert_eq!(io::read_to_string(reader).unwrap(), "a long content");
         assert_eq!(names(directory.cwd()), ["a"]);
     }

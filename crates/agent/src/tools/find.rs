@@ -1,4 +1,4 @@
-//! Finding files by their names.
+//! Finds files by their names.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -59,7 +59,7 @@ fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput
     let directory = paths::resolve_directory(&path, call.cwd)?;
     let mut listing = Head::default();
     let mut listed = 0;
-    // What cannot be read cannot be listed; the rest is still of use.
+    // Directories that cannot be read are skipped.
     for entry in walk::walk(&directory)?.build().flatten() {
         call.check()?;
         if entry.depth() == 0 || !pattern.matches(entry.path(), entry.file_name()) {
@@ -92,29 +92,29 @@ fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput
     Ok(notices.output(truncation.content))
 }
 
-/// A glob, understood as by `fd`: one with a slash is about the end of the whole path, another about
-/// the name, and without an upper-case letter it means both cases.
+/// A glob with the meaning that it has for `fd`: with a slash, it matches the end of the path, else
+/// the name; without an upper-case letter, it ignores case.
 struct Pattern {
     glob: GlobMatcher,
-    is_about_path: bool,
+    matches_path: bool,
 }
 
 impl Pattern {
     fn parse(pattern: &str) -> Result<Pattern, ToolError> {
         walk::check_pattern(pattern)?;
-        let is_about_path = pattern.contains('/');
+        let matches_path = pattern.contains('/');
         let is_anchored = pattern.starts_with('/') || pattern.starts_with("**/");
-        let prefix = if is_about_path && !is_anchored { "**/" } else { "" };
+        let prefix = if matches_path && !is_anchored { "**/" } else { "" };
         let glob = GlobBuilder::new(&format!("{prefix}{pattern}"))
             .literal_separator(true)
             .case_insensitive(!pattern.chars().any(char::is_uppercase))
             .build()
             .map_err(|error| ToolError(error.to_string()))?;
-        Ok(Pattern { glob: glob.compile_matcher(), is_about_path })
+        Ok(Pattern { glob: glob.compile_matcher(), matches_path })
     }
 
     fn matches(&self, path: &Path, name: &OsStr) -> bool {
-        if self.is_about_path { self.glob.is_match(path) } else { self.glob.is_match(name) }
+        if self.matches_path { self.glob.is_match(path) } else { self.glob.is_match(name) }
     }
 }
 

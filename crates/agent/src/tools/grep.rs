@@ -1,4 +1,4 @@
-//! Searching the contents of files.
+//! Searches the contents of files.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -33,8 +33,7 @@ const LIMIT: usize = 100;
 /// The longest line that is shown, in characters.
 const LINE_LIMIT: usize = 500;
 
-/// How much of a file the searcher may hold. A line that is longer than this makes it give up the
-/// file.
+/// The memory of the searcher. A file with a longer line is given up.
 const MEMORY_LIMIT: usize = 32 * 1024 * 1024;
 
 fn parameters() -> Value {
@@ -143,18 +142,18 @@ fn searcher(context: usize) -> Searcher {
         .build()
 }
 
-/// What was found so far, and what is found in the file that is being searched.
+/// The matches so far, and the state of the search in the current file.
 struct Found<'a> {
     limit: usize,
     context: usize,
     cancel: &'a Cancel,
-    /// The file, as it is named in the output.
+    /// The name of the current file in the output.
     file: String,
     text: Head,
     matches: usize,
     has_cut_lines: bool,
     is_binary: bool,
-    /// Whether the limit was reached, so that nothing more need be searched.
+    /// Whether the limit was reached, so that the search can end.
     is_full: bool,
     /// The number of files that could not be read.
     unread: usize,
@@ -190,7 +189,7 @@ impl<'a> Found<'a> {
             Ok(file) => self.search_text(searcher, matcher, file),
             Err(_) => self.unread += 1,
         }
-        // A file may look like text for a while.
+        // The first zero byte may come after some matches.
         if self.is_binary {
             self.text.rewind(before.0);
             (self.matches, self.has_cut_lines) = (before.1, before.2);
@@ -248,7 +247,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// A text that cannot be read any more when the search was cancelled.
+/// Reading fails once the search is cancelled.
 struct Cancellable<'a, R> {
     text: R,
     cancel: &'a Cancel,
@@ -267,7 +266,7 @@ impl Sink for &mut Found<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
-        // The lines behind the last match have come by now, as far as they were wanted.
+        // The context after the last match is complete by now.
         if self.matches == self.limit || self.cancel.is_cancelled() {
             return Ok(false);
         }

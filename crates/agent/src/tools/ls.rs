@@ -1,4 +1,4 @@
-//! Listing a directory.
+//! Lists a directory.
 
 use std::fs;
 
@@ -56,7 +56,7 @@ fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput
         call.check()?;
         names.push(entry.map_err(unreadable)?.file_name());
     }
-    // The names themselves decide between those that differ in case only.
+    // The names themselves order those that differ only in case.
     names.sort_by_cached_key(|name| (sort_key(&name.to_string_lossy()), name.clone()));
 
     let mut listing = Head::default();
@@ -68,7 +68,7 @@ fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput
             break;
         }
         call.check()?;
-        // What leads nowhere is not listed.
+        // Dangling links are not listed.
         let Ok(metadata) = fs::metadata(directory.join(&name)) else { continue };
         let newline = if listed == 0 { "" } else { "\n" };
         let suffix = if metadata.is_dir() { "/" } else { "" };
@@ -92,10 +92,9 @@ fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput
     Ok(notices.output(truncation.content))
 }
 
-/// Names in the order of a dictionary: punctuation before digits before letters, and no difference
-/// between upper and lower case.
+/// Sorts names as a dictionary does: punctuation before digits before letters, ignoring case.
 fn sort_key(name: &str) -> Vec<(u32, char)> {
-    // Unicode's order of what ASCII has beside digits and letters.
+    // Unicode's order of the ASCII punctuation.
     const PUNCTUATION: &str = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$";
     let rank = |character: char| match PUNCTUATION.find(character) {
         Some(position) => position as u32,

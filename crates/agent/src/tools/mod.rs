@@ -1,4 +1,4 @@
-//! The tools that the model can call, with pi's names, parameters, limits and words.
+//! The tools that the model can call, with pi's names, parameters, limits and texts.
 
 mod arguments;
 mod bash;
@@ -28,68 +28,68 @@ use crate::message::{Content, ToolDeclaration};
 
 /// A tool.
 #[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct Tool {
-    /// What the model calls it.
     pub name: &'static str,
-    /// What it does, for the model.
+    /// For the model.
     pub description: &'static str,
-    /// What it does, in a few words for the system prompt.
+    /// A short description for the system prompt.
     pub snippet: &'static str,
-    /// What the model should mind when it has this tool.
+    /// Rules for the system prompt.
     pub guidelines: &'static [&'static str],
-    /// Whether it is there unless it is left out; the others must be asked for.
+    /// Whether the model has it unless the caller names the tools.
     pub is_default: bool,
     parameters: fn() -> Value,
     run: fn(&Map<String, Value>, &mut Call<'_>) -> Result<ToolOutput, ToolError>,
 }
 
-/// What a tool needs to know beside its arguments.
+/// What a tool needs beside its arguments.
 pub struct Call<'a> {
-    /// Where relative paths start, and where commands run.
+    /// For relative paths and for commands.
     pub cwd: &'a Path,
-    /// The shell of `bash`.
+    /// For `bash`.
     pub shell: &'a Shell,
-    /// Happens when the tool should stop.
+    /// Stops the tool.
     pub cancel: &'a Cancel,
-    /// Takes what there is to show of a tool that goes on.
+    /// Takes the output so far of a running tool.
     pub report: &'a mut dyn FnMut(ToolOutput),
 }
 
 /// How commands are run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shell {
-    /// The shell; bash, or what there is, if absent.
+    /// `None` for bash, or sh if there is no bash.
     pub program: Option<PathBuf>,
-    /// What stands in front of every command, on lines of its own.
+    /// Lines before every command.
     pub prefix: Option<String>,
-    /// Where the whole output of a command is kept if it is too much for the model.
+    /// The directory for the whole output of a command, if it is too long for the model.
     pub outputs: PathBuf,
 }
 
-/// What a tool answers.
+/// The result of a tool.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ToolOutput {
     /// For the model.
     pub content: Vec<Content>,
-    /// For views.
+    /// For views; the model does not get them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
 }
 
 impl ToolOutput {
-    /// Plain words.
+    /// A result that is text.
     pub fn text(text: impl Into<String>) -> ToolOutput {
         ToolOutput { content: vec![Content::text(text)], details: None }
     }
 }
 
-/// Why a tool failed, in the words that the model gets.
+/// Why a tool failed, as the model gets it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ToolError(pub String);
 
 impl Tool {
-    /// One that is only spoken of.
+    /// A tool that only prompts mention.
     #[cfg(test)]
     pub(crate) const fn for_prompt(
         name: &'static str,
@@ -107,7 +107,7 @@ impl Tool {
         }
     }
 
-    /// How the model is told about it.
+    /// The tool as the model knows it.
     pub fn declaration(&self) -> ToolDeclaration {
         ToolDeclaration {
             name: self.name.to_owned(),
@@ -116,13 +116,13 @@ impl Tool {
         }
     }
 
-    /// Whether it changes nothing, so that it can run beside others that change nothing either.
+    /// Whether it changes nothing, so that calls of such tools can run in parallel.
     pub fn is_read_only(&self) -> bool {
         matches!(self.name, "read" | "grep" | "find" | "ls")
     }
 
-    /// Runs it on the thread of the caller, and returns when nothing of it is left, but for what a
-    /// command that ended by itself has put into the background.
+    /// Runs it on the thread of the caller, and returns when nothing of it is left, except for what
+    /// a command that ended by itself has put into the background.
     pub fn run(
         &self,
         arguments: &Map<String, Value>,
@@ -137,14 +137,14 @@ pub const ALL: &[Tool] =
     &[read::TOOL, bash::TOOL, edit::TOOL, write::TOOL, grep::TOOL, find::TOOL, ls::TOOL];
 
 impl ToolError {
-    /// What every tool but `bash` says when it was cancelled.
+    /// The error of every tool but `bash` that was cancelled.
     fn aborted() -> ToolError {
         ToolError("Operation aborted".to_owned())
     }
 }
 
 impl Call<'_> {
-    /// Stops the tool here if it was cancelled.
+    /// Fails if the tool was cancelled.
     fn check(&self) -> Result<(), ToolError> {
         if self.cancel.is_cancelled() { Err(ToolError::aborted()) } else { Ok(()) }
     }

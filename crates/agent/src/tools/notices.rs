@@ -1,4 +1,4 @@
-//! What a tool says about an answer that is not the whole one.
+//! Notices of a tool about a result that is not complete.
 
 use serde_json::{Map, Value};
 
@@ -6,7 +6,7 @@ use super::ToolOutput;
 use super::truncation::{MAX_BYTES, Truncation, size};
 use crate::message::Content;
 
-/// Remarks, each in words for the model and most as a field for views.
+/// Notices, each as text for the model and as a field for views.
 #[derive(Debug, Default)]
 pub(super) struct Notices {
     words: Vec<String>,
@@ -14,13 +14,13 @@ pub(super) struct Notices {
 }
 
 impl Notices {
-    /// Adds one.
+    /// Adds a notice.
     pub(super) fn add(&mut self, field: &str, value: impl Into<Value>, words: String) {
         self.words.push(words);
         self.details.insert(field.to_owned(), value.into());
     }
 
-    /// Adds that of the size, if something was cut off.
+    /// Adds the notice about the size, if something was cut off.
     pub(super) fn add_truncation(&mut self, truncation: &Truncation) {
         if truncation.truncated {
             let details = serde_json::to_value(truncation).unwrap_or_default();
@@ -28,7 +28,7 @@ impl Notices {
         }
     }
 
-    /// The answer, with the remarks behind it.
+    /// The result, with the notices at its end.
     pub(super) fn output(self, mut text: String) -> ToolOutput {
         if !self.words.is_empty() {
             text.push_str(&format!("\n\n[{}]", self.words.join(". ")));

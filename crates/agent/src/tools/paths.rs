@@ -1,4 +1,4 @@
-//! Paths as models write them.
+//! Resolves paths as models write them.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -7,14 +7,14 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use super::ToolError;
 
-/// The absolute path that is meant. Models put an `@` before paths that they saw so in a prompt,
-/// write `~`, and use spaces of other kinds than the space.
+/// The absolute path. Models put an `@` before paths that they saw so in a prompt, write `~`, and use
+/// other kinds of spaces.
 pub(super) fn resolve(path: &str, cwd: &Path) -> PathBuf {
     resolve_with_home(path, cwd, std::env::home_dir().as_deref())
 }
 
-/// The path that is meant and exists, if one does: the names of some files on macOS have
-/// characters that nobody types.
+/// The path of an existing file, if there is one: the names of some files on macOS have characters
+/// that models write differently.
 pub(super) fn resolve_existing(path: &str, cwd: &Path) -> PathBuf {
     let resolved = resolve(path, cwd);
     if resolved.exists() {
@@ -83,7 +83,7 @@ fn without_scheme(path: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Takes `.` and `..` out of an absolute path, without asking what is there.
+/// Removes `.` and `..` from an absolute path, without looking at the files.
 fn normalize(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {
@@ -98,7 +98,7 @@ fn normalize(path: &Path) -> PathBuf {
     normal
 }
 
-/// Screenshots of macOS have a narrow space in "9.41 AM.png".
+/// The names of screenshots on macOS have a narrow space in "9.41 AM.png".
 fn narrow_spaces_before_noon_marks(path: &str) -> String {
     let mut narrow = path.to_owned();
     for mark in ["AM.", "PM.", "am.", "pm."] {
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn files_with_names_that_nobody_types_are_found() {
+    fn files_with_names_that_models_write_differently_are_found() {
         let directory = tempfile::tempdir().unwrap();
         for (stored, typed) in [
             ("at 9.41\u{202f}AM.png", "at 9.41 AM.png"),

@@ -1,4 +1,4 @@
-//! What the operating system refuses, in the words that models know from Node.
+//! Errors of the operating system, as models know them from Node.
 
 use std::io;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! A directory in which tools are tried.
+//! A directory in which tools are tested.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use super::{ALL, Call, Shell, ToolError, ToolOutput};
 use crate::cancel::Cancel;
 use crate::message::text_of;
 
-/// A directory of its own, and what a call needs.
+/// A directory of its own, and everything that a call needs.
 pub(crate) struct TestDirectory {
     directory: tempfile::TempDir,
     pub(crate) cancel: Cancel,
@@ -31,7 +31,7 @@ impl TestDirectory {
         self.directory.path()
     }
 
-    /// Makes a file, and the directories that it is in.
+    /// Creates a file and its directories.
     pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -58,13 +58,13 @@ impl TestDirectory {
         tool.run(arguments.as_object().unwrap(), call)
     }
 
-    /// The words of an answer that must be one.
+    /// The text of a call that must succeed.
     #[track_caller]
     pub(crate) fn text(&self, tool: &str, arguments: &Value) -> String {
         text_of(&self.run(tool, arguments).unwrap().content)
     }
 
-    /// The words of a failure that must be one.
+    /// The error of a call that must fail.
     #[track_caller]
     pub(crate) fn error(&self, tool: &str, arguments: &Value) -> String {
         self.run(tool, arguments).unwrap_err().0

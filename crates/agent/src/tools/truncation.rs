@@ -1,7 +1,7 @@
-//! How much of a long text the model gets.
+//! Cuts a long text for the model.
 //!
 //! There are two limits, and the one that is hit first wins. Lines are kept whole, with one
-//! exception: of a last line that is too long by itself, its end is kept.
+//! exception: of a last line that is too long by itself, the end is kept.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ pub(super) const MAX_LINES: usize = 2000;
 /// The longest text, in bytes.
 pub(super) const MAX_BYTES: usize = 50 * 1024;
 
-/// What was kept of a text, in the words of pi's `details`.
+/// The part of a text that was kept, with the fields of pi's `details`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Truncation {
@@ -35,7 +35,7 @@ pub(super) enum Limit {
     Bytes,
 }
 
-/// The size of a text of which not everything is at hand.
+/// The size of a text that was not kept whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Extent {
     pub(super) bytes: usize,
@@ -58,15 +58,15 @@ impl Extent {
     }
 }
 
-/// Takes a text of any length and keeps only what can be shown of its beginning.
+/// Takes a text of any length and keeps only the beginning that can be shown.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Head {
-    /// Everything up to a little more than the limit.
+    /// Up to a little more than the limit.
     beginning: String,
     extent: Extent,
 }
 
-/// A place in a text.
+/// A position in a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     kept: usize,
@@ -77,7 +77,7 @@ impl Head {
     /// Takes more of the text.
     pub(super) fn push(&mut self, text: &str) {
         self.extent.add(text);
-        // One byte more than the limit tells that a line does not fit, wherever it ends.
+        // One byte more than the limit shows that a line does not fit, wherever it ends.
         let room = (MAX_BYTES + 1).saturating_sub(self.beginning.len());
         if room > 0 {
             let end = text.ceil_char_boundary(room.min(text.len()));
@@ -85,7 +85,7 @@ impl Head {
         }
     }
 
-    /// Where the text ends now.
+    /// The present end of the text.
     pub(super) fn mark(&self) -> Mark {
         Mark { kept: self.beginning.len(), extent: self.extent }
     }
@@ -96,12 +96,12 @@ impl Head {
         self.extent = mark.extent;
     }
 
-    /// Whether there was no text at all.
+    /// Whether no text was pushed.
     pub(super) fn is_empty(&self) -> bool {
         self.extent.bytes == 0
     }
 
-    /// What is kept of it. Without a limit for lines, `max_lines` is the largest number.
+    /// The part that is kept. Without a limit of lines, `max_lines` is the largest number.
     pub(super) fn truncate(self, max_lines: usize) -> Truncation {
         let mut truncation = Truncation::untouched(self.extent, max_lines);
         truncation.content = self.beginning;
@@ -125,8 +125,7 @@ impl Head {
     }
 }
 
-/// What is kept of the end of a text. `tail` is either all of it, or more of its end than can be
-/// shown.
+/// The end of a text that is kept. `tail` is the whole text, or more of its end than can be shown.
 pub(super) fn truncate_tail(tail: &str, extent: Extent) -> Truncation {
     let mut truncation = Truncation::untouched(extent, MAX_LINES);
     if extent.lines() <= MAX_LINES && extent.bytes <= MAX_BYTES {
@@ -166,7 +165,7 @@ impl Truncation {
             output_bytes: extent.bytes,
             last_line_partial: false,
             first_line_exceeds_limit: false,
-            // The largest integer that is safe in JavaScript stands for "no limit" in pi's details.
+            // The largest exact integer of JavaScript means "no limit" in pi's details.
             max_lines: max_lines.min((1 << 53) - 1),
             max_bytes: MAX_BYTES,
         }

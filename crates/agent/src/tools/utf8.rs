@@ -1,6 +1,6 @@
-//! Text from bytes that arrive in pieces.
+//! Decodes UTF-8 that arrives in pieces.
 
-/// Turns bytes into text; what is no UTF-8 becomes U+FFFD, exactly as if all bytes had been there
+/// Turns bytes into text. Bytes that are no UTF-8 become U+FFFD, exactly as if all bytes had arrived
 /// at once.
 #[derive(Debug, Default)]
 pub(super) struct Utf8Decoder {
@@ -21,7 +21,7 @@ impl Utf8Decoder {
                     bytes = rest;
                 }
                 Err(error) if error.error_len().is_none() => bytes = rest,
-                // This byte does not go on with the character, but may begin another one.
+                // This byte does not continue the character, but may begin another one.
                 Err(_) => {
                     self.begun.clear();
                     text.push(char::REPLACEMENT_CHARACTER);
@@ -42,7 +42,7 @@ impl Utf8Decoder {
         }
     }
 
-    /// Appends what stands for a character whose end never came.
+    /// Replaces a character whose end has not arrived.
     pub(super) fn finish(&mut self, text: &mut String) {
         if !self.begun.is_empty() {
             self.begun.clear();

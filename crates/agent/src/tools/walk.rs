@@ -1,4 +1,4 @@
-//! The files that `grep` and `find` look at.
+//! Walks the files for `grep` and `find`.
 
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -8,40 +8,39 @@ use ignore::{DirEntry, WalkBuilder};
 use super::ToolError;
 use super::files::{self, Unreadable};
 
-/// What the rules of a directory stand in.
+/// The files that can have the ignore rules of a directory.
 const RULES: [&str; 3] = [".gitignore", ".ignore", ".git/info/exclude"];
-/// No rules are meant to be longer.
+/// Longer rules are not used.
 const LARGEST_RULES: u64 = 16 * 1024 * 1024;
-/// How many braces a pattern may open. Those within one another are understood by a function that
-/// calls itself for each, and whoever writes thousands of them wants our stack to overflow, which
-/// would end the agent.
+/// The most braces that a pattern may open. The parser recurses for each nested brace, and thousands
+/// of them would overflow the stack, which would end the agent.
 const MOST_BRACES: usize = 250;
 
-/// Everything below the directory that git does not ignore, in the order of the paths. Hidden files
-/// are there; what git keeps for itself in `.git` is not.
+/// Walks everything below the directory that git does not ignore, in the order of the paths, with
+/// hidden files, but without `.git`.
 ///
-/// A directory with rules that nobody can mean is left out, or an error if it is the one to look at
-/// or one around that.
+/// A directory with unusable ignore rules is left out. If it is the directory itself or one above it,
+/// that is an error.
 pub(super) fn walk(directory: &Path) -> Result<WalkBuilder, ToolError> {
     if let Some((path, reason)) = directory.ancestors().find_map(unusable_rules) {
         return Err(ToolError(format!("{} cannot be used: {reason}", path.display())));
     }
     let mut walk = WalkBuilder::new(directory);
-    // Within a repository, the rules of an outer one end at its border. Where there is none,
-    // `.gitignore` still says what is of no interest.
+    // Within a repository, the rules of an outer repository do not apply. Outside of repositories,
+    // `.gitignore` applies all the same.
     let is_in_repository = directory.ancestors().any(|ancestor| ancestor.join(".git").exists());
-    let is_meant = |entry: &DirEntry| {
+    let is_included = |entry: &DirEntry| {
         let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
         entry.file_name() != ".git" && !(is_directory && unusable_rules(entry.path()).is_some())
     };
     walk.hidden(false)
         .require_git(is_in_repository)
         .sort_by_file_path(Path::cmp)
-        .filter_entry(move |entry| entry.depth() == 0 || is_meant(entry));
+        .filter_entry(move |entry| entry.depth() == 0 || is_included(entry));
     Ok(walk)
 }
 
-/// Refuses a pattern that would take more stack than there is.
+/// Refuses a pattern that would overflow the stack.
 pub(super) fn check_pattern(pattern: &str) -> Result<(), ToolError> {
     if has_too_many_braces(pattern.as_bytes()) {
         return Err(ToolError(format!("the pattern opens more than {MOST_BRACES} braces")));
@@ -49,14 +48,14 @@ pub(super) fn check_pattern(pattern: &str) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// Rules of this directory that must not be read, and why: one would wait for ever for a pipe, and
-/// read a device without end.
+/// The ignore rules of this directory that must not be read, and why: a pipe would block for ever,
+/// and a device has no end.
 fn unusable_rules(directory: &Path) -> Option<(PathBuf, String)> {
     RULES.iter().map(|name| directory.join(name)).find_map(|path| {
         let reason = match files::open(&path) {
             Ok(file) => problem(file).unwrap_or_else(|error| Some(error.to_string())),
             Err(Unreadable::NotRegular) => Some("it is not a regular file".to_owned()),
-            // What is not there or may not be read says nothing.
+            // Missing and unreadable files have no rules.
             Err(Unreadable::Directory | Unreadable::Refused(_)) => None,
         };
         reason.map(|reason| (path, reason))
@@ -75,7 +74,7 @@ fn problem(file: std::fs::File) -> io::Result<Option<String>> {
     Ok(None)
 }
 
-/// Those that are closed again count as well: which ones are is for the parser to say.
+/// Counts all braces, because only the parser knows which of them are nested.
 fn has_too_many_braces(pattern: &[u8]) -> bool {
     memchr::memchr_iter(b'{', pattern).count() > MOST_BRACES
 }

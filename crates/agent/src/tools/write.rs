@@ -56,7 +56,7 @@ mod tests {
     use crate::tools::testing::TestDirectory;
 
     #[test]
-    fn files_and_their_directories_are_made() {
+    fn files_and_their_directories_are_created() {
         let directory = TestDirectory::new();
         let text = directory.text("write", &json!({"path": "a/b/c.txt", "content": "one\r\ntwo"}));
         assert_eq!(text, "Successfully wrote to a/b/c.txt");

@@ -9,6 +9,7 @@ mod looking;
 mod many;
 mod outliving;
 mod stopping;
+mod unattended;
 mod waiting;
 
 use std::fs;
@@ -101,8 +102,8 @@ struct Door {
 
 impl Door {
     fn open(world: &World, owner: &str, script: &Value) -> Door {
-        let command = world.command([owner, &world.agent(script)]);
-        let mut command = renamed(env!("CARGO_BIN_EXE_fake-door"), &command);
+        let mut command = world.command_of(env!("CARGO_BIN_EXE_fake-door"));
+        command.args([owner, &world.agent(script)]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let answers = BufReader::new(child.stdout.take().unwrap());
         Door { child, answers }
@@ -126,13 +127,4 @@ impl Door {
         drop(self.child.stdin.take());
         assert!(self.child.wait().unwrap().success());
     }
-}
-
-/// The same command with another program.
-#[expect(clippy::disallowed_methods, reason = "tests start the programs under test")]
-fn renamed(program: &str, command: &Command) -> Command {
-    let mut other = Command::new(program);
-    other.args(command.get_args()).env_clear().current_dir(command.get_current_dir().unwrap());
-    other.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    other
 }

@@ -231,7 +231,7 @@ fn extensions_are_refused_before_anything_is_asked() {
         assert_eq!(
             heard.stderr,
             "error: the built-in agent cannot load the extension \"my-extension.ts\": extensions \
-             are programs for pi\nhint: leave it out, or use `--agent pi`\n"
+             are programs for pi\nhint: leave the extension out, or use `--agent pi`\n"
         );
     }
     assert_eq!(builtin.asked().len(), 0);

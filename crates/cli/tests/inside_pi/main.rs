@@ -126,12 +126,9 @@ impl Inside {
 
     fn pi_without_extension(&self, arguments: &[&str]) -> Command {
         let programs = e2e().join("node_modules/.bin");
-        #[expect(clippy::disallowed_methods, reason = "what is tested runs in pi")]
-        let mut command = Command::new(programs.join("pi"));
-        let same = self.world.command([""; 0]);
-        command.env_clear().current_dir(self.world.project()).args(arguments);
-        command.envs(same.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let mut command = self.world.command_of(programs.join("pi"));
         command
+            .args(arguments)
             .env("PATH", format!("{}:/usr/bin:/bin", programs.display()))
             .env("PI_OFFLINE", "1")
             .env("PI_SUBAGENTS_BIN", env!("CARGO_BIN_EXE_pi-subagents"))

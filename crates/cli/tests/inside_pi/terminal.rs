@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use test_support::{Ran, wait_until};
+use test_support::{Ran, clean_command, wait_until};
 
 use crate::{Inside, calling};
 
@@ -50,8 +50,7 @@ impl Inside {
     }
 
     fn tmux(&self) -> Command {
-        #[expect(clippy::disallowed_methods, reason = "the tests need a tmux of their own")]
-        let mut command = Command::new("tmux");
+        let mut command = clean_command("tmux");
         command
             .env_clear()
             .env("PATH", PATH)

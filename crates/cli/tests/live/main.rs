@@ -1,7 +1,7 @@
 //! What people see on a terminal while agents work, and what is left of it: the program on a real
 //! pseudo-terminal, and a terminal in memory that shows what it writes.
 //!
-//! The screens are kept in `snapshots`; with `UPDATE_SNAPSHOTS=1` they are written anew.
+//! The screens are kept in `snapshots`; `INSTA_UPDATE=always` writes them anew.
 
 #![expect(clippy::unwrap_used, reason = "this is how a test fails")]
 

@@ -1,13 +1,14 @@
 //! A terminal in memory, with the program under test on a real pseudo-terminal.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{Read, Write};
 use std::num::NonZero;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
+use insta::internals::SnapshotContents;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -133,23 +134,30 @@ impl Terminal {
     /// Waits until the screen looks like this one, which was looked at by a person before.
     #[track_caller]
     pub(crate) fn expect(&mut self, name: &str) {
-        let path = snapshot(name);
-        if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        if is_updating() {
             while self.read(Duration::from_millis(700)) {}
-            fs::write(&path, self.text()).unwrap();
+        } else {
+            let expected = snapshot(name);
+            self.comes_to(|terminal| terminal.text().trim() == expected.trim());
         }
-        let expected = fs::read_to_string(&path).unwrap_or_default();
-        self.wait_until(&format!("{name}:\n{expected}"), |terminal| terminal.text() == expected);
+        assert_snapshot(name, &self.text());
     }
 
     #[track_caller]
     pub(crate) fn wait_until(&mut self, what: &str, condition: impl Fn(&Terminal) -> bool) {
+        assert!(self.comes_to(condition), "not {what}\nbut:\n{}", self.text());
+    }
+
+    /// Takes in what is written until the condition is true; false if that does not come to be.
+    fn comes_to(&mut self, condition: impl Fn(&Terminal) -> bool) -> bool {
         let deadline = Instant::now() + PATIENCE;
         while !condition(self) {
             let left = deadline.saturating_duration_since(Instant::now());
-            let goes_on = !left.is_zero() && self.read(left);
-            assert!(goes_on || condition(self), "not {what}\nbut:\n{}", self.text());
+            if left.is_zero() || !self.read(left) {
+                return condition(self);
+            }
         }
+        true
     }
 
     /// Waits for the end of the program, and returns its exit code.
@@ -196,15 +204,29 @@ fn size(number: u16) -> NonZero<u16> {
 /// Compares the record with the one that was looked at by a person before.
 #[track_caller]
 pub(crate) fn assert_record(terminal: &Terminal, name: &str) {
-    let path = snapshot(name);
-    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
-        fs::write(&path, terminal.record()).unwrap();
-    }
-    assert_eq!(terminal.record(), fs::read_to_string(&path).unwrap_or_default(), "{name}");
+    assert_snapshot(name, &terminal.record());
 }
 
-fn snapshot(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("tests/live/snapshots/{name}.txt"))
+#[track_caller]
+fn assert_snapshot(name: &str, text: &str) {
+    insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!(name, text);
+    });
+}
+
+/// The text that was looked at by a person, or nothing if there is none yet.
+fn snapshot(name: &str) -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/snapshots");
+    let snapshot = insta::Snapshot::from_file(&Path::new(path).join(format!("{name}.snap")));
+    match snapshot.as_ref().map(insta::Snapshot::contents) {
+        Ok(SnapshotContents::Text(text)) => text.to_string(),
+        _ => String::new(),
+    }
+}
+
+/// Whether what is seen is to be written down, so that there is nothing to wait for.
+fn is_updating() -> bool {
+    std::env::var("INSTA_UPDATE").is_ok_and(|value| value != "no")
 }
 
 fn set_size(master: impl std::os::fd::AsFd, columns: u16, rows: u16) {

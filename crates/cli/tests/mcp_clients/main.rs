@@ -129,12 +129,8 @@ impl Playing {
 }
 
 /// Any program with the surroundings of a world.
-#[expect(clippy::disallowed_methods, reason = "tests start the clients of what they test")]
 fn program_in(world: &World, program: &Path) -> Command {
-    let mut command = Command::new(program);
-    let same = world.command([""; 0]);
-    command.env_clear().current_dir(world.project()).stdin(Stdio::null());
-    command.envs(same.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut command = world.command_of(program);
     command
         .env("PATH", format!("{}:/usr/bin:/bin", e2e().join("node_modules/.bin").display()))
         .env("PYTHONDONTWRITEBYTECODE", "1");

@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use test_support::{Program, Ran, Running, World, marked_processes, wait_until};
+use test_support::{Program, Ran, Running, World, clean_command, marked_processes, wait_until};
 
 /// The pane that callers are said to run in.
 const CALLER: &str = "%0";
@@ -172,8 +172,7 @@ impl Drop for TmuxWorld {
 }
 
 fn tmux_command(world: &World) -> Command {
-    #[expect(clippy::disallowed_methods, reason = "the tests need a tmux of their own")]
-    let mut command = Command::new("tmux");
+    let mut command = clean_command("tmux");
     command
         .env_clear()
         .env("PATH", PATH)

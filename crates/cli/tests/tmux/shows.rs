@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::{Value, json};
 use test_support::{Running, wait_until};
@@ -280,13 +279,10 @@ fn a_program_that_is_replaced_while_it_runs_still_opens_panes() {
     fs::write(tmux.world.path("tasks.json"), tasks.to_string()).unwrap();
     let file = tmux.world.path("tasks.json").display().to_string();
     let arguments = ["delegate", "--json", "--concurrency", "1", "--agent", &agent, &file];
-    let command = tmux.inside(tmux.world.command(arguments));
-    fs::hard_link(command.get_program(), &program).unwrap();
-    #[expect(clippy::disallowed_methods, reason = "tests start the program under test")]
-    let mut linked = Command::new(&program);
-    linked.args(command.get_args()).current_dir(tmux.world.project()).env_clear();
-    linked.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let running = Running::start(linked);
+    fs::hard_link(env!("CARGO_BIN_EXE_pi-subagents"), &program).unwrap();
+    let mut linked = tmux.world.command_of(&program);
+    linked.args(arguments);
+    let running = Running::start(tmux.inside(linked));
     wait_until(|| tmux.new_panes().iter().any(|pane| tmux.shown(pane).contains("hello")));
     let named = tmux.tmux(&["list-panes", "-s", "-F", "#{pane_current_command}"]);
     assert!(named.contains(&name), "people know it by its name: {named}");

@@ -59,7 +59,9 @@ fn the_mode_stays_and_a_new_file_of_the_users_is_private() {
     assert_eq!(mode(&home, ".claude.json"), 0o600);
     home.scope = Scope::Project;
     home.install("claude", Outcome::Created);
-    assert_ne!(mode(&home, "project/.mcp.json") & 0o044, 0, "others may read it");
+    fs::write(home.at("project/usual"), "").unwrap();
+    let usual = mode(&home, "project/usual");
+    assert_eq!(mode(&home, "project/.mcp.json"), usual, "as the umask has it");
 }
 
 #[test]

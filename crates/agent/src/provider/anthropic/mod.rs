@@ -1,4 +1,4 @@
-//! `POST /v1/messages`, as Anthropic speaks it.
+//! The protocol of Anthropic, `POST /v1/messages`.
 
 mod request;
 mod stream;
@@ -14,7 +14,7 @@ use super::http::Client;
 use super::{Options, Piece, Provider, ProviderError, Request, stream as answers};
 use crate::config::{Model, Secret};
 
-/// The version of the protocol that is spoken here.
+/// The version of the protocol.
 const VERSION: &str = "2023-06-01";
 
 /// A model that is asked through the messages API.
@@ -26,13 +26,13 @@ pub struct Anthropic {
 }
 
 impl Anthropic {
-    /// Prepares to ask a model. Nothing is sent yet.
+    /// Sends nothing yet.
     pub fn new(
         model: Model,
         key: Option<Secret>,
         options: &Options,
     ) -> Result<Anthropic, ProviderError> {
-        // Tokens of a subscription are told from keys by their beginning only.
+        // Only their beginning distinguishes the tokens of subscriptions from keys.
         let is_bearer = key.as_ref().is_some_and(|key| key.reveal().contains("sk-ant-oat"));
         let mut headers = vec![("anthropic-version".to_owned(), VERSION.to_owned())];
         if let Some(key) = &key {
@@ -58,7 +58,7 @@ impl Anthropic {
         Ok(Anthropic { model, is_bearer, client })
     }
 
-    /// Reads an answer, wherever it comes from, and hands its pieces to `sink`.
+    /// Reads an answer from anywhere, and gives its pieces to `sink`.
     pub fn read_answer(
         &self,
         answer: impl Read,
@@ -67,8 +67,8 @@ impl Anthropic {
         answers::read(&self.client, answer, &mut Events::new(self.model.rates), sink)
     }
 
-    /// What the request needs that is not yet part of the protocol. Whoever configures it for a
-    /// model knows better.
+    /// The header for features that are not yet part of the protocol. If the user has configured
+    /// that header for a model, it stays.
     fn betas(&self, request: &Request) -> Option<(String, String)> {
         let name = "anthropic-beta";
         if self.model.headers.keys().any(|header| header.eq_ignore_ascii_case(name)) {
@@ -101,13 +101,13 @@ impl Provider for Anthropic {
     }
 }
 
-/// The address of the API. Its version belongs to the path, but people write it into the base, too.
+/// The address of the API. Its version belongs to the path, but users also write it into the base.
 fn url(base: &str) -> String {
     let base = base.trim_end_matches('/');
     format!("{}/v1/messages", base.strip_suffix("/v1").unwrap_or(base))
 }
 
-/// What pi says when it is refused, which is what the client library of Anthropic makes of it.
+/// The error as pi shows it, which is that of Anthropic's client library.
 fn refusal(status: u16, body: &str) -> String {
     match serde_json::from_str::<Value>(body) {
         _ if body.trim().is_empty() => format!("{status} status code (no body)"),

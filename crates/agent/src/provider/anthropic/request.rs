@@ -7,13 +7,13 @@ use crate::message::ToolDeclaration;
 use crate::provider::history::{self, Block, Entry, Outcome, Part};
 use crate::provider::{Request, ThinkingLevel, limits};
 
-/// How long the name of a call may be.
+/// The longest id of a call.
 const MAXIMAL_CALL_ID: usize = 64;
 
-/// The least that a model can be told to think.
+/// The smallest budget that the provider accepts.
 const LEAST_BUDGET: u64 = 1024;
 
-/// Writes the request as the provider wants it.
+/// The body for a request.
 pub(super) fn body(model: &Model, request: &Request) -> Value {
     let mut body = Map::new();
     let mut set = |field: &str, value: Value| body.insert(field.to_owned(), value);
@@ -24,7 +24,7 @@ pub(super) fn body(model: &Model, request: &Request) -> Value {
     let level = model.clamp_thinking(request.thinking);
     let mut thinking = None;
     if has_budget(model, request) {
-        // What is thought counts as said, so the limit grows by it, as far as the model goes.
+        // Thinking counts as part of the answer, so the limit grows by it, up to the model's own.
         let sum = limit.saturating_add(limits::thinking_budget(level)).min(model.max_tokens);
         limit = limits::answer_tokens(model, request, sum);
         let budget = limits::budget_within(limits::thinking_budget(level), limit);
@@ -55,15 +55,14 @@ pub(super) fn body(model: &Model, request: &Request) -> Value {
     Value::Object(body)
 }
 
-/// Whether the model thinks, and wants to be told how much in tokens. Newer ones decide that
-/// themselves.
+/// Whether the model thinks and needs a budget of tokens for it. Newer models decide themselves.
 pub(super) fn has_budget(model: &Model, request: &Request) -> bool {
     model.reasoning
         && model.clamp_thinking(request.thinking) != ThinkingLevel::Off
         && model.compat.force_adaptive_thinking != Some(true)
 }
 
-/// Whether the arguments of tools come as they are written, without being asked for in a header.
+/// Whether the provider streams the arguments of tools without a header that asks for it.
 pub(super) fn streams_input_eagerly(model: &Model) -> bool {
     model.compat.supports_eager_tool_input_streaming.unwrap_or(true)
 }
@@ -123,7 +122,7 @@ fn messages(model: &Model, request: &Request) -> Vec<Value> {
             messages.push(json!({"role": role, "content": content}));
         }
     }
-    // All so far is kept for the next request, which begins with the same.
+    // The next request begins with the same messages, so that the provider caches all of them.
     if let Some(last) = messages.last_mut()
         && last["role"] == "user"
         && let Some(Value::Array(content)) = last.get_mut("content")
@@ -169,7 +168,7 @@ fn block(model: &Model, block: &Block<'_>) -> Option<Value> {
                 None if model.compat.allow_empty_signature == Some(true) => {
                     Some(json!({"type": "thinking", "thinking": text, "signature": ""}))
                 }
-                // Thoughts that nobody signed are refused, but words are words.
+                // Thinking without a signature is refused, but text is not.
                 None => Some(json!({"type": "text", "text": text})),
             }
         }
@@ -196,7 +195,7 @@ fn result(outcome: &Outcome<'_>) -> Value {
     })
 }
 
-/// The name of another model's call in the characters that are accepted.
+/// The call id of another model, in characters that the provider accepts.
 fn call_id(id: &str) -> String {
     let allowed = |it: char| {
         if it.is_ascii_alphanumeric() || matches!(it, '_' | '-') { it } else { '_' }

@@ -1,4 +1,4 @@
-//! The events of an answer.
+//! Reads the events of an answer.
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ pub(super) struct Events {
     is_started: bool,
     is_stopped: bool,
     stop: Option<(String, Value)>,
-    /// The block that is being told, with the provider's number for it.
+    /// The block that is being sent, with the provider's number for it.
     open: Option<(u64, Block)>,
     calls: u64,
 }
@@ -31,7 +31,7 @@ enum Block {
         signature: String,
     },
     Redacted,
-    /// With the arguments that came with its beginning, until others come.
+    /// With the arguments of its first event, until others come.
     Call {
         index: u64,
         input: Option<Value>,
@@ -80,7 +80,7 @@ impl Events {
                 self.is_stopped = true;
             }
             "error" => return Err(failure::in_stream(&event.to_string())),
-            // Pings, and what may be added to the protocol.
+            // Pings, and later additions to the protocol.
             _ => {}
         }
         Ok(())
@@ -176,7 +176,7 @@ impl Events {
         sink(Piece::BlockEnded);
     }
 
-    /// Takes the counts that are there; what a later event leaves out stays.
+    /// Takes the counts of an event. A count that it lacks stays.
     fn count(&mut self, usage: &Value, sink: &mut dyn FnMut(Piece)) {
         if !usage.is_object() {
             return;
@@ -212,7 +212,7 @@ impl Decoder for Events {
             Ok(value) => self.take(&value, sink),
             Err(_) if event.data.trim().is_empty() => Ok(()),
             Err(error) => {
-                // Not cut before the client has taken the keys out: half of one is not recognised.
+                // Not shortened: the client first removes keys, and would not recognise half of one.
                 Err(ProviderError::temporary(format!(
                     "Could not parse Anthropic SSE event {}: {error}; data={}",
                     event.name, event.data

@@ -1,8 +1,8 @@
-//! Where providers that speak like OpenAI differ from it.
+//! How providers with the protocol of OpenAI differ from OpenAI.
 
 use crate::config::Model;
 
-/// What a provider needs, from its configuration, or else from its name and address.
+/// The needs of a provider, from its configuration, else from its name and address.
 #[derive(Debug)]
 pub(super) struct Traits {
     pub(super) store: bool,
@@ -38,7 +38,7 @@ pub(super) enum ThinkingFormat {
     String,
 }
 
-/// How the requests of a session are marked, so that they come to the same machine.
+/// The headers that send all requests of a session to the same machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Affinity {
     None,

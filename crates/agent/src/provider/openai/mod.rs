@@ -1,4 +1,4 @@
-//! `POST /chat/completions`, as OpenAI speaks it, and many others.
+//! The protocol of OpenAI and many others, `POST /chat/completions`.
 
 mod compat;
 mod request;
@@ -27,7 +27,7 @@ pub struct OpenAi {
 }
 
 impl OpenAi {
-    /// Prepares to ask a model. Nothing is sent yet.
+    /// Sends nothing yet.
     pub fn new(
         model: Model,
         key: Option<Secret>,
@@ -52,7 +52,7 @@ impl OpenAi {
         Ok(OpenAi { model, traits, session: options.session.clone(), client })
     }
 
-    /// Reads an answer, wherever it comes from, and hands its pieces to `sink`.
+    /// Reads an answer from anywhere, and gives its pieces to `sink`.
     pub fn read_answer(
         &self,
         answer: impl Read,
@@ -78,14 +78,14 @@ impl Provider for OpenAi {
 }
 
 impl OpenAi {
-    /// Cerebras says nothing at all to a conversation that is too long.
+    /// Cerebras refuses a conversation that is too long with an empty answer.
     fn with_known_silence(&self, error: ProviderError) -> ProviderError {
         let is_silence = self.model.provider == "cerebras" && error.message == no_body(400);
         if is_silence { ProviderError { remedy: super::Remedy::Compact, ..error } } else { error }
     }
 }
 
-/// What pi says when it is refused, which is what the client library of OpenAI makes of it.
+/// The error as pi shows it, which is that of OpenAI's client library.
 fn refusal(status: u16, body: &str) -> String {
     let body = body.trim();
     if body.is_empty() {
@@ -105,7 +105,7 @@ fn no_body(status: u16) -> String {
     format!("{status} status code (no body)")
 }
 
-/// An answer that is not as it should be, but may be the next time.
+/// The error for an answer that does not follow the protocol.
 fn malformed(what: &str) -> ProviderError {
     ProviderError::temporary(format!("Could not understand the provider: {what}"))
 }

@@ -9,16 +9,16 @@ use crate::message::ToolDeclaration;
 use crate::provider::history::{self, Block, Entry, Outcome, Part};
 use crate::provider::{Request, limits};
 
-/// How long the key of a cache may be.
+/// The longest key of a cache.
 const MAXIMAL_CACHE_KEY: usize = 64;
 
-/// How long the name of a call may be.
+/// The longest id of a call.
 const MAXIMAL_CALL_ID: usize = 40;
 
-/// Fields in which thoughts come, and in which they go back.
+/// The fields that can have the thinking, in answers and in requests.
 pub(super) const THOUGHT_FIELDS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_text"];
 
-/// Writes the request as the provider wants it.
+/// The body for a request.
 pub(super) fn body(
     model: &Model,
     traits: &Traits,
@@ -55,7 +55,7 @@ pub(super) fn body(
             set("tool_stream", json!(true));
         }
     } else if has_tool_history {
-        // Some proxies of Anthropic want the field to be there when tools were used.
+        // Some proxies of Anthropic require the field once tools were used.
         set("tools", json!([]));
     }
     if let Some(priority) = model.compat.vllm_priority {
@@ -125,7 +125,7 @@ fn messages(model: &Model, traits: &Traits, system: &str, entries: Vec<Entry<'_>
                     .filter_map(content_part)
                     .collect();
                 is_after_results = images.is_empty();
-                // A tool message has only text, so the user shows the pictures.
+                // A tool message can have only text, so the images follow in a user message.
                 if !images.is_empty() {
                     if traits.assistant_after_tool_result {
                         messages.push(bridge());
@@ -152,7 +152,7 @@ fn content_part(part: &Part<'_>) -> Option<Value> {
     }
 }
 
-/// What the model said; `None` for nothing, which many providers refuse.
+/// The message of an answer; `None` for an empty one, which many providers refuse.
 fn assistant(model: &Model, traits: &Traits, blocks: &[Block<'_>]) -> Option<Value> {
     let texts: Vec<&str> = blocks
         .iter()
@@ -184,7 +184,7 @@ fn assistant(model: &Model, traits: &Traits, blocks: &[Block<'_>]) -> Option<Val
     } else if texts.is_empty() {
         nothing
     } else {
-        // One string: models that are shown parts imitate them.
+        // One string: models imitate parts that they see.
         json!(texts.concat())
     };
     let is_empty = content.is_null() || content == "";
@@ -212,7 +212,7 @@ fn assistant(model: &Model, traits: &Traits, blocks: &[Block<'_>]) -> Option<Val
     Some(Value::Object(message))
 }
 
-/// The thoughts in the form in which they came, where the signature holds them.
+/// The thinking in the form in which the provider sent it, if the signature holds it.
 fn reasoning_details(signature: &str) -> Option<Value> {
     let details: Value = serde_json::from_str(signature).ok()?;
     (details.as_array().is_some_and(|details| !details.is_empty())).then_some(details)
@@ -241,7 +241,7 @@ fn result(traits: &Traits, outcome: &Outcome<'_>) -> Value {
     message
 }
 
-/// Marks the prefixes that Anthropic should keep: the system prompt, the tools, and all so far.
+/// Marks the prefixes that Anthropic should cache: the system prompt, the tools, and all messages.
 fn mark_for_cache(body: &mut Map<String, Value>) {
     let mark = json!({"type": "ephemeral"});
     if let Some(Value::Array(messages)) = body.get_mut("messages") {
@@ -282,8 +282,8 @@ fn mark_text(message: &mut Value, mark: &Value) -> bool {
     }
 }
 
-/// The name of another model's call. Those of OpenAI's newer API are two names with a bar between
-/// them, and hundreds of characters long.
+/// The call id of another model. Those of OpenAI's newer API are two ids with a bar between them, and
+/// hundreds of characters long.
 fn call_id(id: &str) -> String {
     if !id.contains('|') {
         return id.to_owned();
@@ -293,7 +293,7 @@ fn call_id(id: &str) -> String {
     if id.len() <= MAXIMAL_CALL_ID {
         return id;
     }
-    // Calls of one answer may differ only at the end, so a sum of all of it is kept.
+    // The ids of one answer may differ only at the end, so that a hash of all of it is added.
     let hash = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });

@@ -1,4 +1,4 @@
-//! The chunks of an answer.
+//! Reads the chunks of an answer.
 
 use serde_json::{Map, Value};
 
@@ -14,8 +14,8 @@ use crate::provider::{Piece, ProviderError, failure, repair};
 #[derive(Debug)]
 pub(super) struct Chunks {
     rates: Rates,
-    /// Whether the provider says why it stops, so that an end without that is a cut.
-    says_reason: bool,
+    /// Whether the provider tells why it stops, so that an end without a reason is an error.
+    tells_reason: bool,
     is_started: bool,
     is_done: bool,
     has_thoughts: bool,
@@ -24,22 +24,22 @@ pub(super) struct Chunks {
     details: Vec<Map<String, Value>>,
 }
 
-/// A tool call on its way. Its number is its position.
+/// A tool call that is being sent. Its number is its position.
 #[derive(Debug)]
 struct Call {
     /// The provider's number for it.
     index: Option<u64>,
     id: String,
-    /// What is known before the tool is.
+    /// Those that came before the name of the tool.
     arguments: String,
     is_announced: bool,
 }
 
 impl Chunks {
-    pub(super) fn new(rates: Rates, says_reason: bool) -> Chunks {
+    pub(super) fn new(rates: Rates, tells_reason: bool) -> Chunks {
         Chunks {
             rates,
-            says_reason,
+            tells_reason,
             is_started: false,
             is_done: false,
             has_thoughts: false,
@@ -59,7 +59,7 @@ impl Chunks {
         }
         let id = chunk["id"].as_str().filter(|id| !id.is_empty());
         let choice = &chunk["choices"][0];
-        // The first chunk of some has no name yet, but nothing else either.
+        // The first chunk of some providers has neither an id nor anything else.
         if !self.is_started && (id.is_some() || choice.is_object()) {
             self.is_started = true;
             sink(Piece::Started { response_id: id.map(str::to_owned) });
@@ -73,14 +73,14 @@ impl Chunks {
         if let Some(reason) = choice["finish_reason"].as_str().filter(|reason| !reason.is_empty()) {
             self.finish = Some(reason.to_owned());
         }
-        // An answer that is no stream has all of it in one place.
+        // An answer that is no stream has a whole message.
         let delta = if choice["delta"].is_object() { &choice["delta"] } else { &choice["message"] };
         self.delta(delta, sink);
         Ok(())
     }
 
     fn delta(&mut self, delta: &Value, sink: &mut dyn FnMut(Piece)) {
-        // Some send the same thoughts in two fields.
+        // Some providers send the same thinking in two fields.
         let thought = THOUGHT_FIELDS
             .iter()
             .find_map(|field| Some((*field, delta[*field].as_str().filter(|it| !it.is_empty())?)));
@@ -94,7 +94,7 @@ impl Chunks {
         if let Some((field, thought)) = thought {
             sink(Piece::Thinking(thought.to_owned()));
             if !std::mem::replace(&mut self.has_thoughts, true) {
-                // The thoughts go back in the field in which they came.
+                // Requests must have the thinking in the same field.
                 sink(Piece::ThinkingSignature(field.to_owned()));
             }
         }
@@ -126,17 +126,17 @@ impl Chunks {
         }
     }
 
-    /// Finds the call that a piece belongs to, or begins one.
+    /// The call that a piece belongs to, which may be a new one.
     fn position_of(&mut self, index: Option<u64>, id: &str, name: &str) -> usize {
         let by_index = |call: &Call| index.is_some() && call.index == index;
         let by_id = |call: &Call| !id.is_empty() && call.id == id;
         let found = self.calls.iter().rposition(by_index);
         let found = found.or_else(|| self.calls.iter().rposition(by_id));
-        // Without either it goes on with the last one, unless it names a tool.
-        let goes_on = index.is_none() && id.is_empty() && name.is_empty();
-        let found = found.or_else(|| goes_on.then(|| self.calls.len().checked_sub(1)).flatten());
-        // Some give the same number to all calls, some the same id. A new id alone is no new call,
-        // because some give a new one to every piece.
+        // Without index and id it continues the last call, unless it names a tool.
+        let continues = index.is_none() && id.is_empty() && name.is_empty();
+        let found = found.or_else(|| continues.then(|| self.calls.len().checked_sub(1)).flatten());
+        // Some providers give the same index to all calls, some the same id. A new id alone is no
+        // new call, because some give a new one to every piece.
         let is_other = |call: &Call| {
             let has_other_id = !id.is_empty() && call.id != id;
             let has_other_index = index.is_some() && call.index.is_some() && call.index != index;
@@ -156,7 +156,7 @@ impl Chunks {
         }
     }
 
-    /// Takes a piece of thoughts in the form that they must have to go back.
+    /// Takes a piece of thinking in the form that requests must have.
     fn detail(&mut self, detail: &Value, sink: &mut dyn FnMut(Piece)) {
         let kind = detail["type"].as_str().unwrap_or_default();
         let field = match kind {
@@ -171,7 +171,7 @@ impl Chunks {
         if !std::mem::replace(&mut self.has_thoughts, true) {
             sink(Piece::Thinking(String::new()));
         }
-        // Words that follow one another are one thought; what is encrypted stays as it is.
+        // Texts that follow one another are joined; encrypted data is not.
         if let Some(last) = self.details.last_mut()
             && kind != "reasoning.encrypted"
             && last.get("type") == detail.get("type")
@@ -192,7 +192,7 @@ impl Chunks {
 }
 
 impl Call {
-    /// Tells about it, and about the arguments that are new.
+    /// Reports the call, once, and its new arguments.
     fn announce(&mut self, position: usize, name: &str, sink: &mut dyn FnMut(Piece)) {
         let index = position as u64;
         if !std::mem::replace(&mut self.is_announced, true) {
@@ -219,7 +219,7 @@ impl Decoder for Chunks {
             Ok(chunk) => chunk,
             Err(_) if event.name == "error" => return Err(failure::in_stream(data)),
             Err(error) => {
-                // Not cut before the client has taken the keys out: half of one is not recognised.
+                // Not shortened: the client first removes keys, and would not recognise half of one.
                 return Err(malformed(&format!("{error} in {data}")));
             }
         };
@@ -237,20 +237,20 @@ impl Decoder for Chunks {
     }
 
     fn is_whole(&self) -> bool {
-        self.finish.is_some() || self.is_done && !self.says_reason
+        self.finish.is_some() || self.is_done && !self.tells_reason
     }
 
     fn end(&mut self, sink: &mut dyn FnMut(Piece)) -> Result<(), ProviderError> {
         let (reason, raw) = match self.finish.take() {
             Some(raw) => (stop_reason(&raw)?, Some(raw)),
-            None if self.says_reason || !self.is_started => {
+            None if self.tells_reason || !self.is_started => {
                 return Err(ProviderError::temporary("Stream ended without finish_reason"));
             }
             None if self.calls.is_empty() => (StopReason::Stop, None),
             None => (StopReason::ToolUse, None),
         };
         for (position, call) in self.calls.iter_mut().enumerate() {
-            // A call without a name is for the loop to refuse, so that the model learns of it.
+            // The agent refuses a call without a name, so that the model learns of it.
             if !call.is_announced {
                 call.announce(position, "", sink);
             }
@@ -265,7 +265,7 @@ impl Decoder for Chunks {
     }
 }
 
-/// The words of a message, whether they are a string or come in parts.
+/// The text of a message, which is a string or has parts.
 fn words(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -283,7 +283,7 @@ fn stop_reason(raw: &str) -> Result<StopReason, ProviderError> {
     }
 }
 
-/// Providers agree on the totals, and not on where they put what came from a cache.
+/// Providers agree on the totals, but not on the fields for cached tokens.
 fn usage_of(usage: &Value) -> Usage {
     let number = |value: &Value| value.as_u64();
     let details = &usage["prompt_tokens_details"];

@@ -1,4 +1,4 @@
-//! How a provider is told to think.
+//! How a request sets the level of thinking.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +6,7 @@ use super::compat::{ThinkingFormat, Traits};
 use crate::config::Model;
 use crate::provider::{ThinkingLevel, limits};
 
-/// Adds what tells the model to think as much as it should, in the provider's way.
+/// Adds the fields that set the level of thinking, in the provider's format.
 pub(super) fn add(
     body: &mut Map<String, Value>,
     model: &Model,
@@ -20,7 +20,7 @@ pub(super) fn add(
     let level = model.clamp_thinking(level);
     let thinks = level != ThinkingLevel::Off;
     let word = model.thinking_levels.get(level.word());
-    // A level without a word of its own is called as we call it, but being off has no usual name.
+    // A level without a word of the provider has our word, but there is no usual word for off.
     let effort = word.cloned().flatten().or_else(|| thinks.then(|| level.word().to_owned()));
     let can_be_off = model.thinking_levels.get("off") != Some(&None);
     let budget = Some(limits::budget_within(limits::thinking_budget(level), limit))
@@ -58,7 +58,7 @@ pub(super) fn add(
             set(body, "reasoning_effort", effort_if_thinking);
         }
         ThinkingFormat::AntLing => {
-            // Only words of its own are understood.
+            // It understands only its own words.
             let own = word.cloned().flatten().filter(|_| thinks);
             set(body, "reasoning", own.map(|effort| json!({"effort": effort})));
         }

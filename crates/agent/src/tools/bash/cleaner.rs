@@ -1,6 +1,6 @@
-//! Text without what is meant for a terminal.
+//! Removes terminal control sequences.
 
-/// Takes control sequences and control characters out of a text that arrives in pieces. Tabs, line
+/// Removes control sequences and control characters from a text that arrives in pieces. Tabs, line
 /// feeds and carriage returns stay.
 #[derive(Debug, Default)]
 pub(super) struct Cleaner {
@@ -11,25 +11,25 @@ pub(super) struct Cleaner {
 enum State {
     #[default]
     Text,
-    /// Behind an escape character.
+    /// After an escape character.
     Escape,
-    /// In a sequence of this many characters, which ends with a letter or the like.
+    /// In a sequence, after this many characters. A letter or the like ends it.
     Sequence(usize),
     /// In the text of a title or a link, which ends with a bell or with an escape and a backslash.
-    /// It is kept, because it might as well never end.
+    /// The text is kept, because it is shown after all if it never ends.
     Title { text: String, is_escaped: bool },
 }
 
-/// The longest sequence, and the longest title. What is longer is a text after all.
+/// The longest sequence and the longest title. A longer one is text.
 const MAX_SEQUENCE: usize = 64;
 const MAX_TITLE: usize = 4096;
 
 impl Cleaner {
-    /// Appends what is left of the text.
+    /// Appends the text without control sequences.
     pub(super) fn clean(&mut self, text: &str, clean: &mut String) {
         let mut rest = text;
         while !rest.is_empty() {
-            // Most output is plain, and is taken as it is up to the first byte that may not be.
+            // Most output is plain: everything before the first other byte is copied at once.
             if matches!(self.state, State::Text) {
                 let plain = rest.bytes().position(|byte| !is_plain(byte)).unwrap_or(rest.len());
                 clean.push_str(&rest[..plain]);
@@ -43,7 +43,7 @@ impl Cleaner {
         }
     }
 
-    /// Appends what would have been left out, had it come to its end.
+    /// Appends the text of a title that has not ended.
     pub(super) fn finish(&mut self, clean: &mut String) {
         if let State::Title { text, .. } = std::mem::take(&mut self.state) {
             clean.push_str(&text);
@@ -58,7 +58,7 @@ impl Cleaner {
                 ']' | 'P' | '_' | '^' | 'X' => {
                     self.state = State::Title { text: String::new(), is_escaped: false };
                 }
-                // Such as the choice of a character set, of which one more character is to come.
+                // Such as the choice of a character set, which has one more character.
                 ' '..='/' => {}
                 '0'..='~' => self.state = State::Text,
                 _ => self.take_text(character, clean),
@@ -92,7 +92,7 @@ impl Cleaner {
         }
     }
 
-    /// What looked like a title is a text.
+    /// Shows what looked like a title as text.
     fn give_up_title(&mut self, character: char, clean: &mut String) {
         let was_escaped = matches!(self.state, State::Title { is_escaped: true, .. });
         self.finish(clean);
@@ -103,13 +103,13 @@ impl Cleaner {
     }
 }
 
-/// Whether the byte belongs to a character that is shown, as far as one byte can tell: those of the
-/// characters that are not begin with one of two others.
+/// Whether the byte certainly belongs to a character that is shown. Other characters beyond ASCII
+/// begin with one of two bytes.
 fn is_plain(byte: u8) -> bool {
     byte >= b' ' && byte != 0xc2 && byte != 0xef || matches!(byte, b'\t' | b'\n' | b'\r')
 }
 
-/// Beside control characters, those that only annotate others are left out, as pi does it.
+/// Control characters, and annotation characters of Unicode, are left out, as in pi.
 fn is_shown(character: char) -> bool {
     match character {
         '\t' | '\n' | '\r' => true,

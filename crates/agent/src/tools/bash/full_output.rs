@@ -1,11 +1,11 @@
-//! Everything that a command printed, in a file, if it is too much for the model.
+//! The whole output of a command, which becomes a file if it is too long for the model.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// Bytes that go to memory first, and then to a file that only the user can read. The file is
+/// The output is kept in memory first, and then in a file that only the user can read. The file is
 /// removed unless it is kept.
 #[derive(Debug, Default)]
 pub(super) struct FullOutput {
@@ -17,7 +17,7 @@ pub(super) struct FullOutput {
 enum Storage {
     Memory(Vec<u8>),
     File(PathBuf, File),
-    /// It could not be written, for this reason.
+    /// Writing failed, for this reason.
     Lost(String),
 }
 
@@ -28,7 +28,6 @@ impl Default for Storage {
 }
 
 impl FullOutput {
-    /// Takes more.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         match &mut self.storage {
             Storage::Memory(memory) => memory.extend_from_slice(bytes),
@@ -42,7 +41,7 @@ impl FullOutput {
         }
     }
 
-    /// Moves to a file in the directory, if it is still in memory.
+    /// Moves the output to a file in the directory, if it is still in memory.
     pub(super) fn spill(&mut self, directory: &Path) {
         let Storage::Memory(memory) = &self.storage else { return };
         self.storage = match create(directory, memory) {
@@ -59,7 +58,7 @@ impl FullOutput {
         }
     }
 
-    /// Leaves the file to the user, and says where it is.
+    /// Keeps the file, and returns its path, or why there is none.
     pub(super) fn keep(&mut self) -> String {
         match &self.storage {
             Storage::File(path, _) => {

@@ -1,4 +1,4 @@
-//! Running a command in a shell.
+//! Runs a command in a shell.
 
 mod cleaner;
 mod full_output;
@@ -36,17 +36,16 @@ pub(super) const TOOL: Tool = Tool {
 /// The time between two reports.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How long nothing must be printed after the end of the shell, if something that it has started
-/// could still print.
+/// How long to wait, after the end of the shell, for more output of processes that it has started.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// How often the end of the shell is looked for on systems that cannot tell it.
-const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+/// How often to poll for the end of the shell on systems that do not report it.
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The longest timeout, in seconds; pi's timers go no further.
 const MAX_TIMEOUT: f64 = 2_147_483.647;
 
-/// How much is still read of a command that was killed: more than any pipe can hold.
+/// How much of the output of a killed command is still read: more than any pipe can hold.
 const LAST_BYTES: usize = 4 * 1024 * 1024;
 
 fn parameters() -> Value {
@@ -93,7 +92,7 @@ fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput
     conclude(ending, timeout.unwrap_or_default(), output)
 }
 
-/// How a command came to its end.
+/// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     Exited(Exit),
@@ -147,12 +146,12 @@ fn usual_shell() -> String {
     if has_bash { "bash" } else { "sh" }.to_owned()
 }
 
-/// The words for the model, and whether they are those of a failure.
+/// The result of a command, which is an error if the command has failed.
 fn conclude(ending: Ending, timeout: f64, output: Output) -> Result<ToolOutput, ToolError> {
     let (text, details) = output.conclude();
     let code = match ending {
         Ending::Exited(Exit::Code(code)) => code,
-        // As every shell reports it.
+        // As shells do.
         Ending::Exited(Exit::Signal(signal)) => 128 + signal,
         Ending::Aborted => return Err(failure(&text, "Command aborted")),
         Ending::TimedOut => {
@@ -171,7 +170,7 @@ fn failure(text: &str, status: &str) -> ToolError {
     ToolError(format!("{text}{separator}{status}"))
 }
 
-/// Everything that is at hand while a command runs.
+/// A running command.
 struct Watch<'a> {
     job: Job,
     output: Output,
@@ -180,7 +179,7 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Reads and reports until the command has ended, or until it must.
+    /// Reads and reports until the command has ended, or has to be killed.
     fn watch(&mut self, cancel: &Cancel, deadline: Option<Instant>) -> Ending {
         let mut buffer = vec![0; 32 * 1024];
         let mut quiet_at = None;
@@ -209,31 +208,31 @@ impl Watch<'_> {
         }
     }
 
-    /// Waits until there is something to do, and returns whether there is something to read.
+    /// Waits for the next event, and returns whether there is output to read.
     fn wait(&self, cancel: &Cancel, timeout: Option<Duration>) -> bool {
         let output = self.job.output();
         let mut fds = vec![PollFd::new(cancel, PollFlags::IN)];
         if self.is_output_open {
             fds.push(PollFd::new(&output, PollFlags::IN));
         }
-        // Once the shell was waited for, this would stay readable and not let us wait.
+        // After the shell was reaped, this would stay readable, and we would never wait.
         let ended = self.job.ended().filter(|_| !self.job.is_reaped());
         if let Some(ended) = &ended {
             fds.push(PollFd::new(ended, PollFlags::IN));
         }
-        let must_look = ended.is_none() && !self.job.is_reaped();
+        let must_poll = ended.is_none() && !self.job.is_reaped();
         let timeout = match timeout {
-            Some(timeout) if must_look => Some(timeout.min(LOOK_INTERVAL)),
-            None if must_look => Some(LOOK_INTERVAL),
+            Some(timeout) if must_poll => Some(timeout.min(POLL_INTERVAL)),
+            None if must_poll => Some(POLL_INTERVAL),
             timeout => timeout,
         };
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-        // A failure is an interruption: whoever calls this calls it again.
+        // A failure is an interruption, and the caller repeats this anyway.
         let _ = rustix::event::poll(&mut fds, timeout.as_ref());
         self.is_output_open && !fds[1].revents().is_empty()
     }
 
-    /// Reads once and returns how much there was.
+    /// Reads once and returns the number of bytes.
     fn read(&mut self, buffer: &mut [u8]) -> usize {
         match rustix::io::read(self.job.output(), &mut *buffer) {
             Ok(0) => self.is_output_open = false,
@@ -247,7 +246,7 @@ impl Watch<'_> {
         0
     }
 
-    /// Reads what a command that was killed had printed before.
+    /// Reads what a killed command had printed before.
     fn read_rest(&mut self, buffer: &mut [u8]) {
         let mut length = 0;
         while self.is_output_open && length < LAST_BYTES {
@@ -259,16 +258,16 @@ impl Watch<'_> {
     }
 }
 
-/// When what there is so far is shown.
+/// Reports the output so far, but not too often.
 struct Reports<'a> {
     report: &'a mut dyn FnMut(ToolOutput),
-    /// When the next report is to be sent, if something is new.
+    /// When the next report is due, if there is new output.
     due: Option<Instant>,
     last: Option<Instant>,
 }
 
 impl Reports<'_> {
-    /// Something is new.
+    /// Notes that there is new output.
     fn changed(&mut self, now: Instant) {
         let due = self.last.map_or(now, |last| last + REPORT_INTERVAL);
         self.due.get_or_insert(due);

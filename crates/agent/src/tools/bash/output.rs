@@ -1,4 +1,4 @@
-//! The output of a command, of which only the end is kept in memory.
+//! The output of a command. Only its end is kept in memory.
 
 use std::path::{Path, PathBuf};
 
@@ -13,12 +13,11 @@ use crate::tools::truncation::{
 };
 use crate::tools::utf8::Utf8Decoder;
 
-/// How much text is kept. It may begin within a line, but so far before what is shown that this
-/// line is not.
+/// How much text is kept. It may begin within a line, but that is too far back to be shown.
 const KEPT_BYTES: usize = 2 * MAX_BYTES;
 
-/// What the model is shown of the output of a command, which may arrive in any pieces. What is too
-/// long for the model is kept in a directory. For checks that have an output and no command.
+/// What the model gets of the output of a command that arrives in these pieces. A long output is kept
+/// in the directory. The fuzzer uses it, which has output but no command.
 pub fn shown_output<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, directory: &Path) -> String {
     let mut output = Output::new(directory.to_owned());
     for piece in pieces {
@@ -28,7 +27,7 @@ pub fn shown_output<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, directory: &
     output.conclude().0
 }
 
-/// What a command has printed so far.
+/// The output so far.
 #[derive(Debug)]
 pub(super) struct Output {
     decoder: Utf8Decoder,
@@ -38,12 +37,11 @@ pub(super) struct Output {
     last_line_bytes: usize,
     raw_bytes: usize,
     full: FullOutput,
-    /// Where the file with everything goes.
+    /// For the file with the whole output.
     directory: PathBuf,
 }
 
 impl Output {
-    /// Nothing yet.
     pub(super) fn new(directory: PathBuf) -> Output {
         Output {
             decoder: Utf8Decoder::default(),
@@ -57,7 +55,6 @@ impl Output {
         }
     }
 
-    /// Takes more.
     pub(super) fn push(&mut self, bytes: &[u8]) {
         let mut text = String::new();
         self.decoder.decode(bytes, &mut text);
@@ -71,7 +68,7 @@ impl Output {
         }
     }
 
-    /// Takes what was held back because more could have come.
+    /// Ends the output: incomplete characters and sequences are not held back any longer.
     pub(super) fn finish(&mut self) {
         let mut text = String::new();
         self.decoder.finish(&mut text);
@@ -84,7 +81,7 @@ impl Output {
         }
     }
 
-    /// What there is to show of a command that goes on.
+    /// The output so far of a running command.
     pub(super) fn report(&self) -> ToolOutput {
         let truncation = truncate_tail(&self.tail, self.extent);
         let content = vec![Content::text(truncation.content.clone())];
@@ -92,8 +89,7 @@ impl Output {
         ToolOutput { content, details: Some(details) }
     }
 
-    /// What there is to say when it has ended: the text, with where the rest of it is, and the
-    /// details.
+    /// The text for the model, with the path of the whole output if it was cut, and the details.
     pub(super) fn conclude(mut self) -> (String, Option<Value>) {
         let truncation = truncate_tail(&self.tail, self.extent);
         let mut text = truncation.content.clone();

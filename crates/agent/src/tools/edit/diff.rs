@@ -1,4 +1,4 @@
-//! What an edit has changed, for views.
+//! The diff of an edit, for views.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use similar::{ChangeTag, DiffOp, TextDiff};
 /// The number of lines that are shown around a change.
 const CONTEXT: usize = 4;
 
-/// How long the shortest difference is looked for. After that a longer one does.
+/// After this time, a diff that is not the shortest is good enough.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// The difference of two texts.
+/// The diff of two texts.
 pub(super) struct Diff<'a> {
     diff: TextDiff<'a, 'a, str>,
-    /// The changes with the lines around them; those that touch are together.
+    /// The changes with the lines around them, joined where they touch.
     groups: Vec<Vec<DiffOp>>,
     old_lines: usize,
     /// The number of digits of the largest line number.
@@ -31,7 +31,7 @@ impl<'a> Diff<'a> {
         Diff { diff, groups, old_lines, width }
     }
 
-    /// The changed lines with their numbers, and dots for what is left out.
+    /// The changed lines with their numbers, and dots for lines that are left out.
     pub(super) fn numbered(&self) -> String {
         let dots = format!(" {:width$} ...", "", width = self.width);
         let mut lines = Vec::new();
@@ -53,13 +53,13 @@ impl<'a> Diff<'a> {
         lines.join("\n")
     }
 
-    /// The changes in the form that `patch` reads.
+    /// The diff in the format of `patch`.
     pub(super) fn patch(&self, path: &str) -> String {
         let mut patch = format!("--- {path}\n+++ {path}\n");
         for group in &self.groups {
             let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
             let range = |start: usize, end: usize| {
-                // The line before is named where there is no line.
+                // An empty range is named by the line before it.
                 let shown = if start == end { start } else { start + 1 };
                 format!("{shown},{}", end - start)
             };

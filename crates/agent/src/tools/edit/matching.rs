@@ -1,8 +1,8 @@
-//! Where the edits go.
+//! Finds the texts that edits replace.
 //!
-//! A text that is not in the file as the model wrote it is looked for once more with everything
-//! left out that models get wrong: spaces at the ends of lines, and quotes, dashes and spaces of
-//! other kinds. Then whole lines are replaced, so that no other line loses what was left out.
+//! A text that is not in the file is looked for once more in a simplified form, without the
+//! differences that models get wrong: spaces at the ends of lines, and kinds of quotes, dashes and
+//! spaces. Then whole lines are replaced, so that other lines keep what the simplified form lacks.
 
 use std::ops::Range;
 
@@ -10,14 +10,14 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use crate::tools::ToolError;
 
-/// What the model wants: this text for that.
+/// An edit of the model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Edit {
     pub(super) old: String,
     pub(super) new: String,
 }
 
-/// A part of a text, and what takes its place.
+/// A range of a text, and its new text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Replacement {
     pub(super) start: usize,
@@ -25,26 +25,26 @@ pub(super) struct Replacement {
     pub(super) text: String,
 }
 
-/// Finds all edits in the text, or says what is wrong with the first that is wrong. The replacements
+/// Finds all edits in the text, or returns the error of the first that is wrong. The replacements
 /// are in the order of the text.
 pub(super) fn find(text: &str, edits: &[Edit], path: &str) -> Result<Vec<Replacement>, ToolError> {
     let edits: Vec<Edit> = edits
         .iter()
         .map(|edit| Edit { old: unix_lines(&edit.old), new: unix_lines(&edit.new) })
         .collect();
-    let words = Words { path, edits: edits.len() };
+    let errors = Errors { path, edits: edits.len() };
     if let Some(index) = edits.iter().position(|edit| edit.old.is_empty()) {
-        return Err(words.empty(index));
+        return Err(errors.empty(index));
     }
     if edits.iter().all(|edit| text.contains(&edit.old)) {
-        return find_in(text, &edits, &words);
+        return find_in(text, &edits, &errors);
     }
     let simple = simplify(text);
-    let replacements = find_in(&simple, &edits, &words)?;
-    widen(text, &simple, replacements).ok_or_else(|| words.missing(0))
+    let replacements = find_in(&simple, &edits, &errors)?;
+    widen(text, &simple, replacements).ok_or_else(|| errors.missing(0))
 }
 
-/// The text with the replacements, which are in its order.
+/// Applies the replacements, which are in the order of the text.
 pub(super) fn apply(text: &str, replacements: &[Replacement]) -> String {
     let mut new = String::with_capacity(text.len());
     let mut position = 0;
@@ -57,7 +57,7 @@ pub(super) fn apply(text: &str, replacements: &[Replacement]) -> String {
     new
 }
 
-/// What to say when everything was found and nothing is different.
+/// The error for edits that change nothing.
 pub(super) fn no_change(path: &str, edits: usize) -> ToolError {
     ToolError(if edits == 1 {
         format!(
@@ -69,9 +69,8 @@ pub(super) fn no_change(path: &str, edits: usize) -> ToolError {
     })
 }
 
-/// Finds every edit, as it is or simplified. In a text that is simplified itself, the second is
-/// needed for edits that are not.
-fn find_in(text: &str, edits: &[Edit], words: &Words<'_>) -> Result<Vec<Replacement>, ToolError> {
+/// Finds every edit, as it is, else simplified, which is needed if the text is simplified.
+fn find_in(text: &str, edits: &[Edit], errors: &Errors<'_>) -> Result<Vec<Replacement>, ToolError> {
     let mut found: Vec<(usize, Replacement)> = Vec::new();
     for (index, edit) in edits.iter().enumerate() {
         let simple;
@@ -80,12 +79,12 @@ fn find_in(text: &str, edits: &[Edit], words: &Words<'_>) -> Result<Vec<Replacem
             simple = simplify(old);
             old = &simple;
         }
-        // Nothing but spaces is left of an edit that nothing is left of.
-        let places = if old.is_empty() { 0 } else { text.matches(old).count() };
-        let start = match (places, text.find(old)) {
+        // An edit of spaces alone is empty when it is simplified.
+        let matches = if old.is_empty() { 0 } else { text.matches(old).count() };
+        let start = match (matches, text.find(old)) {
             (1, Some(start)) => start,
-            (0, _) | (_, None) => return Err(words.missing(index)),
-            (count, _) => return Err(words.ambiguous(index, count)),
+            (0, _) | (_, None) => return Err(errors.missing(index)),
+            (count, _) => return Err(errors.ambiguous(index, count)),
         };
         let end = start + old.len();
         found.push((index, Replacement { start, end, text: edit.new.clone() }));
@@ -95,14 +94,14 @@ fn find_in(text: &str, edits: &[Edit], words: &Words<'_>) -> Result<Vec<Replacem
         if let [(first, before), (second, after)] = pair
             && before.end > after.start
         {
-            return Err(words.overlapping(*first, *second));
+            return Err(errors.overlapping(*first, *second));
         }
     }
     Ok(found.into_iter().map(|(_, replacement)| replacement).collect())
 }
 
-/// From replacements in the simplified text to replacements of whole lines in the text. `None` if
-/// the lines of the two are not the same, which simplifying never does.
+/// Turns replacements in the simplified text into replacements of whole lines in the text. `None` if
+/// the two have different numbers of lines, which never happens.
 fn widen(text: &str, simple: &str, replacements: Vec<Replacement>) -> Option<Vec<Replacement>> {
     let (lines, simple_lines) = (line_ranges(text), line_ranges(simple));
     if lines.len() != simple_lines.len() {
@@ -154,7 +153,7 @@ fn unix_lines(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
-/// The text without what models get wrong.
+/// The text without the differences that models get wrong.
 fn simplify(text: &str) -> String {
     let text: String = text.nfkc().collect();
     let lines: Vec<&str> = text.split('\n').map(|line| line.trim_end_matches(is_space)).collect();
@@ -175,13 +174,13 @@ fn simple(character: char) -> char {
     }
 }
 
-/// Says what is wrong, in pi's words: one edit has no number.
-struct Words<'a> {
+/// The errors, with pi's texts: a single edit has no number.
+struct Errors<'a> {
     path: &'a str,
     edits: usize,
 }
 
-impl Words<'_> {
+impl Errors<'_> {
     fn missing(&self, index: usize) -> ToolError {
         let path = self.path;
         ToolError(if self.edits == 1 {

@@ -1,4 +1,4 @@
-//! Replacing parts of a file.
+//! Replaces parts of a file.
 
 mod diff;
 mod matching;
@@ -40,11 +40,11 @@ pub(super) const TOOL: Tool = Tool {
     run,
 };
 
-/// The largest file that is edited. Several copies of it are in memory at once.
+/// The largest file that can be edited. Several copies of it are in memory at once.
 const MAX_FILE_BYTES: usize = 64 * 1024 * 1024;
 
-/// The longest difference that is shown. It stands in five records of the stream, and one letter in
-/// a file that is all one line makes it twice as long as the file.
+/// The longest diff that is shown. It is in five records of the stream, and one letter in a file of a
+/// single line makes it twice as long as the file.
 const MAX_DIFF_BYTES: usize = 256 * 1024;
 
 fn parameters() -> Value {
@@ -119,8 +119,8 @@ fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput
     Ok(ToolOutput { content: vec![Content::text(text)], details: Some(details) })
 }
 
-/// The arguments with `edits` as an array, however the model has given them: as JSON in a string, as
-/// one edit, or as the two texts of one edit beside the path.
+/// Turns the forms in which models write `edits` into an array: JSON in a string, a single edit, or
+/// the two texts of an edit beside the path.
 fn with_edits(arguments: &Map<String, Value>) -> Map<String, Value> {
     let mut arguments = arguments.clone();
     if let Some(Value::String(text)) = arguments.get("edits")

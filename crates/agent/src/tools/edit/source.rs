@@ -1,14 +1,14 @@
-//! A file as the model sees it, and back again.
+//! Converts a file to the text that the model sees, and back.
 //!
-//! The model knows nothing of byte order marks, of the two bytes that end a line on Windows, and of
-//! bytes that are no text. All of them stay as they are wherever nothing is replaced.
+//! The model does not see byte order marks, the two bytes that end a line on Windows, and bytes that
+//! are no text. All of them stay wherever nothing is replaced.
 
 use std::borrow::Cow;
 
 use super::matching::Replacement;
 
-/// Bytes that are no UTF-8 are, while the file is edited, characters from the end of the last plane
-/// for private use. A file that has such characters already is no text that anybody edits.
+/// While a file is edited, bytes that are no UTF-8 are characters from the end of the last private
+/// plane of Unicode. A file that has such characters already counts as binary.
 const FIRST_STAND_IN: char = '\u{10ff00}';
 const LAST_STAND_IN: char = '\u{10ffff}';
 
@@ -17,17 +17,17 @@ const LAST_STAND_IN: char = '\u{10ffff}';
 pub(super) struct Source {
     /// The content, with stand-ins.
     original: String,
-    /// The text without mark, in which a line ends with `\n`.
+    /// The text without byte order mark, with `\n` at the ends of lines.
     text: String,
-    /// How many bytes there are before the text.
+    /// The length of the byte order mark.
     mark: usize,
-    /// Where in the text there is a `\n` that was two bytes in the content.
+    /// The positions in the text of every `\n` that was two bytes in the content.
     pairs: Vec<usize>,
     newline: &'static str,
 }
 
 impl Source {
-    /// Nothing, if the content cannot be a text.
+    /// `None` if the content is no text.
     pub(super) fn new(content: &[u8]) -> Option<Source> {
         let original = decode(content)?;
         let mark = if original.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
@@ -50,12 +50,12 @@ impl Source {
         Some(Source { original, text, mark, pairs, newline })
     }
 
-    /// The text that edits are about.
+    /// The text as the model sees it.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
 
-    /// The content with parts of the text replaced. New lines end as the first line of the file.
+    /// The content with parts of the text replaced. New lines end like the first line of the file.
     pub(super) fn with(&self, replacements: &[Replacement]) -> Vec<u8> {
         let mut content = String::with_capacity(self.original.len());
         let mut position = 0;
@@ -68,7 +68,7 @@ impl Source {
         encode(&content)
     }
 
-    /// Where a place in the text is in the content.
+    /// The position in the content of a position in the text.
     fn original_position(&self, position: usize) -> usize {
         self.mark + position + self.pairs.partition_point(|pair| *pair < position)
     }

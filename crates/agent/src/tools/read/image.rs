@@ -1,4 +1,4 @@
-//! Images, recognised by their first bytes and handed to the model as they are.
+//! Images, which are recognised by their first bytes and sent to the model as they are.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -37,10 +37,10 @@ impl Kind {
     }
 }
 
-/// What the file with this beginning is, if it is an image that models know.
+/// The kind of image that begins with these bytes, if models know it.
 pub(super) fn recognize(beginning: &[u8]) -> Option<Kind> {
     match beginning {
-        // The lossless variant has the same first bytes, and no model reads it.
+        // The lossless variant begins like the others, and no model reads it.
         [0xff, 0xd8, 0xff, 0xf7, ..] => None,
         [0xff, 0xd8, 0xff, ..] => Some(Kind::Jpeg),
         [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(Kind::Gif),
@@ -97,7 +97,7 @@ fn is_still_png(bytes: &[u8]) -> bool {
     true
 }
 
-/// Whether the header of a bitmap makes sense: two letters are not enough to tell it from a text.
+/// Whether the header of a bitmap is plausible: a text can begin with the same two letters.
 fn is_bitmap(bytes: &[u8]) -> bool {
     let four = |at: usize| {
         let bytes = bytes.get(at..)?.first_chunk::<4>()?;

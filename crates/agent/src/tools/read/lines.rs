@@ -1,4 +1,4 @@
-//! Some lines of a file of any size, in little memory.
+//! Reads some lines of a file of any size, with little memory.
 
 use std::io::{self, Read};
 
@@ -11,22 +11,22 @@ use crate::tools::utf8::Utf8Decoder;
 pub(super) struct Range {
     /// The number of lines before them.
     pub(super) start: usize,
-    /// How many there are at most.
+    /// The most lines that are wanted.
     pub(super) limit: Option<usize>,
 }
 
-/// The lines that were wanted, and how many there are. What is behind the last newline of a file
-/// counts as a line, even if it is nothing.
+/// The wanted lines, and the number of all lines. What follows the last newline of a file counts as
+/// a line, even if it is empty.
 #[derive(Debug, Default)]
 pub(super) struct Lines {
     pub(super) selected: Head,
-    /// The length of the first one.
+    /// The length of the first wanted line.
     pub(super) first_line_bytes: usize,
     /// The number of lines in the whole file.
     pub(super) total: usize,
 }
 
-/// Reads the file to its end, unless it is cancelled, which is `None`.
+/// Reads the file to its end. `None` if it is cancelled.
 pub(super) fn read(
     mut file: impl Read,
     range: Range,
@@ -58,7 +58,7 @@ pub(super) fn read(
             let (piece, others) = rest.split_at(newline.map_or(rest.len(), |newline| newline + 1));
             rest = others;
             if line >= range.start {
-                // The newline behind the last line that is wanted belongs to nobody.
+                // The newline after the last wanted line is left out.
                 let is_last = newline.is_some() && line + 1 == end;
                 text.clear();
                 decoder.decode(&piece[..piece.len() - usize::from(is_last)], &mut text);

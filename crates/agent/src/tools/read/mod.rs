@@ -1,4 +1,4 @@
-//! Reading a file: lines of a text, or an image.
+//! Reads a file: lines of a text, or an image.
 
 mod image;
 mod lines;
@@ -72,7 +72,7 @@ fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput
     }
 }
 
-/// The answer for a text, with what the model must know to read on.
+/// The result for a text, with a notice of how to read on.
 fn text(path: &str, offset: usize, range: Range, lines: Lines) -> Result<ToolOutput, ToolError> {
     let total = lines.total;
     if range.start >= total {

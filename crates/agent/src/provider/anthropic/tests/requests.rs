@@ -197,7 +197,7 @@ fn thinking_is_a_budget_or_an_effort() {
 }
 
 #[test]
-fn nobody_may_ask_for_more_than_the_model_can_say() {
+fn a_request_never_exceeds_the_limit_of_the_model() {
     let asked = Request { max_tokens: Some(13_107), ..request(vec![user("x")]) };
     assert_eq!(request::body(&claude(), &asked)["max_tokens"], 4096);
 }

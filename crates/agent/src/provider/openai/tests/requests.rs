@@ -418,7 +418,7 @@ fn sampling_comes_last_and_wins() {
 }
 
 #[test]
-fn nobody_may_ask_for_more_than_the_model_can_say() {
+fn a_request_never_exceeds_the_limit_of_the_model() {
     let asked = Request { max_tokens: Some(13_107), ..request(vec![user("x")]) };
     assert_eq!(body(&model(), &asked)["max_completion_tokens"], 4096);
 }

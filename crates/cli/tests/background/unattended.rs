@@ -1,0 +1,22 @@
+//! Tests that are started by `nohup`, by a background job or by `cron`: with signals ignored, with another
+//! umask, and without a terminal.
+
+use std::process::Stdio;
+
+use test_support::{Ran, clean_command};
+
+/// Those that send a signal which may have been ignored.
+const TESTS: [&str; 2] = [
+    "outliving::a_closed_terminal_does_not_end_a_run",
+    "waiting::an_interrupt_ends_the_waiting_and_not_the_run",
+];
+
+#[test]
+fn tests_pass_however_they_are_started() {
+    let mut unattended = clean_command("setsid");
+    unattended.args(["--wait", "sh", "-c", "trap '' HUP INT QUIT; umask 077; exec \"$@\"", "sh"]);
+    unattended.arg(std::env::current_exe().unwrap()).arg("--exact").args(TESTS);
+    let ran = Ran::from(unattended.stdin(Stdio::null()).output().unwrap());
+    assert_eq!(ran.code, Some(0), "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains(&format!("{} passed", TESTS.len())), "{}", ran.stdout);
+}
