@@ -31,25 +31,6 @@ pub struct CallOptions<'a> {
     pub book: Option<&'a SessionBook>,
 }
 
-impl<'a> CallOptions<'a> {
-    /// For a caller that waits for the answer.
-    pub fn of_waiting(
-        workspace: &Workspace,
-        owner: Owner,
-        book: &'a SessionBook,
-    ) -> Result<CallOptions<'a>, CallError> {
-        let cwd = &workspace.surroundings.cwd;
-        if !cwd.is_dir() {
-            // It would be made anew for the record of the run, and an agent would work in nothing.
-            return Err(CallError::DirectoryGone(cwd.clone()));
-        }
-        let agent = AgentChoice::new(None, &workspace.surroundings, &workspace.settings)?;
-        let (all_tools, models) = (None, None);
-        let lifetime = Lifetime::Foreground;
-        Ok(CallOptions { agent, owner, lifetime, all_tools, models, book: Some(book) })
-    }
-}
-
 /// A call that is ready to run.
 #[derive(Debug)]
 pub struct PlannedCall {
