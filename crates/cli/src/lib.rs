@@ -12,6 +12,7 @@ mod error;
 mod live;
 mod notification;
 mod printer;
+mod screen;
 mod terminal;
 
 use std::process::ExitCode;

@@ -10,7 +10,7 @@ use tui::{Command, Controls, Keys, Ownership, Pace, Painter, Scene, Size, layout
 
 use crate::error::CommandError;
 use crate::printer::{Mention, Printer};
-use crate::terminal::{Happened, Terminal};
+use crate::terminal::{self, Happened, Terminal};
 
 /// Draws tasks until it is dropped. Only the mentions stay on the screen.
 pub(crate) struct Live<'a> {
@@ -24,14 +24,13 @@ pub(crate) struct Live<'a> {
     painter: Painter,
     /// Printed above the view before the next frame.
     mentions: Vec<Mention>,
-    tasks: Vec<ShownTask>,
 }
 
 impl<'a> Live<'a> {
     /// `None` if there is no terminal to draw on.
     pub(crate) fn open(printer: &'a Printer, ownership: Ownership) -> Option<Live<'a>> {
         let terminal = printer.can_draw().then(Terminal::open)??;
-        let size = terminal.size()?;
+        let size = terminal::size()?;
         Some(Live {
             printer,
             stdin: io::stdin(),
@@ -42,24 +41,12 @@ impl<'a> Live<'a> {
             pace: Pace::default(),
             painter: Painter::default(),
             mentions: Vec::new(),
-            tasks: Vec::new(),
         })
     }
 
-    pub(crate) fn columns(&self) -> usize {
-        self.size.columns
-    }
-
-    /// Adds a task. Tasks are numbered from zero.
-    pub(crate) fn add(&mut self, task: ShownTask) {
+    /// A task has changed, so that a frame is due soon.
+    pub(crate) fn change(&mut self) {
         self.pace.change();
-        self.tasks.push(task);
-    }
-
-    /// A task that is about to change.
-    pub(crate) fn task(&mut self, number: usize) -> Option<&mut ShownTask> {
-        self.pace.change();
-        self.tasks.get_mut(number)
     }
 
     /// Prints something above the view.
@@ -84,19 +71,26 @@ impl<'a> Live<'a> {
         self.terminal.wakers(&self.stdin)
     }
 
-    /// How long until the next frame is due.
-    pub(crate) fn patience(&self) -> Option<Duration> {
+    /// How long until the next frame of these tasks is due.
+    pub(crate) fn patience<'t>(
+        &self,
+        tasks: impl Iterator<Item = &'t ShownTask>,
+    ) -> Option<Duration> {
         if self.terminal.is_away() {
             return None;
         }
-        self.pace.wait(Instant::now(), self.has_clocks())
+        self.pace.wait(Instant::now(), has_clocks(tasks))
     }
 
     /// Handles keys and signals, and draws a frame if one is due.
-    pub(crate) fn turn(&mut self) -> Result<Vec<Command>, CommandError> {
-        let commands = self.handle_input();
-        if !self.terminal.is_away() && self.pace.draw(Instant::now(), self.has_clocks()) {
-            self.draw()?;
+    pub(crate) fn turn<'t>(
+        &mut self,
+        tasks: impl Iterator<Item = &'t ShownTask> + Clone,
+    ) -> Result<Vec<Command>, CommandError> {
+        let commands = self.handle_input(&tasks);
+        let has_clocks = has_clocks(tasks.clone());
+        if !self.terminal.is_away() && self.pace.draw(Instant::now(), has_clocks) {
+            self.draw(tasks)?;
         }
         Ok(commands)
     }
@@ -106,11 +100,10 @@ impl<'a> Live<'a> {
         self.print_mentions()
     }
 
-    fn has_clocks(&self) -> bool {
-        self.tasks.iter().any(|task| task.phase == Phase::Running)
-    }
-
-    fn handle_input(&mut self) -> Vec<Command> {
+    fn handle_input<'t>(
+        &mut self,
+        tasks: &(impl Iterator<Item = &'t ShownTask> + Clone),
+    ) -> Vec<Command> {
         let (printer, painter) = (self.printer, &mut self.painter);
         let happened = self.terminal.happened(|| {
             printer.frame(&painter.erase());
@@ -120,19 +113,17 @@ impl<'a> Live<'a> {
             self.pace.change();
             match happened {
                 Happened::Typed(bytes) => {
-                    let now = now_ms();
-                    let views: Vec<TaskView<'_>> =
-                        self.tasks.iter().map(|task| task.view(now)).collect();
+                    let views = views(tasks.clone(), now_ms());
                     for key in self.keys.read(&bytes) {
                         commands.extend(self.controls.press(key, &views));
                     }
                 }
                 Happened::Resized => {
-                    self.size = self.terminal.size().unwrap_or(self.size);
+                    self.size = terminal::size().unwrap_or(self.size);
                     self.painter.lose();
                 }
                 Happened::Returned => {
-                    self.size = self.terminal.size().unwrap_or(self.size);
+                    self.size = terminal::size().unwrap_or(self.size);
                     // What other programs printed meanwhile stays: the view starts below it.
                     self.painter = Painter::default();
                 }
@@ -141,12 +132,12 @@ impl<'a> Live<'a> {
         commands
     }
 
-    fn draw(&mut self) -> Result<(), CommandError> {
+    fn draw<'t>(&mut self, tasks: impl Iterator<Item = &'t ShownTask>) -> Result<(), CommandError> {
         self.print_mentions()?;
         let now = now_ms();
-        let views: Vec<TaskView<'_>> = self.tasks.iter().map(|task| task.view(now)).collect();
+        let views = views(tasks, now);
         // Counted from the first start: `watch` itself may have started later.
-        let started = self.tasks.iter().filter_map(|task| task.state.facts.started_at).min();
+        let started = views.iter().filter_map(|task| task.state.facts.started_at).min();
         let elapsed_ms = started.map_or(0, |started| now.saturating_sub(started));
         let scene = Scene { tasks: &views, elapsed_ms, has_keys: self.terminal.has_keys() };
         let layout = layout(&scene, self.size, &self.controls);
@@ -168,6 +159,14 @@ impl<'a> Live<'a> {
         self.printer.frame(&self.painter.erase());
         mentions.iter().try_for_each(|mention| self.printer.mention(mention))
     }
+}
+
+fn has_clocks<'t>(mut tasks: impl Iterator<Item = &'t ShownTask>) -> bool {
+    tasks.any(|task| task.phase == Phase::Running)
+}
+
+fn views<'t>(tasks: impl Iterator<Item = &'t ShownTask>, now: u64) -> Vec<TaskView<'t>> {
+    tasks.map(|task| task.view(now)).collect()
 }
 
 /// Whether standard output is a terminal, too.

@@ -10,6 +10,7 @@ use process::Writable;
 use serde::Serialize;
 
 use crate::error::CommandError;
+use crate::terminal;
 
 /// Prints answers to standard output and everything else to standard error.
 ///
@@ -50,6 +51,11 @@ impl Printer {
     /// Whether standard error is a terminal that can show the live view.
     pub(crate) fn can_draw(&self) -> bool {
         self.can_draw
+    }
+
+    /// The width of the terminal that can be drawn on.
+    pub(crate) fn columns(&self) -> Option<usize> {
+        self.can_draw.then(terminal::size)?.map(|size| size.columns)
     }
 
     pub(crate) fn has_colours(&self) -> bool {

@@ -45,15 +45,10 @@ impl Terminal {
         let signals = TerminalSignals::new().ok()?;
         let has_keys = io::stdin().is_terminal();
         let mut terminal = Terminal { signals, has_keys, is_away: false };
-        terminal.size().filter(|size| size.columns > 0 && size.rows > 0)?;
+        size().filter(|size| size.columns > 0 && size.rows > 0)?;
         restore_on_panic();
         terminal.enter();
         Some(terminal)
-    }
-
-    pub(crate) fn size(&self) -> Option<Size> {
-        let size = tcgetwinsize(io::stderr()).ok()?;
-        Some(Size { columns: size.ws_col.into(), rows: size.ws_row.into() })
     }
 
     pub(crate) fn has_keys(&self) -> bool {
@@ -145,6 +140,12 @@ impl Terminal {
         let _ = tcsetattr(io::stderr(), OptionalActions::Now, &ours);
         write_now(tui::OPEN);
     }
+}
+
+/// The size of the terminal on standard error.
+pub(crate) fn size() -> Option<Size> {
+    let size = tcgetwinsize(io::stderr()).ok()?;
+    Some(Size { columns: size.ws_col.into(), rows: size.ws_row.into() })
 }
 
 impl Drop for Terminal {

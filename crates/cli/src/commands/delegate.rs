@@ -20,9 +20,8 @@ pub(crate) fn delegate(arguments: &Delegate, printer: &mut Printer) -> Result<Ex
         .map_err(|error| CommandError::usage(format!("the tasks are not JSON: {error}")))?;
     let call = DelegateArguments::parse(&value, None)
         .map_err(|error| CommandError::usage(error.to_string()))?;
-    let door = Door::open(&arguments.agent, printer)?;
+    let mut door = Door::open(&arguments.agent, printer)?;
     let concurrency = arguments.concurrency.map(usize::from);
-    let concurrency = concurrency.unwrap_or(door.workspace.settings.max_concurrency);
     let answers = if arguments.output.json { Answers::Json } else { Answers::Summaries };
     let title = match call.tasks.as_slice() {
         [task] => task.name.clone(),

@@ -4,9 +4,9 @@
 //! part of this program. The demo changes no file, but records its runs.
 
 use model::{Lifetime, Outcome, RunResult};
-use runner::{Dispatcher, Launcher, Report, Waiting};
+use runner::Waiting;
 use store::RunDir;
-use tools::{CallOptions, DelegateArguments, TaskArguments};
+use tools::{CallContext, CallOptions, DelegateArguments, RunningCall, TaskArguments};
 
 use super::tasks::{Answers, Door, Ended};
 use crate::arguments::AgentArguments;
@@ -33,7 +33,7 @@ pub(crate) fn demo(printer: &mut Printer) -> Result<Exit, CommandError> {
     let mut door = Door::open(&agent, printer)?;
     // The agent that hangs was active before. It should time out without an extension.
     door.workspace.settings.extend_timeout_debounce = 0.0;
-    tools::project_store(&door.workspace).check_writable().map_err(|error| {
+    door.server.store().check_writable().map_err(|error| {
         CommandError::failure(format!("the demo cannot record its runs: {error}"))
             .hint("go to a directory that you can write to")
     })?;
@@ -43,17 +43,17 @@ pub(crate) fn demo(printer: &mut Printer) -> Result<Exit, CommandError> {
          commands and their results are real.\nOne agent will repeat itself, one will hang, and one \
          works in the background.\n"
     ))?;
-    let background = start_in_background(&door)?;
+    let background = start_in_background(&mut door)?;
     let tasks = TASKS.map(|(name, script, prompt, outcome)| TaskArguments {
         timeout: Some(if outcome == Outcome::Timeout { SHORT_TIMEOUT } else { LONG_TIMEOUT }),
         ..task(name, script, prompt)
     });
-    let first = run(&door, tasks.to_vec(), printer)?;
+    let first = run(&mut door, tasks.to_vec(), printer)?;
     let expected = TASKS.map(|(.., outcome)| outcome);
-    if first.is_interrupted || !ended_as(&first.reports, &expected) {
+    if first.is_interrupted || !ended_as(&first.call, &expected) {
         return unexpected(&first, &background, printer);
     }
-    let hung = &first.reports[TASKS.len() - 1].result;
+    let hung = &first.call.tasks()[TASKS.len() - 1].shown.meta;
     printer.answer(&format!(
         "\nThe agent \"loop\" repeated the same call and was stopped. \"hang\" timed out, and every \
          process that it started is gone.\nIts session {} is now resumed:\n",
@@ -63,8 +63,8 @@ pub(crate) fn demo(printer: &mut Printer) -> Result<Exit, CommandError> {
         resume: Some(hung.session_id.to_string()),
         ..task("hang", "resume", "Go on.")
     };
-    let second = run(&door, vec![resumed], printer)?;
-    if second.is_interrupted || !ended_as(&second.reports, &[Outcome::Completed]) {
+    let second = run(&mut door, vec![resumed], printer)?;
+    if second.is_interrupted || !ended_as(&second.call, &[Outcome::Completed]) {
         return unexpected(&second, &background, printer);
     }
     let reported = await_end(&background)?;
@@ -89,28 +89,23 @@ fn task(name: &str, script: &str, prompt: &str) -> TaskArguments {
 }
 
 fn run(
-    door: &Door,
+    door: &mut Door,
     tasks: Vec<TaskArguments>,
     printer: &mut Printer,
 ) -> Result<Ended, CommandError> {
-    let concurrency = tasks.len();
+    let concurrency = Some(tasks.len());
     let call = DelegateArguments { tasks, profile: None };
     door.run_tasks(call, concurrency, Answers::Summaries, printer)
 }
 
-fn start_in_background(door: &Door) -> Result<RunDir, CommandError> {
+fn start_in_background(door: &mut Door) -> Result<RunDir, CommandError> {
     let task = task("report", "report", "How many directories are there?");
     let call = DelegateArguments { tasks: vec![task], profile: None };
-    let options = CallOptions { lifetime: Lifetime::Background, ..door.options.clone() };
-    let call = tools::plan_delegation(&door.workspace, call, &options)?;
-    let launcher = Launcher::own().map_err(|error| {
-        CommandError::failure(format!("cannot find the file of this program: {error}"))
-    })?;
-    let plan = call.tasks.into_iter().next().map(|task| task.plan);
-    let plan = plan.ok_or_else(|| CommandError::failure("nothing was planned"))?;
-    let (dir, _) =
-        Dispatcher::new(tools::project_store(&door.workspace)).start_background(&launcher, plan)?;
-    Ok(dir)
+    let options = door.server.options(&door.workspace, &CallContext::default())?;
+    let options = CallOptions { lifetime: Lifetime::Background, ..options };
+    let planned = tools::plan_delegation(&door.workspace, call, &options)?;
+    let record = door.server.start_background(planned)?;
+    Ok(RunDir::open(&record.paths.run_dir)?)
 }
 
 fn await_end(dir: &RunDir) -> Result<RunResult, CommandError> {
@@ -122,8 +117,8 @@ fn await_end(dir: &RunDir) -> Result<RunResult, CommandError> {
     }
 }
 
-fn ended_as(reports: &[Report], expected: &[Outcome]) -> bool {
-    let outcomes = reports.iter().map(|report| report.result.outcome);
+fn ended_as(call: &RunningCall, expected: &[Outcome]) -> bool {
+    let outcomes = call.results().map(|result| result.outcome);
     outcomes.eq(expected.iter().copied())
 }
 

@@ -18,7 +18,7 @@ pub(crate) fn run(arguments: Run, printer: &mut Printer) -> Result<Exit, Command
         return Err(CommandError::usage("the name is empty"));
     }
     let title = name.clone();
-    let door = Door::open(&arguments.agent, printer)?;
+    let mut door = Door::open(&arguments.agent, printer)?;
     let task = TaskArguments {
         name,
         prompt,
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: Run, printer: &mut Printer) -> Result<Exit, Command
     };
     let call = DelegateArguments { tasks: vec![task], profile: None };
     let answers = if arguments.output.json { Answers::Json } else { Answers::Text };
-    let exit = door.run(call, 1, answers, printer)?;
+    let exit = door.run(call, None, answers, printer)?;
     arguments.notify.tell(&title, exit);
     Ok(exit)
 }
@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: Run, printer: &mut Printer) -> Result<Exit, Command
 /// On the command line the beginning of an id is enough. One that is not found stays as it is, and
 /// is refused with everything else.
 fn whole_id(door: &Door, id: String) -> String {
-    let found = tools::find_session(&tools::project_store(&door.workspace), &id);
+    let found = tools::find_session(door.server.store(), &id);
     found.map_or(id, |session| session.id.to_string())
 }
 

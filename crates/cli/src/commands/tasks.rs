@@ -1,29 +1,31 @@
 //! Running the tasks of one call, and showing what becomes of them.
 
-mod plain;
 mod report;
-mod windows;
+mod view;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Duration;
+use std::collections::BTreeSet;
+use std::os::fd::AsFd;
 
-use model::{Lifetime, Owner, OwnerKind, Status};
-use plan::{AgentChoice, Surroundings};
+use model::{Owner, OwnerKind, Status};
+use plan::Surroundings;
 use process::{Notice, SignalPipe};
-use runner::{Change, Dispatcher, LaneId, Report, StopForce, TaskId, Update};
-use tools::{Appearance, CallError, CallOptions, DelegateArguments, LauncherError, Workspace};
+use tools::{
+    CallContext, CallError, CallEvent, CallId, CallKind, CallServer, Caller, DelegateArguments,
+    FinishedCall, RunningCall, StartError, StopForce, ToolError, Workspace,
+};
 use tui::{Command, Ownership};
 
-pub(super) use self::plain::PlainTask;
-use self::plain::PlainView;
 use self::report::Reporter;
-use self::windows::WindowView;
+use self::view::{View, shown};
 use super::sessions::not_found_hint;
 use crate::arguments::AgentArguments;
 use crate::error::{CommandError, Exit};
 use crate::live::Live;
 use crate::printer::Printer;
+use crate::screen::Screen;
+
+/// The owner of runs that are started on the command line.
+pub(super) const SHELL: Owner = Owner { kind: OwnerKind::Shell, id: None };
 
 /// How the results are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,14 +41,13 @@ pub(super) enum Answers {
 /// The command line as a door to the tools.
 pub(super) struct Door {
     pub(super) workspace: Workspace,
-    pub(super) options: CallOptions<'static>,
+    pub(super) server: CallServer,
 }
 
-/// What became of the tasks of a call.
+/// A call whose tasks have ended.
 pub(super) struct Ended {
-    /// In the order of the tasks.
-    pub(super) reports: Vec<Report>,
-    /// Whether somebody wanted them to stop.
+    pub(super) call: RunningCall,
+    /// Whether the user has stopped all tasks.
     pub(super) is_interrupted: bool,
 }
 
@@ -55,47 +56,37 @@ impl Door {
         arguments: &AgentArguments,
         printer: &Printer,
     ) -> Result<Door, CommandError> {
-        let surroundings = Surroundings::of_this_process()?;
-        let workspace = Workspace::load(surroundings, arguments.approve.then_some(true));
-        for warning in &workspace.warnings {
-            printer.warning(warning);
-        }
-        let flag = arguments.agent.as_deref();
-        let agent = AgentChoice::new(flag, &workspace.surroundings, &workspace.settings)?;
-        let owner = Owner { kind: OwnerKind::Shell, id: None };
-        let options = CallOptions {
-            agent,
-            owner,
-            lifetime: Lifetime::Foreground,
-            all_tools: None,
-            models: None,
-            book: None,
-        };
-        Ok(Door { workspace, options })
+        let mut server = CallServer::new(Caller {
+            approval: arguments.approve.then_some(true),
+            agent: arguments.agent.clone(),
+            columns: printer.columns(),
+            ..Caller::new(Surroundings::of_this_process()?, SHELL)
+        });
+        let workspace = server.load_workspace();
+        let mut door = Door { workspace, server };
+        door.print_warnings(printer);
+        Ok(door)
     }
 
-    fn refused(&self, error: CallError) -> CommandError {
-        match &error {
-            CallError::ResumeNotFound(id) => {
-                let hint = not_found_hint(&tools::project_store(&self.workspace), id);
-                CommandError::from(error).hint(hint)
+    pub(super) fn print_warnings(&mut self, printer: &Printer) {
+        for event in self.server.take_events() {
+            if let CallEvent::Warning(warning) = event {
+                printer.warning(&warning);
             }
-            _ => error.into(),
         }
     }
 
     /// Runs the tasks of a call to their end, and says whether all went well.
     pub(super) fn run(
-        &self,
+        &mut self,
         call: DelegateArguments,
-        concurrency: usize,
+        concurrency: Option<usize>,
         answers: Answers,
         printer: &mut Printer,
     ) -> Result<Exit, CommandError> {
-        let Ended { reports, is_interrupted } =
-            self.run_tasks(call, concurrency, answers, printer)?;
-        let is_completed = |report: &Report| report.result.status == Status::Completed;
-        Ok(match (reports.iter().all(is_completed), is_interrupted) {
+        let Ended { call, is_interrupted } = self.run_tasks(call, concurrency, answers, printer)?;
+        let is_completed = call.results().all(|result| result.status == Status::Completed);
+        Ok(match (is_completed, is_interrupted) {
             (true, _) => Exit::Completed,
             (false, false) => Exit::TaskFailed,
             (false, true) => Exit::Interrupted,
@@ -104,124 +95,120 @@ impl Door {
 
     /// Runs the tasks of a call to their end.
     pub(super) fn run_tasks(
-        &self,
+        &mut self,
         call: DelegateArguments,
-        concurrency: usize,
+        concurrency: Option<usize>,
         answers: Answers,
         printer: &mut Printer,
     ) -> Result<Ended, CommandError> {
-        let call = tools::plan_delegation(&self.workspace, call, &self.options)
-            .map_err(|error| self.refused(error))?;
-        for warning in &call.warnings {
-            printer.warning(warning);
-        }
-        let launcher = tools::foreground_launcher(&self.workspace.surroundings)?;
+        let call = self.submit(call, concurrency);
+        self.print_warnings(printer);
+        let call = call?;
         let mut signals = SignalPipe::for_quitting()
             .map_err(|error| CommandError::failure(format!("signals cannot be caught: {error}")))?;
         printer.listen_to(&signals);
         let printer = &*printer;
-        let store = tools::project_store(&self.workspace);
-        let mut dispatcher = Dispatcher::new(store).adopting_orphans();
-        let reporter = Reporter::new(printer, answers, &call.tasks);
         let live =
             (answers != Answers::Json).then(|| Live::open(printer, Ownership::Owner)).flatten();
-        let mut view: Box<dyn View + '_> = match live {
-            Some(live) => {
-                let appearance = Appearance::new(&self.workspace, Some(live.columns()));
-                Box::new(WindowView::new(live, &appearance, &call.tasks, reporter))
-            }
-            None => Box::new(PlainView::new(printer, &call.tasks, reporter)),
-        };
-        let plans = call.tasks.into_iter().map(|task| task.plan).collect();
-        let lane = dispatcher.submit(launcher, concurrency, plans).lane;
-        let mut stopping = Stopping { lane, quit: None, tasks: BTreeSet::new() };
-        let mut reports = BTreeMap::new();
-        while !dispatcher.is_idle() {
+        let mut view = View::new(Screen::new(printer, live), Reporter::new(printer, answers));
+        let mut stopping = Stopping { call, quit: None, tasks: BTreeSet::new() };
+        let mut is_over = false;
+        while !is_over {
             let mut wakers = vec![signals.as_fd()];
-            wakers.extend(view.wakers());
-            for update in dispatcher.wait(&wakers, view.patience()) {
-                view.show(&update);
-                if let Change::Ended(report) = update.change {
-                    reports.insert(update.task, *report);
-                }
+            wakers.extend(view.screen.wakers());
+            let tasks = self.server.running(call).into_iter().flat_map(shown);
+            let patience = view.screen.patience(tasks);
+            for event in self.server.wait(&wakers, patience) {
+                is_over |= matches!(event, CallEvent::Over(_));
+                self.show(event, &mut view);
             }
             for notice in signals.drain() {
                 printer.hurry();
-                stopping.hear(notice, &mut dispatcher, view.as_mut());
+                stopping.handle(notice, &mut self.server, &mut view);
             }
-            for command in view.turn()? {
-                stopping.obey(command, &mut dispatcher, view.as_mut());
+            let tasks = self.server.running(call).into_iter().flat_map(shown);
+            for command in view.screen.turn(tasks)? {
+                stopping.carry_out(command, &mut self.server, &mut view);
             }
         }
-        let quit = stopping.quit;
-        let reports: Vec<Report> = reports.into_values().collect();
-        view.end(&reports)?;
-        Ok(Ended { reports, is_interrupted: quit.is_some() })
+        let Some(FinishedCall::Tasks(call)) = self.server.finish(call) else {
+            return Err(CommandError::failure("the tasks of this call are lost"));
+        };
+        view.close(&call)?;
+        Ok(Ended { call, is_interrupted: stopping.quit.is_some() })
+    }
+
+    fn submit(
+        &mut self,
+        call: DelegateArguments,
+        concurrency: Option<usize>,
+    ) -> Result<CallId, CommandError> {
+        let context = CallContext { concurrency, ..CallContext::default() };
+        let options = self.server.options(&self.workspace, &context)?;
+        let planned = tools::plan_delegation(&self.workspace, call, &options);
+        let planned = planned.map_err(|error| match &error {
+            CallError::ResumeNotFound(id) => {
+                let hint = not_found_hint(self.server.store(), id);
+                CommandError::from(error).hint(hint)
+            }
+            _ => error.into(),
+        })?;
+        Ok(self.server.submit(&self.workspace, CallKind::Delegate, planned, &context)?)
+    }
+
+    fn show(&self, event: CallEvent, view: &mut View<'_>) {
+        let task = |call, task| Some((task, self.server.running(call)?.tasks().get(task)?));
+        match event {
+            CallEvent::TaskEvent { call, task: index, record, words } => {
+                if let Some(task) = task(call, index) {
+                    view.show(task, &record.event, words);
+                }
+            }
+            CallEvent::TaskEnded { call, task: index } => {
+                if let Some(task) = task(call, index) {
+                    view.show_end(task);
+                }
+            }
+            _ => view.screen.change(),
+        }
     }
 }
 
-/// Shows what becomes of the tasks of a call, in the order in which they were submitted.
-trait View {
-    /// Something happened.
-    fn show(&mut self, update: &Update);
-
-    /// People should know this.
-    fn note(&mut self, text: &str);
-
-    /// What becomes readable when the user wants something.
-    fn wakers(&self) -> Vec<BorrowedFd<'_>> {
-        Vec::new()
-    }
-
-    /// How long until [`View::turn`] is to be called, whatever happens.
-    fn patience(&self) -> Option<Duration> {
-        None
-    }
-
-    /// Draws what is to be drawn, and tells what the user wants.
-    fn turn(&mut self) -> Result<Vec<Command>, CommandError> {
-        Ok(Vec::new())
-    }
-
-    /// All tasks have ended.
-    fn end(self: Box<Self>, reports: &[Report]) -> Result<(), CommandError>;
-}
-
-/// What the user wants to be stopped.
+/// What the user has stopped.
 struct Stopping {
-    lane: LaneId,
-    /// The first signal that asked for everything.
+    call: CallId,
+    /// The first signal that stopped all tasks.
     quit: Option<Notice>,
-    /// The tasks that were asked for one by one.
-    tasks: BTreeSet<TaskId>,
+    /// The tasks that were stopped one by one.
+    tasks: BTreeSet<usize>,
 }
 
 impl Stopping {
-    fn hear(&mut self, notice: Notice, dispatcher: &mut Dispatcher, view: &mut dyn View) {
-        // Hanging up and terminating often come together and mean one thing; the same signal
+    fn handle(&mut self, notice: Notice, server: &mut CallServer, view: &mut View<'_>) {
+        // A terminal that hangs up often sends two signals, which mean one thing. The same signal
         // again, or Ctrl-C, means more.
         let hastens = self.quit.is_some_and(|quit| quit == notice || notice == Notice::Interrupt);
         if hastens {
-            dispatcher.stop(self.lane, StopForce::AtOnce);
+            server.cancel(self.call, StopForce::AtOnce);
         } else if self.quit.is_none() {
             view.note("Stopping. Interrupt again to stop at once.");
-            dispatcher.stop(self.lane, StopForce::Gracefully);
+            server.cancel(self.call, StopForce::Gracefully);
         }
         self.quit.get_or_insert(notice);
     }
 
-    fn obey(&mut self, command: Command, dispatcher: &mut Dispatcher, view: &mut dyn View) {
+    fn carry_out(&mut self, command: Command, server: &mut CallServer, view: &mut View<'_>) {
         match command {
             Command::Stop(task) => {
                 let is_first = self.tasks.insert(task);
                 let force = if is_first { StopForce::Gracefully } else { StopForce::AtOnce };
-                dispatcher.stop_task(task, force);
+                server.cancel_task(self.call, task, force);
             }
             // The key means the same as Ctrl-C.
-            Command::StopAll => self.hear(Notice::Interrupt, dispatcher, view),
+            Command::StopAll => self.handle(Notice::Interrupt, server, view),
             Command::StopAllAtOnce => {
                 self.quit.get_or_insert(Notice::Interrupt);
-                dispatcher.stop(self.lane, StopForce::AtOnce);
+                server.cancel(self.call, StopForce::AtOnce);
             }
             Command::Leave => {}
         }
@@ -234,12 +221,19 @@ impl From<CallError> for CommandError {
     }
 }
 
-impl From<LauncherError> for CommandError {
-    fn from(error: LauncherError) -> CommandError {
-        let refused = CommandError::usage(error.to_string());
-        match error.hint() {
-            Some(hint) => refused.hint(hint),
-            None => refused,
+impl From<ToolError> for CommandError {
+    fn from(error: ToolError) -> CommandError {
+        match error {
+            ToolError::Launcher(error) => {
+                let refused = CommandError::usage(&error);
+                match error.hint() {
+                    Some(hint) => refused.hint(hint),
+                    None => refused,
+                }
+            }
+            ToolError::Start(StartError::Background(error)) => error.into(),
+            ToolError::Start(_) | ToolError::Store(_) => CommandError::failure(error),
+            _ => CommandError::usage(error),
         }
     }
 }

@@ -14,12 +14,13 @@ use tools::{Appearance, Workspace};
 use tui::{Command, Ownership};
 
 use self::following::Following;
-use self::screen::Screen;
+use self::screen::WatchScreen;
 use super::sessions;
 use crate::arguments::Watch;
 use crate::error::{CommandError, Exit};
 use crate::live::Live;
 use crate::printer::Printer;
+use crate::screen::Screen;
 
 pub(crate) fn watch(arguments: &Watch, printer: &mut Printer) -> Result<Exit, CommandError> {
     let workspace = Workspace::load(Surroundings::of_this_process()?, None);
@@ -33,10 +34,9 @@ pub(crate) fn watch(arguments: &Watch, printer: &mut Printer) -> Result<Exit, Co
         .map_err(|error| CommandError::failure(format!("signals cannot be caught: {error}")))?;
     printer.listen_to(&signals);
     let printer = &*printer;
-    let live = Live::open(printer, Ownership::Watcher);
-    let columns = live.as_ref().map(Live::columns);
-    let appearance = Appearance::new(&workspace, columns);
-    let mut screen = Screen::new(printer, live, appearance);
+    let appearance = Appearance::new(&workspace, printer.columns());
+    let screen = Screen::new(printer, Live::open(printer, Ownership::Watcher));
+    let mut screen = WatchScreen::new(printer, screen, appearance);
     let mut stops = Stops::default();
     let left = loop {
         for change in following.look() {
@@ -122,7 +122,7 @@ impl Stops {
         self.threads.push((name, std::thread::spawn(move || stop_run(&dir, force))));
     }
 
-    fn report_failures(&mut self, screen: &mut Screen<'_>) {
+    fn report_failures(&mut self, screen: &mut WatchScreen<'_>) {
         let is_done = |stop: &mut (String, JoinHandle<_>)| stop.1.is_finished();
         for (name, stop) in self.threads.extract_if(.., is_done) {
             if let Ok(Err(error)) = stop.join() {

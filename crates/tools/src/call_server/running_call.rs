@@ -36,6 +36,8 @@ pub struct CallTask {
     pub shown: ShownTask,
     /// The profile or preset in a few words.
     pub definition: Option<String>,
+    /// What to do on the command line if it could not be started.
+    pub start_hint: Option<&'static str>,
     /// How it ended, if it has.
     pub report: Option<Report>,
     started: StartedRun,
@@ -53,6 +55,7 @@ impl RunningCall {
         for task in planned.tasks {
             tasks.push(CallTask {
                 shown: ShownTask::queued(task.plan.meta.clone(), appearance),
+                start_hint: task.start_hint(),
                 definition: task.definition,
                 report: None,
                 started: StartedRun::of(&task.plan),

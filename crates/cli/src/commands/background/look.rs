@@ -9,7 +9,8 @@ use tools::{
 };
 
 use super::super::sessions::age;
-use super::{SHELL, find};
+use super::super::tasks::SHELL;
+use super::find;
 use crate::arguments::{List, Status};
 use crate::error::{CommandError, Exit};
 use crate::printer::Printer;

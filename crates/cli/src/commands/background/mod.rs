@@ -6,7 +6,6 @@ mod start;
 mod stop;
 mod wait;
 
-use model::{Owner, OwnerKind};
 use plan::Surroundings;
 use store::Store;
 use tools::{BackgroundRun, BackgroundRunError};
@@ -28,9 +27,6 @@ pub(crate) fn background(
         BackgroundCommand::Stop(arguments) => stop::stop(&arguments, &store()?, printer),
     }
 }
-
-/// Who asks on the command line.
-pub(super) const SHELL: Owner = Owner { kind: OwnerKind::Shell, id: None };
 
 fn store() -> Result<Store, CommandError> {
     Ok(Store::in_project(Surroundings::of_this_process()?.project_root()))

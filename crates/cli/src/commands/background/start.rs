@@ -3,13 +3,12 @@
 use std::path::Path;
 
 use plan::Refusal;
-use runner::{BackgroundError, Dispatcher, Launcher};
+use runner::BackgroundError;
 use serde::Serialize;
-use tools::{BackgroundArguments, BackgroundCounts, BackgroundRecord, Whose};
+use tools::{BackgroundArguments, BackgroundCounts, BackgroundRecord, CallContext};
 
 use super::super::run::read_prompt;
 use super::super::tasks::Door;
-use super::SHELL;
 use crate::arguments::Start;
 use crate::error::{CommandError, Exit};
 use crate::printer::Printer;
@@ -19,7 +18,7 @@ pub(super) fn start(arguments: Start, printer: &Printer) -> Result<Exit, Command
     if arguments.name.as_ref().is_some_and(|name| name.trim().is_empty()) {
         return Err(CommandError::usage("the name is empty"));
     }
-    let Door { workspace, options } = Door::open(&arguments.agent, printer)?;
+    let mut door = Door::open(&arguments.agent, printer)?;
     let call = BackgroundArguments {
         preset: arguments.preset,
         task,
@@ -27,36 +26,25 @@ pub(super) fn start(arguments: Start, printer: &Printer) -> Result<Exit, Command
         cwd: arguments.work.cwd,
         name: arguments.name,
     };
-    let call = tools::plan_background(&workspace, call, &options)?;
-    for warning in &call.warnings {
-        printer.warning(warning);
-    }
-    let launcher = Launcher::own().map_err(|error| {
-        CommandError::failure(format!("this program cannot find itself: {error}"))
+    let options = door.server.options(&door.workspace, &CallContext::default())?;
+    let planned = tools::plan_background(&door.workspace, call, &options)?;
+    let refusal = planned.tasks.iter().find_map(|task| task.refusal.as_ref());
+    let hint = refusal.and_then(Refusal::hint);
+    let started = door.server.start_background(planned);
+    door.print_warnings(printer);
+    let record = started.map_err(|error| match hint {
+        Some(hint) => CommandError::from(error).hint(hint),
+        None => error.into(),
     })?;
-    let store = tools::project_store(&workspace);
-    let mut dispatcher = Dispatcher::new(store.clone());
-    for task in call.tasks {
-        let hint = task.refusal.as_ref().and_then(Refusal::hint);
-        let started = dispatcher.start_background(&launcher, task.plan);
-        let (dir, meta) = started.map_err(|error| match hint {
-            Some(hint) => CommandError::from(error).hint(hint),
-            None => error.into(),
-        })?;
-        let record = BackgroundRecord::started(&dir, &meta);
-        let run_dir = dir.path();
-        if arguments.output.json {
-            let loaded = tools::load_background(&store, Whose::Of(&SHELL))?;
-            printer.json(&Document { record: &record, run_dir, counts: loaded.counts() })?;
-        } else {
-            // Alone on standard output, so that a shell can take it into a variable.
-            printer.answer(record.run_id.as_str())?;
-            printer.note(&format!(
-                "Started {} in the background: {}",
-                record.title(),
-                run_dir.display()
-            ));
-        }
+    let run_dir = &record.paths.run_dir;
+    if arguments.output.json {
+        let counts = door.server.background_counts()?;
+        printer.json(&Document { record: &record, run_dir, counts })?;
+    } else {
+        // Alone on standard output, so that a shell can take it into a variable.
+        printer.answer(record.run_id.as_str())?;
+        let (title, run_dir) = (record.title(), run_dir.display());
+        printer.note(&format!("Started {title} in the background: {run_dir}"));
     }
     Ok(Exit::Completed)
 }
@@ -78,7 +66,7 @@ impl From<BackgroundError> for CommandError {
                 "a background run must be recorded: {error}"
             ))
             .hint("make the directory writable, or use `pi-subagents run`, which can do without"),
-            error => CommandError::failure(error.to_string()),
+            error => CommandError::failure(error),
         }
     }
 }

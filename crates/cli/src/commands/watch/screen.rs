@@ -1,4 +1,4 @@
-//! Shows the runs that `watch` follows: windows on a terminal, lines elsewhere.
+//! Shows the runs that `watch` follows.
 
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -9,45 +9,39 @@ use tools::{Appearance, ShownTask};
 use tui::Command;
 
 use super::following::Change;
-use crate::commands::tasks::PlainTask;
 use crate::error::CommandError;
-use crate::live::{Live, answers_are_seen};
+use crate::live::answers_are_seen;
 use crate::printer::{Mention, Printer};
+use crate::screen::Screen;
 
-pub(super) struct Screen<'a> {
+pub(super) struct WatchScreen<'a> {
     printer: &'a Printer,
     appearance: Appearance,
-    /// The windows of all runs, on a terminal.
-    live: Option<Live<'a>>,
-    /// All runs, elsewhere.
-    lines: Vec<PlainTask>,
+    screen: Screen<'a>,
+    runs: Vec<ShownTask>,
 }
 
-impl<'a> Screen<'a> {
+impl<'a> WatchScreen<'a> {
     pub(super) fn new(
         printer: &'a Printer,
-        live: Option<Live<'a>>,
+        screen: Screen<'a>,
         appearance: Appearance,
-    ) -> Screen<'a> {
-        Screen { printer, appearance, live, lines: Vec::new() }
+    ) -> WatchScreen<'a> {
+        WatchScreen { printer, appearance, screen, runs: Vec::new() }
     }
 
     pub(super) fn show(&mut self, change: &Change) -> Result<(), CommandError> {
         match change {
-            Change::Appeared(meta) => match &mut self.live {
-                Some(live) => {
-                    let mut task = ShownTask::queued((**meta).clone(), &self.appearance);
-                    task.phase = Phase::Running;
-                    live.add(task);
-                }
-                None => self.lines.push(PlainTask::new(&meta.name)),
-            },
+            Change::Appeared(meta) => {
+                let mut task = ShownTask::queued((**meta).clone(), &self.appearance);
+                task.phase = Phase::Running;
+                self.runs.push(task);
+                self.screen.change();
+            }
             Change::Record { run, record } => {
-                if let Some(window) = self.window(*run) {
-                    window.state.apply(record);
-                }
-                if let Some(task) = self.lines.get_mut(*run) {
-                    task.show(&record.event, self.printer);
+                if let Some(task) = self.runs.get_mut(*run) {
+                    let words = task.state.apply(record);
+                    self.screen.show(*run, &task.meta.name, &record.event, words);
                 }
             }
             Change::Ended { run, result } => {
@@ -63,48 +57,40 @@ impl<'a> Screen<'a> {
     }
 
     pub(super) fn warn(&mut self, text: String) {
-        match &mut self.live {
-            Some(live) => live.mention(Mention::Warning(text)),
-            None => self.printer.warning(&text),
-        }
+        self.screen.warn(text);
     }
 
     pub(super) fn wakers(&self) -> Vec<BorrowedFd<'_>> {
-        self.live.as_ref().map(Live::wakers).unwrap_or_default()
+        self.screen.wakers()
     }
 
     pub(super) fn patience(&self) -> Option<Duration> {
-        self.live.as_ref()?.patience()
+        self.screen.patience(self.runs.iter())
     }
 
     pub(super) fn turn(&mut self) -> Result<Vec<Command>, CommandError> {
-        self.live.as_mut().map_or_else(|| Ok(Vec::new()), Live::turn)
+        self.screen.turn(self.runs.iter())
     }
 
     pub(super) fn close(self) -> Result<(), CommandError> {
-        self.live.map_or(Ok(()), Live::close)
-    }
-
-    fn window(&mut self, run: usize) -> Option<&mut ShownTask> {
-        self.live.as_mut()?.task(run)
+        self.screen.close()
     }
 
     fn end(&mut self, run: usize) {
-        if let Some(window) = self.window(run) {
-            window.phase = Phase::Ended;
-        }
-        if let Some(task) = self.lines.get_mut(run) {
-            task.end(self.printer);
+        if let Some(task) = self.runs.get_mut(run) {
+            task.phase = Phase::Ended;
+            self.screen.print_held_back(run, &task.meta.name);
+            self.screen.change();
         }
     }
 
     fn sum_up(&mut self, result: &RunResult) -> Result<(), CommandError> {
         for warning in &result.warnings {
-            self.warn(format!("{}: {warning}", result.name));
+            self.screen.warn(format!("{}: {warning}", result.name));
         }
         let (status, error) = (result.status, result.error.as_deref());
         let line = session::summary_line(&result.name, status, error, &result.session_id, None);
-        let Some(live) = &mut self.live else {
+        let Some(live) = &mut self.screen.live else {
             return self.printer.answer(&line);
         };
         live.summary(line.clone(), status == Status::Completed);

@@ -1,0 +1,110 @@
+//! Tasks on the screen: windows on a terminal, and elsewhere a line for each thing that happens.
+
+use std::collections::BTreeMap;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use model::Event;
+use tools::ShownTask;
+use tui::Command;
+
+use crate::error::CommandError;
+use crate::live::Live;
+use crate::printer::{Mention, Printer};
+
+pub(crate) struct Screen<'a> {
+    printer: &'a Printer,
+    /// The windows, on a terminal.
+    pub(crate) live: Option<Live<'a>>,
+    /// The latest text of each agent, where there are no windows. It is not printed until more comes,
+    /// because the last one is the answer.
+    held_back: BTreeMap<usize, String>,
+}
+
+impl<'a> Screen<'a> {
+    pub(crate) fn new(printer: &'a Printer, live: Option<Live<'a>>) -> Screen<'a> {
+        Screen { printer, live, held_back: BTreeMap::new() }
+    }
+
+    /// Shows soon what has changed, where there are windows.
+    pub(crate) fn change(&mut self) {
+        if let Some(live) = &mut self.live {
+            live.change();
+        }
+    }
+
+    /// Shows an event of a task, which has these words.
+    pub(crate) fn show(&mut self, task: usize, name: &str, event: &Event, words: Option<String>) {
+        self.change();
+        let Some(words) = words.filter(|_| self.live.is_none()) else {
+            return;
+        };
+        match event {
+            Event::RunEnded { .. } => {}
+            Event::AssistantMessage { .. } => {
+                if let Some(earlier) = self.held_back.insert(task, words) {
+                    self.printer.progress(name, &earlier);
+                }
+            }
+            // The latest text stays the answer, whatever has to be cleaned up behind it.
+            Event::Stopping { .. } => self.printer.progress(name, &words),
+            _ => {
+                // What the provider said is in the words about trying again, too.
+                if let (Some(earlier), Event::RetryScheduled { error, .. }) =
+                    (self.held_back.get(&task), event)
+                    && earlier.ends_with(error.as_str())
+                {
+                    self.held_back.remove(&task);
+                }
+                self.print_held_back(task, name);
+                self.printer.progress(name, &words);
+            }
+        }
+    }
+
+    /// Prints the latest text of an agent, where it is not printed as the answer.
+    pub(crate) fn print_held_back(&mut self, task: usize, name: &str) {
+        if let Some(words) = self.held_back.remove(&task) {
+            self.printer.progress(name, &words);
+        }
+    }
+
+    pub(crate) fn note(&mut self, text: &str) {
+        match &mut self.live {
+            Some(live) => live.mention(Mention::Note(text.to_owned())),
+            None => self.printer.note(text),
+        }
+    }
+
+    pub(crate) fn warn(&mut self, text: String) {
+        match &mut self.live {
+            Some(live) => live.mention(Mention::Warning(text)),
+            None => self.printer.warning(&text),
+        }
+    }
+
+    /// Descriptors that become readable when the terminal has something to handle.
+    pub(crate) fn wakers(&self) -> Vec<BorrowedFd<'_>> {
+        self.live.as_ref().map(Live::wakers).unwrap_or_default()
+    }
+
+    /// How long until [`Screen::turn`] must be called.
+    pub(crate) fn patience<'t>(
+        &self,
+        tasks: impl Iterator<Item = &'t ShownTask>,
+    ) -> Option<Duration> {
+        self.live.as_ref()?.patience(tasks)
+    }
+
+    /// Draws a frame if one is due, and returns what the user has asked for.
+    pub(crate) fn turn<'t>(
+        &mut self,
+        tasks: impl Iterator<Item = &'t ShownTask> + Clone,
+    ) -> Result<Vec<Command>, CommandError> {
+        self.live.as_mut().map_or_else(|| Ok(Vec::new()), |live| live.turn(tasks))
+    }
+
+    pub(crate) fn close(self) -> Result<(), CommandError> {
+        self.live.map_or(Ok(()), Live::close)
+    }
+}
