@@ -1,4 +1,4 @@
-//! What pi asks for, and what it is told.
+//! The requests of pi, and what it gets back.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -126,7 +126,7 @@ impl Server {
                     client.add_message(COMPLETE_MESSAGE, &ended.message, &details);
                 }
                 CallEvent::TaskEvent { .. }
-                | CallEvent::TaskChanged { .. }
+                | CallEvent::TaskChanged(_)
                 | CallEvent::TaskEnded { .. }
                 | CallEvent::AnswerDue { .. } => {}
             }

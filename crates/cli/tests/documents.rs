@@ -15,8 +15,8 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 use test_support::{Program, Ran, World};
 use tools::{
-    BackgroundArguments, DelegateArguments, MOST_TASKS, NoArguments, SessionArguments,
-    StatusArguments, SubagentArguments,
+    BackgroundArguments, DelegateArguments, MOST_TASKS, SessionArguments, StatusArguments,
+    SubagentArguments,
 };
 
 /// The session that all examples speak of.
@@ -184,9 +184,7 @@ impl Place {
             "get_subagent_output" => {
                 SessionArguments::parse(&value).map(drop).map_err(|e| e.to_string())
             }
-            "list_subagent_profiles" => {
-                NoArguments::parse(&value).map(drop).map_err(|e| e.to_string())
-            }
+            "list_subagent_profiles" => tools::refuse_arguments(&value).map_err(|e| e.to_string()),
             "background_agent" => {
                 BackgroundArguments::parse(&value).map(drop).map_err(|e| e.to_string())
             }

@@ -1,4 +1,4 @@
-//! How a user is asked and told: by pi's dialogs, or in a terminal.
+//! Questions and messages to the user: by pi's dialogs, or in a terminal.
 
 /// What a door offers to talk with its user. Whoever has been asked can also turn away, which is
 /// `None`.

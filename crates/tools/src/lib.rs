@@ -26,13 +26,12 @@ pub use background::{
     ArtifactPaths, BackgroundArguments, BackgroundBook, BackgroundCounts, BackgroundEnding,
     BackgroundRecord, BackgroundRun, BackgroundRunError, BackgroundRuns, BackgroundStatus,
     BackgroundUpdate, COMPLETE_MESSAGE, Notification, RUN_ENTRY, Reloaded, StartError,
-    StatusArguments, UPDATE_ENTRY, Whose, background_answer, background_status, find_background,
+    StatusArguments, UPDATE_ENTRY, background_answer, background_status, find_background,
     load_background, plan_background, reload, similar_background, start_background,
-    take_notifications,
 };
 pub use call_server::{
-    AnswerKind, AwaitedSession, CallContext, CallEvent, CallId, CallKind, CallReply, CallServer,
-    CallTask, Caller, FinishedCall, Reporting, RunningCall, ToolAnswer, ToolError, Work,
+    CallContext, CallEvent, CallId, CallKind, CallReply, CallServer, CallTask, Caller,
+    FinishedCall, Reporting, RunningCall, Tool, ToolAnswer, ToolError,
 };
 pub use delegate::{CallError, CallOptions, PlannedCall, plan_delegation, project_store};
 pub use dialogs::{Dialogs, Level};
@@ -44,15 +43,15 @@ pub use profile_command::{complete_profile_command, profile_command};
 pub use profile_wizard::{edit_profile, save_profile};
 pub use report::{RunReport, SessionReport};
 pub use retrieval::{
-    NoArguments, SessionArguments, latest_run, load_run, load_session, profiles_answer,
+    SessionArguments, latest_run, load_run, load_session, profiles_answer, refuse_arguments,
     running_runs, session_of, session_output, session_transcript,
 };
 pub use runner::{StopForce, now_ms};
 pub use schema::{MOST_LISTED_MODELS, ToolDescription, describe_tools};
 pub use session_book::{Retrieved, SESSION_ENTRY, SessionBook, StartedRun};
 pub use sessions::{
-    KnownRun, Session, SessionError, end_abandoned_elsewhere, find_session, load_sessions,
-    similar_sessions,
+    KnownRun, RunLabel, Session, SessionError, end_abandoned_elsewhere, find_session,
+    load_sessions, similar_sessions,
 };
 pub use shown::{Appearance, ShownTask};
 pub use subagent::{MOST_BYTES, SubagentArguments, SubagentTask, plan_subagent, subagent_answer};

@@ -1,5 +1,4 @@
-//! `get_subagent_output`, `get_subagent_session` and `list_subagent_profiles`: what was run, and
-//! what can be.
+//! `get_subagent_output`, `get_subagent_session` and `list_subagent_profiles`.
 
 use model::{Event, RunId, SessionId, Status};
 use plan::{Definitions, Surroundings, definition_summary};
@@ -12,15 +11,15 @@ use crate::session_book::without_absent;
 use crate::sessions::{KnownRun, Session, SessionError};
 use crate::{ArgumentError, Retrieved, SessionBook, list_profiles};
 
-/// What `get_subagent_output` and `get_subagent_session` are asked.
+/// The arguments of `get_subagent_output` and `get_subagent_session`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the name says it")]
 pub struct SessionArguments {
-    /// The session that is looked at.
     pub session_id: String,
 }
 
 impl SessionArguments {
-    /// Reads the arguments.
+    /// Reads the arguments of a call.
     pub fn parse(value: &Value) -> Result<SessionArguments, ArgumentError> {
         let call = Fields::of(value, "arguments")?;
         call.refuse_unknown(&["sessionId"])?;
@@ -28,16 +27,9 @@ impl SessionArguments {
     }
 }
 
-/// What `list_subagent_profiles` is asked: nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoArguments;
-
-impl NoArguments {
-    /// Makes sure that there are none. A model that hands some over expects something of them.
-    pub fn parse(value: &Value) -> Result<NoArguments, ArgumentError> {
-        Fields::of(value, "arguments")?.refuse_unknown(&[])?;
-        Ok(NoArguments)
-    }
+/// Refuses arguments of `list_subagent_profiles`: a model that gives some expects something of them.
+pub fn refuse_arguments(value: &Value) -> Result<(), ArgumentError> {
+    Fields::of(value, "arguments")?.refuse_unknown(&[])
 }
 
 /// `get_subagent_output`: the answer of the latest run. `max_lines` is what a view may show.
@@ -105,12 +97,10 @@ pub fn load_session(store: &Store, id: &SessionId) -> Result<Session, SessionErr
 
 /// The run with this id.
 pub fn load_run(store: &Store, id: &RunId) -> Result<KnownRun, StoreError> {
-    let dir = RunDir::open(&store.path().join(id.as_str()))?;
-    let result = runner::recover(&dir)?.result();
-    Ok(KnownRun { meta: dir.meta()?, dir, result })
+    KnownRun::read(RunDir::open(&store.path().join(id.as_str()))?)
 }
 
-/// The runs of a session that have not ended, whoever started them.
+/// The runs of a session that have not ended, of any program.
 pub fn running_runs(store: &Store, id: &SessionId) -> Result<Vec<RunDir>, StoreError> {
     let running = runs_of(store, id)?.into_iter().filter(|run| run.result.is_none());
     Ok(running.map(|run| run.dir).collect())
@@ -134,13 +124,14 @@ pub fn profiles_answer(profiles: &Definitions, surroundings: &Surroundings) -> R
 }
 
 enum Found<'a> {
-    /// The session, and which of its runs is the latest.
+    /// The store has it; the index is that of its latest run.
     Kept(Session, usize),
+    /// Only the book has it, or its runs are the same.
     Remembered(&'a SessionBook),
 }
 
-/// Whoever knows the latest run answers. Other programs can have continued a session, and what one
-/// remembers can be gone from the store, or have never been in it.
+/// Finds out where the latest run is known. Another program can have continued a session in the store, and
+/// a session of the book can be gone from the store, or have never been in it.
 fn find<'a>(
     store: &Store,
     book: Option<&'a SessionBook>,
@@ -179,12 +170,7 @@ pub fn session_of(dir: &RunDir) -> Option<SessionId> {
 fn runs_of(store: &Store, session: &SessionId) -> Result<Vec<KnownRun>, StoreError> {
     let of_session =
         store.runs()?.into_iter().filter(|dir| session_of(dir).as_ref() == Some(session));
-    of_session
-        .map(|dir| {
-            let result = runner::recover(&dir)?.result();
-            Ok(KnownRun { meta: dir.meta()?, dir, result })
-        })
-        .collect()
+    of_session.map(KnownRun::read).collect()
 }
 
 fn is_message(event: &Event) -> bool {
@@ -217,8 +203,8 @@ mod tests {
 
     #[test]
     fn where_nothing_is_asked_every_field_is_unknown() {
-        assert_eq!(NoArguments::parse(&json!({})), Ok(NoArguments));
-        let error = |value| NoArguments::parse(&value).unwrap_err().to_string();
+        assert_eq!(refuse_arguments(&json!({})), Ok(()));
+        let error = |value| refuse_arguments(&value).unwrap_err().to_string();
         assert_eq!(error(json!([])), "arguments: must be an object");
         assert_eq!(error(json!({"scope": "global"})), "scope: is unknown; there are no arguments");
     }

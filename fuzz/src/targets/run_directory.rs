@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use model::{Event, Record, RunId};
 use store::{RunDir, Store};
-use tools::{Appearance, Session, ShownTask, Whose, Workspace};
+use tools::{Appearance, Session, ShownTask, Workspace};
 
 use crate::assertions::assert_clean;
 use crate::folds;
@@ -93,7 +93,7 @@ fn check_lists(project: &Project) {
         check_session(session);
         assert!(tools::find_session(store, session.id.as_str()).is_ok());
     }
-    let background = tools::load_background(store, Whose::Everyone);
+    let background = tools::load_background(store, None);
     assert!(background.is_ok(), "{background:?}");
     tools::similar_sessions(store, "task");
     tools::similar_background(store, RUN);

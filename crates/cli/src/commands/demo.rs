@@ -101,9 +101,11 @@ fn run(
 fn start_in_background(door: &mut Door) -> Result<RunDir, CommandError> {
     let task = task("report", "report", "How many directories are there?");
     let call = DelegateArguments { tasks: vec![task], profile: None };
-    let options = door.server.options(&door.workspace, &CallContext::default())?;
-    let options = CallOptions { lifetime: Lifetime::Background, ..options };
-    let planned = tools::plan_delegation(&door.workspace, call, &options)?;
+    let plan = |options: &CallOptions<'_>| {
+        let options = CallOptions { lifetime: Lifetime::Background, ..options.clone() };
+        tools::plan_delegation(&door.workspace, call, &options)
+    };
+    let planned = door.server.plan(&door.workspace, &CallContext::default(), plan)?;
     let record = door.server.start_background(planned)?;
     Ok(RunDir::open(&record.paths.run_dir)?)
 }

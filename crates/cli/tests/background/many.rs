@@ -87,8 +87,9 @@ fn take(world: &World, taken: &AtomicUsize, all: usize) -> Vec<(usize, String)> 
         told.extend(shell.map(|one| (0, one["runId"].as_str().unwrap().to_owned())));
         for (number, owner) in [(1, "one"), (2, "two")] {
             let owner = Owner { kind: OwnerKind::Pi, id: Some(owner.to_owned()) };
-            let (notifications, warnings) = tools::take_notifications(&store, &owner).unwrap();
-            assert_eq!(warnings, [""; 0]);
+            let mut loaded = tools::load_background(&store, Some(&owner)).unwrap();
+            let notifications = loaded.take_notifications(&owner);
+            assert_eq!(loaded.warnings, [""; 0]);
             told.extend(notifications.into_iter().map(|one| (number, one.run_id.to_string())));
         }
         let fresh = told.len() - before;

@@ -1,4 +1,4 @@
-//! `background_agent`: one task that goes on by itself.
+//! `background_agent`: one task that outlives the program that starts it.
 
 use std::io;
 
@@ -14,23 +14,21 @@ use crate::{
     TaskArguments, Workspace, plan_delegation,
 };
 
-/// What is asked for in one call.
+/// The arguments of the tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct BackgroundArguments {
-    /// The preset that configures the agent.
     pub preset: String,
-    /// What the agent is told.
     pub task: String,
-    /// The model, which wins over the preset's.
+    /// Wins over the preset's.
     pub model: Option<String>,
-    /// Where it works.
     pub cwd: Option<String>,
-    /// What it is called, if not by its preset. Not part of this tool: the command line has it.
+    /// Only on the command line; otherwise the name is the preset's.
     pub name: Option<String>,
 }
 
 impl BackgroundArguments {
-    /// Reads the arguments.
+    /// Reads the arguments of a call.
     pub fn parse(value: &Value) -> Result<BackgroundArguments, ArgumentError> {
         let call = Fields::of(value, "arguments")?;
         call.refuse_unknown(&["preset", "task", "model", "cwd"])?;
@@ -87,7 +85,7 @@ pub enum StartError {
     Background(#[from] BackgroundError),
 }
 
-/// What is answered at once when a run has been started.
+/// The answer to a call that has started a run.
 pub fn background_answer(run: &BackgroundRecord, counts: BackgroundCounts) -> Retrieved {
     let model = run.resolved_model.as_deref().unwrap_or("the agent's own");
     let text = format!(

@@ -10,24 +10,24 @@ use super::{
 use crate::fields::Fields;
 use crate::{ArgumentError, Retrieved};
 
-/// What is asked for in one call.
+/// The arguments of the tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct StatusArguments {
-    /// Only this run, whoever owns it.
+    /// Only this run, of any owner.
     pub run_id: Option<String>,
-    /// Also the runs that have ended.
     pub include_completed: bool,
 }
 
-/// How many runs the text of a list names.
+/// How many runs a list names.
 const MOST_NAMED: usize = 50;
-/// How many bytes of a task and of an answer a list tells.
+/// How many bytes of a task and of an answer a list has.
 const MOST_BYTES_IN_LIST: usize = 256;
-/// How long a task is at most in a line, in characters.
+/// The longest task in a line, in characters.
 const LINE: usize = 200;
 
 impl StatusArguments {
-    /// Reads the arguments.
+    /// Reads the arguments of a call.
     pub fn parse(value: &Value) -> Result<StatusArguments, ArgumentError> {
         let call = Fields::of(value, "arguments")?;
         call.refuse_unknown(&["runId", "includeCompleted"])?;
@@ -40,7 +40,7 @@ impl StatusArguments {
     }
 }
 
-/// Answers the call. `known` are the runs of whoever asks, whom the counts are about.
+/// Answers a call. `known` are the runs of the caller, which are counted.
 pub fn background_status(
     store: &Store,
     known: Vec<BackgroundRecord>,
@@ -80,7 +80,7 @@ fn one(run: &BackgroundRecord, counts: BackgroundCounts) -> Retrieved {
 
 fn list(mut runs: Vec<BackgroundRecord>, counts: BackgroundCounts) -> Retrieved {
     let mut text = format!("Active runs: {}. Counts: {}", counts.running, counts.words());
-    // The latest are what is asked about.
+    // The latest runs matter most.
     let passed_over = runs.len().saturating_sub(MOST_NAMED);
     if passed_over > 0 {
         text.push_str(&format!("\n({passed_over} earlier runs are not named)"));

@@ -41,7 +41,7 @@ pub(super) fn store() -> (tempfile::TempDir, Store) {
 
 fn ask(store: &Store, owner: &Owner, arguments: &Value) -> (String, Value) {
     let arguments = StatusArguments::parse(arguments).unwrap();
-    let loaded = load_background(store, Whose::Of(owner)).unwrap();
+    let loaded = load_background(store, Some(owner)).unwrap();
     let known = loaded.runs.into_iter().map(|run| run.record).collect();
     let answer = background_status(store, known, &arguments).unwrap();
     (answer.text, answer.details)
@@ -117,7 +117,7 @@ fn the_answer_of_a_start_is_a_handle_with_counts() {
     let plan = background(1, &pi("a"));
     let (new_run, _journal) = running(&store, &plan, &[]);
     let run = find_background(&store, "run-000001").unwrap();
-    let counts = load_background(&store, Whose::Of(&pi("a"))).unwrap().counts();
+    let counts = load_background(&store, Some(&pi("a"))).unwrap().counts();
     let answer = background_answer(&run.record, counts);
     let dir = new_run.dir.path().display().to_string();
     assert!(answer.text.starts_with(
@@ -150,7 +150,7 @@ fn every_outcome_has_one_of_four_words() {
         let run = find_background(&store, plan.meta.run_id.as_str()).unwrap();
         assert_eq!(run.record.status.word(), word, "{outcome:?}");
     }
-    let counts = load_background(&store, Whose::Everyone).unwrap().counts();
+    let counts = load_background(&store, None).unwrap().counts();
     assert_eq!(counts.words(), "running=0 completed=1 failed=8 aborted=1 total=10");
 }
 
@@ -263,8 +263,9 @@ fn an_owner_is_told_once_and_of_the_earliest_end_first() {
         fs::copy(store.path().join("run-000001").join(name), runs.join(name)).unwrap();
     }
     let taken = |store: &Store, owner| {
-        let (notifications, warnings) = take_notifications(store, owner).unwrap();
-        assert_eq!(warnings, [""; 0]);
+        let mut loaded = load_background(store, Some(owner)).unwrap();
+        let notifications = loaded.take_notifications(owner);
+        assert_eq!(loaded.warnings, [""; 0]);
         notifications.into_iter().map(|told| told.text).collect::<Vec<_>>()
     };
     assert_eq!(taken(&Store::in_project(copy.path()), &a), [""; 0]);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use model::Record;
 use serde_json::Value;
 
-use super::{RunningCall, ToolError};
+use super::{RunningCall, Tool, ToolError};
 use crate::{Notification, Retrieved};
 
 /// Names a call within its server.
@@ -23,24 +23,12 @@ pub enum CallReply {
 
 /// The answer to a call that runs no tasks.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct ToolAnswer {
-    /// The tool that was called.
-    pub kind: AnswerKind,
-    /// What it answers.
+    pub tool: Tool,
     pub retrieved: Retrieved,
     /// How many lines of it a window shows.
     pub max_lines: usize,
-}
-
-/// The tools that run no tasks while the caller waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum AnswerKind {
-    Background,
-    Output,
-    Transcript,
-    Profiles,
-    Status,
 }
 
 /// A call that is over.
@@ -49,7 +37,7 @@ pub enum FinishedCall {
     /// All its tasks have ended.
     Tasks(RunningCall),
     /// The session that it waited for has ended.
-    Output(Result<Retrieved, ToolError>),
+    Answer(Result<ToolAnswer, ToolError>),
 }
 
 /// What a door has to act upon. Tasks are named by their index in the call.
@@ -61,10 +49,10 @@ pub enum CallEvent {
     /// An event of a task's run, with its words for people if it has any.
     TaskEvent { call: CallId, task: usize, record: Record, words: Option<String> },
     /// A task was started, or its agent does something else now.
-    TaskChanged { call: CallId, task: usize },
+    TaskChanged(CallId),
     /// A task has a report.
     TaskEnded { call: CallId, task: usize },
-    /// It is time to tell the caller how a call stands.
+    /// It is time to report to the caller how a call stands.
     ReportDue(CallId),
     /// The caller has waited so long that it must be answered now. Tasks go on.
     AnswerDue { call: CallId, waited: Duration },

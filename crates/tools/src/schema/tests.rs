@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
-    ArgumentError, BackgroundArguments, DelegateArguments, NoArguments, SessionArguments,
-    StatusArguments, SubagentArguments,
+    ArgumentError, BackgroundArguments, DelegateArguments, SessionArguments, StatusArguments,
+    SubagentArguments,
 };
 
 /// What a user with several logins has.
@@ -124,7 +124,7 @@ fn parse(tool: &str, arguments: &Value) -> Result<(), ArgumentError> {
         "get_subagent_output" | "get_subagent_session" => {
             SessionArguments::parse(arguments).map(drop)
         }
-        "list_subagent_profiles" => NoArguments::parse(arguments).map(drop),
+        "list_subagent_profiles" => crate::refuse_arguments(arguments),
         "subagent" => SubagentArguments::parse(arguments, most_tasks).map(drop),
         "background_agent" => BackgroundArguments::parse(arguments).map(drop),
         "background_agent_status" => StatusArguments::parse(arguments).map(drop),

@@ -5,7 +5,7 @@ use std::path::Path;
 use plan::Refusal;
 use runner::BackgroundError;
 use serde::Serialize;
-use tools::{BackgroundArguments, BackgroundCounts, BackgroundRecord, CallContext};
+use tools::{BackgroundArguments, BackgroundCounts, BackgroundRecord, CallContext, CallOptions};
 
 use super::super::run::read_prompt;
 use super::super::tasks::Door;
@@ -26,8 +26,8 @@ pub(super) fn start(arguments: Start, printer: &Printer) -> Result<Exit, Command
         cwd: arguments.work.cwd,
         name: arguments.name,
     };
-    let options = door.server.options(&door.workspace, &CallContext::default())?;
-    let planned = tools::plan_background(&door.workspace, call, &options)?;
+    let plan = |options: &CallOptions<'_>| tools::plan_background(&door.workspace, call, options);
+    let planned = door.server.plan(&door.workspace, &CallContext::default(), plan)?;
     let refusal = planned.tasks.iter().find_map(|task| task.refusal.as_ref());
     let hint = refusal.and_then(Refusal::hint);
     let started = door.server.start_background(planned);

@@ -1,6 +1,5 @@
 //! Shows the runs that `watch` follows.
 
-use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use model::{RunResult, Status};
@@ -17,7 +16,7 @@ use crate::screen::Screen;
 pub(super) struct WatchScreen<'a> {
     printer: &'a Printer,
     appearance: Appearance,
-    screen: Screen<'a>,
+    pub(super) screen: Screen<'a>,
     runs: Vec<ShownTask>,
 }
 
@@ -50,30 +49,18 @@ impl<'a> WatchScreen<'a> {
             }
             Change::Lost { run, name, error } => {
                 self.end(*run);
-                self.warn(format!("{name} cannot be watched any more: {error}"));
+                self.screen.warn(format!("{name} cannot be watched any more: {error}"));
             }
         }
         Ok(())
     }
 
-    pub(super) fn warn(&mut self, text: String) {
-        self.screen.warn(text);
-    }
-
-    pub(super) fn wakers(&self) -> Vec<BorrowedFd<'_>> {
-        self.screen.wakers()
-    }
-
     pub(super) fn patience(&self) -> Option<Duration> {
-        self.screen.patience(self.runs.iter())
+        self.screen.patience(&self.runs.iter().collect::<Vec<_>>())
     }
 
     pub(super) fn turn(&mut self) -> Result<Vec<Command>, CommandError> {
-        self.screen.turn(self.runs.iter())
-    }
-
-    pub(super) fn close(self) -> Result<(), CommandError> {
-        self.screen.close()
+        self.screen.turn(&self.runs.iter().collect::<Vec<_>>())
     }
 
     fn end(&mut self, run: usize) {
