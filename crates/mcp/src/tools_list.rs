@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use model::tool_names;
 use plan::ToolFamilies;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
@@ -56,11 +57,11 @@ impl Kind {
 
 fn kind(name: &str) -> Kind {
     match name {
-        "delegate_to_subagents" | "subagent" => Kind::Foreground,
-        "background_agent" => Kind::Background,
-        "get_subagent_output" => Kind::Session("output"),
-        "get_subagent_session" => Kind::Session("transcript"),
-        "background_agent_status" => Kind::Status,
+        tool_names::DELEGATE | tool_names::SUBAGENT => Kind::Foreground,
+        tool_names::BACKGROUND => Kind::Background,
+        tool_names::OUTPUT => Kind::Session("output"),
+        tool_names::SESSION => Kind::Session("transcript"),
+        tool_names::STATUS => Kind::Status,
         _ => Kind::Profiles,
     }
 }

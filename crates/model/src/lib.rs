@@ -10,6 +10,7 @@ mod meta;
 mod outcome;
 mod plan;
 mod stop_reason;
+pub mod tool_names;
 mod usage;
 pub mod variables;
 

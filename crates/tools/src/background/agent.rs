@@ -4,45 +4,14 @@ use std::io;
 
 use model::Lifetime;
 use runner::{BackgroundError, Dispatcher, Launcher};
-use serde_json::{Value, json};
+use serde_json::json;
 use store::RunDir;
 
 use super::{BackgroundCounts, BackgroundRecord};
-use crate::fields::Fields;
 use crate::{
-    ArgumentError, CallError, CallOptions, DelegateArguments, PlannedCall, Retrieved,
+    BackgroundArguments, CallError, CallOptions, DelegateArguments, PlannedCall, Retrieved,
     TaskArguments, Workspace, plan_delegation,
 };
-
-/// What is asked for in one call.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BackgroundArguments {
-    /// The preset that configures the agent.
-    pub preset: String,
-    /// What the agent is told.
-    pub task: String,
-    /// The model, which wins over the preset's.
-    pub model: Option<String>,
-    /// Where it works.
-    pub cwd: Option<String>,
-    /// What it is called, if not by its preset. Not part of this tool: the command line has it.
-    pub name: Option<String>,
-}
-
-impl BackgroundArguments {
-    /// Reads the arguments.
-    pub fn parse(value: &Value) -> Result<BackgroundArguments, ArgumentError> {
-        let call = Fields::of(value, "arguments")?;
-        call.refuse_unknown(&["preset", "task", "model", "cwd"])?;
-        Ok(BackgroundArguments {
-            preset: call.text("preset")?,
-            task: call.text("task")?,
-            model: call.optional_text("model")?,
-            cwd: call.optional_text("cwd")?,
-            name: None,
-        })
-    }
-}
 
 /// Plans the one task of a call. What is wrong with it becomes its refusal.
 pub fn plan_background(

@@ -1,5 +1,6 @@
 //! A call of a tool, from its name and arguments to what it asks for.
 
+use model::tool_names;
 use plan::{ToolFamilies, did_you_mean, similar_names};
 use serde_json::Value;
 use store::StoreError;
@@ -49,20 +50,20 @@ pub enum ToolError {
 impl ToolCall {
     pub(super) fn parse(name: &str, arguments: &Value) -> Result<ToolCall, ToolError> {
         Ok(match name {
-            "delegate_to_subagents" => {
+            tool_names::DELEGATE => {
                 ToolCall::Delegate(DelegateArguments::parse(arguments, Some(MOST_TASKS))?)
             }
-            "subagent" => {
+            tool_names::SUBAGENT => {
                 ToolCall::Subagent(SubagentArguments::parse(arguments, Some(MOST_TASKS))?)
             }
-            "background_agent" => ToolCall::Background(BackgroundArguments::parse(arguments)?),
-            "get_subagent_output" => ToolCall::Output(SessionArguments::parse(arguments)?),
-            "get_subagent_session" => ToolCall::Transcript(SessionArguments::parse(arguments)?),
-            "list_subagent_profiles" => {
+            tool_names::BACKGROUND => ToolCall::Background(BackgroundArguments::parse(arguments)?),
+            tool_names::OUTPUT => ToolCall::Output(SessionArguments::parse(arguments)?),
+            tool_names::SESSION => ToolCall::Transcript(SessionArguments::parse(arguments)?),
+            tool_names::PROFILES => {
                 NoArguments::parse(arguments)?;
                 ToolCall::Profiles
             }
-            "background_agent_status" => ToolCall::Status(StatusArguments::parse(arguments)?),
+            tool_names::STATUS => ToolCall::Status(StatusArguments::parse(arguments)?),
             name => {
                 let tools = describe_tools(&[], ToolFamilies::All);
                 let similar = similar_names(name, tools.iter().map(|tool| tool.name));
