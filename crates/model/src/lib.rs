@@ -8,6 +8,7 @@ mod event;
 mod id;
 mod meta;
 mod outcome;
+pub mod paths;
 mod plan;
 mod stop_reason;
 pub mod tool_names;

@@ -316,9 +316,8 @@ impl Planner<'_> {
             return Ok(());
         }
         let workspace = self.call.workspace;
-        let skills = self.skills.get_or_insert_with(|| {
-            discover_skills(&crate::SkillPlaces::of(&workspace.surroundings), workspace.trust)
-        });
+        let discover = || discover_skills(&workspace.surroundings, workspace.trust);
+        let skills = self.skills.get_or_insert_with(discover);
         let skills = skills.resolve(definition, cwd)?;
         let configuration = &mut definition.configuration;
         configuration.skills = skills.suggested;

@@ -45,8 +45,8 @@ pub enum RunnerError {
 /// Reads `subagents.json` of the agent directory and of the project, which wins. What is wrong in
 /// either is an error.
 pub fn load_runner(surroundings: &Surroundings) -> Result<RunnerChoice, RunnerError> {
-    let user = read(&surroundings.agent_dir.join("subagents.json"))?;
-    let project = read(&surroundings.project_root().join(".pi").join("subagents.json"))?;
+    let user = read(&surroundings.user_state().runner())?;
+    let project = read(&surroundings.project_state().runner())?;
     Ok(project.or(user).unwrap_or_default())
 }
 

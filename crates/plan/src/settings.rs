@@ -125,9 +125,8 @@ struct Reader {
 impl Reader {
     fn of(surroundings: &Surroundings) -> Reader {
         let mut reader = Reader { settings: Settings::default(), files: Vec::new() };
-        reader.read(surroundings.agent_dir.join("settings.json"), Scope::User);
-        let project = surroundings.project_root().join(".pi").join("settings.json");
-        reader.read(project, Scope::Project);
+        reader.read(surroundings.user_state().settings(), Scope::User);
+        reader.read(surroundings.project_state().settings(), Scope::Project);
         reader
     }
 

@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use model::paths::{self, StateDir};
 use model::variables;
 use rustix::process::{Uid, geteuid};
 
@@ -46,11 +47,7 @@ impl Surroundings {
     pub fn of_this_process() -> Result<Surroundings, SurroundingsError> {
         let cwd = env::current_dir().map_err(SurroundingsError::NoCurrentDirectory)?;
         let home = env::home_dir().filter(|home| home.is_absolute());
-        let variable = |name| env::var_os(name).filter(|value| !value.is_empty());
-        let agent_dir = variable(variables::PI_AGENT_DIR)
-            .or_else(|| variable(variables::PI_CODING_AGENT_DIR))
-            .map(|directory| cwd.join(directory))
-            .or_else(|| home.as_ref().map(|home| home.join(".pi").join("agent")))
+        let agent_dir = paths::agent_dir(|name| env::var_os(name), &cwd, home.as_deref())
             .ok_or(SurroundingsError::NoHome)?;
         for path in [&cwd, &agent_dir] {
             // Paths are written into JSON files, and handed on in arguments and variables.
@@ -70,6 +67,16 @@ impl Surroundings {
         Ok(Surroundings { cwd, home, agent_dir, agent, pi: None, search_path })
     }
 
+    /// Where the user keeps settings and definitions.
+    pub fn user_state(&self) -> StateDir {
+        StateDir::of_user(&self.agent_dir)
+    }
+
+    /// Where the project keeps settings and definitions.
+    pub fn project_state(&self) -> StateDir {
+        StateDir::of_project(self.project_root())
+    }
+
     /// The first directory going up that has a `.pi` or a `.git`, else the caller's own. The home
     /// directory does not count: its `.pi` is the user's, not a project's.
     pub fn project_root(&self) -> &Path {
@@ -78,10 +85,11 @@ impl Surroundings {
 
     fn project_root_unless(&self, is_planted: impl Fn(&Path) -> bool) -> &Path {
         let is_project = |directory: &&Path| {
-            let [pi, git] = [".pi", ".git"].map(|mark| directory.join(mark));
+            let state = StateDir::of_project(directory);
+            let (pi, git) = (state.path(), directory.join(".git"));
             let is_mark = |mark: &Path| mark.exists() && !is_planted(mark);
             // Whoever takes a directory for a project takes its `.pi` for the project's.
-            is_mark(&pi) || (is_mark(&git) && !is_planted(&pi))
+            is_mark(pi) || (is_mark(&git) && !is_planted(pi))
         };
         self.cwd
             .ancestors()

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use model::paths::StateDir;
 use serde_json::Value;
 
 use crate::FileWarning;
@@ -43,7 +44,8 @@ pub fn project_trust(
         Some(false) => return (Trust::Refused, Vec::new()),
         None => {}
     }
-    let path = agent_dir.join("trust.json");
+    let user = StateDir::of_user(agent_dir);
+    let path = user.trust();
     let saved = read_json(&path).and_then(|store| match store {
         Some(store) => nearest_decision(&store, project),
         None => Ok(None),
@@ -51,7 +53,7 @@ pub fn project_trust(
     match saved {
         Ok(Some(true)) => (Trust::Trusted, Vec::new()),
         Ok(Some(false)) => (Trust::Refused, Vec::new()),
-        Ok(None) if trusts_all_projects(agent_dir) => (Trust::Trusted, Vec::new()),
+        Ok(None) if trusts_all_projects(&user) => (Trust::Trusted, Vec::new()),
         Ok(None) => (Trust::Undecided, Vec::new()),
         Err(problem) => {
             let problem = format!("no project is trusted: {problem}");
@@ -76,8 +78,8 @@ fn nearest_decision(store: &Value, project: &Path) -> Result<Option<bool>, Strin
 }
 
 /// What is wrong with the settings is told by whoever reads all of them.
-fn trusts_all_projects(agent_dir: &Path) -> bool {
-    let settings = read_json(&agent_dir.join("settings.json")).ok().flatten();
+fn trusts_all_projects(user: &StateDir) -> bool {
+    let settings = read_json(&user.settings()).ok().flatten();
     settings.is_some_and(|settings| settings["defaultProjectTrust"] == "always")
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use model::paths::StateDir;
 use serde_json::Map;
 
 use super::catalogue;
@@ -72,7 +73,7 @@ pub fn choose_model(query: &ModelQuery<'_>, sources: &Sources<'_>) -> Result<Cho
         let thinking = query.thinking.unwrap_or_default();
         return Ok(Choice { model: script, key: None, thinking, warnings: Vec::new() });
     }
-    let registry = Registry::load(&sources.agent_dir.join("models.json"))?;
+    let registry = Registry::load(&StateDir::of_user(sources.agent_dir).models())?;
     let credentials = Credentials::load(
         sources.agent_dir,
         sources.profile_key,
@@ -394,7 +395,7 @@ impl<'a> Chooser<'a> {
     }
 
     fn models_file(&self) -> PathBuf {
-        self.credentials.agent_dir.join("models.json")
+        StateDir::of_user(self.credentials.agent_dir).models()
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use model::paths::StateDir;
 use serde_json::Value;
 
 use super::definition::is_loopback;
@@ -58,7 +59,7 @@ impl<'a> Credentials<'a> {
         now: SystemTime,
     ) -> Result<Credentials<'a>, ConfigError> {
         let empty = Credentials::without_file(agent_dir, profile_key, environment, now);
-        let path = agent_dir.join("auth.json");
+        let path = empty.auth_file();
         let broken =
             |line, reason: String| ConfigError::BrokenFile { path: path.clone(), line, reason };
         let text = read_whole(&path, LARGEST)
@@ -89,7 +90,7 @@ impl<'a> Credentials<'a> {
     }
 
     pub(super) fn auth_file(&self) -> PathBuf {
-        self.agent_dir.join("auth.json")
+        StateDir::of_user(self.agent_dir).logins()
     }
 
     /// Whether there is probably a key for the provider. Commands are not run. A profile's key
@@ -265,7 +266,7 @@ impl<'a> Credentials<'a> {
         ConfigValue::parse(value)
             .resolve(|name| self.variable(&provider.name, name), self.agent_dir)
             .map_err(|reason| ConfigError::Unresolved {
-                path: self.agent_dir.join("models.json"),
+                path: StateDir::of_user(self.agent_dir).models(),
                 field: format!("{what} \"{}\"", provider.name),
                 reason,
             })

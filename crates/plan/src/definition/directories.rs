@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use model::paths::StateDir;
+
 use super::{DefinitionKind, Scope};
 use crate::Surroundings;
 use crate::surroundings::is_planted;
@@ -24,22 +26,21 @@ impl DefinitionDirectories {
     pub fn of_profiles(surroundings: &Surroundings) -> DefinitionDirectories {
         DefinitionDirectories {
             kind: DefinitionKind::Profile,
-            global: surroundings.agent_dir.join("agent-profiles"),
-            project: surroundings.project_root().join(".pi").join("agent-profiles"),
+            global: surroundings.user_state().profiles(),
+            project: surroundings.project_state().profiles(),
         }
     }
 
     /// Those of the caller's presets: the project's are the nearest that there are, going up from
     /// where the caller stands.
     pub fn of_presets(surroundings: &Surroundings) -> DefinitionDirectories {
-        let within = |directory: &Path| directory.join(".pi").join("subagents");
-        let own =
-            surroundings.cwd.ancestors().filter(|directory| !is_planted(&directory.join(".pi")));
-        let nearest = own.map(within).find(|path| may_hold_any(path));
+        let states = surroundings.cwd.ancestors().map(StateDir::of_project);
+        let own = states.filter(|state| !is_planted(state.path()));
+        let nearest = own.map(|state| state.presets()).find(|path| may_hold_any(path));
         DefinitionDirectories {
             kind: DefinitionKind::Preset,
-            global: surroundings.agent_dir.join("subagents"),
-            project: nearest.unwrap_or_else(|| within(surroundings.project_root())),
+            global: surroundings.user_state().presets(),
+            project: nearest.unwrap_or_else(|| surroundings.project_state().presets()),
         }
     }
 

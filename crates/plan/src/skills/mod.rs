@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub use discover::{SkillPlaces, discover_skills, with_skill_paths};
+pub use discover::{discover_skills, with_skill_paths};
 
 use crate::frontmatter::{Document, DocumentError, FileWarning};
 use crate::{Definition, Scope, did_you_mean, similar_names};
