@@ -1,17 +1,12 @@
 //! `demo`: the first thing that anybody runs.
 
-#![expect(clippy::unwrap_used, reason = "this is how a test fails")]
-
 use std::fs;
 
 use rustix::process::Signal;
-use test_support::{Program, Running, World, wait_until};
+use test_support::{Running, World, wait_until};
 
 fn world() -> World {
-    let world = World::new(Program {
-        pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
-        fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
-    });
+    let world = crate::world();
     fs::create_dir(world.project().join("src")).unwrap();
     for (name, text) in [
         ("README.md", "# A project\n\nIt is small.\n"),

@@ -9,6 +9,7 @@ mod claims;
 mod conventions;
 mod invariants;
 mod leaks;
+mod left_out_tests;
 mod manifest;
 mod pattern;
 mod rust_source;
@@ -48,6 +49,7 @@ const CHECKS: &[fn(&Tree) -> Vec<Violation>] = &[
     conventions::check,
     leaks::check,
     claims::check,
+    left_out_tests::check,
 ];
 
 /// Runs the command.
