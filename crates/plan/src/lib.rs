@@ -1,7 +1,7 @@
 //! From a request to a plan: everything that is decided before anything is started.
 //!
 //! The process's environment is read once, into [`Surroundings`], so that every decision can be
-//! tested. The one thing written here are profiles and presets.
+//! tested. Profiles and presets are the only files that this crate writes.
 
 mod agent;
 mod call;

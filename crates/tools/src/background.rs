@@ -1,4 +1,4 @@
-//! `background_agent` and `background_agent_status`: runs that outlive whoever asked for them.
+//! `background_agent` and `background_agent_status`: runs that outlive the program that asked for them.
 //!
 //! There is no register of them besides the run directories: what one program starts, every other
 //! finds, counts and waits for. A door that keeps a log of its own, as pi does, writes down in it

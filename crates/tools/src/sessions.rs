@@ -55,7 +55,7 @@ pub fn load_sessions(
                     sessions.entry(id.clone()).or_insert_with(|| Session { id, runs: Vec::new() });
                 session.runs.push(KnownRun { dir, meta, result });
             }
-            // Somebody may have pruned it in the meantime.
+            // Another program may have pruned it meanwhile.
             Err(_) if !dir.path().exists() => {}
             Err(error) => warnings.push(error.to_string()),
         }
@@ -64,7 +64,7 @@ pub fn load_sessions(
 }
 
 /// Ends the runs in temporary stores that have lost their supervisor, and stops what is left of them: they
-/// are in no project, so that nobody else would come across them. Returns what could not be done.
+/// are in no project, so that no other command would find them. Returns what could not be done.
 pub fn end_abandoned_elsewhere() -> Vec<String> {
     let stores = Store::temporary_stores();
     let runs = stores.iter().flat_map(|store| store.runs().unwrap_or_default());

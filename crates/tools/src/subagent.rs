@@ -19,11 +19,11 @@ pub fn plan_subagent(
     plan_delegation(workspace, call, options)
 }
 
-/// How many bytes the answers of one call have together at most: what a model can be given to read.
+/// The most bytes that all answers of one call have together: as much as a model can be given.
 pub const MOST_BYTES: usize = 48 * 1024;
 
-/// What the model reads when all tasks of a call have ended: the answer of one, or of several a
-/// summary and all answers. The results are in the order of the tasks.
+/// What the model reads when all tasks of a call have ended: the answer of a single task, or a
+/// summary and all answers of several. The results are in the order of the tasks.
 pub fn subagent_answer(arguments: &SubagentArguments, results: &[RunResult]) -> String {
     match results {
         [result] if arguments.is_single => match &result.error {
@@ -66,7 +66,7 @@ pub(crate) fn answer(output: &str, most_bytes: usize) -> String {
     }
 }
 
-/// What was said before the failure can be worth something.
+/// The error, and what the agent said before it, which may be useful.
 pub(crate) fn failure(error: &str, output: &str, most_bytes: usize) -> String {
     if output.trim().is_empty() {
         error.to_owned()

@@ -117,7 +117,7 @@ impl Discovery {
         }
         let declared = directory.join(SKILL_FILE);
         if declared.is_file() {
-            // What is below belongs to this skill.
+            // The directories below belong to this skill.
             return self.add(found_in, declared);
         }
         for path in visible_entries(directory) {
@@ -139,7 +139,7 @@ impl Discovery {
         let is_declared = path.file_name().is_some_and(|name| name == SKILL_FILE);
         let document = match Document::read(&path) {
             Ok(document) => document,
-            // Any other Markdown file may simply be no skill.
+            // Other Markdown files need not be skills.
             Err(_) if !is_declared => return,
             Err(error) => return self.skills.warnings.push(error.into_warning(&path)),
         };
@@ -192,7 +192,7 @@ fn real_path(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// What a directory holds, by name, without what is hidden or belongs to others.
+/// The entries of a directory, by name, without hidden ones and packages.
 fn visible_entries(directory: &Path) -> Vec<PathBuf> {
     // A directory that cannot be read has no skills for the child either.
     let Ok(entries) = fs::read_dir(directory) else {

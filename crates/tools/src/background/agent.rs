@@ -56,7 +56,7 @@ pub enum StartError {
     Background(#[from] BackgroundError),
 }
 
-/// What is answered at once when a run has been started.
+/// The answer to a call that has started a run.
 pub fn background_answer(run: &BackgroundRecord, counts: BackgroundCounts) -> Retrieved {
     let model = run.resolved_model.as_deref().unwrap_or("the agent's own");
     let text = format!(

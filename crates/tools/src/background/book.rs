@@ -67,7 +67,7 @@ impl BackgroundBook {
         }
     }
 
-    /// A run has ended. False if that is nothing new, or if it is nobody of ours.
+    /// A run has ended. False if that is known already, or if the run is not in the book.
     pub fn update(&mut self, update: BackgroundUpdate) -> bool {
         let run = self.runs.iter_mut().find(|known| known.run_id == update.run_id);
         run.is_some_and(|run| take_over(run, update))

@@ -60,7 +60,7 @@ impl Notification {
     }
 }
 
-/// The runs of this owner that have ended and about which nobody was told, the earliest end first;
+/// The runs of this owner that have ended and that were not reported yet, the earliest end first;
 /// and what could not be read. Of any number of programs that ask, one is told about each.
 pub fn take_notifications(
     store: &Store,
@@ -72,7 +72,7 @@ pub fn take_notifications(
 }
 
 impl BackgroundRuns {
-    /// Those of this owner that have ended and about which nobody was told, the earliest end
+    /// Those of this owner that have ended and that were not reported yet, the earliest end
     /// first. What stands in the way becomes a warning.
     pub fn take_notifications(&mut self, owner: &Owner) -> Vec<Notification> {
         let mut taken = Vec::new();

@@ -18,7 +18,7 @@ pub enum BackgroundStatus {
     Completed,
     /// It ended in any other way.
     Failed,
-    /// Somebody asked for its end.
+    /// It was stopped on request.
     Aborted,
 }
 
@@ -147,7 +147,7 @@ pub fn load_background(store: &Store, whose: Whose<'_>) -> Result<BackgroundRuns
     for dir in store.runs()? {
         match load(&dir, whose) {
             Ok(run) => loaded.runs.extend(run),
-            // Somebody may have pruned it in the meantime.
+            // Another program may have pruned it meanwhile.
             Err(_) if !dir.path().exists() => {}
             Err(error) => loaded.warnings.push(error.to_string()),
         }
@@ -155,7 +155,7 @@ pub fn load_background(store: &Store, whose: Whose<'_>) -> Result<BackgroundRuns
     Ok(loaded)
 }
 
-/// The background run with this id, or the only one whose id begins so, whoever owns it.
+/// The background run with this id, or the only one whose id begins so, of any owner.
 pub fn find_background(store: &Store, id: &str) -> Result<BackgroundRun, BackgroundRunError> {
     let not_found = || BackgroundRunError::NotFound(id.to_owned());
     if id.is_empty() {

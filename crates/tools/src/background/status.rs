@@ -16,7 +16,7 @@ const MOST_BYTES_IN_LIST: usize = 256;
 /// How long a task is at most in a line, in characters.
 const LINE: usize = 200;
 
-/// Answers the call. `known` are the runs of whoever asks, whom the counts are about.
+/// Answers the call. `known` are the caller's runs, which the counts are about.
 pub fn background_status(
     store: &Store,
     known: Vec<BackgroundRecord>,
