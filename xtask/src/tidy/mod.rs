@@ -12,13 +12,6 @@ mod leaks;
 mod left_out_tests;
 mod manifest;
 mod pattern;
-#[cfg_attr(
-    not(test),
-    expect(
-        dead_code,
-        reason = "joins CHECKS when the words of pi have moved to files of their own"
-    )
-)]
 mod pi_words;
 mod rust_source;
 mod test_modules;
@@ -58,6 +51,7 @@ const CHECKS: &[fn(&Tree) -> Vec<Violation>] = &[
     leaks::check,
     claims::check,
     left_out_tests::check,
+    pi_words::check,
 ];
 
 /// Runs the command.
