@@ -20,7 +20,6 @@ mod pi;
 mod pictures;
 mod place;
 mod provider;
-mod pseudo_terminal;
 mod report;
 mod spine;
 mod stream;

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use serde_json::json;
+use test_support::pseudo_terminal;
 
 use crate::measure::median;
 use crate::place::Place;
-use crate::pseudo_terminal;
 use crate::table::Table;
 use crate::tasks::write_tasks;
 

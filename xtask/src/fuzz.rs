@@ -210,11 +210,11 @@ mod tests {
         let input = || "a".to_owned();
         for (line, expected) in [
             ("", wish(None, Work::Search { seconds: SECONDS })),
-            ("dialect --seconds 5", wish(Some("dialect"), Work::Search { seconds: 5 })),
-            ("dialect --input a", wish(Some("dialect"), Work::Reproduce { input: input() })),
+            ("protocol --seconds 5", wish(Some("protocol"), Work::Search { seconds: 5 })),
+            ("protocol --input a", wish(Some("protocol"), Work::Reproduce { input: input() })),
             (
-                "dialect --minimise --input a",
-                wish(Some("dialect"), Work::Minimise { input: input(), seconds: SECONDS }),
+                "protocol --minimise --input a",
+                wish(Some("protocol"), Work::Minimise { input: input(), seconds: SECONDS }),
             ),
             ("--keep", wish(None, Work::Keep)),
             ("a b", Err("`b` is one target too many".to_owned())),
@@ -231,6 +231,6 @@ mod tests {
 
     #[test]
     fn the_targets_are_known_by_their_corpora() {
-        assert!(targets().unwrap().contains(&"dialect".to_owned()));
+        assert!(targets().unwrap().contains(&"protocol".to_owned()));
     }
 }

@@ -13,10 +13,10 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, Command};
 
+use test_support::pseudo_terminal;
 use xtask::repository_root;
 
 use crate::place::Place;
-use crate::pseudo_terminal;
 
 const COLUMNS: u16 = 100;
 const ROWS: u16 = 40;

@@ -5,18 +5,16 @@
 //! `markdown` are profiles or presets, and blocks of `json` are the files or the arguments that the
 //! word behind `json` names.
 
-#![expect(clippy::panic, clippy::unwrap_used, reason = "this is how a test fails")]
-
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use test_support::{Program, Ran, World};
+use test_support::{Ran, World, write_file, write_program};
 use tools::{
-    BackgroundArguments, DelegateArguments, MOST_TASKS, SessionArguments, StatusArguments,
-    SubagentArguments,
+    BackgroundArguments, DelegateArguments, MOST_TASKS, NoArguments, SessionArguments,
+    StatusArguments, SubagentArguments,
 };
 
 /// The session that all examples speak of.
@@ -80,10 +78,7 @@ struct Place {
 
 impl Place {
     fn new(document: &Path) -> Place {
-        let world = World::new(Program {
-            pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
-            fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
-        });
+        let world = crate::world();
         let bin = world.path("bin");
         fs::create_dir(&bin).unwrap();
         symlink(env!("CARGO_BIN_EXE_pi-subagents"), bin.join("pi-subagents")).unwrap();
@@ -91,8 +86,7 @@ impl Place {
         // The program is built, installed and tested already.
         let cargo = "#!/bin/sh\n[ \"$1 $2 $3\" = \"run --release --\" ] || exit 0\nshift 3\nexec pi-subagents \"$@\"\n";
         for (name, text) in [("pi", agent), ("cargo", cargo), ("jq", "#!/bin/sh\ncat\n")] {
-            fs::write(bin.join(name), text).unwrap();
-            fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+            write_program(&bin.join(name), text);
         }
         for (name, text) in [
             ("project/src/parser.rs", "fn parse() {}\n"),
@@ -106,9 +100,7 @@ impl Place {
                 "---\nname: scout\ndescription: Looks around.\nmodel: a/one\n---\n",
             ),
         ] {
-            let path = world.path(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
+            write_file(&world.path(name), text);
         }
         let makes_it = fs::read_to_string(document).unwrap().contains("profile create reviewer");
         if !makes_it {
@@ -184,7 +176,9 @@ impl Place {
             "get_subagent_output" => {
                 SessionArguments::parse(&value).map(drop).map_err(|e| e.to_string())
             }
-            "list_subagent_profiles" => tools::refuse_arguments(&value).map_err(|e| e.to_string()),
+            "list_subagent_profiles" => {
+                NoArguments::parse(&value).map(drop).map_err(|e| e.to_string())
+            }
             "background_agent" => {
                 BackgroundArguments::parse(&value).map(drop).map_err(|e| e.to_string())
             }

@@ -1,22 +1,15 @@
 //! A project that somebody has prepared, and a user who works in it before he has agreed to
 //! anything. `docs/security.md` names these tests.
 
-#![expect(clippy::unwrap_used, reason = "this is how a test fails")]
-
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, mkfifoat};
 use serde_json::{Value, json};
-use test_support::{Program, Ran, World};
+use test_support::{Ran, World, write_program};
 
-fn world() -> World {
-    World::new(Program {
-        pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
-        fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
-    })
-}
+use crate::world;
 
 /// Puts a file into the project.
 fn plant(world: &World, name: &str, text: &str) -> PathBuf {
@@ -93,8 +86,7 @@ fn looking_at_a_hostile_project_runs_nothing() {
     let world = world();
     let evil = format!("#!/bin/sh\ntouch {}\n", proof(&world).display());
     for name in ["pi", "evil", "node_modules/.bin/pi", ".pi/bin/pi", "tmux", "sh"] {
-        let path = plant(&world, name, &evil);
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(&world.project().join(name), &evil);
     }
     let program = world.project().join("evil");
     let settings = json!({
@@ -340,5 +332,5 @@ fn a_json_document_has_no_character_that_a_terminal_obeys() {
         assert_eq!(document.stdout.chars().find(obeyed), None, "{document:?}");
         assert_eq!(document.stderr.chars().find(obeyed), None, "{document:?}");
     }
-    assert_eq!(documents[1].json()["runs"][0]["finalText"], evil, "and it means the same");
+    assert_eq!(documents[1].json()["runs"][0]["finalText"], "text", "it was cleaned before");
 }

@@ -1,7 +1,5 @@
 //! `setup claude` and the like: what is said, with which exit code, and in which file.
 
-#![expect(clippy::unwrap_used, reason = "this is how a test fails")]
-
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::symlink;
@@ -9,7 +7,9 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use test_support::{Program, Ran, World};
+use test_support::{Ran, World};
+
+use crate::world;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_pi-subagents");
 
@@ -22,10 +22,6 @@ const CLIENTS: &[(&str, &str, &str)] = &[
     ("gemini", ".gemini/settings.json", ".gemini/settings.json"),
     ("opencode", ".config/opencode/opencode.json", "opencode.json"),
 ];
-
-fn world() -> World {
-    World::new(Program { pi_subagents: PROGRAM, fake_agent: env!("CARGO_BIN_EXE_fake-agent") })
-}
 
 fn user_file(world: &World, client: &str) -> PathBuf {
     let (_, file, _) = CLIENTS.iter().find(|(name, _, _)| *name == client).unwrap();

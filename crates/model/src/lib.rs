@@ -8,8 +8,10 @@ mod event;
 mod id;
 mod meta;
 mod outcome;
+pub mod paths;
 mod plan;
 mod stop_reason;
+pub mod tool_names;
 mod usage;
 pub mod variables;
 

@@ -1,4 +1,4 @@
-//! Which program a child is.
+//! Which agent carries out a task.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -8,18 +8,18 @@ use protocol::Protocol;
 
 use crate::{AgentName, Settings, Surroundings, did_you_mean, similar_names};
 
-/// The child agent.
+/// An agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Agent {
-    /// The real pi: the one that calls us, else the one from `PATH`.
+    /// The pi that calls this program, else the one on `PATH`.
     Pi,
     /// Our own agent.
     Builtin,
-    /// Any other program that takes pi's arguments and prints pi's stream.
+    /// Another program that takes pi's arguments and prints pi's stream.
     Program(Vec<String>),
 }
 
-/// The child agent cannot be told.
+/// A flag or variable does not name an agent.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum AgentError {
@@ -36,35 +36,34 @@ fn meant(text: &str) -> String {
     if meant.is_empty() { meant } else { format!(".{meant}") }
 }
 
-/// Which agent tasks get, as far as the caller and the settings decide it.
+/// Which agent a task gets, before its profile or preset has been looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentChoice {
-    /// What the caller asks for in so many words.
+    /// The agent of a flag, which wins over profiles and presets.
     asked_for: Option<Agent>,
-    /// What a task gets that is told nothing else.
+    /// The agent of a task whose profile or preset names none.
     otherwise: Agent,
     reason: AgentReason,
 }
 
-/// Why tasks get the agent that they get, unless their profile or preset says otherwise.
+/// Why a task gets its agent, unless its profile or preset names another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentReason {
-    /// The caller asks for it in so many words.
+    /// A flag names it.
     Asked,
-    /// The environment does.
+    /// A variable of the environment names it.
     Environment,
-    /// The settings do.
+    /// The settings name it.
     Settings,
-    /// Nobody asks for any, and pi is installed.
+    /// No agent is named, and pi is installed.
     PiInstalled,
-    /// Nobody asks for any, and pi is not installed.
+    /// No agent is named, and pi is not installed.
     PiMissing,
 }
 
 impl AgentChoice {
-    /// A flag comes before everything. The environment, else the settings, say what tasks get
-    /// whose profile or preset says nothing; else it is pi where that is installed, and our own
-    /// agent elsewhere.
+    /// In this order: the flag, the task's profile or preset, the environment, the settings, pi if
+    /// it is installed, and our own agent.
     pub fn new(
         flag: Option<&str>,
         surroundings: &Surroundings,
@@ -86,17 +85,17 @@ impl AgentChoice {
         Ok(AgentChoice { asked_for, otherwise, reason })
     }
 
-    /// This agent for every task whose profile or preset says nothing.
+    /// This agent for every task whose profile or preset names none.
     pub fn by_default(agent: Agent) -> AgentChoice {
         AgentChoice { asked_for: None, otherwise: agent, reason: AgentReason::Asked }
     }
 
-    /// Why it is this agent.
+    /// Why a task without a profile or preset gets its agent.
     pub fn reason(&self) -> AgentReason {
         self.reason
     }
 
-    /// The agent of a task whose profile or preset asks for this one.
+    /// The agent of a task whose profile or preset names this one.
     pub fn for_task(&self, named: Option<AgentName>) -> Agent {
         let named = named.map(|name| match name {
             AgentName::Pi => Agent::Pi,
@@ -107,8 +106,8 @@ impl AgentChoice {
 }
 
 impl Agent {
-    /// The program and its own arguments, before those that every child gets. The supervisor
-    /// starts itself in the place of our own agent's name.
+    /// The program and the arguments that it always has. For our own agent this is a name only: the
+    /// supervisor starts its own program.
     pub fn command(&self, surroundings: &Surroundings) -> Vec<String> {
         let mut command = match self {
             Agent::Pi => surroundings.pi.clone().unwrap_or_else(|| vec!["pi".to_owned()]),
@@ -121,7 +120,7 @@ impl Agent {
         command
     }
 
-    /// What a run is said to be carried out by.
+    /// How a run's record names it.
     pub fn kind(&self) -> AgentKind {
         match self {
             Agent::Pi => AgentKind::Pi,
@@ -130,8 +129,7 @@ impl Agent {
         }
     }
 
-    /// The file of its program, if there is one that can be executed. Our own agent has none of
-    /// its own.
+    /// The executable file of its program, if there is one. Our own agent is part of this program.
     pub fn find(&self, surroundings: &Surroundings) -> Option<PathBuf> {
         match self {
             Agent::Builtin => None,
@@ -171,8 +169,8 @@ impl Agent {
     }
 }
 
-/// The path of a program, as seen from where the caller stands. One that is not found keeps its
-/// name, and cannot be started under it.
+/// The path of a program, relative to the caller's directory. A program that is not found keeps its
+/// name, and starting it fails.
 fn locate(program: &str, surroundings: &Surroundings) -> String {
     if program.contains('/') {
         return surroundings.cwd.join(program).to_string_lossy().into_owned();

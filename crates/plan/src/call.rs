@@ -21,7 +21,7 @@ use crate::{
 /// What the tasks of one call share.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
-    /// What was found where the caller stands.
+    /// The settings and definitions that count.
     pub workspace: &'a Workspace,
     /// Which agent tasks get.
     pub agent: &'a AgentChoice,
@@ -42,11 +42,11 @@ pub struct Task {
     pub name: String,
     /// What the agent is told.
     pub prompt: String,
-    /// Where the agent works; where the caller stands if absent.
+    /// Where the agent works; the caller's directory if absent.
     pub cwd: Option<String>,
     /// The profile that configures the agent.
     pub profile: Option<String>,
-    /// The preset that configures the agent, in the place of a profile.
+    /// The preset that configures the agent instead of a profile.
     pub preset: Option<String>,
     /// The model, which wins over that of the profile or preset.
     pub model: Option<String>,
@@ -316,9 +316,8 @@ impl Planner<'_> {
             return Ok(());
         }
         let workspace = self.call.workspace;
-        let skills = self.skills.get_or_insert_with(|| {
-            discover_skills(&crate::SkillPlaces::of(&workspace.surroundings), workspace.trust)
-        });
+        let discover = || discover_skills(&workspace.surroundings, workspace.trust);
+        let skills = self.skills.get_or_insert_with(discover);
         let skills = skills.resolve(definition, cwd)?;
         let configuration = &mut definition.configuration;
         configuration.skills = skills.suggested;

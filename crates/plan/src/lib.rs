@@ -1,7 +1,7 @@
 //! From a request to a plan: everything that is decided before anything is started.
 //!
 //! The process's environment is read once, into [`Surroundings`], so that every decision can be
-//! tested. The one thing written here are profiles and presets.
+//! tested. Profiles and presets are the only files that this crate writes.
 
 mod agent;
 mod call;
@@ -38,8 +38,7 @@ pub use settings::{
 };
 pub use similar::{did_you_mean, name_distance, similar_ids, similar_names};
 pub use skills::{
-    LoadedSkill, ResolvedSkills, Skill, SkillError, SkillPlaces, Skills, discover_skills,
-    with_skill_paths,
+    LoadedSkill, ResolvedSkills, Skill, SkillError, Skills, discover_skills, with_skill_paths,
 };
 pub use surroundings::{Surroundings, SurroundingsError, is_planted};
 pub use trust::{Trust, project_trust};

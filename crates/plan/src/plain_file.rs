@@ -1,4 +1,4 @@
-//! Opening files that others wrote.
+//! Opening files that this program did not write.
 
 use std::fs::File;
 use std::io;
@@ -8,8 +8,8 @@ use rustix::fs::{Mode, OFlags};
 
 /// Opens a plain file, and returns it with its length.
 ///
-/// A project's file can be anything: a pipe that nobody writes to, or a device without an end. What
-/// it is is asked of the open file, so that nobody can put another one in its place in between.
+/// A path in a project can lead to a pipe without a writer, or to a device without an end. The kind
+/// of file is read from the open descriptor, so that the path cannot be exchanged in between.
 pub(crate) fn open_plain(path: &Path) -> io::Result<(File, u64)> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);

@@ -11,24 +11,24 @@ use crate::settings::read_plain;
 /// How foreground runs are started. Background runs are always processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Runner {
-    /// As processes that nobody sees.
+    /// As processes without a window.
     #[default]
     Process,
-    /// Each with a pane of tmux that shows it.
+    /// As processes, each with a tmux pane that shows it.
     Tmux,
 }
 
-/// A runner, and who has chosen it.
+/// A runner, and where it was chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunnerChoice {
-    /// The runner.
+    /// The one that was chosen, else the default.
     pub runner: Runner,
-    /// The file that says so, if one does.
+    /// The file that chooses it, if one does.
     pub file: Option<PathBuf>,
 }
 
-/// The runner cannot be told. A wrong setting is not passed over here, as it is elsewhere: people
-/// who want to see their agents must not wonder where they are.
+/// The setting cannot be understood. Here this is an error and not a warning: a user who wants panes
+/// must not wonder where they are.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum RunnerError {
@@ -45,8 +45,8 @@ pub enum RunnerError {
 /// Reads `subagents.json` of the agent directory and of the project, which wins. What is wrong in
 /// either is an error.
 pub fn load_runner(surroundings: &Surroundings) -> Result<RunnerChoice, RunnerError> {
-    let user = read(&surroundings.agent_dir.join("subagents.json"))?;
-    let project = read(&surroundings.project_root().join(".pi").join("subagents.json"))?;
+    let user = read(&surroundings.user_state().runner())?;
+    let project = read(&surroundings.project_state().runner())?;
     Ok(project.or(user).unwrap_or_default())
 }
 

@@ -11,9 +11,9 @@ use crate::{Agent, Surroundings};
 /// The settings under the key `subagents`; the project's win over the user's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// The child agent.
+    /// The agent of tasks that name none.
     pub agent: Option<Agent>,
-    /// Seconds that an active child gets beyond its timeout.
+    /// Seconds that an active agent gets beyond its timeout.
     pub extend_timeout_debounce: f64,
     /// How many identical tool calls in a row are a loop.
     pub looping_tool_count: u32,
@@ -23,10 +23,10 @@ pub struct Settings {
     pub command_preview_width: Option<usize>,
     /// How many tasks of one call run at a time.
     pub max_concurrency: usize,
-    /// Which tools a model is offered.
+    /// Which tools are offered to models.
     pub tools: ToolFamilies,
-    /// Seconds after which an MCP client is answered that cannot be told how the work stands. The
-    /// work goes on.
+    /// Seconds after which a call of an MCP client that cannot show progress is answered. The tasks
+    /// go on.
     pub mcp_answer_after: f64,
 }
 
@@ -45,25 +45,25 @@ pub const SETTINGS: [&str; 8] = [
 /// One of the files that settings are read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingsFile {
-    /// Where it is, or would be.
+    /// Also if there is no such file.
     pub path: PathBuf,
-    /// Whether there is anything at its place.
+    /// Whether the path exists.
     pub is_there: bool,
     /// What is wrong with it, without its path.
     pub problems: Vec<String>,
-    /// What stands below `subagents` and is no setting.
+    /// The keys below `subagents` that are no settings.
     pub unknown: Vec<String>,
 }
 
-/// The families of tools that a model is offered: each costs tokens in every request.
+/// The families of tools that are offered to models. Each costs tokens in every request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ToolFamilies {
     /// Both.
     #[default]
     All,
-    /// Only delegating to profiles.
+    /// Tools that delegate tasks, with profiles.
     Profiles,
-    /// Only agents with a preset, in the foreground and in the background.
+    /// Tools that run agents with a preset, in the foreground and in the background.
     Presets,
 }
 
@@ -104,12 +104,12 @@ pub fn load_settings(surroundings: &Surroundings) -> (Settings, Vec<String>) {
     (reader.settings, warnings.collect())
 }
 
-/// The files themselves, the user's first: what is wrong in them, and what in them means nothing.
+/// What was found in both files, the user's first.
 pub fn inspect_settings(surroundings: &Surroundings) -> Vec<SettingsFile> {
     Reader::of(surroundings).files
 }
 
-/// Whose file it is. A project that was merely cloned must not choose what program runs.
+/// The owner of a file. A project that was merely cloned must not choose what program runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scope {
     User,
@@ -118,16 +118,15 @@ enum Scope {
 
 struct Reader {
     settings: Settings,
-    /// Those that were read, the current one last.
+    /// The files that were read, the current one last.
     files: Vec<SettingsFile>,
 }
 
 impl Reader {
     fn of(surroundings: &Surroundings) -> Reader {
         let mut reader = Reader { settings: Settings::default(), files: Vec::new() };
-        reader.read(surroundings.agent_dir.join("settings.json"), Scope::User);
-        let project = surroundings.project_root().join(".pi").join("settings.json");
-        reader.read(project, Scope::Project);
+        reader.read(surroundings.user_state().settings(), Scope::User);
+        reader.read(surroundings.project_state().settings(), Scope::Project);
         reader
     }
 
@@ -214,7 +213,7 @@ impl Reader {
     }
 }
 
-/// The text of a file, as far as any file of settings goes.
+/// The text of a file, up to the size that a file of settings can have.
 pub(crate) fn read_plain(path: &Path) -> io::Result<String> {
     const LARGEST: u64 = 1024 * 1024;
     let mut text = String::new();

@@ -1,8 +1,8 @@
-//! What somebody could have meant by a name that there is not.
+//! Suggestions for a name or an id that does not exist.
 
 /// How many names are suggested at most.
 const MOST: usize = 3;
-/// Nobody meant anything by a name that is longer, and comparing it would take its time.
+/// A name that is longer is no typing error, and comparing it would take long.
 const LONGEST: usize = 200;
 
 /// How many characters are wrong in `name` if `other` was meant, or nothing if it hardly was: a

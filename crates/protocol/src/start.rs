@@ -137,8 +137,8 @@ pub enum StartError {
     )]
     OverridesTools { argument: String, kind: &'static str },
     #[error(
-        "Refusing extraArg \"--api-key\": arguments can be seen by everybody on this machine. Use \
-         the field apiKey instead."
+        "Refusing extraArg \"--api-key\": every user of this machine can see arguments. Use the \
+         field apiKey instead."
     )]
     ShowsKey,
     #[error("Invalid extraArg: contains null byte")]

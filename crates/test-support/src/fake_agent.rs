@@ -19,9 +19,14 @@ use crate::fake_llm::script_in;
 use crate::processes::wait_until;
 use crate::world::MARK;
 
+/// The script of an agent that gives this answer, and nothing else.
+pub fn saying(answer: &str) -> Value {
+    json!(["start", {"say": answer}, {"end": false}, "settle"])
+}
+
 /// The script of an agent that answers at once.
 pub fn quick() -> Value {
-    json!(["start", {"say": "found it"}, {"end": false}, "settle"])
+    saying("found it")
 }
 
 /// The arguments of a call of `delegate_to_subagents`: so many tasks that are asked the same.

@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::clean_start::{clean_command, set_usual_umask};
+use crate::files::write_file;
 use crate::processes::{marked_processes, wait_until};
 
 /// The variable that every process of a world inherits, so that none can hide.
@@ -95,9 +97,7 @@ impl World {
     /// The same world with a file of the user's, such as `agent-profiles/reviewer.md`.
     #[must_use]
     pub fn with_agent_file(self, name: &str, text: &str) -> World {
-        let path = self.agent_dir().join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        write_file(&self.agent_dir().join(name), text);
         self
     }
 
@@ -226,6 +226,7 @@ impl World {
         runs.sort();
         runs
     }
+
     /// Copies the project with everything in it.
     pub fn copy_project(&self, to: &Path) {
         copy_directory(&self.project(), to).unwrap();
@@ -234,6 +235,15 @@ impl World {
     /// Every process of this world that is alive.
     pub fn processes(&self) -> Vec<(u32, String)> {
         marked_processes(&self.mark)
+    }
+
+    /// The supervisor of the only run that is alive.
+    pub fn supervisor(&self) -> Pid {
+        let processes = self.processes();
+        let mut found = processes.iter().filter(|(_, words)| words.contains(" supervise "));
+        let (pid, _) = found.next().unwrap();
+        assert!(found.next().is_none(), "{processes:?}");
+        Pid::from_raw(i32::try_from(*pid).unwrap()).unwrap()
     }
 
     /// Fails unless no process of this world is alive now.
@@ -254,8 +264,8 @@ impl Drop for World {
         // A failed test must not leave its processes to the next one.
         for (pid, _) in &left {
             let pid = *pid;
-            if let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) {
-                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+                let _ = kill_process(pid, Signal::KILL);
             }
         }
         assert!(std::thread::panicking() || left.is_empty(), "left at the end: {left:#?}");
@@ -305,9 +315,8 @@ impl Running {
     }
 
     /// Sends a signal to the command itself.
-    pub fn signal(&self, signal: rustix::process::Signal) {
-        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal)
-            .unwrap();
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     /// The process id of the command.

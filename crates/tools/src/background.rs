@@ -14,9 +14,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-pub use agent::{
-    BackgroundArguments, StartError, background_answer, plan_background, start_background,
-};
+pub use agent::{StartError, background_answer, plan_background, start_background};
 pub use book::{BackgroundBook, COMPLETE_MESSAGE, RUN_ENTRY, Reloaded, UPDATE_ENTRY, reload};
 pub use notification::Notification;
 pub use record::{ArtifactPaths, BackgroundEnding, BackgroundRecord, BackgroundUpdate};
@@ -24,4 +22,4 @@ pub use registry::{
     BackgroundCounts, BackgroundRun, BackgroundRunError, BackgroundRuns, BackgroundStatus,
     find_background, load_background, similar_background,
 };
-pub use status::{StatusArguments, background_status};
+pub use status::background_status;

@@ -16,18 +16,18 @@ use crate::{DelegateArguments, Session, SessionBook, SessionError, TaskArguments
 /// What the door adds to the arguments.
 #[derive(Clone, Debug)]
 pub struct CallOptions<'a> {
-    /// Which agent tasks get.
+    /// Decides the agent of each task.
     pub agent: AgentChoice,
     /// The session or client that asks.
     pub owner: Owner,
     /// Whether the runs end with the program that starts them.
     pub lifetime: Lifetime,
-    /// The names of all tools that a child could have, where the door knows them.
+    /// The names of all tools that an agent could have, where the door knows them.
     pub all_tools: Option<Vec<String>>,
-    /// The models that there are, as `provider/id`, where the door knows them.
+    /// The available models, as `provider/id`, where the door knows them.
     pub models: Option<Vec<String>>,
-    /// The sessions that the caller remembers, where the door has such a thing. They can be
-    /// continued even if the store knows nothing of them any more.
+    /// The sessions that the door remembers for its caller. They can be continued even if the store
+    /// does not have them any more.
     pub book: Option<&'a SessionBook>,
 }
 
@@ -71,7 +71,7 @@ pub enum CallError {
     Id(#[from] InvalidId),
 }
 
-/// The runs of the project in which the caller stands.
+/// The runs of the caller's project.
 pub fn project_store(workspace: &Workspace) -> Store {
     Store::in_project(workspace.surroundings.project_root())
 }
@@ -110,7 +110,7 @@ pub fn plan_delegation(
 enum Past<'a> {
     /// As the store has it.
     Kept(Session),
-    /// As the caller remembers it.
+    /// As the door remembers it for its caller.
     Remembered(SessionId, &'a SessionBook),
 }
 

@@ -6,9 +6,9 @@ mod background;
 mod call_server;
 mod delegate;
 mod dialogs;
-mod fields;
 mod launcher;
 mod listing;
+mod parameters;
 mod profile_command;
 mod profile_wizard;
 mod report;
@@ -21,13 +21,16 @@ mod subagent;
 #[cfg(test)]
 mod testing;
 
-pub use arguments::DelegateArguments;
+pub use arguments::{
+    BackgroundArguments, DelegateArguments, NoArguments, SessionArguments, StatusArguments,
+    SubagentArguments,
+};
 pub use background::{
-    ArtifactPaths, BackgroundArguments, BackgroundBook, BackgroundCounts, BackgroundEnding,
-    BackgroundRecord, BackgroundRun, BackgroundRunError, BackgroundRuns, BackgroundStatus,
-    BackgroundUpdate, COMPLETE_MESSAGE, Notification, RUN_ENTRY, Reloaded, StartError,
-    StatusArguments, UPDATE_ENTRY, background_answer, background_status, find_background,
-    load_background, plan_background, reload, similar_background, start_background,
+    ArtifactPaths, BackgroundBook, BackgroundCounts, BackgroundEnding, BackgroundRecord,
+    BackgroundRun, BackgroundRunError, BackgroundRuns, BackgroundStatus, BackgroundUpdate,
+    COMPLETE_MESSAGE, Notification, RUN_ENTRY, Reloaded, StartError, UPDATE_ENTRY,
+    background_answer, background_status, find_background, load_background, plan_background,
+    reload, similar_background, start_background,
 };
 pub use call_server::{
     CallContext, CallEvent, CallId, CallKind, CallReply, CallServer, CallTask, Caller,
@@ -35,23 +38,23 @@ pub use call_server::{
 };
 pub use delegate::{CallError, CallOptions, PlannedCall, plan_delegation, project_store};
 pub use dialogs::{Dialogs, Level};
-pub use fields::{ArgumentError, MOST_TASKS};
 pub use launcher::{LauncherError, foreground_launcher};
 pub use listing::{list_presets, list_profiles, no_presets, no_profiles};
+pub use parameters::{ArgumentError, MOST_LISTED_MODELS, MOST_TASKS};
 pub use plan::{PlannedTask, Task as TaskArguments, Workspace};
 pub use profile_command::{complete_profile_command, profile_command};
 pub use profile_wizard::{edit_profile, save_profile};
 pub use report::{RunReport, SessionReport};
 pub use retrieval::{
-    SessionArguments, latest_run, load_run, load_session, profiles_answer, refuse_arguments,
-    running_runs, session_of, session_output, session_transcript,
+    latest_run, load_run, load_session, profiles_answer, running_runs, session_of, session_output,
+    session_transcript,
 };
 pub use runner::{StopForce, now_ms};
-pub use schema::{MOST_LISTED_MODELS, ToolDescription, describe_tools};
+pub use schema::{ToolDescription, describe_tools};
 pub use session_book::{Retrieved, SESSION_ENTRY, SessionBook, StartedRun};
 pub use sessions::{
     KnownRun, RunLabel, Session, SessionError, end_abandoned_elsewhere, find_session,
     load_sessions, similar_sessions,
 };
 pub use shown::{Appearance, ShownTask};
-pub use subagent::{MOST_BYTES, SubagentArguments, SubagentTask, plan_subagent, subagent_answer};
+pub use subagent::{MOST_BYTES, plan_subagent, subagent_answer};

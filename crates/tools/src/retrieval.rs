@@ -6,31 +6,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use store::{RunDir, Store, StoreError};
 
-use crate::fields::Fields;
 use crate::session_book::without_absent;
 use crate::sessions::{KnownRun, Session, SessionError};
-use crate::{ArgumentError, Retrieved, SessionBook, list_profiles};
-
-/// The arguments of `get_subagent_output` and `get_subagent_session`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the name says it")]
-pub struct SessionArguments {
-    pub session_id: String,
-}
-
-impl SessionArguments {
-    /// Reads the arguments of a call.
-    pub fn parse(value: &Value) -> Result<SessionArguments, ArgumentError> {
-        let call = Fields::of(value, "arguments")?;
-        call.refuse_unknown(&["sessionId"])?;
-        Ok(SessionArguments { session_id: call.text("sessionId")? })
-    }
-}
-
-/// Refuses arguments of `list_subagent_profiles`: a model that gives some expects something of them.
-pub fn refuse_arguments(value: &Value) -> Result<(), ArgumentError> {
-    Fields::of(value, "arguments")?.refuse_unknown(&[])
-}
+use crate::{Retrieved, SessionBook, list_profiles};
 
 /// `get_subagent_output`: the answer of the latest run. `max_lines` is what a view may show.
 pub fn session_output(
@@ -178,34 +156,4 @@ fn is_message(event: &Event) -> bool {
         event,
         Event::UserMessage { .. } | Event::AssistantMessage { .. } | Event::ToolResult { .. }
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_session_is_named_by_its_id() {
-        let arguments = SessionArguments::parse(&json!({"sessionId": "0123456789abcdef"}));
-        assert_eq!(arguments.unwrap().session_id, "0123456789abcdef");
-        for (value, expected) in [
-            (json!(null), "arguments: must be an object"),
-            (json!({}), "sessionId: is missing"),
-            (json!({"sessionId": " "}), "sessionId: must not be empty"),
-            (json!({"sessionId": 5}), "sessionId: must be a text"),
-            (json!({"sessionId": "a", "session": "a"}), "session: is unknown; there are sessionId"),
-        ] {
-            assert_eq!(SessionArguments::parse(&value).unwrap_err().to_string(), expected);
-        }
-    }
-
-    #[test]
-    fn where_nothing_is_asked_every_field_is_unknown() {
-        assert_eq!(refuse_arguments(&json!({})), Ok(()));
-        let error = |value| refuse_arguments(&value).unwrap_err().to_string();
-        assert_eq!(error(json!([])), "arguments: must be an object");
-        assert_eq!(error(json!({"scope": "global"})), "scope: is unknown; there are no arguments");
-    }
 }

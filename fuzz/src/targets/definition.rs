@@ -2,8 +2,7 @@
 
 use model::{AgentKind, Argument};
 use plan::{
-    Configuration, Definition, DefinitionDirectories, DefinitionKind, SkillPlaces, Skills,
-    Surroundings, Trust,
+    Configuration, Definition, DefinitionDirectories, DefinitionKind, Skills, Surroundings, Trust,
 };
 use protocol::{Origin, Protocol, Start};
 
@@ -28,7 +27,7 @@ fn check_files(place: &Place, surroundings: &Surroundings, data: &[u8]) {
     for file in FILES.iter().chain(&["agent/skills/a/SKILL.md"]) {
         place.write(file, data);
     }
-    let skills = plan::discover_skills(&SkillPlaces::of(surroundings), Trust::Trusted);
+    let skills = plan::discover_skills(surroundings, Trust::Trusted);
     let lines = data.split(|byte| matches!(byte, b'\n' | b'\r')).count();
     for kind in [DefinitionKind::Profile, DefinitionKind::Preset] {
         let directories = match kind {

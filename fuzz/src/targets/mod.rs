@@ -6,8 +6,8 @@ mod bridge;
 mod builtin_tools;
 mod client_file;
 mod definition;
-mod dialect;
 mod mcp;
+mod protocol;
 mod provider;
 mod run_directory;
 mod session_file;
@@ -31,8 +31,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "builtin_tools", check: builtin_tools::check },
     Target { name: "client_file", check: client_file::check },
     Target { name: "definition", check: definition::check },
-    Target { name: "dialect", check: dialect::check },
     Target { name: "mcp", check: mcp::check },
+    Target { name: "protocol", check: protocol::check },
     Target { name: "provider", check: provider::check },
     Target { name: "run_directory", check: run_directory::check },
     Target { name: "session_file", check: session_file::check },

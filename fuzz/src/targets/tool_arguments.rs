@@ -48,7 +48,7 @@ fn check_call(workspace: &Workspace, value: &Value) {
         }
     }
     if let Some(arguments) = read(SubagentArguments::parse(value, Some(MOST_TASKS))) {
-        let prompts: Vec<String> = arguments.tasks().iter().map(|task| task.task.clone()).collect();
+        let prompts: Vec<String> = arguments.tasks.iter().map(|task| task.prompt.clone()).collect();
         let planned = tools::plan_subagent(workspace, &arguments, &options);
         assert_planned(planned, prompts.len(), &prompts);
     }

@@ -49,8 +49,8 @@ struct Step {
 
 /// Cheap checks come first. The fuzzer, the check of the extension, the tests with the real pi, with
 /// tmux, with both, with clients of others and with other shells, those that need something of the
-/// kernel and the confined tests come last because they are the only steps that may be impossible on a machine, and the last lines of all are
-/// where nobody overlooks that.
+/// kernel and the confined tests come last, because they are the only steps that may be impossible
+/// on a machine, and the last lines of all are the ones that are read.
 const STEPS: &[Step] = &[
     Step { name: "format", run: format },
     Step { name: "lints", run: lints },

@@ -44,7 +44,7 @@ pub(super) const TABLE: &[Arrows] = &[
         to: &["model", "plan", "process", "runner", "session", "store", "tools"],
         to_optional: &[],
     },
-    Arrows { from: "setup", to: &[], to_optional: &[] },
+    Arrows { from: "setup", to: &["model"], to_optional: &[] },
     Arrows { from: "tui", to: &["model", "session"], to_optional: &[] },
     Arrows {
         from: "cli",

@@ -9,8 +9,10 @@ mod claims;
 mod conventions;
 mod invariants;
 mod leaks;
+mod left_out_tests;
 mod manifest;
 mod pattern;
+mod pi_words;
 mod rust_source;
 mod test_modules;
 mod tree;
@@ -48,6 +50,8 @@ const CHECKS: &[fn(&Tree) -> Vec<Violation>] = &[
     conventions::check,
     leaks::check,
     claims::check,
+    left_out_tests::check,
+    pi_words::check,
 ];
 
 /// Runs the command.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use model::paths::StateDir;
 use serde_json::Map;
 
 use super::catalogue;
@@ -15,43 +16,35 @@ use super::{AgentSettings, Compat, Model, ProfileKey, Rates, Secret};
 use crate::provider::Api;
 use plan::{ThinkingLevel, similar_names};
 
-/// Which model the caller asks for.
+/// Which model the caller asks for, with the options of the same names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ModelQuery<'a> {
-    /// `--provider`.
-    pub provider: Option<&'a str>,
-    /// `--model`.
-    pub model: Option<&'a str>,
-    /// `--thinking`.
-    pub thinking: Option<ThinkingLevel>,
+pub(crate) struct ModelQuery<'a> {
+    pub(crate) provider: Option<&'a str>,
+    pub(crate) model: Option<&'a str>,
+    pub(crate) thinking: Option<ThinkingLevel>,
 }
 
 /// What the choice depends on, beside the query.
 #[derive(Clone, Copy)]
-pub struct Sources<'a> {
+pub(crate) struct Sources<'a> {
     /// Of the user; it has `models.json` and `auth.json`.
-    pub agent_dir: &'a Path,
-    /// They name default models.
-    pub settings: &'a AgentSettings,
+    pub(crate) agent_dir: &'a Path,
+    pub(crate) settings: &'a AgentSettings,
     /// Comes before all other keys.
-    pub profile_key: Option<&'a ProfileKey>,
-    /// The environment; see [`process_variable`].
-    pub environment: &'a dyn Fn(&str) -> Option<String>,
+    pub(crate) profile_key: Option<&'a ProfileKey>,
+    pub(crate) environment: &'a dyn Fn(&str) -> Option<String>,
     /// The time at which a sign-in must still be valid.
-    pub now: SystemTime,
+    pub(crate) now: SystemTime,
 }
 
-/// The chosen model.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(missing_docs, reason = "the names say the rest")]
-pub struct Choice {
-    pub model: Model,
+pub(crate) struct Choice {
+    pub(crate) model: Model,
     /// Some providers need none, or have it in their headers.
-    pub key: Option<Secret>,
+    pub(crate) key: Option<Secret>,
     /// A level that the model has.
-    pub thinking: ThinkingLevel,
-    /// For the user.
-    pub warnings: Vec<String>,
+    pub(crate) thinking: ThinkingLevel,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// A variable of this process, if it is set, not empty, and text.
@@ -61,7 +54,10 @@ pub fn process_variable(name: &str) -> Option<String> {
 
 /// Chooses as pi does: the model of the query, else that of the settings, else the default model of
 /// the first provider that has a key.
-pub fn choose_model(query: &ModelQuery<'_>, sources: &Sources<'_>) -> Result<Choice, ConfigError> {
+pub(crate) fn choose_model(
+    query: &ModelQuery<'_>,
+    sources: &Sources<'_>,
+) -> Result<Choice, ConfigError> {
     let by_default = ModelQuery {
         provider: sources.settings.default_provider.as_deref(),
         model: sources.settings.default_model.as_deref(),
@@ -72,7 +68,7 @@ pub fn choose_model(query: &ModelQuery<'_>, sources: &Sources<'_>) -> Result<Cho
         let thinking = query.thinking.unwrap_or_default();
         return Ok(Choice { model: script, key: None, thinking, warnings: Vec::new() });
     }
-    let registry = Registry::load(&sources.agent_dir.join("models.json"))?;
+    let registry = Registry::load(&StateDir::of_user(sources.agent_dir).models())?;
     let credentials = Credentials::load(
         sources.agent_dir,
         sources.profile_key,
@@ -156,7 +152,6 @@ struct Chooser<'a> {
 }
 
 impl<'a> Chooser<'a> {
-    /// The model that this text asks for.
     fn asked(
         &self,
         provider: Option<&str>,
@@ -235,7 +230,6 @@ impl<'a> Chooser<'a> {
         Ok(None)
     }
 
-    /// The default model of a provider.
     fn of_provider(&self, name: &str, settings: &AgentSettings) -> Result<Found, ConfigError> {
         let provider = self.provider(name)?;
         if settings.default_provider.as_deref() == Some(provider.name.as_str())
@@ -394,7 +388,7 @@ impl<'a> Chooser<'a> {
     }
 
     fn models_file(&self) -> PathBuf {
-        self.credentials.agent_dir.join("models.json")
+        StateDir::of_user(self.credentials.agent_dir).models()
     }
 }
 

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::time::SystemTime;
 
+use model::paths::StateDir;
+
 use super::credentials::Credentials;
 use super::registry::Registry;
 
@@ -27,16 +29,14 @@ pub struct FoundKey {
     pub problem: Option<String>,
 }
 
-/// Where a key was found.
+/// Where a key was found: in the environment variable of this name; in `auth.json`, as a key or as a
+/// sign-in; or in `models.json`, which can also have a server on this machine that needs no key.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum KeySource {
-    /// The environment variable of this name.
     Variable(String),
-    /// A key in `auth.json`.
     AuthFile,
-    /// A sign-in in `auth.json`.
     SignIn,
-    /// `models.json`, which can also have a server on this machine that needs no key.
     ModelsFile,
 }
 
@@ -49,7 +49,7 @@ pub fn survey_keys(
 ) -> KeySurvey {
     let mut survey = KeySurvey::default();
     // A broken file does not hide the keys of the others.
-    let registry = Registry::load(&agent_dir.join("models.json")).unwrap_or_else(|error| {
+    let registry = Registry::load(&StateDir::of_user(agent_dir).models()).unwrap_or_else(|error| {
         survey.problems.push(error.to_string());
         Registry::known()
     });

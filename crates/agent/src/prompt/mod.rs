@@ -4,7 +4,7 @@ mod context_files;
 
 use std::path::{Path, PathBuf};
 
-use plan::{SkillPlaces, Skills, Surroundings, Trust, discover_skills, with_skill_paths};
+use plan::{Skills, Surroundings, Trust, discover_skills, with_skill_paths};
 use serde_json::{Map, Value};
 
 use crate::text_file::read_text;
@@ -12,37 +12,32 @@ use crate::tools::Tool;
 
 /// What the prompt is built from.
 #[derive(Clone, Copy, Debug)]
-pub struct PromptInputs<'a> {
-    /// The directories of user and project.
-    pub surroundings: &'a Surroundings,
+pub(crate) struct PromptInputs<'a> {
+    pub(crate) surroundings: &'a Surroundings,
     /// Whether files of the project may change the prompt.
-    pub trust: Trust,
-    /// The tools of the model, in their order.
-    pub tools: &'a [Tool],
+    pub(crate) trust: Trust,
+    pub(crate) tools: &'a [Tool],
     /// `--system-prompt`: a file, or the text itself.
-    pub system_prompt: Option<&'a str>,
+    pub(crate) system_prompt: Option<&'a str>,
     /// `--append-system-prompt`: files, or texts.
-    pub append_system_prompt: &'a [String],
-    /// Ignore `AGENTS.md` and the like.
-    pub no_context_files: bool,
+    pub(crate) append_system_prompt: &'a [String],
+    pub(crate) no_context_files: bool,
     /// Use only the skills of `skill_paths`.
-    pub no_skills: bool,
+    pub(crate) no_skills: bool,
     /// `--skill`: files and directories.
-    pub skill_paths: &'a [PathBuf],
+    pub(crate) skill_paths: &'a [PathBuf],
 }
 
-/// A system prompt.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct SystemPrompt {
+pub(crate) struct SystemPrompt {
     /// By name, in their order, for [`crate::message::SystemMessage`].
-    pub sections: Map<String, Value>,
+    pub(crate) sections: Map<String, Value>,
     /// For the user, about files that could not be read.
-    pub warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl SystemPrompt {
-    /// The whole prompt as one text.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let texts = self.sections.values().filter_map(Value::as_str);
         texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n")
     }
@@ -59,7 +54,7 @@ impl SystemPrompt {
 }
 
 /// Builds the prompt. Files that cannot be read are left out, with a warning.
-pub fn system_prompt(inputs: &PromptInputs<'_>) -> SystemPrompt {
+pub(crate) fn system_prompt(inputs: &PromptInputs<'_>) -> SystemPrompt {
     let mut prompt = SystemPrompt::default();
     let custom = match inputs.system_prompt {
         Some(given) => text_or_file(&mut prompt, given, &inputs.surroundings.cwd),
@@ -144,11 +139,11 @@ fn text_or_file(prompt: &mut SystemPrompt, given: &str, cwd: &Path) -> Option<St
 
 /// The content of the project's file of this name, if the project is trusted, else of the user's.
 fn discovered(prompt: &mut SystemPrompt, inputs: &PromptInputs<'_>, name: &str) -> Option<String> {
-    let project = inputs.surroundings.project_root().join(".pi").join(name);
+    let project = inputs.surroundings.project_state().prompt(name);
     if inputs.trust.allows() && project.exists() {
         return read_prompt(prompt, &project);
     }
-    let user = inputs.surroundings.agent_dir.join(name);
+    let user = inputs.surroundings.user_state().prompt(name);
     if user.exists() { read_prompt(prompt, &user) } else { None }
 }
 
@@ -172,7 +167,7 @@ fn skills(inputs: &PromptInputs<'_>) -> Skills {
     let found = if inputs.no_skills {
         Skills::default()
     } else {
-        discover_skills(&SkillPlaces::of(inputs.surroundings), inputs.trust)
+        discover_skills(inputs.surroundings, inputs.trust)
     };
     let cwd = &inputs.surroundings.cwd;
     let paths: Vec<PathBuf> = inputs.skill_paths.iter().map(|path| cwd.join(path)).collect();
@@ -206,18 +201,9 @@ fn render_skills(skills: &Skills, reader: &str) -> String {
 }
 
 fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&apos;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
+    // The ampersand comes first: the others bring their own.
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    text.replace('"', "&quot;").replace('\'', "&apos;")
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::{run_dir, start, start_working, wait_for_result, world};
+use super::{run_dir, start, start_working, wait_for_result, world};
 
 #[test]
 fn a_run_is_followed_until_its_end() {

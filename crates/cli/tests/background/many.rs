@@ -10,7 +10,7 @@ use serde_json::Value;
 use store::Store;
 use test_support::{Ran, World, wait_until};
 
-use crate::{Door, quick, start_command, world};
+use super::{Door, quick, start_command, world};
 
 const EACH: usize = 50;
 

@@ -1,18 +1,14 @@
 //! Starters that are killed, and terminals that are closed.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufRead, BufReader};
-use std::os::fd::OwnedFd;
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::json;
-use test_support::{Ran, World, wait_until};
+use test_support::{Ran, World, pseudo_terminal, wait_until};
 
-use crate::{
-    Door, names, run_dir, signal, start_command, status, supervisor, wait_for_result, world,
-};
+use super::{Door, names, run_dir, signal, start_command, status, wait_for_result, world};
 
 #[test]
 fn the_starter_is_killed_and_the_run_completes_and_its_owner_is_told_once() {
@@ -140,23 +136,18 @@ fn a_program_that_stays_is_killed_and_its_runs_complete() {
 #[test]
 fn a_closed_terminal_does_not_end_a_run() {
     let world = world();
-    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-    grantpt(&terminal).unwrap();
-    unlockpt(&terminal).unwrap();
-    let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
-    let inside =
-        || -> OwnedFd { File::options().read(true).write(true).open(&name).unwrap().into() };
+    let (terminal, inside) = pseudo_terminal::open(80, 24).unwrap();
     // A shell that owns the terminal, starts a run, and stays.
     let line = "\"$@\" && exec sleep 1000";
     let start = start_command(&world, &world.working(), &[]);
     let mut shell = World::behind(&["setsid", "--ctty", "sh", "-c", line, "sh"], &start);
-    shell.stdin(inside()).stdout(inside()).stderr(inside());
+    shell.stdin(inside.try_clone().unwrap()).stdout(inside.try_clone().unwrap()).stderr(inside);
     let mut shell = shell.spawn().unwrap();
     wait_until(|| world.path("working").exists());
     let has_sleep = || world.processes().iter().any(|(_, words)| words.starts_with("sleep"));
     wait_until(has_sleep);
     assert!(terminal_of(Pid::from_child(&shell)).1, "the shell has the terminal");
-    let supervisor = supervisor(&world);
+    let supervisor = world.supervisor();
     let raw = supervisor.as_raw_nonzero().get();
     assert_eq!(terminal_of(supervisor), (raw, false), "a session of its own, without a terminal");
 

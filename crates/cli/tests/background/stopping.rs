@@ -7,9 +7,8 @@ use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 use test_support::{Running, World, wait_until};
 
-use crate::{
-    has_said, quick, run_dir, signal, start, start_working, status, supervisor, wait_for_result,
-    world,
+use super::{
+    has_said, quick, run_dir, signal, start, start_working, status, wait_for_result, world,
 };
 
 /// The only run of the document.
@@ -62,7 +61,7 @@ fn at_once_means_without_grace() {
 fn a_stopped_supervisor_is_woken() {
     let world = world();
     let id = start_working(&world);
-    signal(supervisor(&world), Signal::STOP);
+    signal(world.supervisor(), Signal::STOP);
     let run = stopped(&world.run(&["bg", "stop", "--json", &id]).json());
     world.assert_nothing_left();
     assert_eq!((&run["status"], &run["left"]), (&json!("aborted"), &json!(0)));
@@ -74,7 +73,7 @@ fn a_stopped_supervisor_is_woken() {
 fn a_supervisor_that_never_answers_is_killed() {
     let world = world();
     let id = start_working(&world);
-    let pid = supervisor(&world);
+    let pid = world.supervisor();
     let is_over = AtomicBool::new(false);
     let run = thread::scope(|scope| {
         scope.spawn(|| {

@@ -1,5 +1,6 @@
 //! What is remembered of earlier runs of a conversation.
 
+use test_support::fake_agent::saying;
 use test_support::wait_until;
 
 use super::*;
@@ -93,7 +94,7 @@ fn sessions_of_other_programs_are_found_by_their_ids() {
     let result = bridge.call("delegate_to_subagents", &tasks(1));
     let session = session_of(&result, 0);
     let id = session["sessionId"].as_str().unwrap();
-    let later = json!(["start", {"say": "found more"}, {"end": false}, "settle"]);
+    let later = saying("found more");
     assert_eq!(world.play(&later, &["--resume", id]).code, Some(0));
     let output = bridge.call("get_subagent_output", &session);
     assert_eq!(output["text"], json!("found more"));

@@ -5,9 +5,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use test_support::Ran;
+use test_support::{Ran, write_program};
 
-use crate::harness::{Api, Builtin};
+use super::harness::{Api, Builtin};
 
 /// A world in which a program called `pi` can be found, and says so.
 struct Installed {
@@ -21,8 +21,7 @@ impl Installed {
         let script = json!([{"say": "pi"}]).to_string();
         let text =
             format!("#!/bin/sh\nexec {} '{script}' \"$@\"\n", env!("CARGO_BIN_EXE_fake-agent"));
-        crate::write(&program, &text);
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(&program, &text);
         Installed { builtin }
     }
 

@@ -5,8 +5,8 @@ use std::fs;
 use serde_json::{Value, json};
 use test_support::{Ran, Running};
 
-use crate::bash;
-use crate::harness::{ANSWER, Api, Asked, Builtin, CALLS, CLOSING, OPENING};
+use super::bash;
+use super::harness::{ANSWER, Api, Asked, Builtin, CALLS, CLOSING, OPENING};
 
 const TASK: &str = "Read the long file, and mind the gap.";
 /// Stands in the result that must not be sent again.

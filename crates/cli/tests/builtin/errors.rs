@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use serde_json::json;
 
-use crate::harness::{Api, Asked, Builtin, CLOSING, Heard, OPENING};
+use super::harness::{Api, Asked, Builtin, CLOSING, Heard, OPENING};
 
 /// An answer that failed before its first word.
 const ERROR: &[&str] = &["assistant starts", "assistant ends: error", "turn ends"];

@@ -13,9 +13,9 @@ use std::thread::{self, JoinHandle};
 use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 use test_support::fake_llm::FakeLlm;
-use test_support::{Ran, World, wait_until};
+use test_support::{Ran, World, wait_until, write_file};
 
-use crate::{world, write};
+use super::world;
 
 /// The key that is used unless a test brings another one.
 pub(crate) const KEY: &str = "key-of-models-json";
@@ -57,7 +57,7 @@ impl Builtin {
     /// The provider is a file of turns, and no server.
     pub(crate) fn script(turns: &Value) -> Builtin {
         let mut script = Builtin::new(Api::Completions, &json!([]));
-        write(&script.world.path("turns.json"), &turns.to_string());
+        write_file(&script.world.path("turns.json"), &turns.to_string());
         script.is_script = true;
         script
     }
@@ -103,11 +103,11 @@ impl Builtin {
     }
 
     pub(crate) fn agent_file(&self, name: &str, text: &str) {
-        write(&self.world.agent_dir().join(name), text);
+        write_file(&self.world.agent_dir().join(name), text);
     }
 
     pub(crate) fn project_file(&self, name: &str, text: &str) {
-        write(&self.world.project().join(name), text);
+        write_file(&self.world.project().join(name), text);
     }
 
     pub(crate) fn project(&self, name: &str) -> PathBuf {

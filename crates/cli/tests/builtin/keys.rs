@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use test_support::{Running, marked_processes, wait_until};
 
-use crate::bash;
-use crate::harness::{Api, Builtin, KEY as KEY_OF_MODELS, Live, heard};
+use super::bash;
+use super::harness::{Api, Builtin, KEY as KEY_OF_MODELS, Live, heard};
 
 /// The key that counts.
 const KEY: &str = "sk-secret-0123456789abcdef";

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{
+use super::harness::{
     ANSWER, Api, Asked, Builtin, CALLS, CLOSING, FAILURE, NEXT_TURN, OPENING, RESULT,
 };
 

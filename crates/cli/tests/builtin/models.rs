@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{ANSWER, Api, Builtin, CLOSING, OPENING};
+use super::harness::{ANSWER, Api, Builtin, CLOSING, OPENING};
 
 fn answering(api: Api) -> Builtin {
     Builtin::new(api, &json!(vec![json!({"text": "hi"}); 9]))

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use test_support::pi_stream;
 
-use crate::harness::{Api, Builtin};
+use super::harness::{Api, Builtin};
 
 /// The turns of the model that led to these records.
 fn turns(records: &[Value]) -> Value {

@@ -6,8 +6,8 @@
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::harness::{ANSWER, Api, Builtin, CALLS, CLOSING, Heard, OPENING, RESULT, text_of};
-use crate::{bash, call};
+use super::harness::{ANSWER, Api, Builtin, CALLS, CLOSING, Heard, OPENING, RESULT, text_of};
+use super::{bash, call};
 
 const MEBIBYTE: u64 = 1024;
 

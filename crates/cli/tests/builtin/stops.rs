@@ -10,8 +10,8 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use test_support::{Running, wait_until};
 
-use crate::harness::{Api, Builtin, CALLS, CLOSING, FAILURE, OPENING, text_of, wait_for_end};
-use crate::{bash, call};
+use super::harness::{Api, Builtin, CALLS, CLOSING, FAILURE, OPENING, text_of, wait_for_end};
+use super::{bash, call};
 
 /// An answer that was stopped before its first word.
 const SILENT: &[&str] = &["assistant starts", "assistant ends: aborted", "turn ends"];

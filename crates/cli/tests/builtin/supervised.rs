@@ -6,8 +6,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 use test_support::{Ran, Running, wait_until};
 
-use crate::bash;
-use crate::harness::{Api, Asked, Builtin};
+use super::bash;
+use super::harness::{Api, Asked, Builtin};
 
 /// The events of a run, without times and numbers.
 fn kinds(ran: &Ran) -> Vec<String> {

@@ -7,10 +7,10 @@ use rustix::fs::OFlags;
 use serde_json::{Value, json};
 use test_support::wait_until;
 
-use crate::harness::{
+use super::harness::{
     ANSWER, Api, Asked, Builtin, CALLS, CLOSING, FAILURE, NEXT_TURN, OPENING, RESULT,
 };
-use crate::{bash, call};
+use super::{bash, call};
 
 const ALL_TOOLS: &[&str] = &["--tools", "read,bash,edit,write,grep,find,ls"];
 

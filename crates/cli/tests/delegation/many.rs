@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use test_support::{Ran, wait_until};
 
-use crate::{delegate, world};
+use super::{delegate, world};
 
 fn tasks(count: usize) -> Value {
     let task = |number| json!({"name": format!("t{number}"), "prompt": format!("task {number}")});
@@ -89,7 +89,7 @@ fn the_problem_of_one_task_is_not_that_of_the_others() {
 #[test]
 fn summaries_are_printed_in_order_with_their_profiles() {
     let world = world();
-    crate::profile(&world, "fast", "---\nname: fast\nmodel: x/y\nthinkingLevel: low\n---\n");
+    super::profile(&world, "fast", "---\nname: fast\nmodel: x/y\nthinkingLevel: low\n---\n");
     let call = world.path("call.json");
     let tasks = json!({"profile": "fast", "tasks": [
         {"name": "a", "prompt": "p"}, {"name": "b", "prompt": "p", "profile": "nope"}]});

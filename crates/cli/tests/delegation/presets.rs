@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
-use crate::{preset, project_preset, world};
+use super::{preset, project_preset, world};
 
 const SCOUT: &str = "---\nname: scout\ndescription: Fast repo exploration\n\
                      model: github-copilot/gpt-4o\ntools: read,grep,find,ls\n---\n\

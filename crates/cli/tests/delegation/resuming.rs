@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::json;
 use test_support::wait_until;
 
-use crate::{delegate, world};
+use super::{delegate, world};
 
 #[test]
 fn a_session_is_continued_by_another_process_with_all_that_was_said() {

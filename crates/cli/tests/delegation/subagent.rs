@@ -12,7 +12,7 @@ use tools::{
     CallOptions, MOST_TASKS, SubagentArguments, Workspace, plan_subagent, subagent_answer,
 };
 
-use crate::{preset, world};
+use super::{preset, world};
 
 /// Plans the call, runs it four at a time, and returns the results and the answer.
 fn call(world: &World, arguments: &Value) -> (Vec<RunResult>, String) {

@@ -1,9 +1,7 @@
 //! Without the program that does the work, pi goes on.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-
 use serde_json::json;
+use test_support::write_program;
 
 use crate::remote::Remote;
 use crate::{Inside, TOOLS, offered};
@@ -41,8 +39,7 @@ fn the_program_is_missing() {
 /// A program that plays this in the place of ours.
 fn impostor(inside: &Inside, commands: &str) -> String {
     let path = inside.world.path("impostor");
-    fs::write(&path, format!("#!/bin/sh\n{commands}\n")).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    write_program(&path, &format!("#!/bin/sh\n{commands}\n"));
     path.to_str().unwrap().to_owned()
 }
 

@@ -1,13 +1,12 @@
 //! pi as people use it, in a terminal: a pane of a tmux server that belongs to the test.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use test_support::{Ran, clean_command, wait_until};
+use test_support::{Ran, clean_command, wait_until, write_program};
 
 use crate::{Inside, calling};
 
@@ -39,8 +38,7 @@ impl Inside {
         pi.env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8");
         // A file, because the arguments of a server stay visible as long as it lives.
         let script = self.world.path("start-pi");
-        fs::write(&script, shell_script(&pi)).unwrap();
-        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(&script, &shell_script(&pi));
         let mut command = self.tmux();
         command.args(["-f", "/dev/null", "new-session", "-d", "-x", "140", "-y", "90"]);
         command.args(["-P", "-F", "#{pid}"]).arg(&script);

@@ -4,8 +4,8 @@ use rustix::process::Signal;
 use serde_json::json;
 use test_support::wait_until;
 
-use crate::terminal::Terminal;
-use crate::{delegate, let_go, run, working, world};
+use super::terminal::Terminal;
+use super::{delegate, let_go, run, working, world};
 
 #[test]
 fn ctrl_c_once_stops_all_agents() {

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::num::NonZero;
-use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
@@ -11,9 +10,8 @@ use std::time::{Duration, Instant};
 use insta::internals::SnapshotContents;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
-use test_support::World;
+use test_support::{World, pseudo_terminal};
 
 /// A program on a terminal.
 pub(crate) struct Terminal {
@@ -53,15 +51,8 @@ impl Terminal {
         rows: u16,
         streams: Streams,
     ) -> Terminal {
-        let master =
-            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-        set_size(&master, columns, rows);
+        let (master, inside) = pseudo_terminal::open(columns, rows).unwrap();
         let before = tcgetattr(&master).unwrap();
-        let inside =
-            || -> OwnedFd { File::options().read(true).write(true).open(&name).unwrap().into() };
         // The terminal becomes that of the session through standard input, whatever is there later.
         let line = match streams {
             Streams::Terminal => "exec \"$@\"",
@@ -70,7 +61,7 @@ impl Terminal {
             Streams::Background => "set -m; \"$@\" & wait $!",
         };
         let mut shell = World::behind(&["setsid", "--ctty", "sh", "-c", line, "sh"], command);
-        shell.stdin(inside()).stdout(inside()).stderr(inside());
+        shell.stdin(inside.try_clone().unwrap()).stdout(inside.try_clone().unwrap()).stderr(inside);
         let child = shell.spawn().unwrap();
         let screen = emulator(columns, rows);
         let master = File::from(master);

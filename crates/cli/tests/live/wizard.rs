@@ -1,6 +1,6 @@
 //! `profile create` and `profile edit`, step by step.
 
-use std::os::unix::fs::PermissionsExt;
+use test_support::write_program;
 
 use super::terminal::Terminal;
 use super::*;
@@ -8,8 +8,7 @@ use super::*;
 /// An editor that puts a text in the place of what is there.
 fn editor(world: &World, text: &str) -> String {
     let path = world.path("editor");
-    fs::write(&path, format!("#!/bin/sh\nprintf '%s' '{text}' > \"$1\"\n")).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    write_program(&path, &format!("#!/bin/sh\nprintf '%s' '{text}' > \"$1\"\n"));
     path.to_str().unwrap().to_owned()
 }
 

@@ -1,5 +1,7 @@
 //! What does not keep to the protocol is answered as the protocol says, and never more than that.
 
+use test_support::fake_agent::saying;
+
 use super::*;
 
 #[test]
@@ -157,7 +159,7 @@ fn bad_arguments_are_refused_by_the_name_of_their_field_and_nothing_is_started()
 #[test]
 fn ten_megabytes_are_taken_and_more_than_sixteen_are_refused_by_their_id() {
     let world = world();
-    let script = json!(["start", {"say": "read it"}, {"end": false}, "settle"]);
+    let script = saying("read it");
     let mut server = Server::greeted(&world, &script);
     let long = |bytes: usize| json!({"tasks": [{"name": "a", "prompt": "x".repeat(bytes)}]});
     let result = server.call("delegate_to_subagents", &long(10 << 20));

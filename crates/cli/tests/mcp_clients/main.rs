@@ -3,7 +3,7 @@
 //! (`e2e/mcp`) and looks at what it has seen, and at what is left. `cargo xtask test` installs them
 //! and says where they are.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "this is how a test fails")]
+#![expect(clippy::unwrap_used, reason = "this is how a test fails")]
 
 /// Makes a test of each function for each of the two SDKs.
 macro_rules! with_both_clients {
@@ -34,15 +34,12 @@ mod tour;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use test_support::{Program, World};
-
-/// The variable with the path of `e2e`, where the clients are.
-const E2E: &str = "PI_SUBAGENTS_TEST_E2E";
+use test_support::{Program, World, e2e};
 
 /// Who speaks to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -239,9 +236,4 @@ fn names_in(directory: &Path) -> Vec<String> {
 /// Lets clients leave that stay until the file `leave` is there.
 fn let_leave(world: &World) {
     fs::write(world.path("leave"), "").unwrap();
-}
-
-/// Where the clients are.
-fn e2e() -> PathBuf {
-    std::env::var_os(E2E).expect("run these tests with `cargo xtask test`").into()
 }

@@ -13,15 +13,12 @@ mod project;
 mod stops;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
 use test_support::fake_llm::FakeLlm;
-use test_support::{Program, Ran, Running, World};
-
-/// The variable with the path of `e2e`, in whose `node_modules` pi and Node are.
-const E2E: &str = "PI_SUBAGENTS_TEST_E2E";
+use test_support::{Program, Ran, Running, World, e2e, write_file};
 
 /// The key that is used unless a profile brings another one.
 const KEY_OF_MODELS: &str = "key-of-models-json";
@@ -55,12 +52,12 @@ impl PiWorld {
 
     /// Writes a file of the user's.
     fn agent_file(&self, name: &str, text: &str) {
-        write(&self.world.agent_dir().join(name), text);
+        write_file(&self.world.agent_dir().join(name), text);
     }
 
     /// Writes a file of the project's.
     fn project_file(&self, name: &str, text: &str) {
-        write(&self.world.project().join(name), text);
+        write_file(&self.world.project().join(name), text);
     }
 
     /// Writes a profile of the user's, called `worker`.
@@ -114,16 +111,6 @@ impl PiWorld {
         assert_eq!(asked.len(), 1, "{asked:#?}");
         asked[0].clone()
     }
-}
-
-/// Where the packages from npm are.
-fn e2e() -> PathBuf {
-    std::env::var_os(E2E).expect("run these tests with `cargo xtask test`").into()
-}
-
-fn write(path: &Path, text: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
 }
 
 /// A turn of the model that calls bash.

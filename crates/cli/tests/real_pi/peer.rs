@@ -2,12 +2,11 @@
 //! the built-in agent as these children: a reader of the stream that nobody here wrote.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
-use test_support::Ran;
+use test_support::{Ran, e2e, write_file, write_program};
 
-use crate::{PiWorld, bash, e2e, system_prompt, tools};
+use crate::{PiWorld, bash, system_prompt, tools};
 
 /// A world in which `pi` means the built-in agent. What it is called with is written down.
 fn world() -> PiWorld {
@@ -19,11 +18,10 @@ fn world() -> PiWorld {
         calls.display(),
         env!("CARGO_BIN_EXE_pi-subagents")
     );
-    crate::write(&program, &text);
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    write_program(&program, &text);
     // The peer starts what it runs in itself, if that has a path. Without one, it starts `pi`.
     let anonymous = "export default () => { process.argv[1] = ''; };\n";
-    crate::write(&pi.world.path("anonymous.mjs"), anonymous);
+    write_file(&pi.world.path("anonymous.mjs"), anonymous);
     pi.project_file("notes.txt", "one\ntwo\nthree\n");
     pi.project_file("src/lib.rs", "pub fn one() {}\n");
     pi

@@ -7,8 +7,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use test_support::{Running, World, wait_until};
 
-use crate::events::{assert_only_known_files, events};
-use crate::world;
+use super::events::{assert_only_known_files, events};
+use super::world;
 
 /// A child that has said something, started a command in a session of its own, and works on.
 fn start_working(world: &World, empty_environment: bool) -> Running {
@@ -34,7 +34,7 @@ fn has_event(world: &World, text: &str) -> bool {
 
 /// Kills parent and supervisor, so that neither can clean up behind the other.
 fn kill_both(world: &World, running: Running) {
-    let supervisor = supervisor(world);
+    let supervisor = world.supervisor();
     running.signal(Signal::STOP);
     kill_process(supervisor, Signal::KILL).unwrap();
     running.signal(Signal::KILL);
@@ -52,12 +52,6 @@ fn directory_in(parent: &Path, beginning: &str) -> PathBuf {
 
 fn result(world: &World) -> Value {
     serde_json::from_slice(&fs::read(world.only_run().join("result.json")).unwrap()).unwrap()
-}
-
-fn supervisor(world: &World) -> Pid {
-    let processes = world.processes();
-    let (pid, _) = processes.iter().find(|(_, line)| line.contains("supervise")).unwrap();
-    Pid::from_raw(i32::try_from(*pid).unwrap()).unwrap()
 }
 
 #[test]
@@ -153,7 +147,7 @@ fn a_second_sigint_does_not_wait_for_the_grace() {
 fn a_killed_supervisor(empty_environment: bool) {
     let world = world();
     let running = start_working(&world, empty_environment);
-    kill_process(supervisor(&world), Signal::KILL).unwrap();
+    kill_process(world.supervisor(), Signal::KILL).unwrap();
     let ran = running.finish();
     world.assert_nothing_left();
     assert_eq!(ran.code, Some(1), "{ran:?}");
@@ -244,7 +238,7 @@ fn a_torn_event_of_a_dead_supervisor_is_repaired() {
 fn a_stopped_supervisor_is_woken_by_who_wants_to_leave() {
     let world = world();
     let running = start_working(&world, false);
-    kill_process(supervisor(&world), Signal::STOP).unwrap();
+    kill_process(world.supervisor(), Signal::STOP).unwrap();
     running.signal(Signal::INT);
     let ran = running.finish();
     world.assert_nothing_left();
@@ -259,7 +253,7 @@ fn a_stopped_supervisor_is_woken_by_who_wants_to_leave() {
 fn a_stopped_supervisor_knows_that_its_parent_was_killed() {
     let world = world();
     let running = start_working(&world, false);
-    let supervisor = supervisor(&world);
+    let supervisor = world.supervisor();
     kill_process(supervisor, Signal::STOP).unwrap();
     running.signal(Signal::KILL);
     drop(running.finish());
@@ -369,7 +363,7 @@ fn signals_that_the_caller_has_blocked_are_heard() {
     let ran = test_support::Ran::from(child.wait_with_output().unwrap());
     world.assert_nothing_left();
     assert_eq!((ran.code, &ran.task()["outcome"]), (Some(130), &json!("cancelled")));
-    let records = crate::events::records(&ran.run_dir());
+    let records = super::events::records(&ran.run_dir());
     let signal = &records.last().unwrap()["signal"];
     assert_eq!(signal, &json!(15), "the child hears SIGTERM too");
 }
@@ -389,7 +383,7 @@ fn children_that_were_there_before_us_are_left_alone() {
         .spawn()
         .unwrap();
     wait_until(|| world.path("working").exists());
-    kill_process(supervisor(&world), Signal::KILL).unwrap();
+    kill_process(world.supervisor(), Signal::KILL).unwrap();
     let ran = test_support::Ran::from(child.wait_with_output().unwrap());
     assert_eq!(ran.task()["outcome"], "interrupted");
     let other: i32 = fs::read_to_string(file).unwrap().trim().parse().unwrap();

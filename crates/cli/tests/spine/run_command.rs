@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::world;
+use super::world;
 
 #[test]
 fn the_answer_goes_to_standard_output_and_the_rest_to_standard_error() {

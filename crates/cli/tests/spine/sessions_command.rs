@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 
-use crate::world;
+use super::world;
 
 #[test]
 fn a_run_is_listed_shown_and_its_output_printed() {

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 use test_support::{Ran, World, wait_until};
 
-use crate::world;
+use super::world;
 
 #[test]
 fn directories_and_files_are_private_and_ignored_by_git() {

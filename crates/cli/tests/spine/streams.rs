@@ -5,8 +5,8 @@ use std::process::Stdio;
 use serde_json::json;
 use test_support::Ran;
 
-use crate::events::{assert_ended, events, records};
-use crate::world;
+use super::events::{assert_ended, events, records};
+use super::world;
 
 #[test]
 fn invalid_utf8_is_one_bad_line() {

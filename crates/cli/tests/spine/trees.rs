@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::events::assert_ended;
-use crate::world;
+use super::events::assert_ended;
+use super::world;
 
 #[test]
 fn a_child_that_ignores_sigterm_is_killed() {

@@ -26,18 +26,17 @@ pub struct Definitions {
     if available.is_empty() { "(none)".to_owned() } else { available.join(", ") },
     self.meant()
 )]
+#[expect(missing_docs, reason = "the message says it")]
 pub struct UnknownDefinition {
-    /// What was asked for.
     pub kind: DefinitionKind,
-    /// The name that was asked for.
     pub name: String,
-    /// The names that there are.
+    /// The names that exist.
     pub available: Vec<String>,
 }
 
 impl UnknownDefinition {
-    /// `. Did you mean NAME?`, to stand behind the names that there are; nothing if none of them is
-    /// much like the one that was asked for.
+    /// `. Did you mean NAME?`, to follow the names that exist; empty if none of them is much like
+    /// this one.
     pub fn meant(&self) -> String {
         let similar = similar_names(&self.name, self.available.iter().map(String::as_str));
         let meant = did_you_mean(&similar);
@@ -46,7 +45,7 @@ impl UnknownDefinition {
 }
 
 impl Definitions {
-    /// Which kind.
+    /// The kind of all of them.
     pub fn kind(&self) -> DefinitionKind {
         self.kind
     }
@@ -66,9 +65,10 @@ impl Definitions {
     }
 }
 
-/// Reads all definitions of a kind. The project's win over the user's; what is wrong with a file is a warning.
+/// Reads all definitions of a kind. The project's win over the user's; what is wrong with a file is
+/// a warning.
 ///
-/// There is no cache: the files are small and few, and what was just changed must count.
+/// There is no cache: the files are small and few, and a change must count at once.
 pub fn load_definitions(directories: &DefinitionDirectories) -> Definitions {
     let kind = directories.kind;
     let mut all = Definitions { kind, definitions: BTreeMap::new(), warnings: Vec::new() };

@@ -6,21 +6,19 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub use discover::{SkillPlaces, discover_skills, with_skill_paths};
+pub use discover::{discover_skills, with_skill_paths};
 
 use crate::frontmatter::{Document, DocumentError, FileWarning};
 use crate::{Definition, Scope, did_you_mean, similar_names};
 
 /// A skill that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Skill {
-    /// What definitions call it.
     pub name: String,
-    /// When it is of use.
     pub description: String,
-    /// Its file, usually `SKILL.md`.
+    /// Usually ends with `SKILL.md`.
     pub path: PathBuf,
-    /// Whose it is.
     pub scope: Scope,
     /// Whether the model may decide for itself to use it.
     pub is_offered: bool,
@@ -30,13 +28,13 @@ pub struct Skill {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Skills {
     skills: BTreeMap<String, Skill>,
-    /// Where the files of skills may be.
+    /// The directories in which the files of skills may be.
     allowed: Vec<PathBuf>,
     /// What is wrong with the files.
     pub warnings: Vec<FileWarning>,
 }
 
-/// What a definition's names of skills mean.
+/// The skills that a definition names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResolvedSkills {
     /// The files of the skills that the model is told about.
@@ -45,16 +43,16 @@ pub struct ResolvedSkills {
     pub loaded: Vec<LoadedSkill>,
 }
 
-/// A skill's text.
+/// A skill's instructions.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct LoadedSkill {
-    /// What it is called.
     pub name: String,
-    /// Its instructions, without the frontmatter.
+    /// Without the frontmatter.
     pub text: String,
 }
 
-/// A task whose definition names these skills must not start.
+/// The skills that a definition names cannot be used, so its task must not start.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum SkillError {
@@ -71,7 +69,7 @@ pub enum SkillError {
     Unreadable { name: String, path: PathBuf, reason: String },
 }
 
-/// What could have been meant by the names, behind those that there are.
+/// Suggestions for the unknown names, to follow the names that exist.
 fn meant(unknown: &[String], available: &[String]) -> String {
     let similar = |name: &String| similar_names(name, available.iter().map(String::as_str));
     let best: Vec<String> =
@@ -122,7 +120,7 @@ impl Skills {
     }
 
     /// A project's skill can be a symbolic link to anywhere, and its text goes to the provider of
-    /// a model. The user may link his own skills to wherever they are.
+    /// a model. The user's own skills may be links to anywhere.
     fn check_place(&self, skill: &Skill, task_cwd: &Path) -> Result<(), SkillError> {
         let is_project = skill.scope == Scope::Project;
         let real = |path: &Path| match fs::canonicalize(path) {

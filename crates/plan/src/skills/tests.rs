@@ -32,7 +32,7 @@ fn what_another_user_put_into_a_directory_for_everybody_is_no_skill() {
     world.skill("home/repo/.agents/skills/planted", "planted");
     world.skill("home/repo/project/.agents/skills/ours", "ours");
     fs::set_permissions(world.at("home/repo"), fs::Permissions::from_mode(0o1777)).unwrap();
-    // Only root can be somebody else; for all others it remains their own directory.
+    // Only root can give a file to another user; for other users it stays their own directory.
     let is_planted = lchown(world.at("home/repo/.agents"), Some(12_345), None).is_ok();
     let skills = world.discover(Trust::Trusted);
     let expected: &[&str] = if is_planted { &["ours"] } else { &["ours", "planted"] };

@@ -4,43 +4,14 @@ use std::io;
 
 use model::Lifetime;
 use runner::{BackgroundError, Dispatcher, Launcher};
-use serde_json::{Value, json};
+use serde_json::json;
 use store::RunDir;
 
 use super::{BackgroundCounts, BackgroundRecord};
-use crate::fields::Fields;
 use crate::{
-    ArgumentError, CallError, CallOptions, DelegateArguments, PlannedCall, Retrieved,
+    BackgroundArguments, CallError, CallOptions, DelegateArguments, PlannedCall, Retrieved,
     TaskArguments, Workspace, plan_delegation,
 };
-
-/// The arguments of the tool.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
-pub struct BackgroundArguments {
-    pub preset: String,
-    pub task: String,
-    /// Wins over the preset's.
-    pub model: Option<String>,
-    pub cwd: Option<String>,
-    /// Only on the command line; otherwise the name is the preset's.
-    pub name: Option<String>,
-}
-
-impl BackgroundArguments {
-    /// Reads the arguments of a call.
-    pub fn parse(value: &Value) -> Result<BackgroundArguments, ArgumentError> {
-        let call = Fields::of(value, "arguments")?;
-        call.refuse_unknown(&["preset", "task", "model", "cwd"])?;
-        Ok(BackgroundArguments {
-            preset: call.text("preset")?,
-            task: call.text("task")?,
-            model: call.optional_text("model")?,
-            cwd: call.optional_text("cwd")?,
-            name: None,
-        })
-    }
-}
 
 /// Plans the one task of a call. What is wrong with it becomes its refusal.
 pub fn plan_background(

@@ -1,23 +1,13 @@
 //! `background_agent_status`: how one run stands, or all of them.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use session::{cut_bytes, cut_chars};
 use store::{Store, StoreError};
 
 use super::{
     BackgroundCounts, BackgroundRecord, BackgroundRunError, BackgroundStatus, find_background,
 };
-use crate::fields::Fields;
-use crate::{ArgumentError, Retrieved};
-
-/// The arguments of the tool.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
-pub struct StatusArguments {
-    /// Only this run, of any owner.
-    pub run_id: Option<String>,
-    pub include_completed: bool,
-}
+use crate::{Retrieved, StatusArguments};
 
 /// How many runs a list names.
 const MOST_NAMED: usize = 50;
@@ -25,20 +15,6 @@ const MOST_NAMED: usize = 50;
 const MOST_BYTES_IN_LIST: usize = 256;
 /// The longest task in a line, in characters.
 const LINE: usize = 200;
-
-impl StatusArguments {
-    /// Reads the arguments of a call.
-    pub fn parse(value: &Value) -> Result<StatusArguments, ArgumentError> {
-        let call = Fields::of(value, "arguments")?;
-        call.refuse_unknown(&["runId", "includeCompleted"])?;
-        let include_completed = match call.map.get("includeCompleted") {
-            None | Some(Value::Null) => false,
-            Some(Value::Bool(flag)) => *flag,
-            Some(_) => return Err(call.wrong("includeCompleted", "must be true or false")),
-        };
-        Ok(StatusArguments { run_id: call.optional_text("runId")?, include_completed })
-    }
-}
 
 /// Answers a call. `known` are the runs of the caller, which are counted.
 pub fn background_status(

@@ -6,6 +6,7 @@ use store::Store;
 
 use super::*;
 use crate::testing::{World, options, planned, result, running, said};
+use crate::{BackgroundArguments, StatusArguments};
 
 fn pi(id: &str) -> Owner {
     Owner { kind: OwnerKind::Pi, id: Some(id.to_owned()) }

@@ -1,12 +1,13 @@
 //! A call of a tool, from its name and arguments to what it asks for.
 
+use model::tool_names;
 use plan::{did_you_mean, similar_names};
 use serde_json::Value;
 use store::StoreError;
 
 use crate::{
     ArgumentError, BackgroundArguments, CallError, DelegateArguments, LauncherError, MOST_TASKS,
-    SessionArguments, SessionError, StartError, StatusArguments, SubagentArguments,
+    NoArguments, SessionArguments, SessionError, StartError, StatusArguments, SubagentArguments,
 };
 
 /// The tools.
@@ -23,13 +24,13 @@ pub enum Tool {
 }
 
 const NAMES: [(&str, Tool); 7] = [
-    ("delegate_to_subagents", Tool::Delegate),
-    ("subagent", Tool::Subagent),
-    ("background_agent", Tool::Background),
-    ("get_subagent_output", Tool::Output),
-    ("get_subagent_session", Tool::Transcript),
-    ("list_subagent_profiles", Tool::Profiles),
-    ("background_agent_status", Tool::Status),
+    (tool_names::DELEGATE, Tool::Delegate),
+    (tool_names::SUBAGENT, Tool::Subagent),
+    (tool_names::BACKGROUND, Tool::Background),
+    (tool_names::OUTPUT, Tool::Output),
+    (tool_names::SESSION, Tool::Transcript),
+    (tool_names::PROFILES, Tool::Profiles),
+    (tool_names::STATUS, Tool::Status),
 ];
 
 impl Tool {
@@ -96,7 +97,7 @@ impl ToolCall {
             Tool::Background => ToolCall::Background(BackgroundArguments::parse(arguments)?),
             Tool::Output => ToolCall::Output(SessionArguments::parse(arguments)?),
             Tool::Transcript => ToolCall::Transcript(SessionArguments::parse(arguments)?),
-            Tool::Profiles => crate::refuse_arguments(arguments).map(|()| ToolCall::Profiles)?,
+            Tool::Profiles => NoArguments::parse(arguments).map(|_| ToolCall::Profiles)?,
             Tool::Status => ToolCall::Status(StatusArguments::parse(arguments)?),
         })
     }

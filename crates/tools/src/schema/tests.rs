@@ -1,8 +1,7 @@
+use serde_json::json;
+
 use super::*;
-use crate::{
-    ArgumentError, BackgroundArguments, DelegateArguments, SessionArguments, StatusArguments,
-    SubagentArguments,
-};
+use crate::{ArgumentError, BackgroundArguments, MOST_TASKS};
 
 /// What a user with several logins has.
 const MODELS: [&str; 20] = [
@@ -124,7 +123,7 @@ fn parse(tool: &str, arguments: &Value) -> Result<(), ArgumentError> {
         "get_subagent_output" | "get_subagent_session" => {
             SessionArguments::parse(arguments).map(drop)
         }
-        "list_subagent_profiles" => crate::refuse_arguments(arguments),
+        "list_subagent_profiles" => NoArguments::parse(arguments).map(drop),
         "subagent" => SubagentArguments::parse(arguments, most_tasks).map(drop),
         "background_agent" => BackgroundArguments::parse(arguments).map(drop),
         "background_agent_status" => StatusArguments::parse(arguments).map(drop),

@@ -2,8 +2,6 @@
 //! it tells unasked, and what is left when one of the two goes away. Real clients are in
 //! `mcp_clients`.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "this is how a test fails")]
-
 mod bounds;
 mod calls;
 mod conformance;
@@ -15,15 +13,11 @@ use std::ops::{Deref, DerefMut};
 
 use serde_json::{Value, json};
 use test_support::fake_agent::{quick, tasks};
-use test_support::{Conversation, Program, Ran, World};
+use test_support::{Conversation, Ran, World};
 
-/// A world with the programs that were just built and a preset `scout`.
+/// A world with a preset `scout`.
 fn world() -> World {
-    let program = Program {
-        pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
-        fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
-    };
-    World::new(program).with_scout()
+    crate::world().with_scout()
 }
 
 /// How many agents of a world are alive.

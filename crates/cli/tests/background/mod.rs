@@ -1,15 +1,12 @@
 //! Runs that outlive whoever started them, on real processes: what can happen to the starter, to
 //! the supervisor, to the terminal and to the directory, and what every other program sees of it.
 
-#![expect(clippy::unwrap_used, reason = "this is how a test fails")]
-
 mod crashes;
 mod logs;
 mod looking;
 mod many;
 mod outliving;
 mod stopping;
-mod unattended;
 mod waiting;
 
 use std::fs;
@@ -20,15 +17,11 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use test_support::fake_agent::quick;
-use test_support::{Program, Ran, World, wait_until};
+use test_support::{Ran, World, wait_until};
 
-/// A world with the programs that were just built and a preset `scout`.
+/// A world with a preset `scout`.
 fn world() -> World {
-    let program = Program {
-        pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
-        fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
-    };
-    World::new(program).with_scout()
+    crate::world().with_scout()
 }
 
 /// `bg start` with a fake agent that plays the script.
@@ -70,15 +63,6 @@ fn status(world: &World, id: &str) -> Value {
 /// Waits for the end of a run without taking anything of it.
 fn wait_for_result(world: &World, id: &str) {
     wait_until(|| run_dir(world, id).join("result.json").exists());
-}
-
-/// The supervisor of the only run that is alive.
-fn supervisor(world: &World) -> Pid {
-    let processes = world.processes();
-    let mut found = processes.iter().filter(|(_, words)| words.contains(" supervise "));
-    let (pid, _) = found.next().unwrap();
-    assert!(found.next().is_none(), "{processes:?}");
-    Pid::from_raw(i32::try_from(*pid).unwrap()).unwrap()
 }
 
 fn signal(pid: Pid, signal: Signal) {

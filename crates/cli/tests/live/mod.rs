@@ -3,8 +3,6 @@
 //!
 //! The screens are kept in `snapshots`; `INSTA_UPDATE=always` writes them anew.
 
-#![expect(clippy::unwrap_used, reason = "this is how a test fails")]
-
 mod diffs;
 mod keys;
 mod kinds;
@@ -19,15 +17,11 @@ use std::fs;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use test_support::{Program, World};
+use test_support::World;
 
-/// A world with the programs that were just built and a preset `scout`.
+/// A world with a preset `scout`.
 fn world() -> World {
-    let program = Program {
-        pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
-        fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
-    };
-    World::new(program).with_scout()
+    crate::world().with_scout()
 }
 
 /// An agent that says and does something, works until the file `go` is in its directory, and then

@@ -5,10 +5,13 @@ use std::process::Stdio;
 
 use test_support::{Ran, clean_command};
 
-/// Those that send a signal which may have been ignored.
-const TESTS: [&str; 2] = [
-    "outliving::a_closed_terminal_does_not_end_a_run",
-    "waiting::an_interrupt_ends_the_waiting_and_not_the_run",
+/// Those that send a signal which may have been ignored, and those that look at the modes of files.
+const TESTS: [&str; 5] = [
+    "background::outliving::a_closed_terminal_does_not_end_a_run",
+    "background::waiting::an_interrupt_ends_the_waiting_and_not_the_run",
+    "builtin::stops::an_interrupt_of_the_caller_ends_the_agent_and_its_command",
+    "setup::the_extension_and_a_link_to_the_program_appear_in_the_agent_directory_only",
+    "spine::storage::directories_and_files_are_private_and_ignored_by_git",
 ];
 
 #[test]

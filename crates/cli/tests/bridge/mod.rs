@@ -1,8 +1,6 @@
 //! `pi-subagents bridge` on real processes, with a test in the place of pi: what it answers, what it
 //! tells unasked, and what is left when one of the two goes away.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "this is how a test fails")]
-
 mod background;
 mod calls;
 mod hello;
@@ -14,15 +12,11 @@ use std::ops::{Deref, DerefMut};
 
 use serde_json::{Value, json};
 use test_support::fake_agent::{quick, tasks};
-use test_support::{Conversation, Program, Ran, World};
+use test_support::{Conversation, Ran, World};
 
-/// A world with the programs that were just built and a preset `scout`.
+/// A world with a preset `scout`.
 fn world() -> World {
-    let program = Program {
-        pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
-        fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
-    };
-    World::new(program).with_scout()
+    crate::world().with_scout()
 }
 
 /// The other end: a bridge, and everything that it has said unasked.
