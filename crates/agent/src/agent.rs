@@ -51,23 +51,14 @@ pub(crate) struct Agent<W> {
     has_recovered: bool,
 }
 
-/// How a prompt was answered.
+/// How a prompt was answered: with a text, or not, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Ending {
-    /// With this text.
     Answered(String),
-    /// With this error.
     Failed(String),
-    /// The agent was stopped.
     Stopped,
-    /// The stream cannot be written any more, for this reason.
     OutputClosed(String),
-}
-
-/// The turn after which the model calls no more tools.
-struct LastTurn {
-    message: Arc<Message>,
-    error: Option<ProviderError>,
 }
 
 /// An answer of the model, complete or not.
@@ -86,7 +77,6 @@ struct Answered {
     error: Option<ProviderError>,
 }
 
-/// The error of an answer that was stopped.
 const ABORTED: &str = "Request was aborted";
 
 impl<W: Write> Agent<W> {
@@ -114,11 +104,8 @@ impl<W: Write> Agent<W> {
         let ending = loop {
             let end = self.turns();
             let remedy = self.remedy(&end);
-            let messages: Vec<&Message> = self.history.entries()
-                [self.run_start.min(self.history.entries().len())..]
-                .iter()
-                .map(|entry| &*entry.message)
-                .collect();
+            let since_start = self.history.entries().iter().skip(self.run_start);
+            let messages: Vec<&Message> = since_start.map(|entry| &*entry.message).collect();
             let will_retry = !matches!(remedy, Recovery::None);
             self.stream.emit(&Event::AgentEnd { messages: &messages, will_retry });
             if !self.recover(&end, &remedy) {
@@ -230,18 +217,17 @@ impl<W: Write> Agent<W> {
     }
 
     /// Takes turns until the model calls no more tools.
-    fn turns(&mut self) -> LastTurn {
+    fn turns(&mut self) -> Answered {
         loop {
-            let Answered { message, unreadable, error } = self.answer();
-            let Message::Assistant(answer) = &*message else {
-                return LastTurn { message, error };
-            };
+            let answered = self.answer();
+            let Answered { message, unreadable, .. } = &answered;
+            let Message::Assistant(answer) = &**message else { return answered };
             let results =
-                if has_failed(answer) { Vec::new() } else { self.run_calls(answer, &unreadable) };
+                if has_failed(answer) { Vec::new() } else { self.run_calls(answer, unreadable) };
             let tool_results: Vec<&Message> = results.iter().map(|result| &**result).collect();
-            self.stream.emit(&Event::TurnEnd { message: &message, tool_results: &tool_results });
+            self.stream.emit(&Event::TurnEnd { message, tool_results: &tool_results });
             if results.is_empty() {
-                return LastTurn { message, error };
+                return answered;
             }
             self.is_stopping |= self.must_stop();
             if !self.is_stopping {
@@ -328,7 +314,7 @@ impl<W: Write> Agent<W> {
     }
 
     /// How to recover from the error, if there is one.
-    fn remedy(&self, end: &LastTurn) -> Recovery {
+    fn remedy(&self, end: &Answered) -> Recovery {
         let Some(error) = end.error.as_ref().filter(|_| !self.is_stopping) else {
             return Recovery::None;
         };
@@ -345,7 +331,7 @@ impl<W: Write> Agent<W> {
     }
 
     /// Recovers from the error. False if the prompt ends here.
-    fn recover(&mut self, end: &LastTurn, recovery: &Recovery) -> bool {
+    fn recover(&mut self, end: &Answered, recovery: &Recovery) -> bool {
         let message = end.error.as_ref().map_or("Unknown error", |error| &error.message);
         match recovery {
             Recovery::Retry(delay) => {

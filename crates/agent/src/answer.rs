@@ -16,7 +16,6 @@ pub fn message_of(model: &Model, pieces: impl IntoIterator<Item = Piece>) -> Ass
     answer.finish(None, &mut |_, _| {}).message
 }
 
-/// An answer that is being written.
 #[derive(Debug)]
 pub(crate) struct Answer {
     message: AssistantMessage,
@@ -34,9 +33,7 @@ pub(crate) struct Answer {
 /// A tool call whose arguments are still text.
 #[derive(Debug)]
 struct Call {
-    /// The provider's number for it.
     index: u64,
-    /// Its index in the message.
     content_index: usize,
     json: String,
 }
@@ -78,12 +75,10 @@ impl Answer {
         }
     }
 
-    /// The message so far.
     pub(crate) fn message(&self) -> &AssistantMessage {
         &self.message
     }
 
-    /// Whether the provider has begun to answer.
     pub(crate) fn has_started(&self) -> bool {
         self.has_started
     }
@@ -135,7 +130,7 @@ impl Answer {
                 self.open = None;
                 let content_index = self.message.content.len();
                 let id = self.unused(id, content_index);
-                let start = Update::ToolCallStart { content_index, id: &id, tool_name: &name };
+                let start = Update::ToolcallStart { content_index, id: &id, tool_name: &name };
                 tell(&self.message.usage, start);
                 self.message.content.push(Content::ToolCall { id, name, arguments: Map::new() });
                 self.calls.push(Call { index, content_index, json: String::new() });
@@ -145,7 +140,7 @@ impl Answer {
                 if let Some(call) = call.filter(|call| call.json.len() <= MAX_ARGUMENTS) {
                     call.json.push_str(&json);
                     let content_index = call.content_index;
-                    let delta = Update::ToolCallDelta { content_index, delta: &json };
+                    let delta = Update::ToolcallDelta { content_index, delta: &json };
                     tell(&self.message.usage, delta);
                 }
             }
@@ -193,7 +188,7 @@ impl Answer {
                 Content::Thinking { thinking, .. } => {
                     Update::ThinkingEnd { content_index, content: thinking }
                 }
-                Content::ToolCall { .. } => Update::ToolCallEnd { content_index, tool_call: part },
+                Content::ToolCall { .. } => Update::ToolcallEnd { content_index, tool_call: part },
                 Content::Image { .. } => continue,
             };
             tell(&self.message.usage, update);
@@ -201,7 +196,6 @@ impl Answer {
         self.ended = self.message.content.len();
     }
 
-    /// Parses the arguments of a complete tool call.
     fn read_arguments(&mut self, content_index: usize) {
         let call = self.calls.iter().find(|call| call.content_index == content_index);
         let (Some(call), Some(Content::ToolCall { id, arguments, .. })) =

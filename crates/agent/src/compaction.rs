@@ -46,7 +46,6 @@ pub(crate) fn first_kept(entries: &[Entry], keep_recent_tokens: u64) -> usize {
     first
 }
 
-/// Asks the model to summarise the entries.
 pub(crate) fn summary_request(
     entries: &[Entry],
     previous_summary: Option<&str>,

@@ -8,11 +8,10 @@ use serde_json::{Map, Value};
 use crate::message::{Content, Message, Usage};
 use crate::tools::ToolOutput;
 
-/// One record.
+/// One record; pi's documentation of its stream describes them.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
-#[expect(missing_docs, reason = "pi's documentation of its stream says it")]
-pub enum Event<'a> {
+pub(crate) enum Event<'a> {
     Session {
         version: u32,
         id: &'a str,
@@ -97,72 +96,39 @@ pub enum Event<'a> {
 /// What was added to the message that the model is writing.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
-#[expect(missing_docs, reason = "pi's documentation of its stream says it")]
-pub enum Update<'a> {
-    TextStart {
-        content_index: usize,
-    },
-    TextDelta {
-        content_index: usize,
-        delta: &'a str,
-    },
-    TextEnd {
-        content_index: usize,
-        content: &'a str,
-    },
-    ThinkingStart {
-        content_index: usize,
-    },
-    ThinkingDelta {
-        content_index: usize,
-        delta: &'a str,
-    },
-    ThinkingEnd {
-        content_index: usize,
-        content: &'a str,
-    },
-    #[serde(rename = "toolcall_start")]
-    ToolCallStart {
-        content_index: usize,
-        id: &'a str,
-        tool_name: &'a str,
-    },
-    #[serde(rename = "toolcall_delta")]
-    ToolCallDelta {
-        content_index: usize,
-        delta: &'a str,
-    },
-    #[serde(rename = "toolcall_end")]
-    ToolCallEnd {
-        content_index: usize,
-        tool_call: &'a Content,
-    },
+pub(crate) enum Update<'a> {
+    TextStart { content_index: usize },
+    TextDelta { content_index: usize, delta: &'a str },
+    TextEnd { content_index: usize, content: &'a str },
+    ThinkingStart { content_index: usize },
+    ThinkingDelta { content_index: usize, delta: &'a str },
+    ThinkingEnd { content_index: usize, content: &'a str },
+    ToolcallStart { content_index: usize, id: &'a str, tool_name: &'a str },
+    ToolcallDelta { content_index: usize, delta: &'a str },
+    ToolcallEnd { content_index: usize, tool_call: &'a Content },
 }
 
 /// Why the conversation is compacted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum CompactionReason {
+pub(crate) enum CompactionReason {
     /// The conversation is nearly too long.
     Threshold,
     /// The provider refused the conversation for its length.
     Overflow,
 }
 
-/// The result of a compaction.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "pi's documentation of its stream says it")]
-pub struct CompactionResult<'a> {
-    pub summary: &'a str,
-    pub first_kept_entry_id: &'a str,
-    pub tokens_before: u64,
-    pub estimated_tokens_after: u64,
-    pub usage: &'a Usage,
+pub(crate) struct CompactionResult<'a> {
+    pub(crate) summary: &'a str,
+    pub(crate) first_kept_entry_id: &'a str,
+    pub(crate) tokens_before: u64,
+    pub(crate) estimated_tokens_after: u64,
+    pub(crate) usage: &'a Usage,
 }
 
-/// Writes the records.
-pub struct Stream<W> {
+pub(crate) struct Stream<W> {
     /// `None` if only the answer is wanted.
     output: Option<W>,
     /// Why the output cannot be written any more. The agent stops then.
@@ -170,26 +136,23 @@ pub struct Stream<W> {
 }
 
 impl<W: Write> Stream<W> {
-    /// A stream into `output`, which should have a buffer.
-    pub fn new(output: Option<W>) -> Stream<W> {
+    pub(crate) fn new(output: Option<W>) -> Stream<W> {
         Stream { output, broken: None }
     }
 
-    /// Writes one record.
-    pub fn emit(&mut self, event: &Event<'_>) {
+    pub(crate) fn emit(&mut self, event: &Event<'_>) {
         self.attempt(|output| {
             serde_json::to_writer(&mut *output, event)?;
             output.write_all(b"\n")
         });
     }
 
-    /// Call it before a pause.
-    pub fn flush(&mut self) {
+    /// Must be called before a pause.
+    pub(crate) fn flush(&mut self) {
         self.attempt(Write::flush);
     }
 
-    /// Why the output cannot be written any more, if it cannot.
-    pub fn broken(&self) -> Option<&io::Error> {
+    pub(crate) fn broken(&self) -> Option<&io::Error> {
         self.broken.as_ref()
     }
 

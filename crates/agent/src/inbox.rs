@@ -12,7 +12,6 @@ use crate::tools::{ToolError, ToolOutput};
 /// An event that the agent reacts to.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// The agent must end.
     Stop,
     /// A piece of the answer to this request.
     Piece(u64, Piece),
@@ -28,7 +27,6 @@ pub(crate) enum Input {
 /// slows down the provider instead of filling our memory.
 const CAPACITY: usize = 64;
 
-/// The queue of inputs.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     sender: SyncSender<Input>,

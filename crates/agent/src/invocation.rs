@@ -6,8 +6,8 @@ use crate::tools::{self, Tool};
 
 /// The parsed command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct Invocation {
-    /// What is written to standard output.
     pub mode: Mode,
     /// The prompts, one after the other. `@path` is replaced by the content of a file.
     pub messages: Vec<String>,
@@ -17,13 +17,11 @@ pub struct Invocation {
     pub provider: Option<String>,
     /// A name, or a part of one.
     pub model: Option<String>,
-    /// The level of thinking.
     pub thinking: Option<String>,
     /// Replaces the system prompt: a text, or the path of a file.
     pub system_prompt: Option<String>,
     /// Added to the system prompt: texts, or paths of files.
     pub append_system_prompt: Vec<String>,
-    /// Which tools the model may call.
     pub tools: ToolChoice,
     /// Files or directories of further skills.
     pub skills: Vec<PathBuf>,
@@ -33,7 +31,6 @@ pub struct Invocation {
     pub no_context_files: bool,
     /// Trust the project for this run.
     pub approve: bool,
-    /// The file of the conversation.
     pub session: Option<PathBuf>,
 }
 
@@ -49,12 +46,12 @@ pub enum Mode {
 
 /// Which tools the model may call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct ToolChoice {
     /// Instead of the default tools.
     pub only: Option<Vec<String>>,
     /// Removed from the others.
     pub excluded: Vec<String>,
-    /// No tools at all.
     pub none: bool,
 }
 

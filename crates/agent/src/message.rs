@@ -1,4 +1,6 @@
-//! Messages in the format of pi's stream and session files.
+//! Messages in the format of pi's stream and session files. Times are milliseconds since 1970.
+
+#![expect(missing_docs, reason = "the names say the rest")]
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -7,21 +9,15 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "camelCase")]
 pub enum Message {
-    /// The system prompt and the tools.
     System(SystemMessage),
-    /// A prompt.
     User(UserMessage),
-    /// An answer of the model.
     Assistant(AssistantMessage),
-    /// The result of a tool call.
     ToolResult(ToolResultMessage),
-    /// Replaces the messages that were compacted.
     CompactionSummary(CompactionSummary),
 }
 
 impl Message {
-    /// In milliseconds since 1970.
-    pub fn timestamp(&self) -> u64 {
+    pub(crate) fn timestamp(&self) -> u64 {
         match self {
             Message::System(message) => message.timestamp,
             Message::User(message) => message.timestamp,
@@ -40,9 +36,7 @@ pub struct SystemMessage {
     pub content: String,
     /// The parts of the prompt by name, in their order.
     pub sections: Map<String, Value>,
-    /// In milliseconds since 1970.
     pub timestamp: u64,
-    /// All tools that the model may call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools_added: Vec<ToolDeclaration>,
     /// Whether it replaces an earlier system message.
@@ -53,7 +47,6 @@ pub struct SystemMessage {
 /// A tool as the model knows it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the names say the rest")]
 pub struct ToolDeclaration {
     pub name: String,
     pub description: String,
@@ -64,29 +57,23 @@ pub struct ToolDeclaration {
 /// A prompt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UserMessage {
-    /// Text and images.
     pub content: Vec<Content>,
-    /// In milliseconds since 1970.
     pub timestamp: u64,
 }
 
 /// An answer of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the names say the rest")]
 pub struct AssistantMessage {
     /// Text, thinking and tool calls, in the model's order.
     pub content: Vec<Content>,
     /// The name of the protocol.
     pub api: String,
     pub provider: String,
-    /// The model that was asked for.
     pub model: String,
     pub usage: Usage,
     pub stop_reason: StopReason,
-    /// In milliseconds since 1970.
     pub timestamp: u64,
-    /// The provider's id of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,8 +84,7 @@ pub struct AssistantMessage {
 }
 
 impl AssistantMessage {
-    /// Its text, without thinking and tool calls.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         text_of(&self.content)
     }
 }
@@ -107,34 +93,27 @@ impl AssistantMessage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum StopReason {
-    /// It has not ended yet.
     Pending,
-    /// It is complete.
     Stop,
     /// It was cut off at the limit of its length.
     Length,
     /// The model waits for the results of its tool calls.
     ToolUse,
-    /// The provider failed.
     Error,
-    /// The agent was stopped.
     Aborted,
 }
 
 /// The result of a tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the names say the rest")]
 pub struct ToolResultMessage {
     pub tool_call_id: String,
     pub tool_name: String,
-    /// Text and images for the model.
     pub content: Vec<Content>,
     /// For views; the model does not get them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
     pub is_error: bool,
-    /// In milliseconds since 1970.
     pub timestamp: u64,
 }
 
@@ -144,16 +123,13 @@ pub struct ToolResultMessage {
 pub struct CompactionSummary {
     /// The task, and the model's own summary.
     pub summary: String,
-    /// The size of the conversation before.
     pub tokens_before: u64,
-    /// In milliseconds since 1970.
     pub timestamp: u64,
 }
 
 /// A part of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
-#[expect(missing_docs, reason = "the names say the rest")]
 pub enum Content {
     Text {
         text: String,
@@ -161,7 +137,6 @@ pub enum Content {
     Image {
         /// In base64.
         data: String,
-        /// Such as `image/png`.
         mime_type: String,
     },
     Thinking {
@@ -183,14 +158,13 @@ pub enum Content {
 }
 
 impl Content {
-    /// A part that is text.
     pub fn text(text: impl Into<String>) -> Content {
         Content::Text { text: text.into() }
     }
 }
 
 /// The text of a message: its text parts, joined.
-pub fn text_of(content: &[Content]) -> String {
+pub(crate) fn text_of(content: &[Content]) -> String {
     let texts = content.iter().filter_map(|part| match part {
         Content::Text { text } => Some(text.as_str()),
         _ => None,
@@ -201,7 +175,6 @@ pub fn text_of(content: &[Content]) -> String {
 /// The tokens of one answer, and their cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the names say the rest")]
 pub struct Usage {
     /// Without those that the provider had in its cache.
     pub input: u64,
@@ -219,7 +192,6 @@ pub struct Usage {
 /// The cost of one answer in dollars, by kinds of tokens as [`Usage`] has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct Cost {
     pub input: f64,
     pub output: f64,

@@ -29,14 +29,12 @@ use crate::text_file::read_whole;
 use crate::tools::Shell;
 
 /// What the agent needs beside its arguments.
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct RunInputs<'a, W> {
-    /// The directories of user and project.
     pub surroundings: &'a Surroundings,
-    /// The key of the profile, from the supervisor.
     pub profile_key: Option<ProfileKey>,
     /// For the records; it should have a buffer.
     pub output: W,
-    /// Shows a warning to the user.
     pub warn: &'a mut dyn FnMut(&str),
     /// Called when the agent must stop and cannot, because its output blocks. It should end the
     /// process.
@@ -45,8 +43,8 @@ pub struct RunInputs<'a, W> {
 
 /// How the run of the agent ended.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct Report {
-    /// How the last prompt was answered.
     pub ending: Ending,
     /// The signal that stopped the agent, if one did.
     pub stopped_by: Option<Notice>,

@@ -32,7 +32,6 @@ pub fn continue_session(
     Ok(opened.entries.into_iter().map(|entry| entry.message).collect())
 }
 
-/// An open session file.
 #[derive(Debug)]
 pub(crate) struct SessionFile {
     path: PathBuf,
@@ -56,7 +55,6 @@ pub(crate) struct Opened {
     pub(crate) entries: Vec<Entry>,
 }
 
-/// One line of the file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 enum Line {
@@ -94,7 +92,6 @@ enum Line {
 }
 
 impl SessionFile {
-    /// Opens or creates the file, and reads its conversation.
     pub(crate) fn open(path: &Path, cwd: &Path) -> Result<Opened, SessionFileError> {
         let failed = |reason: String| SessionFileError { path: path.to_owned(), reason };
         let mut file = OpenOptions::new()

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 
-/// The beginning of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TextFile {
     /// Without a byte order mark.

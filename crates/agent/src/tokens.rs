@@ -37,7 +37,6 @@ pub(crate) fn in_use<M: Borrow<Message>>(
     uncounted.fold(tokens, u64::saturating_add)
 }
 
-/// About how many tokens a message takes.
 pub(crate) fn of_message(message: &Message) -> u64 {
     let content = match message {
         // The caller passes the system prompt separately.

@@ -39,7 +39,7 @@ fn six_agents_work_on_the_directory_and_nothing_is_left() {
     for words in [
         "count: There are 3 files here.",
         "2 rs",
-        "search: I found 1 such notes, and 3 files",
+        "search: I found 1 such comments, and 3 files",
         "read: What it begins with: # A project",
         "./README.md",
     ] {
@@ -73,7 +73,7 @@ fn an_empty_directory_has_nothing_in_it() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     for words in [
         "count: There are 0 files here.",
-        "search: I found 0 such notes, and 0 files",
+        "search: I found 0 such comments, and 0 files",
         "read: What it begins with: nothing: there is no file here",
     ] {
         assert!(ran.stderr.contains(words), "{words:?} is not in\n{}", ran.stderr);

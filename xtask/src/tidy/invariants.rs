@@ -110,7 +110,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
 }
 
 /// The crate of the file, if the file is part of the product.
-fn product_crate(file: &TextFile) -> Option<&str> {
+pub(super) fn product_crate(file: &TextFile) -> Option<&str> {
     let is_test = file.directories().any(|directory| TEST_DIRECTORIES.contains(&directory));
     file.crate_name().filter(|name| *name != TEST_CRATE && !is_test)
 }

@@ -12,6 +12,7 @@ mod leaks;
 mod left_out_tests;
 mod manifest;
 mod pattern;
+mod pi_words;
 mod rust_source;
 mod test_modules;
 mod tree;
@@ -50,6 +51,7 @@ const CHECKS: &[fn(&Tree) -> Vec<Violation>] = &[
     leaks::check,
     claims::check,
     left_out_tests::check,
+    pi_words::check,
 ];
 
 /// Runs the command.

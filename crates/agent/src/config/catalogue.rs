@@ -25,7 +25,6 @@ pub(super) fn unsupported_providers() -> Vec<(String, String)> {
     reasons.filter_map(|(name, reason)| Some((name.clone(), reason.as_str()?.to_owned()))).collect()
 }
 
-/// The providers of the catalogue, with their names.
 pub(super) fn known_providers() -> Vec<(String, ProviderDefinition)> {
     let file = read_catalogue();
     let mut providers = read_providers(&file).unwrap_or_default();

@@ -16,43 +16,35 @@ use super::{AgentSettings, Compat, Model, ProfileKey, Rates, Secret};
 use crate::provider::Api;
 use plan::{ThinkingLevel, similar_names};
 
-/// Which model the caller asks for.
+/// Which model the caller asks for, with the options of the same names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ModelQuery<'a> {
-    /// `--provider`.
-    pub provider: Option<&'a str>,
-    /// `--model`.
-    pub model: Option<&'a str>,
-    /// `--thinking`.
-    pub thinking: Option<ThinkingLevel>,
+pub(crate) struct ModelQuery<'a> {
+    pub(crate) provider: Option<&'a str>,
+    pub(crate) model: Option<&'a str>,
+    pub(crate) thinking: Option<ThinkingLevel>,
 }
 
 /// What the choice depends on, beside the query.
 #[derive(Clone, Copy)]
-pub struct Sources<'a> {
+pub(crate) struct Sources<'a> {
     /// Of the user; it has `models.json` and `auth.json`.
-    pub agent_dir: &'a Path,
-    /// They name default models.
-    pub settings: &'a AgentSettings,
+    pub(crate) agent_dir: &'a Path,
+    pub(crate) settings: &'a AgentSettings,
     /// Comes before all other keys.
-    pub profile_key: Option<&'a ProfileKey>,
-    /// The environment; see [`process_variable`].
-    pub environment: &'a dyn Fn(&str) -> Option<String>,
+    pub(crate) profile_key: Option<&'a ProfileKey>,
+    pub(crate) environment: &'a dyn Fn(&str) -> Option<String>,
     /// The time at which a sign-in must still be valid.
-    pub now: SystemTime,
+    pub(crate) now: SystemTime,
 }
 
-/// The chosen model.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(missing_docs, reason = "the names say the rest")]
-pub struct Choice {
-    pub model: Model,
+pub(crate) struct Choice {
+    pub(crate) model: Model,
     /// Some providers need none, or have it in their headers.
-    pub key: Option<Secret>,
+    pub(crate) key: Option<Secret>,
     /// A level that the model has.
-    pub thinking: ThinkingLevel,
-    /// For the user.
-    pub warnings: Vec<String>,
+    pub(crate) thinking: ThinkingLevel,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// A variable of this process, if it is set, not empty, and text.
@@ -62,7 +54,10 @@ pub fn process_variable(name: &str) -> Option<String> {
 
 /// Chooses as pi does: the model of the query, else that of the settings, else the default model of
 /// the first provider that has a key.
-pub fn choose_model(query: &ModelQuery<'_>, sources: &Sources<'_>) -> Result<Choice, ConfigError> {
+pub(crate) fn choose_model(
+    query: &ModelQuery<'_>,
+    sources: &Sources<'_>,
+) -> Result<Choice, ConfigError> {
     let by_default = ModelQuery {
         provider: sources.settings.default_provider.as_deref(),
         model: sources.settings.default_model.as_deref(),
@@ -157,7 +152,6 @@ struct Chooser<'a> {
 }
 
 impl<'a> Chooser<'a> {
-    /// The model that this text asks for.
     fn asked(
         &self,
         provider: Option<&str>,
@@ -236,7 +230,6 @@ impl<'a> Chooser<'a> {
         Ok(None)
     }
 
-    /// The default model of a provider.
     fn of_provider(&self, name: &str, settings: &AgentSettings) -> Result<Found, ConfigError> {
         let provider = self.provider(name)?;
         if settings.default_provider.as_deref() == Some(provider.name.as_str())

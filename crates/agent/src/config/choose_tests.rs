@@ -285,7 +285,7 @@ fn headers_carry_what_they_are_told_to() {
     let world = World::new().variable("ANTHROPIC_AUTH_TOKEN", &key("token"));
     let choice = world.choose(&query("anthropic", ""));
     assert_eq!(choice.key, None);
-    assert_eq!(choice.model.headers["Authorization"], format!("Bearer {}", key("token")));
+    assert_eq!(choice.model.headers["Authorization"].reveal(), format!("Bearer {}", key("token")));
     let models = r#"{"providers": {"proxy": {"baseUrl": "https://proxy.example/v1", "api":
         "anthropic-messages", "apiKey": "$KEY", "authHeader": true, "headers": {"X-Team": "$TEAM"},
         "models": [{"id": "m", "headers": {"X-Model": "!echo sk-never-m"}}]}}}"#;
@@ -294,7 +294,7 @@ fn headers_carry_what_they_are_told_to() {
     assert!(error.contains("\"X-Team\"") && error.contains("TEAM, which is not set"), "{error}");
     let choice = world.variable("TEAM", &key("t")).choose(&query("proxy", "m"));
     let headers: Vec<(&str, &str)> =
-        choice.model.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        choice.model.headers.iter().map(|(name, value)| (name.as_str(), value.reveal())).collect();
     assert_eq!(
         headers,
         [

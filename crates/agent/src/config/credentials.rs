@@ -26,15 +26,9 @@ pub(super) struct Credentials<'a> {
 
 /// What `auth.json` has for a provider.
 enum Stored {
-    ApiKey {
-        key: Option<String>,
-        env: BTreeMap<String, String>,
-    },
-    SignIn {
-        access: Secret,
-        expires: SystemTime,
-    },
-    /// Not understood; an error only if the provider is asked.
+    ApiKey { key: Option<String>, env: BTreeMap<String, String> },
+    SignIn { access: Secret, expires: SystemTime },
+    // Not understood; an error only if the provider is asked.
     Wrong(String),
 }
 
@@ -42,8 +36,7 @@ enum Stored {
 #[derive(Default)]
 pub(super) struct Access {
     pub(super) key: Option<Secret>,
-    /// With their final values, which may be keys.
-    pub(super) headers: BTreeMap<String, String>,
+    pub(super) headers: BTreeMap<String, Secret>,
 }
 
 /// A larger `auth.json` is an error.
@@ -79,7 +72,6 @@ impl<'a> Credentials<'a> {
         Ok(Credentials { stored, ..empty })
     }
 
-    /// Without the keys of `auth.json`.
     pub(super) fn without_file(
         agent_dir: &'a Path,
         profile_key: Option<&'a ProfileKey>,
@@ -157,24 +149,23 @@ impl<'a> Credentials<'a> {
             .filter(|name| (self.environment)(name).is_some_and(|value| !value.trim().is_empty()))
     }
 
-    /// The key and the headers for requests to a model.
     pub(super) fn access(&self, provider: &Provider, entry: &Entry) -> Result<Access, ConfigError> {
         let mut access = self.find_key(provider, entry)?;
         let headers = provider.headers.iter().chain(&entry.headers);
         for (name, value) in headers {
             let value =
                 self.resolve(provider, value, &format!("the header \"{name}\" of the provider"))?;
-            access.headers.insert(name.clone(), value);
+            access.headers.insert(name.clone(), Secret::new(value));
         }
         if provider.auth_header
             && let Some(key) = &access.key
         {
-            access.headers.insert("Authorization".to_owned(), format!("Bearer {}", key.reveal()));
+            access.headers.extend([bearer(key.reveal())]);
         }
         // An error of the HTTP client about an invalid header would quote it.
         let unsendable =
             |what: String| Err(ConfigError::Unsendable { provider: provider.name.clone(), what });
-        if access.key.as_ref().is_some_and(|key| !is_sendable(key.reveal())) {
+        if access.key.as_ref().is_some_and(|key| !is_sendable(key)) {
             return unsendable("API key".to_owned());
         }
         match access.headers.iter().find(|(_, value)| !is_sendable(value)) {
@@ -218,16 +209,12 @@ impl<'a> Credentials<'a> {
             Some(Stored::ApiKey { key: None, .. }) | None => {}
         }
         if let Some(key) = &provider.api_key {
-            return with_key(Secret::new(self.resolve(
-                provider,
-                key,
-                "\"apiKey\" of the provider",
-            )?));
+            let key = self.resolve(provider, key, "\"apiKey\" of the provider")?;
+            return with_key(Secret::new(key));
         }
         let token = known.token_variable.as_deref();
         if let Some(token) = token.and_then(|variable| self.variable(name, variable)) {
-            let header = ("Authorization".to_owned(), format!("Bearer {token}"));
-            return Ok(Access { key: None, headers: BTreeMap::from([header]) });
+            return Ok(Access { key: None, headers: BTreeMap::from([bearer(&token)]) });
         }
         if let Some(key) = self.key_in_environment(provider) {
             return with_key(key);
@@ -277,9 +264,13 @@ impl<'a> Credentials<'a> {
     }
 }
 
+fn bearer(token: &str) -> (String, Secret) {
+    ("Authorization".to_owned(), Secret::new(format!("Bearer {token}")))
+}
+
 /// Whether a header can have this value.
-fn is_sendable(value: &str) -> bool {
-    value.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
+fn is_sendable(value: &Secret) -> bool {
+    value.reveal().bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic())
 }
 
 /// A server on this machine needs no key.

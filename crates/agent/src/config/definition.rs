@@ -155,7 +155,7 @@ fn read_base_url(fields: &Fields<'_>) -> Result<Option<String>, WrongField> {
 }
 
 /// Host and port of an HTTP address.
-pub(super) fn authority(url: &str) -> Option<&str> {
+fn authority(url: &str) -> Option<&str> {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"))?;
     rest.split(['/', '?', '#']).next().filter(|authority| !authority.is_empty())
 }

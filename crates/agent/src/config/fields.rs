@@ -19,7 +19,7 @@ pub(super) struct Fields<'a> {
     path: String,
 }
 
-type Taken<T> = Result<Option<T>, WrongField>;
+pub(super) type Taken<T> = Result<Option<T>, WrongField>;
 
 impl<'a> Fields<'a> {
     pub(super) fn new(value: &'a Value, path: &str) -> Result<Fields<'a>, WrongField> {

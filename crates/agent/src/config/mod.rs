@@ -20,12 +20,14 @@ mod survey;
 mod thinking;
 mod value;
 
-pub use choose::{Choice, ModelQuery, Sources, choose_model, process_variable};
+pub use choose::process_variable;
+pub(crate) use choose::{Choice, ModelQuery, Sources, choose_model};
 pub use error::ConfigError;
 pub use model::{Compat, Model, Rates};
 pub use profile_key::{ProfileKey, take_profile_key};
 pub use secret::Secret;
-pub use settings::{AgentSettings, Compaction, Retry, load_agent_settings};
+pub use settings::{AgentSettings, load_agent_settings};
+pub(crate) use settings::{Compaction, Retry};
 pub use survey::{FoundKey, KeySource, KeySurvey, survey_keys};
 pub use value::Unresolved;
 

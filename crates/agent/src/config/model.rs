@@ -1,16 +1,16 @@
 //! A model, and everything that requests to it depend on.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::Secret;
 use crate::message::{Cost, Usage};
 use crate::provider::Api;
 
 /// A model of a provider.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the names say the rest")]
 pub struct Model {
     pub provider: String,
@@ -20,12 +20,10 @@ pub struct Model {
     /// The address without the path of the protocol.
     pub base_url: String,
     /// Of every request. They may hold keys.
-    pub headers: BTreeMap<String, String>,
-    /// Whether it can think.
+    pub headers: BTreeMap<String, Secret>,
     pub reasoning: bool,
     /// The provider's words for the levels of thinking; `None` for a level that it lacks.
     pub thinking_levels: BTreeMap<String, Option<String>>,
-    /// Whether it accepts images.
     pub images: bool,
     /// In tokens.
     pub context_window: u64,
@@ -36,28 +34,6 @@ pub struct Model {
     pub sampling: Map<String, Value>,
     /// How it differs from other models with the same protocol.
     pub compat: Compat,
-}
-
-impl fmt::Debug for Model {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The values of headers may be keys.
-        let headers: Vec<&String> = self.headers.keys().collect();
-        formatter
-            .debug_struct("Model")
-            .field("provider", &self.provider)
-            .field("id", &self.id)
-            .field("api", &self.api)
-            .field("base_url", &self.base_url)
-            .field("headers", &headers)
-            .field("reasoning", &self.reasoning)
-            .field("thinking_levels", &self.thinking_levels)
-            .field("images", &self.images)
-            .field("context_window", &self.context_window)
-            .field("max_tokens", &self.max_tokens)
-            .field("rates", &self.rates)
-            .field("compat", &self.compat)
-            .finish_non_exhaustive()
-    }
 }
 
 /// Dollars for a million tokens of each kind.
@@ -72,8 +48,7 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// The cost of these tokens.
-    pub fn cost(&self, usage: &Usage) -> Cost {
+    pub(crate) fn cost(&self, usage: &Usage) -> Cost {
         #[expect(clippy::cast_precision_loss, reason = "no answer has 2^53 tokens")]
         let price = |tokens: u64, rate: f64| tokens as f64 * rate / 1e6;
         let input = price(usage.input, self.input);

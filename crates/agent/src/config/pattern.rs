@@ -3,7 +3,6 @@
 use super::registry::Entry;
 use plan::ThinkingLevel;
 
-/// A model that was found.
 #[derive(Clone, Copy)]
 pub(super) struct Match<'a> {
     pub(super) entry: &'a Entry,
@@ -39,7 +38,7 @@ pub(super) fn split_thinking(text: &str) -> Option<(&str, ThinkingLevel)> {
 }
 
 /// The only model with exactly this id, with or without its provider, in any case.
-pub(super) fn exact<'a>(text: &str, candidates: &[&'a Entry]) -> Option<&'a Entry> {
+fn exact<'a>(text: &str, candidates: &[&'a Entry]) -> Option<&'a Entry> {
     let text = text.trim();
     let only = |is_match: &dyn Fn(&Entry) -> bool| {
         let mut matches = candidates.iter().filter(|entry| is_match(entry));
@@ -50,8 +49,7 @@ pub(super) fn exact<'a>(text: &str, candidates: &[&'a Entry]) -> Option<&'a Entr
         .flatten()
 }
 
-/// Whether the text is `provider/id` of the model.
-pub(super) fn is_full_name(entry: &Entry, text: &str) -> bool {
+fn is_full_name(entry: &Entry, text: &str) -> bool {
     text.split_at_checked(entry.provider.len()).is_some_and(|(provider, rest)| {
         provider.eq_ignore_ascii_case(&entry.provider)
             && rest.strip_prefix('/').is_some_and(|id| id.eq_ignore_ascii_case(&entry.id))

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::catalogue::known_providers;
 use super::definition::{Known, ModelDefinition, ProviderDefinition, read_providers};
 use super::error::ConfigError;
-use super::model::{Compat, Model, Rates};
+use super::{Compat, Model, Rates, Secret};
 use crate::provider::Api;
 use crate::text_file::read_whole;
 
@@ -20,7 +20,6 @@ pub(super) struct Registry {
     pub(super) providers: Vec<Provider>,
 }
 
-/// A provider with all its models.
 pub(super) struct Provider {
     pub(super) name: String,
     /// Whether it is in the catalogue.
@@ -79,7 +78,6 @@ impl Registry {
         Registry::compose(known_providers(), configured).map_err(|reason| broken(None, reason))
     }
 
-    /// Only the providers of the catalogue.
     pub(super) fn known() -> Registry {
         // A test composes them, so that they cannot be wrong here.
         let known = Registry::compose(known_providers(), Vec::new());
@@ -88,31 +86,21 @@ impl Registry {
 
     fn compose(
         known: Vec<(String, ProviderDefinition)>,
-        configured: Vec<(String, ProviderDefinition)>,
+        mut configured: Vec<(String, ProviderDefinition)>,
     ) -> Result<Registry, String> {
-        let mut configured: Vec<(String, Option<ProviderDefinition>)> =
-            configured.into_iter().map(|(name, definition)| (name, Some(definition))).collect();
         let mut providers = Vec::new();
         for (name, definition) in known {
-            let own = Provider::compose(&name, None, definition)?;
-            let changes = configured.iter_mut().find(|(other, _)| *other == name);
-            providers.push(match changes.and_then(|(_, definition)| definition.take()) {
-                Some(changes) => {
-                    let changed = Provider::compose(&name, Some(own), changes)?;
-                    Provider { is_configured: true, ..changed }
-                }
-                None => own,
-            });
-        }
-        let own_count = providers.len();
-        for (name, definition) in configured {
-            if let Some(definition) = definition {
-                let added = Provider::compose(&name, None, definition)?;
-                providers.push(Provider { is_configured: true, ..added });
+            let mut provider = Provider::compose(&name, None, definition)?;
+            if let Some(index) = configured.iter().position(|(other, _)| *other == name) {
+                let (_, changes) = configured.remove(index);
+                provider = Provider::compose(&name, Some(provider), changes)?;
+                provider.is_configured = true;
             }
+            providers.push(Provider { is_known: true, ..provider });
         }
-        for provider in &mut providers[..own_count] {
-            provider.is_known = true;
+        for (name, definition) in configured {
+            let added = Provider::compose(&name, None, definition)?;
+            providers.push(Provider { is_configured: true, ..added });
         }
         Ok(Registry { providers })
     }
@@ -171,7 +159,6 @@ impl Provider {
         Ok(provider)
     }
 
-    /// The model without a query.
     pub(super) fn default_model(&self) -> Option<&Entry> {
         let named = self.known.default_model.as_deref();
         self.models.iter().find(|model| Some(model.id.as_str()) == named).or(self.models.first())
@@ -245,7 +232,7 @@ impl Entry {
     }
 
     /// The model with its final headers, if its protocol is supported.
-    pub(super) fn to_model(&self, headers: BTreeMap<String, String>) -> Result<Model, ConfigError> {
+    pub(super) fn to_model(&self, headers: BTreeMap<String, Secret>) -> Result<Model, ConfigError> {
         let mut apis = Api::CONFIGURABLE.into_iter();
         let api = apis.find(|api| api.name() == self.api).ok_or_else(|| {
             ConfigError::UnsupportedApi { model: self.full_name(), api: self.api.clone() }

@@ -8,7 +8,7 @@ use plan::{Surroundings, Trust};
 use serde_json::Value;
 
 use super::Model;
-use super::fields::{Fields, WrongField};
+use super::fields::{Fields, Taken, WrongField};
 use crate::text_file::read_whole;
 use plan::ThinkingLevel;
 
@@ -16,51 +16,46 @@ use plan::ThinkingLevel;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentSettings {
     /// Used if the caller names neither provider nor model.
-    pub default_provider: Option<String>,
-    /// Of that provider.
-    pub default_model: Option<String>,
+    pub(crate) default_provider: Option<String>,
+    pub(crate) default_model: Option<String>,
     /// Used if neither the caller nor `model_thinking` names a level.
-    pub default_thinking: ThinkingLevel,
+    pub(crate) default_thinking: ThinkingLevel,
     /// By `provider/id`.
-    pub model_thinking: BTreeMap<String, ThinkingLevel>,
+    pub(crate) model_thinking: BTreeMap<String, ThinkingLevel>,
     /// Used if the caller names no tools.
-    pub default_tools: Option<Vec<String>>,
-    /// After an error of the provider.
-    pub retry: Retry,
+    pub(crate) default_tools: Option<Vec<String>>,
+    pub(crate) retry: Retry,
     /// Of all models; see [`AgentSettings::compaction_for`].
-    pub compaction: Compaction,
+    pub(crate) compaction: Compaction,
     /// The tokens to reserve and to keep, by `provider/id`.
-    pub model_compaction: BTreeMap<String, (Option<u64>, Option<u64>)>,
+    pub(crate) model_compaction: BTreeMap<String, (Option<u64>, Option<u64>)>,
     /// How long a provider may be silent; `None` without a limit.
-    pub http_idle_timeout: Option<Duration>,
+    pub(crate) http_idle_timeout: Option<Duration>,
     /// Instead of bash.
     pub shell_path: Option<PathBuf>,
-    /// Put before every command.
-    pub shell_command_prefix: Option<String>,
+    pub(crate) shell_command_prefix: Option<String>,
 }
 
 /// When a request that failed is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say the rest")]
-pub struct Retry {
-    pub enabled: bool,
-    pub max_retries: u32,
+pub(crate) struct Retry {
+    pub(crate) enabled: bool,
+    pub(crate) max_retries: u32,
     /// The first delay. Each further one is twice as long.
-    pub base_delay: Duration,
-    pub max_delay: Duration,
+    pub(crate) base_delay: Duration,
+    pub(crate) max_delay: Duration,
     /// A provider that asks for a longer delay is not asked again; `None` without a limit.
-    pub max_provider_delay: Option<Duration>,
+    pub(crate) max_provider_delay: Option<Duration>,
 }
 
 /// When and how far a conversation is compacted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say the rest")]
-pub struct Compaction {
-    pub enabled: bool,
+pub(crate) struct Compaction {
+    pub(crate) enabled: bool,
     /// Kept free for the answer.
-    pub reserve_tokens: u64,
+    pub(crate) reserve_tokens: u64,
     /// Kept at the end of the conversation.
-    pub keep_recent_tokens: u64,
+    pub(crate) keep_recent_tokens: u64,
 }
 
 impl Default for AgentSettings {
@@ -93,7 +88,7 @@ impl Default for AgentSettings {
 
 impl AgentSettings {
     /// With the values for this model, where it has its own.
-    pub fn compaction_for(&self, model: &Model) -> Compaction {
+    pub(crate) fn compaction_for(&self, model: &Model) -> Compaction {
         let name = format!("{}/{}", model.provider, model.id);
         let (reserve, keep) = self.model_compaction.get(&name).copied().unwrap_or_default();
         Compaction {
@@ -132,7 +127,6 @@ pub fn load_agent_settings(
     (settings, warnings)
 }
 
-/// Larger settings are a warning.
 const LARGEST: usize = 1024 * 1024;
 
 fn read_json(path: &Path) -> Result<Option<Value>, String> {
@@ -148,30 +142,25 @@ fn read_settings(
     surroundings: &Surroundings,
 ) -> Vec<WrongField> {
     let mut wrong = Wrong(Vec::new());
-    wrong
-        .keep(fields.text("defaultProvider").map(|it| replace(&mut settings.default_provider, it)));
-    wrong.keep(fields.text("defaultModel").map(|it| replace(&mut settings.default_model, it)));
-    if let Some(level) = wrong.keep(thinking(fields, "defaultThinkingLevel")).flatten() {
-        settings.default_thinking = level;
-    }
-    if let Some(levels) = wrong.keep(fields.object("modelThinkingLevels")).flatten() {
+    wrong.set_some(&mut settings.default_provider, fields.text("defaultProvider"));
+    wrong.set_some(&mut settings.default_model, fields.text("defaultModel"));
+    wrong.set(&mut settings.default_thinking, thinking(fields, "defaultThinkingLevel"));
+    if let Some(levels) = wrong.keep(fields.object("modelThinkingLevels")) {
         for name in levels.names() {
-            if let Some(level) = wrong.keep(thinking(&levels, name)).flatten() {
+            if let Some(level) = wrong.keep(thinking(&levels, name)) {
                 settings.model_thinking.insert(name.to_owned(), level);
             }
         }
     }
-    wrong.keep(fields.texts("defaultTools").map(|it| replace(&mut settings.default_tools, it)));
-    if let Some(retry) = wrong.keep(fields.object("retry")).flatten() {
+    wrong.set_some(&mut settings.default_tools, fields.texts("defaultTools"));
+    if let Some(retry) = wrong.keep(fields.object("retry")) {
         read_retry(&retry, &mut settings.retry, &mut wrong);
     }
-    if let Some(compaction) = wrong.keep(fields.object("compaction")).flatten() {
+    if let Some(compaction) = wrong.keep(fields.object("compaction")) {
         read_compaction(&compaction, settings, &mut wrong);
     }
-    if let Some(timeout) = wrong.keep(idle_timeout(fields)).flatten() {
-        settings.http_idle_timeout = limit(timeout);
-    }
-    if let Some(shell) = wrong.keep(fields.text("shellPath")).flatten() {
+    wrong.set(&mut settings.http_idle_timeout, limit(idle_timeout(fields)));
+    if let Some(shell) = wrong.keep(fields.text("shellPath")) {
         let below_home =
             shell.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'));
         settings.shell_path = Some(match (below_home, &surroundings.home) {
@@ -179,78 +168,68 @@ fn read_settings(
             _ => PathBuf::from(shell),
         });
     }
-    let prefix = fields.text("shellCommandPrefix");
-    wrong.keep(prefix.map(|it| replace(&mut settings.shell_command_prefix, it)));
+    wrong.set_some(&mut settings.shell_command_prefix, fields.text("shellCommandPrefix"));
     wrong.0
 }
 
 fn read_retry(fields: &Fields<'_>, retry: &mut Retry, wrong: &mut Wrong) {
-    if let Some(enabled) = wrong.keep(fields.flag("enabled")).flatten() {
-        retry.enabled = enabled;
-    }
-    if let Some(count) = wrong.keep(fields.count("maxRetries")).flatten() {
+    wrong.set(&mut retry.enabled, fields.flag("enabled"));
+    if let Some(count) = wrong.keep(fields.count("maxRetries")) {
         retry.max_retries = u32::try_from(count).unwrap_or(u32::MAX);
     }
-    if let Some(delay) = wrong.keep(fields.count("baseDelayMs")).flatten() {
-        retry.base_delay = Duration::from_millis(delay);
-    }
-    if let Some(delay) = wrong.keep(fields.count("maxAgentDelayMs")).flatten() {
-        retry.max_delay = Duration::from_millis(delay);
-    }
+    wrong.set(&mut retry.base_delay, duration(fields.count("baseDelayMs")));
+    wrong.set(&mut retry.max_delay, duration(fields.count("maxAgentDelayMs")));
     // pi's older name for it.
-    if let Some(delay) = wrong.keep(fields.count("maxDelayMs")).flatten() {
-        retry.max_provider_delay = limit(delay);
-    }
-    if let Some(provider) = wrong.keep(fields.object("provider")).flatten()
-        && let Some(delay) = wrong.keep(provider.count("maxRetryDelayMs")).flatten()
-    {
-        retry.max_provider_delay = limit(delay);
+    wrong.set(&mut retry.max_provider_delay, limit(fields.count("maxDelayMs")));
+    if let Some(provider) = wrong.keep(fields.object("provider")) {
+        wrong.set(&mut retry.max_provider_delay, limit(provider.count("maxRetryDelayMs")));
     }
 }
 
 fn read_compaction(fields: &Fields<'_>, settings: &mut AgentSettings, wrong: &mut Wrong) {
     let compaction = &mut settings.compaction;
-    if let Some(enabled) = wrong.keep(fields.flag("enabled")).flatten() {
-        compaction.enabled = enabled;
-    }
-    if let Some(tokens) = wrong.keep(fields.count("reserveTokens")).flatten() {
-        compaction.reserve_tokens = tokens;
-    }
-    if let Some(tokens) = wrong.keep(fields.count("keepRecentTokens")).flatten() {
-        compaction.keep_recent_tokens = tokens;
-    }
-    let Some(models) = wrong.keep(fields.object("modelOverrides")).flatten() else { return };
+    wrong.set(&mut compaction.enabled, fields.flag("enabled"));
+    wrong.set(&mut compaction.reserve_tokens, fields.count("reserveTokens"));
+    wrong.set(&mut compaction.keep_recent_tokens, fields.count("keepRecentTokens"));
+    let Some(models) = wrong.keep(fields.object("modelOverrides")) else { return };
     for name in models.names() {
-        if let Some(model) = wrong.keep(models.object(name)).flatten() {
-            let entry = settings.model_compaction.entry(name.to_owned()).or_default();
-            let reserve = wrong.keep(model.count("reserveTokens")).flatten();
-            let keep = wrong.keep(model.count("keepRecentTokens")).flatten();
-            *entry = (reserve.or(entry.0), keep.or(entry.1));
+        if let Some(model) = wrong.keep(models.object(name)) {
+            let (reserve, keep) = settings.model_compaction.entry(name.to_owned()).or_default();
+            wrong.set_some(reserve, model.count("reserveTokens"));
+            wrong.set_some(keep, model.count("keepRecentTokens"));
         }
     }
 }
 
-/// Collects the wrong fields.
 struct Wrong(Vec<WrongField>);
 
 impl Wrong {
-    fn keep<T>(&mut self, read: Result<T, WrongField>) -> Option<T> {
-        read.map_err(|wrong| self.0.push(wrong)).ok()
+    fn keep<T>(&mut self, read: Taken<T>) -> Option<T> {
+        read.map_err(|wrong| self.0.push(wrong)).ok().flatten()
+    }
+
+    fn set<T>(&mut self, setting: &mut T, read: Taken<T>) {
+        if let Some(value) = self.keep(read) {
+            *setting = value;
+        }
+    }
+
+    fn set_some<T>(&mut self, setting: &mut Option<T>, read: Taken<T>) {
+        self.set(setting, read.map(|value| value.map(Some)));
     }
 }
 
-fn replace<T>(setting: &mut Option<T>, value: Option<T>) {
-    if value.is_some() {
-        *setting = value;
-    }
+fn duration(milliseconds: Taken<u64>) -> Taken<Duration> {
+    milliseconds.map(|milliseconds| milliseconds.map(Duration::from_millis))
 }
 
 /// Zero means no limit.
-fn limit(milliseconds: u64) -> Option<Duration> {
-    Some(Duration::from_millis(milliseconds)).filter(|limit| !limit.is_zero())
+fn limit(milliseconds: Taken<u64>) -> Taken<Option<Duration>> {
+    let limit = duration(milliseconds)?;
+    Ok(limit.map(|limit| Some(limit).filter(|limit| !limit.is_zero())))
 }
 
-fn thinking(fields: &Fields<'_>, name: &str) -> Result<Option<ThinkingLevel>, WrongField> {
+fn thinking(fields: &Fields<'_>, name: &str) -> Taken<ThinkingLevel> {
     match fields.text(name)? {
         None => Ok(None),
         Some(level) => ThinkingLevel::parse(&level).map(Some).ok_or_else(|| {
@@ -261,7 +240,7 @@ fn thinking(fields: &Fields<'_>, name: &str) -> Result<Option<ThinkingLevel>, Wr
 }
 
 /// pi also accepts a text.
-fn idle_timeout(fields: &Fields<'_>) -> Result<Option<u64>, WrongField> {
+fn idle_timeout(fields: &Fields<'_>) -> Taken<u64> {
     const NAME: &str = "httpIdleTimeoutMs";
     match fields.value(NAME) {
         Some(Value::String(text)) if text.trim().eq_ignore_ascii_case("disabled") => Ok(Some(0)),

@@ -29,16 +29,14 @@ pub struct FoundKey {
     pub problem: Option<String>,
 }
 
-/// Where a key was found.
+/// Where a key was found: in the environment variable of this name; in `auth.json`, as a key or as a
+/// sign-in; or in `models.json`, which can also have a server on this machine that needs no key.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum KeySource {
-    /// The environment variable of this name.
     Variable(String),
-    /// A key in `auth.json`.
     AuthFile,
-    /// A sign-in in `auth.json`.
     SignIn,
-    /// `models.json`, which can also have a server on this machine that needs no key.
     ModelsFile,
 }
 

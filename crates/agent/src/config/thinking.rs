@@ -6,7 +6,7 @@ use plan::ThinkingLevel;
 impl Model {
     /// Whether the model has this level. The two highest levels must be declared; a model lacks the
     /// others only if it is declared so.
-    pub fn has_thinking(&self, level: ThinkingLevel) -> bool {
+    pub(crate) fn has_thinking(&self, level: ThinkingLevel) -> bool {
         if !self.reasoning {
             return level == ThinkingLevel::Off;
         }
@@ -17,7 +17,7 @@ impl Model {
     }
 
     /// The level if the model has it, else the next higher one that it has, else the next lower one.
-    pub fn clamp_thinking(&self, level: ThinkingLevel) -> ThinkingLevel {
+    pub(crate) fn clamp_thinking(&self, level: ThinkingLevel) -> ThinkingLevel {
         let higher = ThinkingLevel::all().filter(|other| *other >= level);
         let lower = ThinkingLevel::all().rev().filter(|other| *other < level);
         higher.chain(lower).find(|level| self.has_thinking(*level)).unwrap_or_default()

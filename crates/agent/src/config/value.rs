@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::time::Duration;
 
-/// A value as it is in a file.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum ConfigValue {
     /// The output of a command.

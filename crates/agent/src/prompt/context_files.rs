@@ -7,7 +7,6 @@ use plan::{Surroundings, is_planted};
 
 use crate::text_file::read_text;
 
-/// A file of instructions.
 pub(super) struct ContextFile {
     path: PathBuf,
     text: String,
@@ -50,10 +49,8 @@ pub(super) fn find(surroundings: &Surroundings, warnings: &mut Vec<String>) -> V
     files
 }
 
-/// Replaces the rest of a file.
 const NOTICE: &str = "[The file goes on here, but is too long. Read it if you need the rest.]";
 
-/// The files as a section of the prompt.
 pub(super) fn render(files: &[ContextFile]) -> String {
     if files.is_empty() {
         return String::new();

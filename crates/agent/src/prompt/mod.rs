@@ -12,37 +12,32 @@ use crate::tools::Tool;
 
 /// What the prompt is built from.
 #[derive(Clone, Copy, Debug)]
-pub struct PromptInputs<'a> {
-    /// The directories of user and project.
-    pub surroundings: &'a Surroundings,
+pub(crate) struct PromptInputs<'a> {
+    pub(crate) surroundings: &'a Surroundings,
     /// Whether files of the project may change the prompt.
-    pub trust: Trust,
-    /// The tools of the model, in their order.
-    pub tools: &'a [Tool],
+    pub(crate) trust: Trust,
+    pub(crate) tools: &'a [Tool],
     /// `--system-prompt`: a file, or the text itself.
-    pub system_prompt: Option<&'a str>,
+    pub(crate) system_prompt: Option<&'a str>,
     /// `--append-system-prompt`: files, or texts.
-    pub append_system_prompt: &'a [String],
-    /// Ignore `AGENTS.md` and the like.
-    pub no_context_files: bool,
+    pub(crate) append_system_prompt: &'a [String],
+    pub(crate) no_context_files: bool,
     /// Use only the skills of `skill_paths`.
-    pub no_skills: bool,
+    pub(crate) no_skills: bool,
     /// `--skill`: files and directories.
-    pub skill_paths: &'a [PathBuf],
+    pub(crate) skill_paths: &'a [PathBuf],
 }
 
-/// A system prompt.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct SystemPrompt {
+pub(crate) struct SystemPrompt {
     /// By name, in their order, for [`crate::message::SystemMessage`].
-    pub sections: Map<String, Value>,
+    pub(crate) sections: Map<String, Value>,
     /// For the user, about files that could not be read.
-    pub warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl SystemPrompt {
-    /// The whole prompt as one text.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let texts = self.sections.values().filter_map(Value::as_str);
         texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n")
     }
@@ -59,7 +54,7 @@ impl SystemPrompt {
 }
 
 /// Builds the prompt. Files that cannot be read are left out, with a warning.
-pub fn system_prompt(inputs: &PromptInputs<'_>) -> SystemPrompt {
+pub(crate) fn system_prompt(inputs: &PromptInputs<'_>) -> SystemPrompt {
     let mut prompt = SystemPrompt::default();
     let custom = match inputs.system_prompt {
         Some(given) => text_or_file(&mut prompt, given, &inputs.surroundings.cwd),
@@ -206,18 +201,9 @@ fn render_skills(skills: &Skills, reader: &str) -> String {
 }
 
 fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&apos;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
+    // The ampersand comes first: the others bring their own.
+    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    text.replace('"', "&quot;").replace('\'', "&apos;")
 }
 
 #[cfg(test)]

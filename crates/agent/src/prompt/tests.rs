@@ -8,16 +8,17 @@ use plan::{Surroundings, Trust};
 use tempfile::TempDir;
 
 use super::*;
+use crate::tools::testing::for_prompt;
 
 struct World {
     top: TempDir,
     surroundings: Surroundings,
 }
 
-const READ: Tool = Tool::for_prompt("read", "Read files", &["Use read.", " Mind. ", ""]);
-const BASH: Tool = Tool::for_prompt("bash", "Run commands", &["Mind."]);
-const GREP: Tool = Tool::for_prompt("grep", "Search", &[]);
-const HIDDEN: Tool = Tool::for_prompt("hidden", "", &[]);
+const READ: Tool = for_prompt("read", "Read files", &["Use read.", " Mind. ", ""]);
+const BASH: Tool = for_prompt("bash", "Run commands", &["Mind."]);
+const GREP: Tool = for_prompt("grep", "Search", &[]);
+const HIDDEN: Tool = for_prompt("hidden", "", &[]);
 
 impl World {
     fn new() -> World {

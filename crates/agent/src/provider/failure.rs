@@ -96,14 +96,11 @@ const NOT_TOO_LONG: &[&str] = &["throttling error", "rate limit", "too many requ
 pub(super) struct Refusal<'a> {
     /// Of HTTP, or of an error object in a stream.
     pub(super) status: Option<u16>,
-    /// The header `x-should-retry`.
     pub(super) should_retry: Option<&'a str>,
-    /// How long the provider asks us to wait.
     pub(super) after: Option<Duration>,
 }
 
 impl Refusal<'_> {
-    /// The error with this message of the provider.
     pub(super) fn error(&self, message: &str) -> ProviderError {
         ProviderError { message: message.to_owned(), remedy: self.remedy(message) }
     }

@@ -21,14 +21,12 @@ pub(super) enum Entry<'a> {
     Results(Vec<Outcome<'a>>),
 }
 
-/// A part of a prompt or of a tool result.
 #[derive(Debug, PartialEq)]
 pub(super) enum Part<'a> {
     Text(Cow<'a, str>),
     Image { data: &'a str, mime_type: &'a str },
 }
 
-/// A part of an answer.
 #[derive(Debug, PartialEq)]
 pub(super) enum Block<'a> {
     Text(&'a str),
@@ -36,7 +34,6 @@ pub(super) enum Block<'a> {
     Call { id: Cow<'a, str>, name: &'a str, arguments: &'a Map<String, Value> },
 }
 
-/// The result of a tool call.
 #[derive(Debug, PartialEq)]
 pub(super) struct Outcome<'a> {
     pub(super) id: Cow<'a, str>,

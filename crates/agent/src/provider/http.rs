@@ -17,7 +17,6 @@ use super::failure::{self, Refusal};
 use super::{ProviderError, proxy, retry_after};
 use crate::config::Secret;
 
-/// The longest attempt to connect.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Both protocols send and receive JSON.
@@ -73,7 +72,7 @@ impl Client {
         url: String,
         key: Option<Secret>,
         mut headers: Vec<(String, String)>,
-        of_the_model: &BTreeMap<String, String>,
+        of_the_model: &BTreeMap<String, Secret>,
         options: &Options,
     ) -> Result<Client, ProviderError> {
         headers.extend(JSON_HEADERS.map(|(name, value)| (name.to_owned(), value.to_owned())));
@@ -104,6 +103,7 @@ impl Client {
         for (name, value) in of_the_model {
             let name = name.to_ascii_lowercase();
             if ["auth", "key", "token", "secret", "cookie"].iter().any(|word| name.contains(word)) {
+                let value = value.reveal();
                 let (_, last) = value.rsplit_once(' ').unwrap_or(("", value));
                 secrets.push(Secret::new(last));
             }
@@ -149,11 +149,6 @@ impl Client {
         Err(self.shown(refusal.error(&refuse(status, &text))))
     }
 
-    /// Makes the current request and all later ones fail.
-    pub(super) fn interrupt(&self) {
-        self.agent.clone().shutdown();
-    }
-
     /// The error without secrets and control characters, and not too long.
     pub(super) fn shown(&self, mut error: ProviderError) -> ProviderError {
         for secret in &self.secrets {
@@ -166,7 +161,6 @@ impl Client {
         error
     }
 
-    /// The error for an answer that broke off.
     pub(super) fn cut(&self, error: io::Error) -> ProviderError {
         self.failed(ureq::Error::from(error))
     }
@@ -237,12 +231,13 @@ fn reason(error: &io::Error) -> String {
 /// The headers of the model replace others of the same name, in any case.
 fn merged(
     headers: Vec<(String, String)>,
-    of_the_model: &BTreeMap<String, String>,
+    of_the_model: &BTreeMap<String, Secret>,
 ) -> Vec<(String, String)> {
     let is_replaced =
         |name: &str| of_the_model.keys().any(|other| other.eq_ignore_ascii_case(name));
     let kept = headers.into_iter().filter(|(name, _)| !is_replaced(name));
-    kept.chain(of_the_model.iter().map(|(name, value)| (name.clone(), value.clone()))).collect()
+    let own = of_the_model.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned()));
+    kept.chain(own).collect()
 }
 
 fn header<'headers>(headers: &'headers HeaderMap, name: &'static str) -> Option<&'headers str> {

@@ -40,7 +40,7 @@ pub(super) fn answer_tokens(model: &Model, request: &Request, wanted: u64) -> u6
 mod tests {
     use super::*;
     use crate::message::{Content, Message};
-    use crate::provider::fixtures::{assistant, model, request, user};
+    use crate::provider::testing::{assistant, model, request, user};
 
     #[test]
     fn the_answer_fits_into_the_window() {

@@ -6,20 +6,20 @@
 mod anthropic;
 mod demo;
 mod failure;
-#[cfg(test)]
-mod fixtures;
 mod history;
 mod http;
 mod limits;
 mod openai;
 #[cfg(test)]
-mod pi_requests;
+mod pi_requests_tests;
 mod proxy;
 mod repair;
 mod retry_after;
 mod script;
 mod sse;
 mod stream;
+#[cfg(test)]
+mod testing;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,9 +28,9 @@ use std::time::Duration;
 pub use self::anthropic::Anthropic;
 pub use self::http::Options;
 pub use self::openai::OpenAi;
-pub use self::script::Script;
-pub use plan::ThinkingLevel;
+pub(crate) use plan::ThinkingLevel;
 
+use self::script::Script;
 use crate::cancel::Cancel;
 use crate::config::{Model, Secret};
 use crate::message::{Message, StopReason, ToolDeclaration, Usage};
@@ -48,10 +48,9 @@ pub enum Api {
 
 impl Api {
     /// Those that the configuration of a provider can name.
-    pub const CONFIGURABLE: [Api; 2] = [Api::OpenAiCompletions, Api::AnthropicMessages];
+    pub(crate) const CONFIGURABLE: [Api; 2] = [Api::OpenAiCompletions, Api::AnthropicMessages];
 
-    /// The name in configuration and messages.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Api::OpenAiCompletions => "openai-completions",
             Api::AnthropicMessages => "anthropic-messages",
@@ -62,7 +61,7 @@ impl Api {
 
 /// Prepares to ask a model. Nothing is sent yet. A script is looked for from `cwd`, and `cancel` ends
 /// its pauses.
-pub fn connect(
+pub(crate) fn connect(
     model: Model,
     key: Option<Secret>,
     options: &Options,
@@ -77,39 +76,33 @@ pub fn connect(
 }
 
 /// Asks models for answers.
-pub trait Provider: Send + Sync {
+pub(crate) trait Provider: Send + Sync {
     /// Asks, and gives every piece of the answer to `sink` as it arrives, on the thread of the
     /// caller. The last piece of a complete answer is [`Piece::Ended`]; an answer that ends before
     /// is an error.
     fn stream(&self, request: &Request, sink: &mut dyn FnMut(Piece)) -> Result<(), ProviderError>;
-
-    /// Makes a [`Provider::stream`] on another thread, and every later one, fail.
-    fn interrupt(&self) {}
 }
 
 /// A request for an answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Request {
+pub(crate) struct Request {
     /// The whole system prompt; empty for none.
-    pub system: String,
-    /// The tools that the model may call.
-    pub tools: Vec<ToolDeclaration>,
+    pub(crate) system: String,
+    pub(crate) tools: Vec<ToolDeclaration>,
     /// The conversation, without system messages.
-    pub messages: Vec<Arc<Message>>,
+    pub(crate) messages: Vec<Arc<Message>>,
     /// Lowered or raised to a level that the model has.
-    pub thinking: ThinkingLevel,
+    pub(crate) thinking: ThinkingLevel,
     /// The limit of the answer, if it is smaller than the model's own.
-    pub max_tokens: Option<u64>,
+    pub(crate) max_tokens: Option<u64>,
 }
 
 /// A piece of an answer, in the order of the stream.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub enum Piece {
-    /// The provider has begun to answer.
-    Started {
-        /// The provider's id of the answer.
-        response_id: Option<String>,
-    },
+    /// The first piece, with the provider's id of the answer.
+    Started { response_id: Option<String> },
     /// More text, for the open block of text or for a new one.
     Text(String),
     /// More thinking, for the open block of thinking or for a new one.
@@ -119,43 +112,26 @@ pub enum Piece {
     ThinkingSignature(String),
     /// Thinking that the provider has encrypted.
     RedactedThinking(String),
-    /// A tool call begins.
-    ToolCall {
-        /// Its number within the answer.
-        index: u64,
-        /// Results refer to it.
-        id: String,
-        /// Of the tool.
-        name: String,
-    },
-    /// More of the arguments of a tool call.
-    Arguments {
-        /// The number of the call.
-        index: u64,
-        /// A part of a JSON text.
-        json: String,
-    },
+    /// The beginning of a tool call; `index` is its number within the answer.
+    ToolCall { index: u64, id: String, name: String },
+    /// More of the arguments of a tool call: a part of a JSON text.
+    Arguments { index: u64, json: String },
     /// The last block is complete, and the next piece begins another one. Not every provider tells
     /// this. Without it, the answer has one block of text and one of thinking, which end with it.
     BlockEnded,
     /// The tokens so far.
     Usage(Usage),
-    /// The answer is complete.
-    Ended {
-        /// In our own terms.
-        reason: StopReason,
-        /// The provider's own word.
-        raw: Option<String>,
-    },
+    /// The last piece of a complete answer; `raw` is the provider's own word for the reason.
+    Ended { reason: StopReason, raw: Option<String> },
 }
 
 /// A provider has failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct ProviderError {
     /// Without secrets.
     pub message: String,
-    /// How to recover.
     pub remedy: Remedy,
 }
 
@@ -173,12 +149,10 @@ impl ProviderError {
 
 /// How to recover from an error of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub enum Remedy {
-    /// Repeat the request.
-    Retry {
-        /// How long the provider asks us to wait.
-        after: Option<Duration>,
-    },
+    /// Repeat the request, perhaps after the time that the provider asks for.
+    Retry { after: Option<Duration> },
     /// The conversation is too long for the model: compact it.
     Compact,
     /// The error is final.

@@ -25,8 +25,7 @@
 
 use std::num::NonZeroUsize;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -40,12 +39,8 @@ use crate::text_file::read_whole;
 /// A larger script is an error.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
-/// Twenty, without an unwrap.
-const DEFAULT_CHUNK: NonZeroUsize = NonZeroUsize::MIN.saturating_add(19);
-
-/// A script that is being played.
 #[derive(Debug)]
-pub struct Script {
+pub(super) struct Script {
     turns: Vec<Turn>,
     position: Mutex<Position>,
     /// Ends every delay.
@@ -58,14 +53,14 @@ struct Position {
     failures: u32,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Turn {
     text: String,
     thinking: String,
     tools: Vec<ScriptedCall>,
     delay_ms: u64,
-    chunk: NonZeroUsize,
+    chunk: Option<NonZeroUsize>,
     usage: ScriptedUsage,
     finish: Finish,
     error: Option<String>,
@@ -73,25 +68,6 @@ struct Turn {
     times: Option<u32>,
     too_long: bool,
     hang: bool,
-}
-
-impl Default for Turn {
-    fn default() -> Turn {
-        Turn {
-            text: String::new(),
-            thinking: String::new(),
-            tools: Vec::new(),
-            delay_ms: 0,
-            chunk: DEFAULT_CHUNK,
-            usage: ScriptedUsage::default(),
-            finish: Finish::Stop,
-            error: None,
-            retry_after: None,
-            times: None,
-            too_long: false,
-            hang: false,
-        }
-    }
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -115,16 +91,17 @@ impl Default for ScriptedUsage {
     }
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Finish {
+    #[default]
     Stop,
     Length,
 }
 
 impl Script {
     /// Reads the script, whose path is relative to `cwd`.
-    pub fn load(path: &str, cwd: &Path, cancel: Cancel) -> Result<Script, ProviderError> {
+    pub(super) fn load(path: &str, cwd: &Path, cancel: Cancel) -> Result<Script, ProviderError> {
         let failed = |reason: String| {
             ProviderError::permanent(format!("the script {path:?} cannot be played: {reason}"))
         };
@@ -184,7 +161,7 @@ impl Provider for Script {
         let mut pieces = |text: &str, kind: fn(String) -> Piece| {
             let text = fill(text, request, &results);
             let characters: Vec<char> = text.chars().collect();
-            for chunk in characters.chunks(turn.chunk.get()) {
+            for chunk in characters.chunks(turn.chunk.map_or(20, NonZeroUsize::get)) {
                 self.wait(delay)?;
                 sink(kind(chunk.iter().collect()));
             }

@@ -10,7 +10,6 @@ pub(super) const MAXIMAL_BYTES: usize = 16 * 1024 * 1024;
 pub(super) struct Event {
     /// Empty if the event has none.
     pub(super) name: String,
-    /// All its lines.
     pub(super) data: String,
 }
 

@@ -14,7 +14,6 @@ const MAXIMAL_BLANKS: usize = 1024 * 1024;
 
 /// Turns the events of a protocol into pieces.
 pub(super) trait Decoder {
-    /// Takes the next event.
     fn event(&mut self, event: &Event, sink: &mut dyn FnMut(Piece)) -> Result<(), ProviderError>;
 
     /// Takes an answer that is one JSON document instead of a stream.
@@ -23,7 +22,6 @@ pub(super) trait Decoder {
     /// Whether the answer is complete, so that a broken connection does no harm.
     fn is_whole(&self) -> bool;
 
-    /// Takes the end of the answer.
     fn end(&mut self, sink: &mut dyn FnMut(Piece)) -> Result<(), ProviderError>;
 }
 
@@ -98,7 +96,6 @@ impl From<TooLong> for Broken {
     }
 }
 
-/// Reads events until there are no more.
 pub(super) fn read_events(
     bytes: &mut dyn Read,
     decoder: &mut dyn Decoder,

@@ -16,7 +16,6 @@ pub(super) struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    /// The arguments of a call of this tool.
     pub(super) fn of(tool: &'static str, given: &'a Map<String, Value>) -> Arguments<'a> {
         Arguments { tool, given, missing: Vec::new(), complaints: Vec::new() }
     }
@@ -33,12 +32,10 @@ impl<'a> Arguments<'a> {
         .unwrap_or_default()
     }
 
-    /// An optional text.
     pub(super) fn optional_text(&mut self, name: &'static str) -> Option<String> {
         self.optional(name, "string", text_of)
     }
 
-    /// An optional, finite number.
     pub(super) fn optional_number(&mut self, name: &'static str) -> Option<f64> {
         self.optional(name, "number", number_of)
     }
@@ -62,7 +59,6 @@ impl<'a> Arguments<'a> {
         self.complaints.push(format!("{path}: {problem}"));
     }
 
-    /// Fails if there was an error.
     pub(super) fn finish(mut self) -> Result<(), ToolError> {
         if let Some(first) = self.missing.first() {
             let all = self.missing.join(", ");

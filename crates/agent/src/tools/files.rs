@@ -46,7 +46,6 @@ impl Drop for FileLock {
     }
 }
 
-/// Why a file cannot be read.
 #[derive(Debug)]
 pub(super) enum Unreadable {
     Directory,
@@ -66,7 +65,6 @@ impl Unreadable {
     }
 }
 
-/// Opens a regular file.
 pub(super) fn open(path: &Path) -> Result<File, Unreadable> {
     // Without `NONBLOCK`, opening a pipe would block.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -90,13 +88,11 @@ fn check_regular(metadata: &Metadata) -> Result<(), Unreadable> {
     }
 }
 
-/// Creates the directories of a file.
 pub(super) fn create_parents(path: &Path) -> Result<(), ToolError> {
     let Some(parent) = path.parent() else { return Ok(()) };
     fs::create_dir_all(parent).map_err(|error| system_error::on_path(&error, "mkdir", parent))
 }
 
-/// Writes the content of a file.
 pub(super) fn write(path: &Path, content: &[u8]) -> Result<(), ToolError> {
     let failed = |error: io::Error| system_error::on_path(&error, "open", path);
     // The target of a link is changed, not the link.

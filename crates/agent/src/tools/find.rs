@@ -4,12 +4,12 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use globset::{GlobBuilder, GlobMatcher};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::arguments::{Arguments, count};
 use super::notices::Notices;
 use super::truncation::Head;
-use super::{Call, Tool, ToolError, ToolOutput, paths, walk};
+use super::{Call, Tool, ToolError, ToolOutput, paths, schema, walk};
 
 pub(super) const TOOL: Tool = Tool {
     name: "find",
@@ -26,25 +26,18 @@ pub(super) const TOOL: Tool = Tool {
 const LIMIT: usize = 1000;
 
 fn parameters() -> Value {
-    json!({
-        "type": "object",
-        "required": ["pattern"],
-        "properties": {
-            "pattern": {
-                "type": "string",
-                "description": "Glob pattern to match files, e.g. '*.ts', '**/*.json', or \
-                                'src/**/*.spec.ts'",
-            },
-            "path": {
-                "type": "string",
-                "description": "Directory to search in (default: current directory)",
-            },
-            "limit": {
-                "type": "number",
-                "description": "Maximum number of results (default: 1000)",
-            },
-        },
-    })
+    schema(
+        &["pattern"],
+        &[
+            (
+                "pattern",
+                "string",
+                "Glob pattern to match files, e.g. '*.ts', '**/*.json', or 'src/**/*.spec.ts'",
+            ),
+            ("path", "string", "Directory to search in (default: current directory)"),
+            ("limit", "number", "Maximum number of results (default: 1000)"),
+        ],
+    )
 }
 
 fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput, ToolError> {

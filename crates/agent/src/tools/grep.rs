@@ -8,12 +8,12 @@ use grep_searcher::{
     BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkFinish, SinkMatch,
 };
 use ignore::overrides::OverrideBuilder;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::arguments::{Arguments, count};
 use super::notices::Notices;
 use super::truncation::Head;
-use super::{Call, Tool, ToolError, ToolOutput, files, paths, walk};
+use super::{Call, Tool, ToolError, ToolOutput, files, paths, schema, walk};
 use crate::cancel::Cancel;
 
 pub(super) const TOOL: Tool = Tool {
@@ -37,40 +37,26 @@ const LINE_LIMIT: usize = 500;
 const MEMORY_LIMIT: usize = 32 * 1024 * 1024;
 
 fn parameters() -> Value {
-    json!({
-        "type": "object",
-        "required": ["pattern"],
-        "properties": {
-            "pattern": {
-                "type": "string",
-                "description": "Search pattern (regex or literal string)",
-            },
-            "path": {
-                "type": "string",
-                "description": "Directory or file to search (default: current directory)",
-            },
-            "glob": {
-                "type": "string",
-                "description": "Filter files by glob pattern, e.g. '*.ts' or '**/*.spec.ts'",
-            },
-            "ignoreCase": {
-                "type": "boolean",
-                "description": "Case-insensitive search (default: false)",
-            },
-            "literal": {
-                "type": "boolean",
-                "description": "Treat pattern as literal string instead of regex (default: false)",
-            },
-            "context": {
-                "type": "number",
-                "description": "Number of lines to show before and after each match (default: 0)",
-            },
-            "limit": {
-                "type": "number",
-                "description": "Maximum number of matches to return (default: 100)",
-            },
-        },
-    })
+    schema(
+        &["pattern"],
+        &[
+            ("pattern", "string", "Search pattern (regex or literal string)"),
+            ("path", "string", "Directory or file to search (default: current directory)"),
+            ("glob", "string", "Filter files by glob pattern, e.g. '*.ts' or '**/*.spec.ts'"),
+            ("ignoreCase", "boolean", "Case-insensitive search (default: false)"),
+            (
+                "literal",
+                "boolean",
+                "Treat pattern as literal string instead of regex (default: false)",
+            ),
+            (
+                "context",
+                "number",
+                "Number of lines to show before and after each match (default: 0)",
+            ),
+            ("limit", "number", "Maximum number of matches to return (default: 100)"),
+        ],
+    )
 }
 
 fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput, ToolError> {
@@ -126,7 +112,7 @@ fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput
         let name = target.file_name().map_or(target.as_path(), Path::new);
         found.search(&mut searcher, &matcher, &target, name);
     } else {
-        return Err(ToolError(format!("Not a regular file: {}", target.display())));
+        return Err(files::not_regular(&target));
     }
     call.check()?;
     Ok(found.output())

@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::arguments::{Arguments, count};
 use super::notices::Notices;
 use super::truncation::Head;
-use super::{Call, Tool, ToolError, ToolOutput, paths, system_error};
+use super::{Call, Tool, ToolError, ToolOutput, paths, schema, system_error};
 
 pub(super) const TOOL: Tool = Tool {
     name: "ls",
@@ -24,19 +24,13 @@ pub(super) const TOOL: Tool = Tool {
 const LIMIT: usize = 500;
 
 fn parameters() -> Value {
-    json!({
-        "type": "object",
-        "properties": {
-            "path": {
-                "type": "string",
-                "description": "Directory to list (default: current directory)",
-            },
-            "limit": {
-                "type": "number",
-                "description": "Maximum number of entries to return (default: 500)",
-            },
-        },
-    })
+    schema(
+        &[],
+        &[
+            ("path", "string", "Directory to list (default: current directory)"),
+            ("limit", "number", "Maximum number of entries to return (default: 500)"),
+        ],
+    )
 }
 
 fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput, ToolError> {

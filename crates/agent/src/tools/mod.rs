@@ -21,35 +21,32 @@ use std::path::{Path, PathBuf};
 pub use bash::shown_output;
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::cancel::Cancel;
 use crate::message::{Content, ToolDeclaration};
 
 /// A tool.
 #[derive(Clone, Copy, Debug)]
-#[expect(missing_docs, reason = "the names say the rest")]
+#[expect(missing_docs, reason = "the name says it")]
 pub struct Tool {
     pub name: &'static str,
-    /// For the model.
-    pub description: &'static str,
+    description: &'static str,
     /// A short description for the system prompt.
-    pub snippet: &'static str,
+    pub(crate) snippet: &'static str,
     /// Rules for the system prompt.
-    pub guidelines: &'static [&'static str],
+    pub(crate) guidelines: &'static [&'static str],
     /// Whether the model has it unless the caller names the tools.
-    pub is_default: bool,
+    pub(crate) is_default: bool,
     parameters: fn() -> Value,
     run: fn(&Map<String, Value>, &mut Call<'_>) -> Result<ToolOutput, ToolError>,
 }
 
 /// What a tool needs beside its arguments.
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct Call<'a> {
-    /// For relative paths and for commands.
     pub cwd: &'a Path,
-    /// For `bash`.
     pub shell: &'a Shell,
-    /// Stops the tool.
     pub cancel: &'a Cancel,
     /// Takes the output so far of a running tool.
     pub report: &'a mut dyn FnMut(ToolOutput),
@@ -77,8 +74,7 @@ pub struct ToolOutput {
 }
 
 impl ToolOutput {
-    /// A result that is text.
-    pub fn text(text: impl Into<String>) -> ToolOutput {
+    pub(crate) fn text(text: impl Into<String>) -> ToolOutput {
         ToolOutput { content: vec![Content::text(text)], details: None }
     }
 }
@@ -89,26 +85,7 @@ impl ToolOutput {
 pub struct ToolError(pub String);
 
 impl Tool {
-    /// A tool that only prompts mention.
-    #[cfg(test)]
-    pub(crate) const fn for_prompt(
-        name: &'static str,
-        snippet: &'static str,
-        guidelines: &'static [&'static str],
-    ) -> Tool {
-        Tool {
-            name,
-            description: "",
-            snippet,
-            guidelines,
-            is_default: true,
-            parameters: || Value::Null,
-            run: |_, _| Err(ToolError(String::new())),
-        }
-    }
-
-    /// The tool as the model knows it.
-    pub fn declaration(&self) -> ToolDeclaration {
+    pub(crate) fn declaration(&self) -> ToolDeclaration {
         ToolDeclaration {
             name: self.name.to_owned(),
             description: self.description.to_owned(),
@@ -117,7 +94,7 @@ impl Tool {
     }
 
     /// Whether it changes nothing, so that calls of such tools can run in parallel.
-    pub fn is_read_only(&self) -> bool {
+    pub(crate) fn is_read_only(&self) -> bool {
         matches!(self.name, "read" | "grep" | "find" | "ls")
     }
 
@@ -129,6 +106,19 @@ impl Tool {
         mut call: Call<'_>,
     ) -> Result<ToolOutput, ToolError> {
         (self.run)(arguments, &mut call)
+    }
+}
+
+/// The JSON schema of an object with these properties, each with its type and its description.
+fn schema(required: &[&str], properties: &[(&str, &str, &str)]) -> Value {
+    let properties = properties.iter().map(|(name, kind, description)| {
+        ((*name).to_owned(), json!({"type": kind, "description": description}))
+    });
+    let properties: Map<String, Value> = properties.collect();
+    if required.is_empty() {
+        json!({"type": "object", "properties": properties})
+    } else {
+        json!({"type": "object", "required": required, "properties": properties})
     }
 }
 
@@ -144,13 +134,12 @@ impl ToolError {
 }
 
 impl Call<'_> {
-    /// Fails if the tool was cancelled.
     fn check(&self) -> Result<(), ToolError> {
         if self.cancel.is_cancelled() { Err(ToolError::aborted()) } else { Ok(()) }
     }
 }
 
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;

@@ -14,7 +14,6 @@ pub(super) struct Notices {
 }
 
 impl Notices {
-    /// Adds a notice.
     pub(super) fn add(&mut self, field: &str, value: impl Into<Value>, words: String) {
         self.words.push(words);
         self.details.insert(field.to_owned(), value.into());
@@ -28,7 +27,6 @@ impl Notices {
         }
     }
 
-    /// The result, with the notices at its end.
     pub(super) fn output(self, mut text: String) -> ToolOutput {
         if !self.words.is_empty() {
             text.push_str(&format!("\n\n[{}]", self.words.join(". ")));

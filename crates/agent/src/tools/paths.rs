@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use percent_encoding::percent_decode_str;
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::ToolError;
@@ -32,7 +33,6 @@ pub(super) fn resolve_existing(path: &str, cwd: &Path) -> PathBuf {
     existing.unwrap_or(resolved)
 }
 
-/// The absolute path of a directory that exists.
 pub(super) fn resolve_directory(path: &str, cwd: &Path) -> Result<PathBuf, ToolError> {
     let directory = resolve(path, cwd);
     let metadata = fs::metadata(&directory)
@@ -67,20 +67,7 @@ fn plain_space(character: char) -> char {
 fn without_scheme(path: &str) -> String {
     let Some(rest) = path.strip_prefix("file://") else { return path.to_owned() };
     let rest = rest.strip_prefix("localhost").unwrap_or(rest);
-    let mut bytes = Vec::with_capacity(rest.len());
-    let mut pieces = rest.split('%');
-    bytes.extend_from_slice(pieces.next().unwrap_or_default().as_bytes());
-    for piece in pieces {
-        let code = piece.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        if let Some(code) = code {
-            bytes.push(code);
-            bytes.extend_from_slice(&piece.as_bytes()[2..]);
-        } else {
-            bytes.push(b'%');
-            bytes.extend_from_slice(piece.as_bytes());
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    percent_decode_str(rest).decode_utf8_lossy().into_owned()
 }
 
 /// Removes `.` and `..` from an absolute path, without looking at the files.

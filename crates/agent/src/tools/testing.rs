@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{ALL, Call, Shell, ToolError, ToolOutput};
+use super::{ALL, Call, Shell, Tool, ToolError, ToolOutput};
 use crate::cancel::Cancel;
 use crate::message::text_of;
 
@@ -68,5 +68,22 @@ impl TestDirectory {
     #[track_caller]
     pub(crate) fn error(&self, tool: &str, arguments: &Value) -> String {
         self.run(tool, arguments).unwrap_err().0
+    }
+}
+
+/// A tool that only prompts mention.
+pub(crate) const fn for_prompt(
+    name: &'static str,
+    snippet: &'static str,
+    guidelines: &'static [&'static str],
+) -> Tool {
+    Tool {
+        name,
+        description: "",
+        snippet,
+        guidelines,
+        is_default: true,
+        parameters: || Value::Null,
+        run: |_, _| Err(ToolError(String::new())),
     }
 }

@@ -5,9 +5,7 @@
 
 use serde::Serialize;
 
-/// The longest text, in lines.
 pub(super) const MAX_LINES: usize = 2000;
-/// The longest text, in bytes.
 pub(super) const MAX_BYTES: usize = 50 * 1024;
 
 /// The part of a text that was kept, with the fields of pi's `details`.
@@ -27,7 +25,6 @@ pub(super) struct Truncation {
     pub(super) max_bytes: usize,
 }
 
-/// Which limit was hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Limit {
@@ -44,7 +41,6 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// Counts more text.
     pub(super) fn add(&mut self, text: &str) {
         let Some(last) = text.bytes().last() else { return };
         self.bytes += text.len();
@@ -66,7 +62,6 @@ pub(super) struct Head {
     extent: Extent,
 }
 
-/// A position in a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     kept: usize,
@@ -74,7 +69,6 @@ pub(super) struct Mark {
 }
 
 impl Head {
-    /// Takes more of the text.
     pub(super) fn push(&mut self, text: &str) {
         self.extent.add(text);
         // One byte more than the limit shows that a line does not fit, wherever it ends.
@@ -85,7 +79,6 @@ impl Head {
         }
     }
 
-    /// The present end of the text.
     pub(super) fn mark(&self) -> Mark {
         Mark { kept: self.beginning.len(), extent: self.extent }
     }
@@ -96,7 +89,6 @@ impl Head {
         self.extent = mark.extent;
     }
 
-    /// Whether no text was pushed.
     pub(super) fn is_empty(&self) -> bool {
         self.extent.bytes == 0
     }

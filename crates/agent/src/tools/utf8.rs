@@ -9,7 +9,6 @@ pub(super) struct Utf8Decoder {
 }
 
 impl Utf8Decoder {
-    /// Appends the text of more bytes.
     pub(super) fn decode(&mut self, mut bytes: &[u8], text: &mut String) {
         while !self.begun.is_empty() {
             let Some((first, rest)) = bytes.split_first() else { return };

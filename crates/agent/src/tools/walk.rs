@@ -40,7 +40,6 @@ pub(super) fn walk(directory: &Path) -> Result<WalkBuilder, ToolError> {
     Ok(walk)
 }
 
-/// Refuses a pattern that would overflow the stack.
 pub(super) fn check_pattern(pattern: &str) -> Result<(), ToolError> {
     if has_too_many_braces(pattern.as_bytes()) {
         return Err(ToolError(format!("the pattern opens more than {MOST_BRACES} braces")));

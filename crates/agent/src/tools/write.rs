@@ -1,9 +1,9 @@
 //! Writing a whole file.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::arguments::Arguments;
-use super::{Call, Tool, ToolError, ToolOutput, files, paths};
+use super::{Call, Tool, ToolError, ToolOutput, files, paths, schema};
 
 pub(super) const TOOL: Tool = Tool {
     name: "write",
@@ -17,20 +17,13 @@ pub(super) const TOOL: Tool = Tool {
 };
 
 fn parameters() -> Value {
-    json!({
-        "type": "object",
-        "required": ["path", "content"],
-        "properties": {
-            "path": {
-                "type": "string",
-                "description": "Path to the file to write (relative or absolute)",
-            },
-            "content": {
-                "type": "string",
-                "description": "Content to write to the file",
-            },
-        },
-    })
+    schema(
+        &["path", "content"],
+        &[
+            ("path", "string", "Path to the file to write (relative or absolute)"),
+            ("content", "string", "Content to write to the file"),
+        ],
+    )
 }
 
 fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput, ToolError> {

@@ -14,7 +14,6 @@ use super::http::Client;
 use super::{Options, Piece, Provider, ProviderError, Request, stream as answers};
 use crate::config::{Model, Secret};
 
-/// The version of the protocol.
 const VERSION: &str = "2023-06-01";
 
 /// A model that is asked through the messages API.
@@ -94,10 +93,6 @@ impl Provider for Anthropic {
         let betas = self.betas(request);
         let answer = self.client.post(betas.as_slice(), body.as_bytes(), refusal)?;
         self.read_answer(answer, sink)
-    }
-
-    fn interrupt(&self) {
-        self.client.interrupt();
     }
 }
 

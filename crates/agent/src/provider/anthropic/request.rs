@@ -7,13 +7,11 @@ use crate::message::ToolDeclaration;
 use crate::provider::history::{self, Block, Entry, Outcome, Part};
 use crate::provider::{Request, ThinkingLevel, limits};
 
-/// The longest id of a call.
 const MAXIMAL_CALL_ID: usize = 64;
 
 /// The smallest budget that the provider accepts.
 const LEAST_BUDGET: u64 = 1024;
 
-/// The body for a request.
 pub(super) fn body(model: &Model, request: &Request) -> Value {
     let mut body = Map::new();
     let mut set = |field: &str, value: Value| body.insert(field.to_owned(), value);

@@ -9,7 +9,7 @@ use crate::provider::stream::Decoder;
 use crate::provider::{Piece, ProviderError, failure, repair};
 
 /// Reads the events of one answer.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Events {
     rates: Rates,
     usage: Usage,
@@ -23,33 +23,17 @@ pub(super) struct Events {
 
 #[derive(Debug)]
 enum Block {
-    Text {
-        has_pieces: bool,
-    },
-    Thinking {
-        has_pieces: bool,
-        signature: String,
-    },
+    Text { has_pieces: bool },
+    Thinking { has_pieces: bool, signature: String },
     Redacted,
-    /// With the arguments of its first event, until others come.
-    Call {
-        index: u64,
-        input: Option<Value>,
-    },
+    // With the arguments of its first event, until others come.
+    Call { index: u64, input: Option<Value> },
     Unknown,
 }
 
 impl Events {
     pub(super) fn new(rates: Rates) -> Events {
-        Events {
-            rates,
-            usage: Usage::default(),
-            is_started: false,
-            is_stopped: false,
-            stop: None,
-            open: None,
-            calls: 0,
-        }
+        Events { rates, ..Events::default() }
     }
 
     fn take(&mut self, event: &Value, sink: &mut dyn FnMut(Piece)) -> Result<(), ProviderError> {

@@ -71,10 +71,6 @@ impl Provider for OpenAi {
         let answer = answer.map_err(|error| self.with_known_silence(error))?;
         self.read_answer(answer, sink)
     }
-
-    fn interrupt(&self) {
-        self.client.interrupt();
-    }
 }
 
 impl OpenAi {

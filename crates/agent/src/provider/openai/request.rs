@@ -9,16 +9,13 @@ use crate::message::ToolDeclaration;
 use crate::provider::history::{self, Block, Entry, Outcome, Part};
 use crate::provider::{Request, limits};
 
-/// The longest key of a cache.
 const MAXIMAL_CACHE_KEY: usize = 64;
 
-/// The longest id of a call.
 const MAXIMAL_CALL_ID: usize = 40;
 
 /// The fields that can have the thinking, in answers and in requests.
 pub(super) const THOUGHT_FIELDS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_text"];
 
-/// The body for a request.
 pub(super) fn body(
     model: &Model,
     traits: &Traits,

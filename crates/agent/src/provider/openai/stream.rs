@@ -11,7 +11,7 @@ use crate::provider::stream::Decoder;
 use crate::provider::{Piece, ProviderError, failure, repair};
 
 /// Reads the chunks of one answer.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Chunks {
     rates: Rates,
     /// Whether the provider tells why it stops, so that an end without a reason is an error.
@@ -37,16 +37,7 @@ struct Call {
 
 impl Chunks {
     pub(super) fn new(rates: Rates, tells_reason: bool) -> Chunks {
-        Chunks {
-            rates,
-            tells_reason,
-            is_started: false,
-            is_done: false,
-            has_thoughts: false,
-            finish: None,
-            calls: Vec::new(),
-            details: Vec::new(),
-        }
+        Chunks { rates, tells_reason, ..Chunks::default() }
     }
 
     fn chunk(&mut self, chunk: &Value, sink: &mut dyn FnMut(Piece)) -> Result<(), ProviderError> {
@@ -285,17 +276,17 @@ fn stop_reason(raw: &str) -> Result<StopReason, ProviderError> {
 
 /// Providers agree on the totals, but not on the fields for cached tokens.
 fn usage_of(usage: &Value) -> Usage {
-    let number = |value: &Value| value.as_u64();
     let details = &usage["prompt_tokens_details"];
-    let cache_read = number(&details["cached_tokens"])
-        .or_else(|| number(&usage["prompt_cache_hit_tokens"]))
-        .or_else(|| number(&usage["cached_tokens"]))
+    let cache_read = details["cached_tokens"]
+        .as_u64()
+        .or_else(|| usage["prompt_cache_hit_tokens"].as_u64())
+        .or_else(|| usage["cached_tokens"].as_u64())
         .unwrap_or(0);
-    let cache_write = number(&details["cache_write_tokens"]).unwrap_or(0);
-    let input = number(&usage["prompt_tokens"]).unwrap_or(0);
+    let cache_write = details["cache_write_tokens"].as_u64().unwrap_or(0);
+    let input = usage["prompt_tokens"].as_u64().unwrap_or(0);
     let input = input.saturating_sub(cache_read).saturating_sub(cache_write);
-    let output = number(&usage["completion_tokens"]).unwrap_or(0);
-    let reasoning = number(&usage["completion_tokens_details"]["reasoning_tokens"]).unwrap_or(0);
+    let output = usage["completion_tokens"].as_u64().unwrap_or(0);
+    let reasoning = usage["completion_tokens_details"]["reasoning_tokens"].as_u64().unwrap_or(0);
     let all = [input, output, cache_read, cache_write];
     Usage {
         input,

@@ -6,7 +6,6 @@ use super::compat::{ThinkingFormat, Traits};
 use crate::config::Model;
 use crate::provider::{ThinkingLevel, limits};
 
-/// Adds the fields that set the level of thinking, in the provider's format.
 pub(super) fn add(
     body: &mut Map<String, Value>,
     model: &Model,

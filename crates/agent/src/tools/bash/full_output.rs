@@ -50,7 +50,6 @@ impl FullOutput {
         };
     }
 
-    /// The file, if there is one.
     pub(super) fn path(&self) -> Option<&Path> {
         match &self.storage {
             Storage::File(path, _) => Some(path),

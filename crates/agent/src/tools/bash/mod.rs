@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use process::{ChildSpec, Exit, Job, spawn_job};
 use rustix::event::{PollFd, PollFlags, Timespec};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::arguments::Arguments;
-use super::{Call, Shell, Tool, ToolError, ToolOutput};
+use super::{Call, Shell, Tool, ToolError, ToolOutput, schema};
 use crate::cancel::Cancel;
 use crate::message::Content;
 use output::Output;
@@ -33,7 +33,6 @@ pub(super) const TOOL: Tool = Tool {
     run,
 };
 
-/// The time between two reports.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How long to wait, after the end of the shell, for more output of processes that it has started.
@@ -49,20 +48,13 @@ const MAX_TIMEOUT: f64 = 2_147_483.647;
 const LAST_BYTES: usize = 4 * 1024 * 1024;
 
 fn parameters() -> Value {
-    json!({
-        "type": "object",
-        "required": ["command"],
-        "properties": {
-            "command": {
-                "type": "string",
-                "description": "Shell command to execute",
-            },
-            "timeout": {
-                "type": "number",
-                "description": "Timeout in seconds (optional, no default timeout)",
-            },
-        },
-    })
+    schema(
+        &["command"],
+        &[
+            ("command", "string", "Shell command to execute"),
+            ("timeout", "number", "Timeout in seconds (optional, no default timeout)"),
+        ],
+    )
 }
 
 fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput, ToolError> {
@@ -92,7 +84,6 @@ fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput
     conclude(ending, timeout.unwrap_or_default(), output)
 }
 
-/// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     Exited(Exit),
@@ -267,7 +258,6 @@ struct Reports<'a> {
 }
 
 impl Reports<'_> {
-    /// Notes that there is new output.
     fn changed(&mut self, now: Instant) {
         let due = self.last.map_or(now, |last| last + REPORT_INTERVAL);
         self.due.get_or_insert(due);

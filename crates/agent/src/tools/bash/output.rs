@@ -27,8 +27,7 @@ pub fn shown_output<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, directory: &
     output.conclude().0
 }
 
-/// The output so far.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Output {
     decoder: Utf8Decoder,
     cleaner: Cleaner,
@@ -43,16 +42,7 @@ pub(super) struct Output {
 
 impl Output {
     pub(super) fn new(directory: PathBuf) -> Output {
-        Output {
-            decoder: Utf8Decoder::default(),
-            cleaner: Cleaner::default(),
-            tail: String::new(),
-            extent: Extent::default(),
-            last_line_bytes: 0,
-            raw_bytes: 0,
-            full: FullOutput::default(),
-            directory,
-        }
+        Output { directory, ..Output::default() }
     }
 
     pub(super) fn push(&mut self, bytes: &[u8]) {

@@ -10,7 +10,6 @@ const CONTEXT: usize = 4;
 /// After this time, a diff that is not the shortest is good enough.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// The diff of two texts.
 pub(super) struct Diff<'a> {
     diff: TextDiff<'a, 'a, str>,
     /// The changes with the lines around them, joined where they touch.
@@ -21,7 +20,6 @@ pub(super) struct Diff<'a> {
 }
 
 impl<'a> Diff<'a> {
-    /// From the old text to the new one.
     pub(super) fn of(old: &'a str, new: &'a str) -> Diff<'a> {
         let diff = TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
         let groups = diff.grouped_ops(CONTEXT);
@@ -53,7 +51,6 @@ impl<'a> Diff<'a> {
         lines.join("\n")
     }
 
-    /// The diff in the format of `patch`.
     pub(super) fn patch(&self, path: &str) -> String {
         let mut patch = format!("--- {path}\n+++ {path}\n");
         for group in &self.groups {

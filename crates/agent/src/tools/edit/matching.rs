@@ -10,7 +10,6 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use crate::tools::ToolError;
 
-/// An edit of the model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Edit {
     pub(super) old: String,
@@ -57,7 +56,6 @@ pub(super) fn apply(text: &str, replacements: &[Replacement]) -> String {
     new
 }
 
-/// The error for edits that change nothing.
 pub(super) fn no_change(path: &str, edits: usize) -> ToolError {
     ToolError(if edits == 1 {
         format!(

@@ -12,7 +12,6 @@ use super::matching::Replacement;
 const FIRST_STAND_IN: char = '\u{10ff00}';
 const LAST_STAND_IN: char = '\u{10ffff}';
 
-/// The content of a file.
 #[derive(Debug)]
 pub(super) struct Source {
     /// The content, with stand-ins.
@@ -68,7 +67,6 @@ impl Source {
         encode(&content)
     }
 
-    /// The position in the content of a position in the text.
     fn original_position(&self, position: usize) -> usize {
         self.mark + position + self.pairs.partition_point(|pair| *pair < position)
     }

@@ -15,7 +15,6 @@ pub(super) const SNIFFED_BYTES: u64 = 4100;
 /// The largest image that every provider takes, in bytes of base64.
 const MAX_ENCODED_BYTES: u64 = 4_718_592;
 
-/// A kind of image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Jpeg,
@@ -50,7 +49,6 @@ pub(super) fn recognize(beginning: &[u8]) -> Option<Kind> {
     }
 }
 
-/// Reads the rest of the image.
 pub(super) fn read(kind: Kind, beginning: Vec<u8>, file: File) -> io::Result<ToolOutput> {
     let mime_type = kind.mime_type();
     let omitted = |why: &str| {

@@ -6,12 +6,10 @@ use crate::cancel::Cancel;
 use crate::tools::truncation::Head;
 use crate::tools::utf8::Utf8Decoder;
 
-/// Which lines are wanted.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Range {
     /// The number of lines before them.
     pub(super) start: usize,
-    /// The most lines that are wanted.
     pub(super) limit: Option<usize>,
 }
 
@@ -22,7 +20,6 @@ pub(super) struct Lines {
     pub(super) selected: Head,
     /// The length of the first wanted line.
     pub(super) first_line_bytes: usize,
-    /// The number of lines in the whole file.
     pub(super) total: usize,
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::arguments::{Arguments, count};
 use super::truncation::{Limit, MAX_BYTES, MAX_LINES, size};
-use super::{Call, Tool, ToolError, ToolOutput, files, paths, system_error};
+use super::{Call, Tool, ToolError, ToolOutput, files, paths, schema, system_error};
 use crate::message::Content;
 use lines::{Lines, Range};
 
@@ -27,24 +27,14 @@ pub(super) const TOOL: Tool = Tool {
 };
 
 fn parameters() -> Value {
-    json!({
-        "type": "object",
-        "required": ["path"],
-        "properties": {
-            "path": {
-                "type": "string",
-                "description": "Path to the file to read (relative or absolute)",
-            },
-            "offset": {
-                "type": "number",
-                "description": "Line number to start reading from (1-indexed)",
-            },
-            "limit": {
-                "type": "number",
-                "description": "Maximum number of lines to read",
-            },
-        },
-    })
+    schema(
+        &["path"],
+        &[
+            ("path", "string", "Path to the file to read (relative or absolute)"),
+            ("offset", "number", "Line number to start reading from (1-indexed)"),
+            ("limit", "number", "Maximum number of lines to read"),
+        ],
+    )
 }
 
 fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput, ToolError> {

@@ -6,7 +6,7 @@ use super::super::request;
 use crate::config::Model;
 use crate::message::{AssistantMessage, CompactionSummary, Content, Message, UserMessage};
 use crate::provider::Api;
-use crate::provider::fixtures::{
+use crate::provider::testing::{
     assistant, call, compat, model, picture, request, result, thinking, tool, user,
 };
 use crate::provider::{Request, ThinkingLevel};

@@ -9,7 +9,7 @@ use super::super::Anthropic;
 use crate::config::{Model, Secret};
 use crate::message::StopReason;
 use crate::provider::Api;
-use crate::provider::fixtures::{Pieces, compat, model, options, request, tool, user};
+use crate::provider::testing::{Pieces, compat, model, options, request, tool, user};
 use crate::provider::{Options, Piece, Provider, ProviderError, Remedy, Request, ThinkingLevel};
 
 fn claude(server: &FakeLlm) -> Model {
@@ -113,8 +113,8 @@ fn headers_say_what_the_protocol_does_not_have_yet() {
         ..scripted(&json!([{"text": "x"}]))
     };
     assert_eq!(ask(&provider(model.clone(), "sk-ant-oat-1"), &request).1, Ok(()));
-    model.headers.insert("Anthropic-Beta".into(), "mine".into());
-    model.headers.insert("Authorization".into(), "Bearer other".into());
+    model.headers.insert("Anthropic-Beta".into(), Secret::new("mine"));
+    model.headers.insert("Authorization".into(), Secret::new("Bearer other"));
     assert_eq!(ask(&provider(model, "sk-ant-oat-1"), &request).1, Ok(()));
     let requests = server.requests();
     assert_eq!(requests[0].path, "/v1/messages");

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::super::stream::Chunks;
 use crate::config::Rates;
 use crate::message::{StopReason, Usage};
-use crate::provider::fixtures::Pieces;
 use crate::provider::stream::{Broken, Decoder, read_events};
+use crate::provider::testing::Pieces;
 use crate::provider::{Piece, ProviderError, Remedy};
 
 /// Reads bytes that come in pieces; an empty piece breaks the connection.

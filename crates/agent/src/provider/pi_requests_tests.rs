@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use test_support::fake_llm::FakeLlm;
 
-use super::fixtures::{model, options};
+use super::testing::{model, options};
 use super::{Anthropic, Api, OpenAi, Provider, Request, ThinkingLevel};
 use crate::config::Model;
 use crate::message::{Message, ToolDeclaration};
