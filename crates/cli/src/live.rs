@@ -29,7 +29,7 @@ pub(crate) struct Live<'a> {
 impl<'a> Live<'a> {
     /// `None` if there is no terminal to draw on.
     pub(crate) fn open(printer: &'a Printer, ownership: Ownership) -> Option<Live<'a>> {
-        let terminal = printer.can_draw().then(Terminal::open)??;
+        let terminal = printer.can_draw.then(Terminal::open)??;
         let size = terminal::size()?;
         Some(Live {
             printer,
@@ -76,7 +76,7 @@ impl<'a> Live<'a> {
         &self,
         tasks: impl Iterator<Item = &'t ShownTask>,
     ) -> Option<Duration> {
-        if self.terminal.is_away() {
+        if self.terminal.is_away {
             return None;
         }
         self.pace.wait(Instant::now(), has_clocks(tasks))
@@ -89,7 +89,7 @@ impl<'a> Live<'a> {
     ) -> Result<Vec<Command>, CommandError> {
         let commands = self.handle_input(&tasks);
         let has_clocks = has_clocks(tasks.clone());
-        if !self.terminal.is_away() && self.pace.draw(Instant::now(), has_clocks) {
+        if !self.terminal.is_away && self.pace.draw(Instant::now(), has_clocks) {
             self.draw(tasks)?;
         }
         Ok(commands)
@@ -139,10 +139,10 @@ impl<'a> Live<'a> {
         // Counted from the first start: `watch` itself may have started later.
         let started = views.iter().filter_map(|task| task.state.facts.started_at).min();
         let elapsed_ms = started.map_or(0, |started| now.saturating_sub(started));
-        let scene = Scene { tasks: &views, elapsed_ms, has_keys: self.terminal.has_keys() };
+        let scene = Scene { tasks: &views, elapsed_ms, has_keys: self.terminal.has_keys };
         let layout = layout(&scene, self.size, &self.controls);
         self.controls.drawn(&layout);
-        let has_colours = self.printer.has_colours();
+        let has_colours = self.printer.has_colours;
         let rows = layout.lines.iter().map(|line| styled(line, has_colours)).collect();
         let frame = self.painter.paint(rows);
         if !self.printer.frame(&frame) {
