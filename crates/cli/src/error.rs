@@ -24,7 +24,7 @@ impl From<Exit> for ExitCode {
 #[derive(Debug)]
 pub(crate) struct CommandError {
     message: String,
-    hint: Option<String>,
+    pub(crate) hint: Option<String>,
     exit: Exit,
 }
 
@@ -46,10 +46,6 @@ impl CommandError {
 
     pub(crate) fn exit_code(&self) -> Exit {
         self.exit
-    }
-
-    pub(crate) fn what_to_do(&self) -> Option<&str> {
-        self.hint.as_deref()
     }
 }
 

@@ -37,8 +37,7 @@ pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     process::reset_signals();
     let mut printer = Printer::new(arguments.is_plain());
-    let done = carry_out(arguments.command, &mut printer);
-    match done {
+    match carry_out(arguments.command, &mut printer) {
         Ok(code) => code,
         Err(error) => {
             printer.stop_listening();

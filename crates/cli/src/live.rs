@@ -29,7 +29,7 @@ pub(crate) struct Live<'a> {
 impl<'a> Live<'a> {
     /// `None` if there is no terminal to draw on.
     pub(crate) fn open(printer: &'a Printer, ownership: Ownership) -> Option<Live<'a>> {
-        let terminal = printer.can_draw().then(Terminal::open)??;
+        let terminal = printer.can_draw.then(Terminal::open)??;
         let size = terminal::size()?;
         Some(Live {
             printer,
@@ -73,7 +73,7 @@ impl<'a> Live<'a> {
 
     /// How long until the next frame of these tasks is due.
     pub(crate) fn patience(&self, tasks: &[&ShownTask]) -> Option<Duration> {
-        if self.terminal.is_away() {
+        if self.terminal.is_away {
             return None;
         }
         self.pace.wait(Instant::now(), has_clocks(tasks))
@@ -82,7 +82,7 @@ impl<'a> Live<'a> {
     /// Handles keys and signals, and draws a frame if one is due.
     pub(crate) fn turn(&mut self, tasks: &[&ShownTask]) -> Result<Vec<Command>, CommandError> {
         let commands = self.handle_input(tasks);
-        if !self.terminal.is_away() && self.pace.draw(Instant::now(), has_clocks(tasks)) {
+        if !self.terminal.is_away && self.pace.draw(Instant::now(), has_clocks(tasks)) {
             self.draw(tasks)?;
         }
         Ok(commands)
@@ -129,10 +129,10 @@ impl<'a> Live<'a> {
         // Counted from the first start: `watch` itself may have started later.
         let started = views.iter().filter_map(|task| task.state.facts.started_at).min();
         let elapsed_ms = started.map_or(0, |started| now.saturating_sub(started));
-        let scene = Scene { tasks: &views, elapsed_ms, has_keys: self.terminal.has_keys() };
+        let scene = Scene { tasks: &views, elapsed_ms, has_keys: self.terminal.has_keys };
         let layout = layout(&scene, self.size, &self.controls);
         self.controls.drawn(&layout);
-        let has_colours = self.printer.has_colours();
+        let has_colours = self.printer.has_colours;
         let rows = layout.lines.iter().map(|line| styled(line, has_colours)).collect();
         let frame = self.painter.paint(rows);
         if !self.printer.frame(&frame) {

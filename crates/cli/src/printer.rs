@@ -17,8 +17,9 @@ use crate::terminal;
 /// Progress that cannot be printed is dropped, and the work continues. An answer that cannot be
 /// printed is an error.
 pub(crate) struct Printer {
-    has_colours: bool,
-    can_draw: bool,
+    pub(crate) has_colours: bool,
+    /// Whether standard error is a terminal that can show the live view.
+    pub(crate) can_draw: bool,
     /// Becomes readable when a signal asks this program to stop.
     interruption: Option<OwnedFd>,
     /// A signal has asked this program to stop, so it no longer waits long for a slow reader.
@@ -48,18 +49,9 @@ impl Printer {
         Printer { has_colours, can_draw, interruption: None, is_hurried: Cell::new(false) }
     }
 
-    /// Whether standard error is a terminal that can show the live view.
-    pub(crate) fn can_draw(&self) -> bool {
-        self.can_draw
-    }
-
     /// The width of the terminal that can be drawn on.
     pub(crate) fn columns(&self) -> Option<usize> {
         self.can_draw.then(terminal::size)?.map(|size| size.columns)
-    }
-
-    pub(crate) fn has_colours(&self) -> bool {
-        self.has_colours
     }
 
     /// From now on, a reader that does not read cannot delay the signals that make `signals` readable.
@@ -107,12 +99,12 @@ impl Printer {
         match wrote.and_then(|()| stdout.flush()) {
             // The reader has read enough, as `head` does.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            Err(error) => Err(CommandError::failure(format!(
-                "the answer cannot be printed: {error}"
-            ))
-            .hint(
-                "read it with `pi-subagents sessions list` and `pi-subagents sessions output ID`",
-            )),
+            Err(error) => {
+                let hint = "read it with `pi-subagents sessions list` and `pi-subagents sessions \
+                            output ID`";
+                let message = format!("the answer cannot be printed: {error}");
+                Err(CommandError::failure(message).hint(hint))
+            }
             Ok(()) => Ok(()),
         }
     }
@@ -176,7 +168,6 @@ impl Printer {
         }
     }
 
-    /// Prints the summary line of a task.
     pub(crate) fn summary(&self, line: &str, is_success: bool) {
         let colour = if is_success { AnsiColor::Green } else { AnsiColor::Red };
         self.tell(&self.paint(colour.on_default(), line));
@@ -208,11 +199,10 @@ impl Printer {
         self.tell(&format!("{label} {}", session::clean(text)));
     }
 
-    /// Prints an error and its hint.
     pub(crate) fn error(&self, error: &CommandError) {
         let label = self.paint(AnsiColor::Red.on_default().bold(), "error:");
         self.tell(&format!("{label} {}", session::clean(&error.to_string())));
-        if let Some(hint) = error.what_to_do() {
+        if let Some(hint) = &error.hint {
             self.hint(hint);
         }
     }

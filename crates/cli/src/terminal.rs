@@ -17,10 +17,10 @@ use tui::Size;
 pub(crate) struct Terminal {
     signals: TerminalSignals,
     /// False if standard input is not a terminal, because it carries the prompt.
-    has_keys: bool,
+    pub(crate) has_keys: bool,
     /// Whether another job has the terminal: this program was suspended and continued in the
     /// background.
-    is_away: bool,
+    pub(crate) is_away: bool,
 }
 
 pub(crate) enum Happened {
@@ -49,14 +49,6 @@ impl Terminal {
         restore_on_panic();
         terminal.enter();
         Some(terminal)
-    }
-
-    pub(crate) fn has_keys(&self) -> bool {
-        self.has_keys
-    }
-
-    pub(crate) fn is_away(&self) -> bool {
-        self.is_away
     }
 
     /// Descriptors that become readable when something happens.

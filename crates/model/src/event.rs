@@ -7,12 +7,12 @@ use crate::{Outcome, StopCause, StopReason, Usage};
 
 /// One numbered event: a line of `events.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Record {
     /// Counts from one. A gap means that events were dropped because the log was full.
     pub seq: u64,
     /// Milliseconds since 1970.
     pub at: u64,
-    /// What happened.
     #[serde(flatten)]
     pub event: Event,
 }
@@ -20,6 +20,7 @@ pub struct Record {
 /// Something that happened in a run and is kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Event {
     /// The child was started.
     RunStarted {
@@ -35,7 +36,6 @@ pub enum Event {
     AssistantMessage {
         /// Its text; empty if it only called tools.
         text: String,
-        /// The model that wrote it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
         /// Why it stopped, where the agent says so.
@@ -44,7 +44,6 @@ pub enum Event {
         /// What the provider complained about.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
-        /// What the message cost.
         #[serde(default)]
         usage: Usage,
     },
@@ -52,18 +51,14 @@ pub enum Event {
     ToolCall {
         /// Ties the result to the call.
         id: String,
-        /// The tool's name.
         tool: String,
-        /// Its complete arguments.
         args: Value,
     },
     /// A tool finished.
     ToolResult {
         /// The call that it answers.
         id: String,
-        /// The tool's name.
         tool: String,
-        /// Whether it failed.
         is_error: bool,
         /// Its text, cut at [`Event::TOOL_RESULT_BYTES`].
         text: String,
@@ -75,11 +70,8 @@ pub enum Event {
     RetryScheduled {
         /// Which attempt this will be.
         attempt: u64,
-        /// How many there will be at most.
         max_attempts: u64,
-        /// How long it waits.
         delay_ms: u64,
-        /// What the provider said.
         error: String,
     },
     /// The child wrote to its standard error.
@@ -89,14 +81,12 @@ pub enum Event {
     },
     /// The child printed a line that is not a record.
     UnreadableLine {
-        /// How long it was.
         bytes: u64,
         /// Its beginning, cut at [`Event::LINE_BYTES`].
         text: String,
     },
     /// A message of the model was there, but could not be read: too long, torn or broken.
     MessageLost {
-        /// How long the record was.
         bytes: u64,
         /// Its beginning, cut at [`Event::LINE_BYTES`].
         text: String,
@@ -109,10 +99,7 @@ pub enum Event {
         cause: StopCause,
     },
     /// From here on a log takes no more, except for the terminal event.
-    LogFull {
-        /// The file's name.
-        log: String,
-    },
+    LogFull { log: String },
     /// Something that people should know although it does not decide the outcome.
     Warning {
         /// A whole sentence.
@@ -122,7 +109,6 @@ pub enum Event {
     RunEnded {
         #[expect(missing_docs, reason = "the name says it")]
         outcome: Outcome,
-        /// What went wrong.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
         /// The child's exit code, if it exited.
@@ -221,19 +207,17 @@ fn cut(text: &mut String, bytes: usize) {
 /// What the child is doing now. Never stored: it is only worth knowing while it is true.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Activity {
     /// It has not said anything yet.
     #[default]
     Starting,
     /// The model was asked and has not begun to answer.
     Waiting,
-    /// The model is thinking.
     Thinking,
-    /// The model is writing text.
     Writing,
     /// The model is writing the arguments of a tool call.
     Calling,
-    /// A tool is running.
     Tool,
     /// The provider failed; the agent waits before it tries again.
     Retrying,

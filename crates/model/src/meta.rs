@@ -15,21 +15,17 @@ pub const FORMAT: u32 = 1;
 /// a file of its own) and secrets (which are in no file): the contents of `meta.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Meta {
-    /// The version of the run directory's format.
     pub format: u32,
     /// The run; also the name of its directory.
     pub run_id: RunId,
-    /// The session that the run belongs to.
     pub session_id: SessionId,
     /// The call that asked for the run. Runs of earlier versions do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<CallId>,
-    /// The task's name.
     pub name: String,
-    /// Who asked for it.
     pub owner: Owner,
-    /// Whether it ends with its parent.
     pub lifetime: Lifetime,
     /// What carries it out. Runs of earlier versions do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,30 +34,24 @@ pub struct Meta {
     /// not a closed set: an earlier version lists a run whose protocol it does not know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
-    /// The child's program and all its arguments.
     pub command: Vec<String>,
-    /// The child's working directory.
     pub cwd: PathBuf,
     /// Variables that are set in the child's environment, or, where there is no value, removed.
     pub environment: BTreeMap<String, Option<String>>,
-    /// The model that was asked for.
     pub model: Option<String>,
     /// The provider that was asked for, where it was named apart from the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// How much the model was asked to think.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking_level: Option<String>,
     /// The model as it was written, where the list of models spells it in another way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested_model: Option<String>,
-    /// The profile that the agent was configured by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// The preset that the agent was configured by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
-    /// Whose preset it is, `global` or `project`.
+    /// The scope of the preset, `global` or `project`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset_source: Option<String>,
     /// The tools that the preset allows, if it allows only some.
@@ -71,7 +61,6 @@ pub struct Meta {
     /// in earlier runs of the session), and for background runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// When it is stopped.
     pub limits: Limits,
     /// When it was asked for, in milliseconds since 1970.
     pub created_at: u64,
@@ -80,8 +69,8 @@ pub struct Meta {
 /// Who asked for a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Owner {
-    /// Through which door.
     pub kind: OwnerKind,
     /// Which session or client, where the door has such a thing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,24 +80,21 @@ pub struct Owner {
 /// The door through which a run was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum OwnerKind {
-    /// The command line.
     Shell,
-    /// A pi session.
     Pi,
-    /// An MCP client.
     Mcp,
 }
 
 /// What carries out a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum AgentKind {
-    /// The real pi.
     Pi,
     /// Our own agent: the program that supervises it, started once more.
     Builtin,
-    /// Another program.
     Program,
 }
 

@@ -157,11 +157,9 @@ impl Status {
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "where a name says it, it needs no more")]
 pub struct RunResult {
-    /// The version of the run directory's format.
     pub format: u32,
     pub run_id: RunId,
     pub session_id: SessionId,
-    /// The task's name.
     pub name: String,
     pub status: Status,
     pub outcome: Outcome,
@@ -179,13 +177,11 @@ pub struct RunResult {
     pub stop_reason: Option<StopReason>,
     /// Everything that the run spent.
     pub usage: Usage,
-    /// The number of tool calls made.
     pub tool_calls: u64,
     /// When the child was started, in milliseconds since 1970; absent if it never was.
     pub started_at: Option<u64>,
     /// When the run had ended and nothing of it was left, in milliseconds since 1970.
     pub ended_at: u64,
-    /// The time between the two.
     pub duration_ms: u64,
     /// What people should know although it did not decide the outcome.
     pub warnings: Vec<String>,

@@ -1,6 +1,5 @@
 //! From the tasks of a call to plans.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -194,9 +193,12 @@ impl Planner<'_> {
         let preset = definition.filter(|_| task.preset.is_some());
         let default_timeout = if task.preset.is_some() { None } else { Some(DEFAULT_TIMEOUT) };
         let timeout = preset.and_then(|preset| preset.timeout).or(default_timeout);
+        let mut environment = invocation.environment;
+        environment.insert(variables::CHILD.to_owned(), Some("1".to_owned()));
+        environment.insert(variables::RUN.to_owned(), Some(run_id.to_string()));
         let meta = Meta {
             format: FORMAT,
-            run_id: run_id.clone(),
+            run_id,
             session_id,
             call_id: Some(self.id.clone()),
             name: one_line(&task.name),
@@ -207,7 +209,7 @@ impl Planner<'_> {
             // It is known once the run has a directory.
             command: Vec::new(),
             cwd,
-            environment: environment(&run_id, invocation.environment),
+            environment,
             model: configuration.model.clone(),
             provider: configuration.provider.clone(),
             thinking_level: configuration.thinking_level.map(|level| level.word().to_owned()),
@@ -353,17 +355,6 @@ impl Planner<'_> {
         };
         Ok(agent.protocol().invocation(start)?)
     }
-}
-
-/// What every agent finds in its environment, besides what its protocol and the caller's have.
-fn environment(
-    run_id: &RunId,
-    of_protocol: BTreeMap<String, Option<String>>,
-) -> BTreeMap<String, Option<String>> {
-    let mut environment = of_protocol;
-    environment.insert(variables::CHILD.to_owned(), Some("1".to_owned()));
-    environment.insert(variables::RUN.to_owned(), Some(run_id.to_string()));
-    environment
 }
 
 /// A name is shown at the beginning of lines.

@@ -1,10 +1,11 @@
 //! Opening files that this program did not write.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
+use serde_json::Value;
 
 /// Opens a plain file, and returns it with its length.
 ///
@@ -20,9 +21,22 @@ pub(crate) fn open_plain(path: &Path) -> io::Result<(File, u64)> {
     Ok((file, metadata.len()))
 }
 
+/// What a JSON file holds, or nothing if it does not exist; else what is wrong with it.
+pub(crate) fn read_json(path: &Path) -> Result<Option<Value>, String> {
+    const LARGEST: u64 = 1024 * 1024;
+    let mut text = String::new();
+    let read = open_plain(path).and_then(|(file, _)| file.take(LARGEST).read_to_string(&mut text));
+    match read {
+        Ok(_) => serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(&text))
+            .map(Some)
+            .map_err(|error| format!("it is not JSON: {error}")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("it cannot be read: {error}")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
     use std::os::unix::fs::symlink;
 
     use super::*;

@@ -1,12 +1,11 @@
 //! `subagents.json`: how foreground runs are started.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 
 use crate::Surroundings;
-use crate::settings::read_plain;
+use crate::plain_file::read_json;
 
 /// How foreground runs are started. Background runs are always processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,12 +31,8 @@ pub struct RunnerChoice {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum RunnerError {
-    #[error("{}: it cannot be read: {source}", .path.display())]
-    Unreadable { path: PathBuf, source: io::Error },
-    #[error("{}: it is not JSON: {source}", .path.display())]
-    NotJson { path: PathBuf, source: serde_json::Error },
-    #[error("{}: it must be a JSON object", .path.display())]
-    NotAnObject { path: PathBuf },
+    #[error("{}: {problem}", .path.display())]
+    Unreadable { path: PathBuf, problem: String },
     #[error("{}: \"runner\" must be \"process\" or \"tmux\", not {value}", .path.display())]
     Unknown { path: PathBuf, value: Value },
 }
@@ -45,24 +40,20 @@ pub enum RunnerError {
 /// Reads `subagents.json` of the agent directory and of the project, which wins. What is wrong in
 /// either is an error.
 pub fn load_runner(surroundings: &Surroundings) -> Result<RunnerChoice, RunnerError> {
-    let user = read(&surroundings.user_state().runner())?;
-    let project = read(&surroundings.project_state().runner())?;
+    let user = read(surroundings.user_state().runner())?;
+    let project = read(surroundings.project_state().runner())?;
     Ok(project.or(user).unwrap_or_default())
 }
 
-fn read(path: &Path) -> Result<Option<RunnerChoice>, RunnerError> {
-    let path = path.to_owned();
-    let text = match read_plain(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(RunnerError::Unreadable { path, source }),
-    };
-    let file: Value = match serde_json::from_str(&text) {
-        Ok(file) => file,
-        Err(source) => return Err(RunnerError::NotJson { path, source }),
-    };
-    let Value::Object(mut file) = file else {
-        return Err(RunnerError::NotAnObject { path });
+fn read(path: PathBuf) -> Result<Option<RunnerChoice>, RunnerError> {
+    let mut file = match read_json(&path) {
+        Ok(None) => return Ok(None),
+        Ok(Some(Value::Object(file))) => file,
+        Ok(Some(_)) => {
+            let problem = "it must be a JSON object".to_owned();
+            return Err(RunnerError::Unreadable { path, problem });
+        }
+        Err(problem) => return Err(RunnerError::Unreadable { path, problem }),
     };
     let Some(value) = file.remove("runner") else {
         return Ok(None);

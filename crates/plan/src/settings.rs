@@ -1,11 +1,10 @@
 //! `settings.json`, the user's and the project's.
 
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use crate::plain_file::open_plain;
+use crate::plain_file::read_json;
 use crate::{Agent, Surroundings};
 
 /// The settings under the key `subagents`; the project's win over the user's.
@@ -131,23 +130,15 @@ impl Reader {
     }
 
     fn read(&mut self, path: PathBuf, scope: Scope) {
-        let text = read_plain(&path);
-        let is_there = !text.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+        let file = read_json(&path);
+        let is_there = !matches!(file, Ok(None));
         let (problems, unknown) = (Vec::new(), Vec::new());
         self.files.push(SettingsFile { path, is_there, problems, unknown });
-        let text = match text {
-            Ok(text) => text,
-            Err(_) if !is_there => return,
-            Err(error) => return self.warn(&format!("it cannot be read: {error}")),
-        };
-        let file: Value = match serde_json::from_str(&text) {
-            Ok(file) => file,
-            Err(error) => return self.warn(&format!("it is not JSON: {error}")),
-        };
-        match file.get("subagents") {
-            None => {}
-            Some(Value::Object(subagents)) => self.read_subagents(scope, subagents),
-            Some(_) => self.warn("\"subagents\" must be an object"),
+        match file.as_ref().map(|file| file.as_ref()?.get("subagents")) {
+            Ok(None) => {}
+            Ok(Some(Value::Object(subagents))) => self.read_subagents(scope, subagents),
+            Ok(Some(_)) => self.warn("\"subagents\" must be an object"),
+            Err(problem) => self.warn(problem),
         }
     }
 
@@ -211,14 +202,6 @@ impl Reader {
             file.problems.push(problem.to_owned());
         }
     }
-}
-
-/// The text of a file, up to the size that a file of settings can have.
-pub(crate) fn read_plain(path: &Path) -> io::Result<String> {
-    const LARGEST: u64 = 1024 * 1024;
-    let mut text = String::new();
-    open_plain(path)?.0.take(LARGEST).read_to_string(&mut text)?;
-    Ok(text)
 }
 
 fn agent(value: &Value) -> Option<Agent> {

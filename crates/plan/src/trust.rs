@@ -1,13 +1,13 @@
 //! Whether the user trusts a project, as pi remembers it.
 
 use std::fs;
-use std::io;
 use std::path::Path;
 
 use model::paths::StateDir;
 use serde_json::Value;
 
 use crate::FileWarning;
+use crate::plain_file::read_json;
 
 /// Whether what a project says may run code of its choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,16 +82,6 @@ fn nearest_decision(store: &Value, project: &Path) -> Result<Option<bool>, Strin
 fn trusts_all_projects(user: &StateDir) -> bool {
     let settings = read_json(&user.settings()).ok().flatten();
     settings.is_some_and(|settings| settings["defaultProjectTrust"] == "always")
-}
-
-fn read_json(path: &Path) -> Result<Option<Value>, String> {
-    match fs::read_to_string(path) {
-        Ok(text) => serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(&text))
-            .map(Some)
-            .map_err(|error| format!("it is not JSON: {error}")),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(format!("it cannot be read: {error}")),
-    }
 }
 
 #[cfg(test)]

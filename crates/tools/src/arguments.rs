@@ -4,8 +4,8 @@
 use plan::{FileSpec, Lines};
 use serde_json::{Value, json};
 
-use crate::parameters::{ARGUMENTS, Parameters, read, schema, wrong};
-use crate::{ArgumentError, TaskArguments};
+use crate::TaskArguments;
+use crate::parameters::{ARGUMENTS, Checked, Parameters, read, schema, wrong};
 
 /// What `delegate_to_subagents` is asked.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -63,17 +63,14 @@ pub struct NoArguments;
 impl DelegateArguments {
     /// Reads the arguments. `most_tasks` is the limit of the tool, [`crate::MOST_TASKS`]; the
     /// command line has none.
-    pub fn parse(
-        value: &Value,
-        most_tasks: Option<usize>,
-    ) -> Result<DelegateArguments, ArgumentError> {
+    pub fn parse(value: &Value, most_tasks: Option<usize>) -> Checked<DelegateArguments> {
         read(value, ARGUMENTS, |call| DelegateArguments::declare(call, most_tasks))
     }
 
     pub(crate) fn declare(
         call: &mut Parameters<'_>,
         most_tasks: Option<usize>,
-    ) -> Result<DelegateArguments, ArgumentError> {
+    ) -> Checked<DelegateArguments> {
         Ok(DelegateArguments {
             tasks: call.tasks(most_tasks, declare_task)?,
             profile: call
@@ -83,7 +80,7 @@ impl DelegateArguments {
 }
 
 /// A task of `delegate_to_subagents`.
-fn declare_task(task: &mut Parameters<'_>) -> Result<TaskArguments, ArgumentError> {
+fn declare_task(task: &mut Parameters<'_>) -> Checked<TaskArguments> {
     Ok(TaskArguments {
         name: task.text("name", "A short title")?,
         prompt: task.text("prompt", PROMPT)?,
@@ -105,40 +102,31 @@ fn declare_task(task: &mut Parameters<'_>) -> Result<TaskArguments, ArgumentErro
 const PROMPT: &str = "All that the sub-agent has to know";
 const CWD: &str = "Absolute path";
 
-fn read_file(value: &Value, path: &str) -> Result<FileSpec, ArgumentError> {
+fn read_file(value: &Value, path: &str) -> Checked<FileSpec> {
     match value {
         Value::String(path) => Ok(FileSpec { path: path.clone(), lines: Lines::All }),
-        Value::Object(_) => {
-            let (file, lines) = read(value, path, declare_file)?;
-            let lines = lines
-                .ok_or_else(|| wrong(path, "must have only one of start/end, head and tail"))?;
-            Ok(FileSpec { path: file, lines })
-        }
+        Value::Object(_) => read(value, path, declare_file),
         _ => Err(wrong(path, "must be a path or an object with a path")),
     }
 }
 
-/// The path of a file, and which of its lines are meant, unless that contradicts itself.
-fn declare_file(file: &mut Parameters<'_>) -> Result<(String, Option<Lines>), ArgumentError> {
+fn declare_file(file: &mut Parameters<'_>) -> Checked<FileSpec> {
     let path = file.text("path", "")?;
     let (start, end) = (file.count("start", 0)?, file.count("end", 0)?);
     let (head, tail) = (file.count("head", 1)?, file.count("tail", 1)?);
     let lines = match (start.is_some() || end.is_some(), head, tail) {
-        (false, None, None) => Some(Lines::All),
-        (true, None, None) => Some(Lines::Range { start, end }),
-        (false, Some(head), None) => Some(Lines::Head(head)),
-        (false, None, Some(tail)) => Some(Lines::Tail(tail)),
-        _ => None,
+        (false, None, None) => Lines::All,
+        (true, None, None) => Lines::Range { start, end },
+        (false, Some(head), None) => Lines::Head(head),
+        (false, None, Some(tail)) => Lines::Tail(tail),
+        _ => return Err(wrong(file.path, "must have only one of start/end, head and tail")),
     };
-    Ok((path, lines))
+    Ok(FileSpec { path, lines })
 }
 
 impl SubagentArguments {
     /// Reads the arguments. `most_tasks` is the limit of the tool, [`crate::MOST_TASKS`].
-    pub fn parse(
-        value: &Value,
-        most_tasks: Option<usize>,
-    ) -> Result<SubagentArguments, ArgumentError> {
+    pub fn parse(value: &Value, most_tasks: Option<usize>) -> Checked<SubagentArguments> {
         if value.get("chain").is_some() {
             let problem = "is not supported; call subagent once for each step and put what the \
                            next step needs into its task, or give tasks that run side by side";
@@ -150,7 +138,7 @@ impl SubagentArguments {
     pub(crate) fn declare(
         call: &mut Parameters<'_>,
         most_tasks: Option<usize>,
-    ) -> Result<SubagentArguments, ArgumentError> {
+    ) -> Checked<SubagentArguments> {
         let single = declare_preset_task(call);
         let tasks = call.tasks(most_tasks, |task| declare_preset_task(task.briefly()));
         call.require_nothing();
@@ -172,9 +160,7 @@ impl SubagentArguments {
 }
 
 /// A task that has a preset, and is called by it.
-pub(crate) fn declare_preset_task(
-    task: &mut Parameters<'_>,
-) -> Result<TaskArguments, ArgumentError> {
+pub(crate) fn declare_preset_task(task: &mut Parameters<'_>) -> Checked<TaskArguments> {
     let preset =
         task.text("preset", "Its configuration; a wrong name is answered with all names")?;
     Ok(TaskArguments {
@@ -189,7 +175,7 @@ pub(crate) fn declare_preset_task(
 
 impl BackgroundArguments {
     /// Reads the arguments.
-    pub fn parse(value: &Value) -> Result<BackgroundArguments, ArgumentError> {
+    pub fn parse(value: &Value) -> Checked<BackgroundArguments> {
         let task = read(value, ARGUMENTS, declare_preset_task)?;
         let TaskArguments { name: preset, prompt: task, model, cwd, .. } = task;
         Ok(BackgroundArguments { preset, task, model, cwd, name: None })
@@ -198,11 +184,11 @@ impl BackgroundArguments {
 
 impl StatusArguments {
     /// Reads the arguments.
-    pub fn parse(value: &Value) -> Result<StatusArguments, ArgumentError> {
+    pub fn parse(value: &Value) -> Checked<StatusArguments> {
         read(value, ARGUMENTS, StatusArguments::declare)
     }
 
-    pub(crate) fn declare(call: &mut Parameters<'_>) -> Result<StatusArguments, ArgumentError> {
+    pub(crate) fn declare(call: &mut Parameters<'_>) -> Checked<StatusArguments> {
         Ok(StatusArguments {
             run_id: call.optional_text("runId", "Only this run, with its answer")?,
             include_completed: call.flag("includeCompleted", "Also runs that have ended")?,
@@ -212,22 +198,22 @@ impl StatusArguments {
 
 impl SessionArguments {
     /// Reads the arguments.
-    pub fn parse(value: &Value) -> Result<SessionArguments, ArgumentError> {
+    pub fn parse(value: &Value) -> Checked<SessionArguments> {
         read(value, ARGUMENTS, SessionArguments::declare)
     }
 
-    pub(crate) fn declare(call: &mut Parameters<'_>) -> Result<SessionArguments, ArgumentError> {
+    pub(crate) fn declare(call: &mut Parameters<'_>) -> Checked<SessionArguments> {
         Ok(SessionArguments { session_id: call.text("sessionId", "")? })
     }
 }
 
 impl NoArguments {
     /// Makes sure that there are none. A model that hands some over expects something of them.
-    pub fn parse(value: &Value) -> Result<NoArguments, ArgumentError> {
+    pub fn parse(value: &Value) -> Checked<NoArguments> {
         read(value, ARGUMENTS, NoArguments::declare)
     }
 
-    pub(crate) fn declare(_: &mut Parameters<'_>) -> Result<NoArguments, ArgumentError> {
+    pub(crate) fn declare(_: &mut Parameters<'_>) -> Checked<NoArguments> {
         Ok(NoArguments)
     }
 }

@@ -13,6 +13,9 @@ pub struct ArgumentError {
     pub problem: String,
 }
 
+/// What was read, or what is wrong with it.
+pub(crate) type Checked<T> = Result<T, ArgumentError>;
+
 /// How many tasks the tools take in one call.
 pub const MOST_TASKS: usize = 16;
 
@@ -26,7 +29,7 @@ pub(crate) const ARGUMENTS: &str = "arguments";
 /// others.
 pub(crate) fn schema<T>(
     models: &[String],
-    declare: impl FnOnce(&mut Parameters<'_>) -> Result<T, ArgumentError>,
+    declare: impl FnOnce(&mut Parameters<'_>) -> Checked<T>,
 ) -> Value {
     Parameters::declared(models, declare).into_schema()
 }
@@ -36,8 +39,8 @@ pub(crate) fn schema<T>(
 pub(crate) fn read<T>(
     value: &Value,
     path: &str,
-    declare: impl Fn(&mut Parameters<'_>) -> Result<T, ArgumentError>,
-) -> Result<T, ArgumentError> {
+    declare: impl Fn(&mut Parameters<'_>) -> Checked<T>,
+) -> Checked<T> {
     let Value::Object(sent) = value else {
         return Err(wrong(path, "must be an object"));
     };
@@ -65,7 +68,8 @@ pub(crate) fn wrong(field: &str, problem: &str) -> ArgumentError {
 pub(crate) struct Parameters<'a> {
     /// Absent while the schema is made. Everything that is read is empty then.
     sent: Option<&'a Map<String, Value>>,
-    path: &'a str,
+    /// Where it stands, such as `tasks[2]`.
+    pub(crate) path: &'a str,
     models: &'a [String],
     is_brief: bool,
     properties: Map<String, Value>,
@@ -74,12 +78,8 @@ pub(crate) struct Parameters<'a> {
 
 impl Parameters<'_> {
     /// A text that is not blank.
-    pub(crate) fn text(
-        &mut self,
-        name: &'static str,
-        description: &str,
-    ) -> Result<String, ArgumentError> {
-        self.declare(name, json!({"type": "string"}), description);
+    pub(crate) fn text(&mut self, name: &'static str, about: &str) -> Checked<String> {
+        self.declare(name, json!({"type": "string"}), about);
         self.required.push(name);
         match self.sent.map(|sent| sent.get(name)) {
             None => Ok(String::new()),
@@ -93,9 +93,9 @@ impl Parameters<'_> {
     pub(crate) fn optional_text(
         &mut self,
         name: &'static str,
-        description: &str,
-    ) -> Result<Option<String>, ArgumentError> {
-        self.declare(name, json!({"type": "string"}), description);
+        about: &str,
+    ) -> Checked<Option<String>> {
+        self.declare(name, json!({"type": "string"}), about);
         match self.given(name) {
             // What was left empty was not meant.
             Some(Value::String(text)) => Ok(Some(text.clone()).filter(|text| !text.is_empty())),
@@ -105,7 +105,7 @@ impl Parameters<'_> {
     }
 
     /// The model of a task: one of the list while that is short.
-    pub(crate) fn model(&mut self, name: &'static str) -> Result<Option<String>, ArgumentError> {
+    pub(crate) fn model(&mut self, name: &'static str) -> Checked<Option<String>> {
         let mut names: Vec<&str> = Vec::new();
         for model in self.models {
             // No value of an enum may be there twice.
@@ -127,12 +127,8 @@ impl Parameters<'_> {
         model
     }
 
-    pub(crate) fn flag(
-        &mut self,
-        name: &'static str,
-        description: &str,
-    ) -> Result<bool, ArgumentError> {
-        self.declare(name, json!({"type": "boolean"}), description);
+    pub(crate) fn flag(&mut self, name: &'static str, about: &str) -> Checked<bool> {
+        self.declare(name, json!({"type": "boolean"}), about);
         match self.given(name) {
             Some(Value::Bool(flag)) => Ok(*flag),
             Some(_) => Err(self.wrong(name, "must be true or false")),
@@ -140,12 +136,8 @@ impl Parameters<'_> {
         }
     }
 
-    pub(crate) fn seconds(
-        &mut self,
-        name: &'static str,
-        description: &str,
-    ) -> Result<Option<f64>, ArgumentError> {
-        self.declare(name, json!({"type": "number", "minimum": 1}), description);
+    pub(crate) fn seconds(&mut self, name: &'static str, about: &str) -> Checked<Option<f64>> {
+        self.declare(name, json!({"type": "number", "minimum": 1}), about);
         let seconds = self.given(name).map(|value| {
             let seconds = value.as_f64().filter(|seconds| *seconds >= 1.0);
             seconds.ok_or_else(|| self.wrong(name, "must be a number of seconds, at least 1"))
@@ -153,11 +145,7 @@ impl Parameters<'_> {
         seconds.transpose()
     }
 
-    pub(crate) fn count(
-        &mut self,
-        name: &'static str,
-        least: u64,
-    ) -> Result<Option<usize>, ArgumentError> {
+    pub(crate) fn count(&mut self, name: &'static str, least: u64) -> Checked<Option<usize>> {
         self.declare(name, json!({"type": "integer", "minimum": least}), "");
         let count = self.given(name).map(|value| {
             let count = value.as_u64().filter(|count| *count >= least);
@@ -172,11 +160,11 @@ impl Parameters<'_> {
     pub(crate) fn list<T>(
         &mut self,
         name: &'static str,
-        description: &str,
+        about: &str,
         items: &Value,
-        read_item: impl Fn(&Value, &str) -> Result<T, ArgumentError>,
-    ) -> Result<Vec<T>, ArgumentError> {
-        self.declare(name, json!({"type": "array", "items": items}), description);
+        read_item: impl Fn(&Value, &str) -> Checked<T>,
+    ) -> Checked<Vec<T>> {
+        self.declare(name, json!({"type": "array", "items": items}), about);
         match self.given(name) {
             Some(Value::Array(values)) => {
                 let values = values.iter().enumerate();
@@ -192,8 +180,8 @@ impl Parameters<'_> {
     pub(crate) fn tasks<T>(
         &mut self,
         most: Option<usize>,
-        declare: impl Fn(&mut Parameters<'_>) -> Result<T, ArgumentError>,
-    ) -> Result<Vec<T>, ArgumentError> {
+        declare: impl Fn(&mut Parameters<'_>) -> Checked<T>,
+    ) -> Checked<Vec<T>> {
         const NAME: &str = "tasks";
         let items = schema(self.models, &declare);
         let tasks = self.list(NAME, "", &items, |task, path| read(task, path, &declare));
@@ -235,7 +223,7 @@ impl Parameters<'_> {
 
     fn declared<'a, T>(
         models: &'a [String],
-        declare: impl FnOnce(&mut Parameters<'a>) -> Result<T, ArgumentError>,
+        declare: impl FnOnce(&mut Parameters<'a>) -> Checked<T>,
     ) -> Parameters<'a> {
         let mut parameters = Parameters { models, ..Parameters::default() };
         // Nothing was sent that could be wrong.
@@ -252,9 +240,9 @@ impl Parameters<'_> {
         schema
     }
 
-    fn declare(&mut self, name: &'static str, mut schema: Value, description: &str) {
-        if !description.is_empty() && !self.is_brief {
-            schema["description"] = json!(description);
+    fn declare(&mut self, name: &'static str, mut schema: Value, about: &str) {
+        if !about.is_empty() && !self.is_brief {
+            schema["description"] = json!(about);
         }
         self.properties.insert(name.to_owned(), schema);
     }

@@ -24,12 +24,6 @@ pub(crate) struct Background {
     pub(crate) command: BackgroundCommand,
 }
 
-impl Background {
-    pub(crate) fn is_plain(&self) -> bool {
-        matches!(&self.command, BackgroundCommand::Start(start) if start.output.plain)
-    }
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum BackgroundCommand {
     Start(Box<Start>),

@@ -23,7 +23,7 @@ pub(crate) use completions::{Completions, Shell};
 pub(crate) use doctor::Doctor;
 pub(crate) use man::Man;
 pub(crate) use profile::{Preset, PresetCommand, Profile, ProfileCommand, ProfileFields};
-pub(crate) use setup::{ClientArguments, Setup, SetupClient, SetupCommand, SetupPi, SetupScope};
+pub(crate) use setup::{Setup, SetupClient, SetupCommand, SetupPi, SetupScope};
 
 /// What this program is called.
 pub(crate) const NAME: &str = "pi-subagents";
@@ -41,7 +41,9 @@ impl Arguments {
         match &self.command {
             Command::Run(run) => run.output.plain,
             Command::Delegate(delegate) => delegate.output.plain,
-            Command::Background(background) => background.is_plain(),
+            Command::Background(Background { command: BackgroundCommand::Start(start) }) => {
+                start.output.plain
+            }
             Command::Demo(output) => output.plain,
             Command::Watch(watch) => watch.plain,
             _ => false,

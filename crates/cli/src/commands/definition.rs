@@ -5,6 +5,7 @@ use plan::{
     definition_summary,
 };
 use serde::Serialize;
+use serde_json::json;
 use tools::Workspace;
 
 use super::profile_edit;
@@ -17,7 +18,7 @@ pub(crate) fn profile(arguments: Profile, printer: &Printer) -> Result<Exit, Com
     match arguments.command {
         ProfileCommand::List { json: true } => {
             let profiles = reports(&workspace.profiles);
-            printer.json(&ProfilesDocument { profiles, warnings: &workspace.warnings })
+            printer.json(&json!({"profiles": profiles, "warnings": workspace.warnings}))
         }
         ProfileCommand::List { json: false } => {
             let none = tools::no_profiles(&workspace.surroundings);
@@ -41,7 +42,7 @@ pub(crate) fn preset(arguments: Preset, printer: &Printer) -> Result<Exit, Comma
     match arguments.command {
         PresetCommand::List { json: true } => {
             let presets = reports(&workspace.presets);
-            printer.json(&PresetsDocument { presets, warnings: &workspace.warnings })
+            printer.json(&json!({"presets": presets, "warnings": workspace.warnings}))
         }
         PresetCommand::List { json: false } => {
             let none = tools::no_presets(&workspace.surroundings);
@@ -82,7 +83,7 @@ fn show(
 ) -> Result<(), CommandError> {
     let definition = find(definitions, name)?;
     if json {
-        printer.json(&DefinitionReport::from(definition))
+        printer.json(&DefinitionReport::new(definition))
     } else {
         printer.answer(&definition_detail(definition))
     }
@@ -98,8 +99,8 @@ fn delete(
     let directories = DefinitionDirectories::of_profiles(&workspace.surroundings);
     let deleted = plan::delete_definition(&directories, name).map_err(CommandError::failure)?;
     if json {
-        let deleted = deleted.iter().map(|path| path.display().to_string()).collect();
-        return printer.json(&DeletedDocument { deleted });
+        let deleted: Vec<String> = deleted.iter().map(|path| path.display().to_string()).collect();
+        return printer.json(&json!({"deleted": deleted}));
     }
     for path in &deleted {
         printer.note(&format!("removed {}", path.display()));
@@ -123,19 +124,7 @@ pub(super) fn find<'a>(
 }
 
 fn reports(definitions: &Definitions) -> Vec<DefinitionReport<'_>> {
-    definitions.iter().map(DefinitionReport::from).collect()
-}
-
-#[derive(Serialize)]
-struct ProfilesDocument<'a> {
-    profiles: Vec<DefinitionReport<'a>>,
-    warnings: &'a [String],
-}
-
-#[derive(Serialize)]
-struct PresetsDocument<'a> {
-    presets: Vec<DefinitionReport<'a>>,
-    warnings: &'a [String],
+    definitions.iter().map(DefinitionReport::new).collect()
 }
 
 #[derive(Serialize)]
@@ -160,8 +149,8 @@ struct DefinitionReport<'a> {
     summary: String,
 }
 
-impl<'a> From<&'a Definition> for DefinitionReport<'a> {
-    fn from(definition: &'a Definition) -> DefinitionReport<'a> {
+impl<'a> DefinitionReport<'a> {
+    fn new(definition: &'a Definition) -> DefinitionReport<'a> {
         DefinitionReport {
             name: &definition.name,
             description: definition.description.as_deref(),
@@ -179,9 +168,4 @@ impl<'a> From<&'a Definition> for DefinitionReport<'a> {
             summary: definition_summary(definition),
         }
     }
-}
-
-#[derive(Serialize)]
-struct DeletedDocument {
-    deleted: Vec<String>,
 }

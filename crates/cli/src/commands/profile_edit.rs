@@ -5,18 +5,13 @@ use plan::{
     check_definition, check_definition_name, create_definition, load_definitions,
     update_definition,
 };
-use serde::Serialize;
+use serde_json::json;
 
 use crate::arguments::ProfileFields;
 use crate::dialogs::TerminalDialogs;
 use crate::editor;
 use crate::error::CommandError;
 use crate::printer::Printer;
-
-#[derive(Debug, Serialize)]
-struct SavedDocument<'a> {
-    saved: &'a str,
-}
 
 pub(super) fn create(
     name: &str,
@@ -129,7 +124,7 @@ fn say_saved(
     printer: &Printer,
 ) -> Result<(), CommandError> {
     if json {
-        return printer.json(&SavedDocument { saved: path });
+        return printer.json(&json!({"saved": path}));
     }
     let (name, scope) = (&profile.name, profile.scope.word());
     printer.note(&format!("written to {path}"));

@@ -3,7 +3,7 @@
 mod report;
 mod view;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsFd;
 
 use model::{Owner, OwnerKind, Status};
@@ -109,7 +109,8 @@ impl Door {
         let printer = &*printer;
         let live =
             (answers != Answers::Json).then(|| Live::open(printer, Ownership::Owner)).flatten();
-        let mut view = View::new(printer, answers, Screen::new(printer, live));
+        let screen = Screen::new(printer, live);
+        let mut view = View { printer, answers, screen, printed: BTreeMap::new() };
         let mut stopping = Stopping { call, quit: None, tasks: BTreeSet::new() };
         let mut is_over = false;
         while !is_over {

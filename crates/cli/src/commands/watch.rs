@@ -36,7 +36,7 @@ pub(crate) fn watch(arguments: &Watch, printer: &mut Printer) -> Result<Exit, Co
     let printer = &*printer;
     let appearance = Appearance::new(&workspace, printer.columns());
     let screen = Screen::new(printer, Live::open(printer, Ownership::Watcher));
-    let mut screen = WatchScreen::new(printer, screen, appearance);
+    let mut screen = WatchScreen { printer, appearance, screen, runs: Vec::new() };
     let mut stops = Stops::default();
     let left = loop {
         for change in following.look() {

@@ -1,9 +1,11 @@
 //! `sessions` as people use it.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::thread;
 
 use serde_json::json;
+use test_support::fake_agent::quick;
 
 use super::world;
 
@@ -112,4 +114,31 @@ fn a_session_is_exported_in_every_form() {
     assert!(events.iter().any(|event| event["text"] == recorded.as_str()), "{events:?}");
     let ran = world.run(&["sessions", "export", &id, "--output", "/no/such/directory/file"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
+}
+
+#[test]
+fn an_export_is_written_into_a_pipe_a_device_or_a_link_and_does_not_replace_it() {
+    let world = world();
+    let ran = world.play(&quick(), &["--name", "count"]);
+    let id = ran.task()["sessionId"].as_str().unwrap().to_owned();
+    let export = |path: &str| world.run(&["sessions", "export", &id, "--output", path]);
+    let ran = export("/dev/stdout");
+    assert!(ran.stdout.starts_with("# count\n"), "{ran:?}");
+    assert_eq!(export("/dev/full").code, Some(1));
+    let is_device = |path: &str| fs::metadata(path).unwrap().file_type().is_char_device();
+    assert!(is_device("/dev/full"));
+    let (link, target) = (world.path("link.md"), world.path("target.md"));
+    fs::write(&target, "x".repeat(100_000)).unwrap();
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    assert_eq!(export(link.to_str().unwrap()).code, Some(0));
+    assert!(link.is_symlink() && fs::read_to_string(&target).unwrap().starts_with("# count\n"));
+    let pipe = world.path("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
+    let reader = thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::read_to_string(pipe).unwrap()
+    });
+    assert_eq!(export(pipe.to_str().unwrap()).code, Some(0));
+    assert!(reader.join().unwrap().starts_with("# count\n"));
+    assert!(fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo());
 }

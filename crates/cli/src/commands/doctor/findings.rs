@@ -4,8 +4,8 @@ use plan::{SurroundingsError, did_you_mean};
 use serde::Serialize;
 
 use super::facts::{
-    AgentFacts, DefinitionFacts, EnvironmentFacts, ExtensionFacts, Facts, KeyFacts, SettingsFacts,
-    StoreFacts,
+    AgentFacts, DefinitionFacts, EnvironmentFacts, ExtensionFacts, Facts, KeyFact, KeyFacts,
+    PiFacts, ProcessFacts, RunFacts, SettingsFacts, StoreFacts, TemporaryStoreFacts,
 };
 
 /// The sections of the report, in their order.
@@ -65,25 +65,38 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    pub(super) fn fine(area: Area, text: impl Into<String>) -> Finding {
-        Finding::new(area, Level::Fine, text)
-    }
-
-    pub(super) fn warning(area: Area, text: impl Into<String>) -> Finding {
-        Finding::new(area, Level::Warning, text)
-    }
-
-    pub(super) fn problem(area: Area, text: impl Into<String>) -> Finding {
-        Finding::new(area, Level::Problem, text)
-    }
-
-    fn new(area: Area, level: Level, text: impl Into<String>) -> Finding {
-        Finding { area, level, text: text.into(), remedies: Vec::new() }
-    }
-
-    pub(super) fn remedy(mut self, remedy: impl Into<String>) -> Finding {
+    fn remedy(&mut self, remedy: impl Into<String>) -> &mut Finding {
         self.remedies.push(remedy.into());
         self
+    }
+}
+
+/// The findings of one area.
+struct Section {
+    area: Area,
+    findings: Vec<Finding>,
+}
+
+impl Section {
+    fn new(area: Area) -> Section {
+        Section { area, findings: Vec::new() }
+    }
+
+    fn fine(&mut self, text: impl Into<String>) -> &mut Finding {
+        self.add(Level::Fine, text)
+    }
+
+    fn warning(&mut self, text: impl Into<String>) -> &mut Finding {
+        self.add(Level::Warning, text)
+    }
+
+    fn problem(&mut self, text: impl Into<String>) -> &mut Finding {
+        self.add(Level::Problem, text)
+    }
+
+    fn add(&mut self, level: Level, text: impl Into<String>) -> &mut Finding {
+        let finding = Finding { area: self.area, level, text: text.into(), remedies: Vec::new() };
+        self.findings.push_mut(finding)
     }
 }
 
@@ -102,123 +115,107 @@ pub(super) fn of_facts(facts: &Facts) -> Vec<Finding> {
 }
 
 /// Not even the directories are known.
-pub(super) fn no_surroundings(error: &SurroundingsError) -> Finding {
-    let finding = Finding::problem(Area::Environment, error.to_string());
-    match error {
-        SurroundingsError::NoCurrentDirectory(_) => finding.remedy("go to a directory that exists"),
-        SurroundingsError::NoHome => finding.remedy("set HOME"),
-        SurroundingsError::NotUnicode(_) => finding.remedy("use another directory"),
-        SurroundingsError::AgentNotUnicode => finding.remedy("unset PI_SUBAGENTS_AGENT"),
-    }
+pub(super) fn no_surroundings(error: &SurroundingsError) -> Vec<Finding> {
+    let mut section = Section::new(Area::Environment);
+    section.problem(error.to_string()).remedy(match error {
+        SurroundingsError::NoCurrentDirectory(_) => "go to a directory that exists",
+        SurroundingsError::NoHome => "set HOME",
+        SurroundingsError::NotUnicode(_) => "use another directory",
+        SurroundingsError::AgentNotUnicode => "unset PI_SUBAGENTS_AGENT",
+    });
+    section.findings
 }
 
 fn environment(facts: &EnvironmentFacts) -> Vec<Finding> {
-    let area = Area::Environment;
-    let mut findings = vec![match &facts.home {
-        Some(home) => Finding::fine(area, format!("home directory {home}")),
-        None => Finding::warning(area, "there is no home directory").remedy("set HOME"),
-    }];
+    let mut section = Section::new(Area::Environment);
+    match &facts.home {
+        Some(home) => section.fine(format!("home directory {home}")),
+        None => section.warning("there is no home directory").remedy("set HOME"),
+    };
     let absent = if facts.has_agent_dir { "" } else { ", which does not exist yet" };
-    findings.push(Finding::fine(area, format!("agent directory {}{absent}", facts.agent_dir)));
+    section.fine(format!("agent directory {}{absent}", facts.agent_dir));
     let trust = match facts.trust {
         "trusted" => "trusted: its files may load extensions and pass arguments",
         "refused" => "not trusted",
         _ => "not trusted yet: its files may not load extensions or pass arguments",
     };
-    findings.push(Finding::fine(area, format!("project {}, {trust}", facts.project_root)));
+    section.fine(format!("project {}, {trust}", facts.project_root));
     for problem in &facts.trust_problems {
-        findings.push(
-            Finding::warning(area, problem)
-                .remedy("fix the file, or remove it and let pi ask again"),
-        );
+        section.warning(problem).remedy("fix the file, or remove it and let pi ask again");
     }
     if facts.is_child {
-        let text = "this is a sub-agent, which cannot start others (PI_SUBAGENTS_CHILD=1)";
-        findings.push(Finding::warning(area, text));
+        section.warning("this is a sub-agent, which cannot start others (PI_SUBAGENTS_CHILD=1)");
     }
-    findings
+    section.findings
 }
 
 fn agents(facts: &AgentFacts) -> Vec<Finding> {
-    const INSTALL: &str = "install it with `npm install -g @earendil-works/pi-coding-agent`";
-    let area = Area::Agents;
-    let mut findings =
-        vec![Finding::fine(area, format!("built-in agent {}", facts.builtin_version))];
+    let mut section = Section::new(Area::Agents);
+    section.fine(format!("built-in agent {}", facts.builtin_version));
     let is_pi_chosen =
         facts.chosen.as_ref().is_some_and(|chosen| chosen.kind == model::AgentKind::Pi);
-    match &facts.pi {
-        None if is_pi_chosen => {}
-        None => findings.push(Finding::fine(area, "pi is not installed, and not needed")),
-        Some(pi) => findings.push(match (&pi.version, &pi.problem) {
-            (Some(version), _) => Finding::fine(area, format!("pi {version}: {}", pi.path)),
-            (None, problem) => {
-                let problem = problem.as_deref().unwrap_or("it printed nothing");
-                let level = if is_pi_chosen { Level::Problem } else { Level::Warning };
-                let text = format!("{} did not print its version: {problem}", pi.path);
-                Finding::new(area, level, text)
-                    .remedy(format!("run `{} --version` to see why", pi.path))
-                    .remedy("use `--agent builtin` until it works")
-            }
-        }),
+    if let Some(PiFacts { path, version, problem }) = &facts.pi {
+        if let Some(version) = version {
+            section.fine(format!("pi {version}: {path}"));
+        } else {
+            let problem = problem.as_deref().unwrap_or("it printed nothing");
+            let level = if is_pi_chosen { Level::Problem } else { Level::Warning };
+            section
+                .add(level, format!("{path} did not print its version: {problem}"))
+                .remedy(format!("run `{path} --version` to see why"))
+                .remedy("use `--agent builtin` until it works");
+        }
+    } else if !is_pi_chosen {
+        section.fine("pi is not installed, and not needed");
     }
     if let Some(problem) = &facts.problem {
-        findings
-            .push(Finding::problem(area, problem).remedy("set it to another value, or unset it"));
+        section.problem(problem).remedy("set it to another value, or unset it");
     }
-    let Some(chosen) = &facts.chosen else { return findings };
+    let Some(chosen) = &facts.chosen else { return section.findings };
     let reason = chosen.reason;
-    findings.push(match (chosen.kind, &chosen.path, &chosen.program) {
+    match (chosen.kind, &chosen.path, &chosen.program) {
         (model::AgentKind::Builtin, ..) => {
-            Finding::fine(area, format!("tasks use the built-in agent: {reason}"))
+            section.fine(format!("tasks use the built-in agent: {reason}"))
         }
-        (model::AgentKind::Pi, Some(_), _) => {
-            Finding::fine(area, format!("tasks use pi: {reason}"))
-        }
-        (model::AgentKind::Pi, None, _) => {
-            Finding::problem(area, format!("tasks would use pi, which is not installed: {reason}"))
-                .remedy(INSTALL)
-                .remedy("or use \"builtin\" instead")
-        }
+        (model::AgentKind::Pi, Some(_), _) => section.fine(format!("tasks use pi: {reason}")),
+        (model::AgentKind::Pi, None, _) => section
+            .problem(format!("tasks would use pi, which is not installed: {reason}"))
+            .remedy("install it with `npm install -g @earendil-works/pi-coding-agent`")
+            .remedy("or use \"builtin\" instead"),
         (model::AgentKind::Program, Some(path), _) => {
-            Finding::fine(area, format!("tasks use {path}: {reason}"))
+            section.fine(format!("tasks use {path}: {reason}"))
         }
         (model::AgentKind::Program, None, program) => {
             let program = program.as_deref().unwrap_or_default();
-            Finding::problem(
-                area,
-                format!(
-                    "tasks would use {program:?}, which is missing or not executable: {reason}"
-                ),
-            )
-            .remedy("name a program on PATH, or give its whole path")
+            let text = format!(
+                "tasks would use {program:?}, which is missing or not executable: {reason}"
+            );
+            section.problem(text).remedy("name a program on PATH, or give its whole path")
         }
-    });
-    findings
+    };
+    section.findings
 }
 
 fn keys(facts: &KeyFacts, uses_builtin: bool, agent_dir: &str) -> Vec<Finding> {
-    let area = Area::Keys;
-    let mut findings = Vec::new();
-    for key in &facts.keys {
-        findings.push(match &key.problem {
-            None => Finding::fine(area, format!("{}: {}", key.provider, key.place)),
-            Some(problem) => Finding::warning(
-                area,
-                format!("{}: {} has a key that cannot be used: {problem}", key.provider, key.place),
-            )
-            .remedy(format!("fix {agent_dir}/auth.json")),
-        });
+    let mut section = Section::new(Area::Keys);
+    for KeyFact { provider, place, problem } in &facts.keys {
+        match problem {
+            None => section.fine(format!("{provider}: {place}")),
+            Some(problem) => section
+                .warning(format!("{provider}: {place} has a key that cannot be used: {problem}"))
+                .remedy(format!("fix {agent_dir}/auth.json")),
+        };
     }
     for problem in &facts.problems {
         let level = if uses_builtin { Level::Problem } else { Level::Warning };
-        findings.push(Finding::new(area, level, problem).remedy("fix the file"));
+        section.add(level, problem).remedy("fix the file");
     }
     for profile in &facts.profiles_with_key {
-        findings.push(Finding::fine(area, format!("profile \"{profile}\" has its own key")));
+        section.fine(format!("profile \"{profile}\" has its own key"));
     }
     if !facts.configured_providers.is_empty() {
         let providers = facts.configured_providers.join(", ");
-        findings.push(Finding::fine(area, format!("models.json configures {providers}")));
+        section.fine(format!("models.json configures {providers}"));
     }
     let has_any =
         facts.keys.iter().any(|key| key.problem.is_none()) || !facts.profiles_with_key.is_empty();
@@ -227,207 +224,172 @@ fn keys(facts: &KeyFacts, uses_builtin: bool, agent_dir: &str) -> Vec<Finding> {
             "set an environment variable such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or put a key \
              into {agent_dir}/auth.json"
         );
-        findings.push(if uses_builtin {
-            Finding::problem(area, "there is no API key for any provider").remedy(remedy).remedy(
+        if uses_builtin {
+            section.problem("there is no API key for any provider").remedy(remedy).remedy(
                 "to try it without a key, play a script: `--agent builtin --model script/FILE`",
-            )
+            );
         } else {
-            Finding::warning(
-                area,
-                "the built-in agent has no API key; other agents may have their own",
-            )
-            .remedy(remedy)
-        });
+            section
+                .warning("the built-in agent has no API key; other agents may have their own")
+                .remedy(remedy);
+        }
     }
-    findings
+    section.findings
 }
 
 fn definitions(word: &str, facts: &DefinitionFacts) -> Vec<Finding> {
-    let area = Area::Definitions;
-    let [global, project] = &facts.directories;
-    let count = facts.global + facts.project;
+    let mut section = Section::new(Area::Definitions);
+    let DefinitionFacts { global, project, directories: [globals, projects], warnings } = facts;
+    let count = global + project;
     let plural = if count == 1 { "" } else { "s" };
-    let text = format!(
-        "{count} {word}{plural}: {} in {global}, {} in {project}",
-        facts.global, facts.project
-    );
-    let mut findings = vec![Finding::fine(area, text)];
-    for warning in &facts.warnings {
-        findings.push(
-            Finding::warning(area, warning)
-                .remedy(format!("fix the file, and check it with `pi-subagents {word} list`")),
-        );
+    section.fine(format!("{count} {word}{plural}: {global} in {globals}, {project} in {projects}"));
+    for warning in warnings {
+        let remedy = format!("fix the file, and check it with `pi-subagents {word} list`");
+        section.warning(warning).remedy(remedy);
     }
-    findings
+    section.findings
 }
 
 fn settings(facts: &SettingsFacts) -> Vec<Finding> {
-    let area = Area::Settings;
-    let mut findings = Vec::new();
+    let mut section = Section::new(Area::Settings);
     for file in &facts.files {
         let path = &file.path;
         if !file.is_there {
-            findings.push(Finding::fine(area, format!("{path} does not exist, which is fine")));
+            section.fine(format!("{path} does not exist, which is fine"));
         } else if file.problems.is_empty() && file.unknown.is_empty() {
-            findings.push(Finding::fine(area, path));
+            section.fine(path);
         }
         for problem in &file.problems {
-            findings.push(
-                Finding::warning(area, format!("{path}: {problem}"))
-                    .remedy("fix it; until then it is ignored"),
-            );
+            section
+                .warning(format!("{path}: {problem}"))
+                .remedy("fix it; until then it is ignored");
         }
         for unknown in &file.unknown {
             let name = &unknown.name;
             let meant = did_you_mean(&unknown.suggestions);
             let text = format!("{path}: there is no setting \"subagents.{name}\".{meant}");
-            let remedy = match unknown.suggestions.first() {
+            section.warning(text).remedy(match unknown.suggestions.first() {
                 Some(suggestion) => format!("rename it to \"{suggestion}\", or remove it"),
                 None => format!("remove it; the settings are {}", plan::SETTINGS.join(", ")),
-            };
-            findings.push(Finding::warning(area, text).remedy(remedy));
+            });
         }
     }
     let tmux = match &facts.tmux_problem {
         None => "tmux panes are available".to_owned(),
         Some(problem) => format!("tmux panes are not available: {problem}"),
     };
-    match (&facts.runner_problem, facts.runner) {
-        (Some(problem), _) => {
-            let remedy = facts.runner_remedy.as_deref();
-            findings.push(Finding::problem(area, problem).remedy(remedy.unwrap_or("fix the file")));
-        }
-        (None, runner) => {
-            let runner = runner.unwrap_or("process");
-            let file = facts.runner_file.as_ref();
-            let file = file.map_or("default", String::as_str);
-            findings.push(Finding::fine(area, format!("runner \"{runner}\" ({file}); {tmux}")));
-        }
+    if let Some(problem) = &facts.runner_problem {
+        section.problem(problem).remedy(facts.runner_remedy.as_deref().unwrap_or("fix the file"));
+    } else {
+        let runner = facts.runner.unwrap_or("process");
+        let file = facts.runner_file.as_deref().unwrap_or("default");
+        section.fine(format!("runner \"{runner}\" ({file}); {tmux}"));
     }
-    findings
+    section.findings
 }
 
 fn extension(facts: &ExtensionFacts, is_pi_there: bool) -> Vec<Finding> {
     const SETUP: &str = "install this version with `pi-subagents setup pi`";
-    let area = Area::Extension;
+    let mut section = Section::new(Area::Extension);
     let directory = facts.directory.as_deref().unwrap_or_default();
-    if let Some(problem) = &facts.problem {
-        return vec![
-            Finding::warning(area, problem)
-                .remedy("move it away, then run `pi-subagents setup pi`"),
-        ];
-    }
-    if !facts.is_installed {
-        let finding = Finding::fine(area, "not installed");
-        return vec![if is_pi_there { finding.remedy(SETUP) } else { finding }];
-    }
     let own = env!("CARGO_PKG_VERSION");
     let version = facts.version.as_deref().unwrap_or("of an unknown version");
-    if !facts.has_program {
-        let text = format!("{directory} starts a program that does not exist");
-        return vec![Finding::problem(area, text).remedy(SETUP)];
-    }
-    vec![if version != own {
-        Finding::warning(area, format!("{version} in {directory}, but this program is {own}"))
-            .remedy(SETUP)
+    if let Some(problem) = &facts.problem {
+        section.warning(problem).remedy("move it away, then run `pi-subagents setup pi`");
+    } else if !facts.is_installed {
+        let finding = section.fine("not installed");
+        if is_pi_there {
+            finding.remedy(SETUP);
+        }
+    } else if !facts.has_program {
+        section.problem(format!("{directory} starts a program that does not exist")).remedy(SETUP);
+    } else if version != own {
+        section
+            .warning(format!("{version} in {directory}, but this program is {own}"))
+            .remedy(SETUP);
     } else if facts.differing_files > 0 {
         let text = format!(
             "{version} in {directory}, but {} of its files differ from this program's",
             facts.differing_files
         );
-        Finding::warning(area, text).remedy(SETUP)
+        section.warning(text).remedy(SETUP);
     } else {
-        Finding::fine(area, format!("{version} in {directory}"))
-    }]
+        section.fine(format!("{version} in {directory}"));
+    }
+    section.findings
 }
 
 fn store(facts: &StoreFacts) -> Vec<Finding> {
-    let area = Area::Runs;
-    let mut findings = Vec::new();
-    let limits = &facts.limits;
+    let mut section = Section::new(Area::Runs);
+    let StoreFacts { runs, sessions, path, limits, .. } = facts;
     let text = format!(
-        "{} runs in {} sessions, {} in {}",
-        facts.runs,
-        facts.sessions,
+        "{runs} runs in {sessions} sessions, {} in {path}; limits: {} runs, {}, {} days",
         size(facts.bytes),
-        facts.path
+        limits.runs,
+        size(limits.bytes),
+        limits.days
     );
-    let kept =
-        format!("limits: {} runs, {}, {} days", limits.runs, size(limits.bytes), limits.days);
-    findings.push(if facts.runs > limits.runs || facts.bytes > limits.bytes {
-        Finding::warning(area, format!("{text}; {kept}"))
-            .remedy("remove old runs with `pi-subagents sessions prune`")
+    if facts.runs > limits.runs || facts.bytes > limits.bytes {
+        section.warning(text).remedy("remove old runs with `pi-subagents sessions prune`");
     } else {
-        Finding::fine(area, format!("{text}; {kept}"))
-    });
+        section.fine(text);
+    }
     if let Some(problem) = &facts.problem {
-        findings.push(
-            Finding::problem(area, format!("runs cannot be saved here: {problem}")).remedy(
-                "make the directory writable; until then runs are saved in a temporary \
-                     directory, and background runs are refused",
-            ),
+        section.problem(format!("runs cannot be saved here: {problem}")).remedy(
+            "make the directory writable; until then runs are saved in a temporary directory, and \
+             background runs are refused",
         );
     }
-    for run in &facts.running {
-        let what = if run.is_background { " in the background" } else { "" };
-        let finding =
-            Finding::fine(area, format!("{} ({}) is running{what}", run.run_id, run.name));
-        findings.push(if run.is_background {
-            finding.remedy(format!("stop it with `pi-subagents bg stop {}`", run.run_id))
+    for RunFacts { run_id, name, is_background, .. } in &facts.running {
+        if *is_background {
+            section
+                .fine(format!("{run_id} ({name}) is running in the background"))
+                .remedy(format!("stop it with `pi-subagents bg stop {run_id}`"));
         } else {
-            finding
-        });
+            section.fine(format!("{run_id} ({name}) is running"));
+        }
     }
-    for run in &facts.abandoned {
-        let text = format!("{} ({}) lost its supervisor and has not ended", run.run_id, run.name);
-        findings.push(if run.processes.is_empty() {
-            Finding::warning(area, text).remedy("end it with `pi-subagents sessions list`")
+    for RunFacts { run_id, name, processes, .. } in &facts.abandoned {
+        let text = format!("{run_id} ({name}) lost its supervisor and has not ended");
+        if processes.is_empty() {
+            section.warning(text).remedy("end it with `pi-subagents sessions list`");
         } else {
-            Finding::problem(area, format!("{text}; still running: {}", pids(&run.processes)))
-                .remedy("stop its processes and end it with `pi-subagents sessions list`")
-        });
+            section
+                .problem(format!("{text}; still running: {}", pids(processes)))
+                .remedy("stop its processes and end it with `pi-subagents sessions list`");
+        }
     }
-    for process in &facts.leftover_processes {
-        let text = format!(
-            "process {} is left over from {}, which has ended",
-            process.pid, process.run_dir
-        );
-        findings.push(
-            Finding::problem(area, text).remedy(format!("stop it with `kill {}`", process.pid)),
-        );
+    for ProcessFacts { pid, run_dir } in &facts.leftover_processes {
+        section
+            .problem(format!("process {pid} is left over from {run_dir}, which has ended"))
+            .remedy(format!("stop it with `kill {pid}`"));
     }
     for problem in &facts.damaged {
-        findings
-            .push(Finding::warning(area, problem).remedy("remove it, unless you need its content"));
+        section.warning(problem).remedy("remove it, unless you need its content");
     }
     for debris in &facts.debris {
         let text = format!("{} was left by a program that died", debris.path);
-        findings.push(if debris.is_removable {
-            Finding::warning(area, text).remedy("remove it with `pi-subagents sessions prune`")
+        section.warning(text).remedy(if debris.is_removable {
+            "remove it with `pi-subagents sessions prune`"
         } else {
-            Finding::warning(area, text).remedy(
-                "the program may still be running; after an hour, remove it with \
-                 `pi-subagents sessions prune`",
-            )
+            "the program may still be running; after an hour, remove it with `pi-subagents \
+             sessions prune`"
         });
     }
-    for store in &facts.temporary_stores {
+    for TemporaryStoreFacts { path, runs, bytes, is_in_use } in &facts.temporary_stores {
         let text = format!(
-            "{} runs ({}) are in {}, because their project could not be written",
-            store.runs,
-            size(store.bytes),
-            store.path
+            "{runs} runs ({}) are in {path}, because their project could not be written",
+            size(*bytes)
         );
-        findings.push(if store.is_in_use {
-            Finding::warning(area, format!("{text}; one of them is running"))
+        if *is_in_use {
+            section.warning(format!("{text}; one of them is running"));
         } else {
-            Finding::warning(area, text).remedy(format!(
-                "when you no longer need their answers, remove them with `rm -r {}`",
-                store.path
-            ))
-        });
+            let remedy =
+                format!("when you no longer need their answers, remove them with `rm -r {path}`");
+            section.warning(text).remedy(remedy);
+        }
     }
-    findings
+    section.findings
 }
 
 fn pids(processes: &[i32]) -> String {

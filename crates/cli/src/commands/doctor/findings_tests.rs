@@ -1,7 +1,4 @@
-use super::super::facts::{
-    ChosenFacts, KeyFact, LimitFacts, PiFacts, ProcessFacts, RunFacts, SettingsFileFacts,
-    TemporaryStoreFacts, UnknownSetting,
-};
+use super::super::facts::{ChosenFacts, LimitFacts, SettingsFileFacts, UnknownSetting};
 use super::*;
 
 /// The findings that are not fine, with the first remedy of each.

@@ -11,12 +11,11 @@ mod runs;
 use std::fmt::Write;
 
 use plan::Surroundings;
-use serde::Serialize;
+use serde_json::json;
 
 use crate::arguments::Doctor;
 use crate::error::{CommandError, Exit};
 use crate::printer::Printer;
-use facts::Facts;
 use findings::{Finding, Level};
 
 pub(crate) fn doctor(arguments: &Doctor, printer: &Printer) -> Result<Exit, CommandError> {
@@ -27,13 +26,18 @@ pub(crate) fn doctor(arguments: &Doctor, printer: &Printer) -> Result<Exit, Comm
             (Some(facts), findings)
         }
         // This is a finding, too: `doctor` exists to report it.
-        Err(error) => (None, vec![findings::no_surroundings(&error)]),
+        Err(error) => (None, findings::no_surroundings(&error)),
     };
     let count = |level| findings.iter().filter(|finding| finding.level == level).count();
     let (problems, warnings) = (count(Level::Problem), count(Level::Warning));
     if arguments.json {
-        let version = env!("CARGO_PKG_VERSION");
-        printer.json(&Document { version, problems, warnings, findings: &findings, facts })?;
+        printer.json(&json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "problems": problems,
+            "warnings": warnings,
+            "findings": findings,
+            "facts": facts,
+        }))?;
     } else {
         printer.answer(&page(&findings, problems, warnings))?;
     }
@@ -59,35 +63,4 @@ fn page(findings: &[Finding], problems: usize, warnings: usize) -> String {
     let (problems, warnings) = (counted(problems, "problem"), counted(warnings, "warning"));
     let _ = writeln!(text, "\n{problems}, {warnings}.");
     text
-}
-
-#[derive(Serialize)]
-struct Document<'a> {
-    version: &'static str,
-    problems: usize,
-    warnings: usize,
-    findings: &'a [Finding],
-    /// Absent if not even the directories are known.
-    facts: Option<Facts>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::findings::Area;
-    use super::*;
-
-    #[test]
-    fn a_remedy_stands_under_its_problem() {
-        let findings = [
-            Finding::fine(Area::Agents, "built-in agent 1.2.3"),
-            Finding::problem(Area::Keys, "no key").remedy("set one"),
-            Finding::warning(Area::Keys, "an old one"),
-        ];
-        assert_eq!(
-            page(&findings, 1, 1),
-            "Agents\n  ✓ built-in agent 1.2.3\n\nKeys\n  ✗ no key\n    → set one\n  ! an old one\n\n\
-             1 problem, 1 warning.\n"
-        );
-        assert_eq!(page(&[], 0, 2), "\n0 problems, 2 warnings.\n");
-    }
 }

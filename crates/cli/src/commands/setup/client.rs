@@ -3,12 +3,12 @@
 use std::env;
 
 use plan::Surroundings;
-use serde::Serialize;
+use serde_json::{Value, json};
 use setup::SetupError;
 use setup::clients::{Environment, Outcome, Report, Scope, Setup};
 
 use super::{is_found_by_name, own_file};
-use crate::arguments::{ClientArguments, NAME, SetupClient, SetupScope};
+use crate::arguments::{NAME, SetupClient, SetupScope};
 use crate::error::CommandError;
 use crate::printer::Printer;
 
@@ -42,7 +42,7 @@ pub(super) fn setup_client(
     let done = if arguments.remove { setup.remove() } else { setup.install() };
     let report = done.map_err(|error| explained(error, &setup))?;
     if arguments.json {
-        printer.json(&Document::new(&setup, &report, arguments))?;
+        printer.json(&document(&setup, &report))?;
     } else {
         tell(&setup, &report, printer)?;
     }
@@ -146,50 +146,30 @@ fn explained(error: SetupError, setup: &Setup) -> CommandError {
         SetupError::Io { .. } => format!("check the permissions of the file, {}", by_hand()),
         _ => return error.into(),
     };
-    let message = error.to_string();
-    if error.is_refusal() {
-        CommandError::usage(message).hint(hint)
-    } else {
-        CommandError::failure(message).hint(hint)
-    }
+    CommandError::from(error).hint(hint)
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Document<'a> {
-    client: &'static str,
-    scope: &'static str,
-    path: String,
-    change: &'static str,
-    program: Option<&'a str>,
-    backup: Option<String>,
-    dry_run: bool,
-    diff: &'a str,
-}
-
-impl<'a> Document<'a> {
-    fn new(setup: &Setup, report: &'a Report, arguments: &ClientArguments) -> Document<'a> {
-        Document {
-            client: setup.client.name,
-            scope: match setup.scope {
-                Scope::User => "user",
-                Scope::Project => "project",
-            },
-            path: report.path.display().to_string(),
-            change: match report.outcome {
-                Outcome::Created => "created",
-                Outcome::Added => "added",
-                Outcome::Updated => "updated",
-                Outcome::Unchanged => "unchanged",
-                Outcome::Restored => "restored",
-                Outcome::Deleted => "deleted",
-                Outcome::TakenOut => "takenOut",
-                Outcome::Nothing => "nothing",
-            },
-            program: report.program.as_deref(),
-            backup: report.backup.as_ref().map(|path| path.display().to_string()),
-            dry_run: arguments.dry_run,
-            diff: &report.diff,
-        }
-    }
+fn document(setup: &Setup, report: &Report) -> Value {
+    json!({
+        "client": setup.client.name,
+        "scope": match setup.scope {
+            Scope::User => "user",
+            Scope::Project => "project",
+        },
+        "path": report.path.display().to_string(),
+        "change": match report.outcome {
+            Outcome::Created => "created",
+            Outcome::Added => "added",
+            Outcome::Updated => "updated",
+            Outcome::Unchanged => "unchanged",
+            Outcome::Restored => "restored",
+            Outcome::Deleted => "deleted",
+            Outcome::TakenOut => "takenOut",
+            Outcome::Nothing => "nothing",
+        },
+        "program": report.program,
+        "backup": report.backup.as_ref().map(|path| path.display().to_string()),
+        "dryRun": setup.is_dry_run,
+        "diff": report.diff,
+    })
 }

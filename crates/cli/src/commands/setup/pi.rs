@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use model::variables;
 use plan::Surroundings;
-use serde::Serialize;
+use serde_json::{Value, json};
 use setup::Change;
 use setup::pi::{Installed, Removed};
 
@@ -37,14 +37,14 @@ fn report_installation(
     let version = env!("CARGO_PKG_VERSION");
     if json {
         let files = installed.files.iter();
-        return printer.json(&InstalledDocument {
-            directory: directory.to_string(),
-            version,
-            files: files
-                .map(|(path, change)| FileReport { path: shown(path), change: word(*change) })
-                .collect(),
-            kept: all_shown(&installed.foreign),
-        });
+        let files =
+            files.map(|(path, change)| json!({"path": shown(path), "change": word(*change)}));
+        return printer.json(&json!({
+            "directory": directory.to_string(),
+            "version": version,
+            "files": files.collect::<Value>(),
+            "kept": all_shown(&installed.foreign),
+        }));
     }
     for (path, change) in &installed.files {
         if *change != Change::Unchanged {
@@ -68,11 +68,11 @@ fn report_installation(
 fn report_removal(removed: &Removed, json: bool, printer: &Printer) -> Result<(), CommandError> {
     let directory = removed.directory.display();
     if json {
-        return printer.json(&RemovedDocument {
-            directory: directory.to_string(),
-            removed: all_shown(&removed.removed),
-            kept: all_shown(&removed.foreign),
-        });
+        return printer.json(&json!({
+            "directory": directory.to_string(),
+            "removed": all_shown(&removed.removed),
+            "kept": all_shown(&removed.foreign),
+        }));
     }
     if removed.removed.is_empty() {
         return printer.answer(&format!("Nothing to remove: there is no extension in {directory}"));
@@ -121,25 +121,4 @@ fn shown(path: &Path) -> String {
 
 fn all_shown(paths: &[PathBuf]) -> Vec<String> {
     paths.iter().map(|path| shown(path)).collect()
-}
-
-#[derive(Serialize)]
-struct InstalledDocument {
-    directory: String,
-    version: &'static str,
-    files: Vec<FileReport>,
-    kept: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct FileReport {
-    path: String,
-    change: &'static str,
-}
-
-#[derive(Serialize)]
-struct RemovedDocument {
-    directory: String,
-    removed: Vec<String>,
-    kept: Vec<String>,
 }

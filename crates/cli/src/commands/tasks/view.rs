@@ -19,11 +19,7 @@ pub(super) struct View<'a> {
     pub(super) printed: BTreeMap<usize, Vec<String>>,
 }
 
-impl<'a> View<'a> {
-    pub(super) fn new(printer: &'a Printer, answers: Answers, screen: Screen<'a>) -> View<'a> {
-        View { printer, answers, screen, printed: BTreeMap::new() }
-    }
-
+impl View<'_> {
     pub(super) fn show(&mut self, call: &RunningCall, event: CallEvent) {
         self.screen.change();
         match event {

@@ -10,6 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use store::{EVENTS, RunDir, Store, StoreError, Tail, Watch};
 
 /// Runs that are followed until they end.
+#[derive(Default)]
 pub(super) struct Following {
     /// Where to look for new runs, if at all.
     store: Option<Store>,
@@ -43,20 +44,10 @@ enum End {
 /// What happened to a run. Runs are numbered in the order in which they appear.
 pub(super) enum Change {
     Appeared(Box<Meta>),
-    Record {
-        run: usize,
-        record: Record,
-    },
-    Ended {
-        run: usize,
-        result: Box<RunResult>,
-    },
-    /// The directory cannot be read any more.
-    Lost {
-        run: usize,
-        name: String,
-        error: StoreError,
-    },
+    Record { run: usize, record: Record },
+    Ended { run: usize, result: Box<RunResult> },
+    // The directory cannot be read any more.
+    Lost { run: usize, name: String, error: StoreError },
 }
 
 /// Lines that are written within this time are read together.
@@ -69,31 +60,19 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 impl Following {
     /// Follows all running runs of a project, and those that start later.
     pub(super) fn all(store: &Store) -> Following {
-        let mut following = Following::nothing();
+        let mut following = Following::default();
         following.watch.add(store.path());
         following.store = Some(store.clone());
         following
     }
 
     pub(super) fn these(dirs: Vec<RunDir>) -> Result<Following, StoreError> {
-        let mut following = Following::nothing();
+        let mut following = Following::default();
         for dir in dirs {
             let meta = dir.meta()?;
             following.follow(dir, meta);
         }
         Ok(following)
-    }
-
-    fn nothing() -> Following {
-        Following {
-            store: None,
-            known: BTreeSet::new(),
-            runs: Vec::new(),
-            watch: Watch::new(),
-            last_look: None,
-            last_search: None,
-            is_search_due: false,
-        }
     }
 
     pub(super) fn dir(&self, run: usize) -> Option<&RunDir> {

@@ -14,21 +14,13 @@ use crate::printer::{Mention, Printer};
 use crate::screen::Screen;
 
 pub(super) struct WatchScreen<'a> {
-    printer: &'a Printer,
-    appearance: Appearance,
+    pub(super) printer: &'a Printer,
+    pub(super) appearance: Appearance,
     pub(super) screen: Screen<'a>,
-    runs: Vec<ShownTask>,
+    pub(super) runs: Vec<ShownTask>,
 }
 
-impl<'a> WatchScreen<'a> {
-    pub(super) fn new(
-        printer: &'a Printer,
-        screen: Screen<'a>,
-        appearance: Appearance,
-    ) -> WatchScreen<'a> {
-        WatchScreen { printer, appearance, screen, runs: Vec::new() }
-    }
-
+impl WatchScreen<'_> {
     pub(super) fn show(&mut self, change: &Change) -> Result<(), CommandError> {
         match change {
             Change::Appeared(meta) => {
