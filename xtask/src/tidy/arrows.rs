@@ -36,12 +36,12 @@ pub(super) const TABLE: &[Arrows] = &[
     },
     Arrows {
         from: "bridge",
-        to: &["model", "plan", "process", "runner", "session", "store", "tools"],
+        to: &["model", "plan", "process", "session", "tools"],
         to_optional: &[],
     },
     Arrows {
         from: "mcp",
-        to: &["model", "plan", "process", "runner", "session", "store", "tools"],
+        to: &["model", "plan", "process", "session", "store", "tools"],
         to_optional: &[],
     },
     Arrows { from: "setup", to: &["model"], to_optional: &[] },
