@@ -99,9 +99,7 @@ pub enum Event {
         cause: StopCause,
     },
     /// From here on a log takes no more, except for the terminal event.
-    LogFull {
-        log: String,
-    },
+    LogFull { log: String },
     /// Something that people should know although it does not decide the outcome.
     Warning {
         /// A whole sentence.
