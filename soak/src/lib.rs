@@ -54,8 +54,8 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     }
     let build = Invocation::new("cargo build --package pi-subagents --features test-fakes --bins");
     build.run().map_err(|what| format!("`{build}` {what}"))?;
-    let entrance = match namespace::find_entrance() {
-        Ok(entrance) => entrance,
+    let wrapper = match namespace::find_wrapper() {
+        Ok(wrapper) => wrapper,
         Err(reason) if env::var("CI").is_ok_and(|value| value == "true") => return Err(reason),
         Err(reason) => {
             println!("The full disk is NOT tried, because this machine permits no mounts:");
@@ -64,7 +64,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         }
     };
     let program = env::current_exe().map_err(|error| error.to_string())?;
-    let inside = Invocation::new(entrance).word(program.display().to_string());
+    let inside = Invocation::new(wrapper).word(program.display().to_string());
     let inside = inside.words(&format!("--inside {options}"));
     inside.run().map_err(|what| format!("the soak {what}; it was `cargo xtask soak {options}`"))
 }

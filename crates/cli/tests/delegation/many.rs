@@ -57,6 +57,28 @@ fn sixteen_tasks_run_four_at_a_time_and_keep_their_order() {
 }
 
 #[test]
+fn the_runs_of_one_call_share_its_id() {
+    let world = world();
+    let script = json!(["start", {"tell": "prompt"}]);
+    for count in [3, 2] {
+        let ran = delegate(&world, &script, &tasks(count), &[]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+    let ran = world.run(&["run", "--agent", &world.agent(&script), "one task"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    world.assert_nothing_left();
+    let ids = world.runs().into_iter().map(|run| {
+        let meta: Value =
+            serde_json::from_slice(&fs::read(run.join("meta.json")).unwrap()).unwrap();
+        meta["callId"].as_str().unwrap().to_owned()
+    });
+    let ids: Vec<String> = ids.collect();
+    let calls: Vec<usize> = ids.chunk_by(|one, other| one == other).map(<[String]>::len).collect();
+    assert_eq!(calls, [3, 2, 1], "{ids:?}");
+    assert_ne!(ids[0], ids[5]);
+}
+
+#[test]
 fn the_problem_of_one_task_is_not_that_of_the_others() {
     let world = world();
     let call = json!({"tasks": [
