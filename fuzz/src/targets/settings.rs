@@ -43,7 +43,7 @@ fn check_files(scratch: &Scratch, surroundings: &Surroundings, data: &[u8]) {
     scratch.write(FILES[0], b"{}");
     let (of_project, _) = plan::load_settings(surroundings);
     assert!(!matches!(of_project.agent, Some(Agent::Program(_))), "a project has chosen a program");
-    if let Err(error) = plan::load_runner(surroundings) {
+    if let Err(error) = plan::load_launcher_choice(surroundings) {
         assert_named(&[error.to_string()], scratch.path());
     }
     for trust in [Trust::Trusted, Trust::Undecided] {
