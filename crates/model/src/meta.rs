@@ -15,21 +15,17 @@ pub const FORMAT: u32 = 1;
 /// a file of its own) and secrets (which are in no file): the contents of `meta.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct Meta {
-    /// The version of the run directory's format.
     pub format: u32,
-    /// The run; also the name of its directory.
+    /// Also the name of the run's directory.
     pub run_id: RunId,
-    /// The session that the run belongs to.
     pub session_id: SessionId,
     /// The call that asked for the run. Runs of earlier versions do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<CallId>,
-    /// The task's name.
     pub name: String,
-    /// Who asked for it.
     pub owner: Owner,
-    /// Whether it ends with its parent.
     pub lifetime: Lifetime,
     /// What carries it out. Runs of earlier versions do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,25 +36,20 @@ pub struct Meta {
     pub protocol: Option<String>,
     /// The child's program and all its arguments.
     pub command: Vec<String>,
-    /// The child's working directory.
     pub cwd: PathBuf,
     /// Variables that are set in the child's environment, or, where there is no value, removed.
     pub environment: BTreeMap<String, Option<String>>,
-    /// The model that was asked for.
     pub model: Option<String>,
     /// The provider that was asked for, where it was named apart from the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
-    /// How much the model was asked to think.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thinking_level: Option<String>,
     /// The model as it was written, where the list of models spells it in another way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested_model: Option<String>,
-    /// The profile that the agent was configured by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// The preset that the agent was configured by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
     /// Whose preset it is, `global` or `project`.
@@ -71,7 +62,6 @@ pub struct Meta {
     /// in earlier runs of the session), and for background runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// When it is stopped.
     pub limits: Limits,
     /// When it was asked for, in milliseconds since 1970.
     pub created_at: u64,
@@ -80,8 +70,8 @@ pub struct Meta {
 /// Who asked for a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct Owner {
-    /// Through which door.
     pub kind: OwnerKind,
     /// Which session or client, where the door has such a thing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -137,7 +127,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Eight mebibytes for each log.
+    /// The largest size of each log.
     pub const LOG_BYTES: u64 = 8 * 1024 * 1024;
 }
 

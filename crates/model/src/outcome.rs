@@ -132,10 +132,9 @@ pub struct Verdict {
 /// Where a run or session stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub enum Status {
-    /// It has not ended yet.
     Running,
-    /// It ended well.
     Completed,
     /// It ended in any other way.
     Error,
@@ -155,13 +154,11 @@ impl Status {
 /// What is known of a run when it has ended: the contents of `result.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "where a name says it, it needs no more")]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct RunResult {
-    /// The version of the run directory's format.
     pub format: u32,
     pub run_id: RunId,
     pub session_id: SessionId,
-    /// The task's name.
     pub name: String,
     pub status: Status,
     pub outcome: Outcome,
@@ -177,9 +174,7 @@ pub struct RunResult {
     pub model: Option<String>,
     /// Why the model stopped the last time, where the agent says so.
     pub stop_reason: Option<StopReason>,
-    /// Everything that the run spent.
     pub usage: Usage,
-    /// The number of tool calls made.
     pub tool_calls: u64,
     /// When the child was started, in milliseconds since 1970; absent if it never was.
     pub started_at: Option<u64>,

@@ -23,10 +23,10 @@ pub(crate) const TEMPORARY_PREFIX: &str = "pi-subagents-";
 
 /// A run directory that was just made.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct NewRun {
     /// Complete but for the events.
     pub dir: RunDir,
-    /// As `meta.json` has it.
     pub meta: Meta,
     /// Keeps the run alive until the supervisor has its own lock.
     pub hold: Hold,
