@@ -66,10 +66,9 @@ pub struct Verdict {
 /// Where a run or session stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub enum Status {
-    /// It has not ended yet.
     Running,
-    /// It ended well.
     Completed,
     /// It ended in any other way.
     Error,

@@ -11,10 +11,10 @@ mod facts;
 mod loops;
 mod preview;
 mod progress_words;
-#[cfg(test)]
-mod random;
 mod state;
 mod summary;
+#[cfg(test)]
+mod testing;
 mod text;
 mod todos;
 mod tool_summary;

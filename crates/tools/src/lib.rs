@@ -33,7 +33,7 @@ pub use background::{
     reload, similar_background, start_background,
 };
 pub use call_server::{
-    CallContext, CallEvent, CallId, CallKind, CallReply, CallServer, CallTask, Caller,
+    CallContext, CallEvent, CallHandle, CallKind, CallReply, CallServer, CallTask, Caller,
     FinishedCall, Reporting, RunningCall, Tool, ToolAnswer, ToolError,
 };
 pub use delegate::{CallError, CallOptions, PlannedCall, plan_delegation, project_store};

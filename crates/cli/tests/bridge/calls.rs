@@ -206,7 +206,7 @@ fn nothing_is_started_in_a_project_that_is_gone() {
     let world = world();
     let mut bridge = Bridge::of_pi(&world, &quick());
     // With an answer to this, the bridge knows where it is.
-    bridge.ask("tools/list", &json!({"models": []}));
+    bridge.request("tools/list", &json!({"models": []}));
     fs::remove_dir_all(world.project()).unwrap();
     let refusal = bridge.refusal("delegate_to_subagents", &tasks(1));
     assert!(refusal.ends_with("is gone"), "{refusal}");
