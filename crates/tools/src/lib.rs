@@ -33,8 +33,8 @@ pub use background::{
     reload, similar_background, start_background,
 };
 pub use call_server::{
-    CallContext, CallEvent, CallHandle, CallKind, CallReply, CallServer, CallTask, Caller,
-    FinishedCall, Reporting, RunningCall, Tool, ToolAnswer, ToolError,
+    CallContext, CallEvent, CallKind, CallReply, CallServer, CallTask, Caller, FinishedCall,
+    OpenCallId, Reporting, RunningCall, Tool, ToolAnswer, ToolError,
 };
 pub use delegate::{CallError, CallOptions, PlannedCall, plan_delegation, project_store};
 pub use dialogs::{Dialogs, Level};
