@@ -17,21 +17,17 @@ use crate::{
     with_files,
 };
 
-/// What the tasks of one call share.
-#[derive(Clone, Copy, Debug)]
-pub struct Call<'a> {
-    /// The settings and definitions that count.
-    pub workspace: &'a Workspace,
-    /// Which agent tasks get.
-    pub agent: &'a AgentChoice,
-    /// The session or client that asks.
-    pub owner: &'a Owner,
-    /// Whether the runs end with the program that starts them.
+/// What the tasks of one call share, besides the workspace.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct PlanOptions {
+    pub agent: AgentChoice,
+    pub owner: Owner,
     pub lifetime: Lifetime,
     /// The names of all tools that an agent could have, where the caller knows them.
-    pub all_tools: Option<&'a [String]>,
-    /// The models that there are, as `provider/id`, where the caller knows them.
-    pub models: Option<&'a [String]>,
+    pub all_tools: Option<Vec<String>>,
+    /// The available models, as `provider/id`, where the caller knows them.
+    pub models: Option<Vec<String>>,
 }
 
 /// What is asked for in one task.
@@ -102,11 +98,12 @@ pub fn check_tasks(workspace: &Workspace, tasks: &[Task]) -> Result<(), Contradi
 
 /// Decides everything about the tasks of a call. What is wrong with one task becomes its refusal.
 pub fn plan_tasks(
-    call: &Call<'_>,
+    workspace: &Workspace,
+    options: &PlanOptions,
     tasks: impl IntoIterator<Item = (Task, Option<ContinuedSession>)>,
 ) -> Result<PlannedTasks, InvalidId> {
-    let id = CallId::parse(&Uuid::now_v7().to_string())?;
-    let mut planner = Planner { call, id, skills: None };
+    let call_id = CallId::parse(&Uuid::now_v7().to_string())?;
+    let mut planner = Planner { workspace, options, call_id, skills: None };
     let tasks = tasks.into_iter().map(|(task, session)| planner.plan(task, session));
     let tasks = tasks.collect::<Result<_, _>>()?;
     let warnings = planner.skills.iter().flat_map(|skills| &skills.warnings);
@@ -140,8 +137,9 @@ impl PlannedTask {
 }
 
 struct Planner<'a> {
-    call: &'a Call<'a>,
-    id: CallId,
+    workspace: &'a Workspace,
+    options: &'a PlanOptions,
+    call_id: CallId,
     /// Looked for once, and only if a task needs them.
     skills: Option<Skills>,
 }
@@ -164,12 +162,12 @@ impl Planner<'_> {
         session: Option<ContinuedSession>,
     ) -> Result<PlannedTask, InvalidId> {
         let run_id = RunId::parse(&Uuid::now_v7().to_string())?;
-        let Call { workspace, owner, lifetime, .. } = *self.call;
-        let Workspace { surroundings, settings, .. } = workspace;
+        let Workspace { surroundings, settings, .. } = self.workspace;
+        let PlanOptions { owner, lifetime, .. } = self.options;
         let cwd = task.cwd.as_ref().map_or_else(|| surroundings.cwd.clone(), PathBuf::from);
         let applied = self.apply(&task, &cwd);
         let definition = applied.definition.as_ref();
-        let agent = self.call.agent.for_task(definition.and_then(|definition| definition.agent));
+        let agent = self.options.agent.for_task(definition.and_then(|definition| definition.agent));
         let plain = Configuration { model: task.model.clone(), ..Configuration::default() };
         let configuration = definition.map_or(&plain, |definition| &definition.configuration);
         let started = match applied.refusal {
@@ -184,7 +182,7 @@ impl Planner<'_> {
         let prompt = session.as_ref().map_or(&task.prompt, |session| &session.prompt);
         let prompt = with_files(files, &cwd, prompt);
         // Background runs are listed with their tasks, and a list reads no prompts.
-        let is_listed = lifetime == Lifetime::Background;
+        let is_listed = *lifetime == Lifetime::Background;
         let original = (is_listed || prompt != task.prompt).then_some(task.prompt);
         let session_id = match session {
             Some(session) => session.id,
@@ -200,10 +198,10 @@ impl Planner<'_> {
             format: FORMAT,
             run_id,
             session_id,
-            call_id: Some(self.id.clone()),
+            call_id: Some(self.call_id.clone()),
             name: one_line(&task.name),
             owner: owner.clone(),
-            lifetime,
+            lifetime: *lifetime,
             agent: Some(agent.kind()),
             protocol: Some(agent.protocol().word().to_owned()),
             // It is known once the run has a directory.
@@ -246,7 +244,7 @@ impl Planner<'_> {
             return Applied { refusal: directory.err(), ..Applied::default() };
         };
         // Nothing is looked for where the task cannot work.
-        let definitions = self.call.workspace.definitions(kind);
+        let definitions = self.workspace.definitions(kind);
         let found = directory.and_then(|()| Ok(definitions.get(name)?.clone()));
         let mut definition = match found {
             Ok(definition) => definition,
@@ -259,7 +257,7 @@ impl Planner<'_> {
         let summary = Some(definition_summary(&definition));
         let completed = chosen.and_then(|requested_model| {
             self.add_skills(&mut definition, cwd)?;
-            let trust = self.call.workspace.trust_in(kind);
+            let trust = self.workspace.trust_in(kind);
             check_trust(&definition, trust, task.model.is_some())?;
             Ok(requested_model)
         });
@@ -296,7 +294,7 @@ impl Planner<'_> {
         let Some(written) = &configuration.model else {
             return Err(Refusal::NoModel { preset: label, path: definition.path.clone() });
         };
-        let Some(models) = self.call.models else {
+        let Some(models) = &self.options.models else {
             return Ok(None);
         };
         let requested = match &configuration.provider {
@@ -317,7 +315,7 @@ impl Planner<'_> {
         if definition.suggested_skills.is_empty() && definition.load_skills.is_empty() {
             return Ok(());
         }
-        let workspace = self.call.workspace;
+        let workspace = self.workspace;
         let discover = || discover_skills(&workspace.surroundings, workspace.trust);
         let skills = self.skills.get_or_insert_with(discover);
         let skills = skills.resolve(definition, cwd)?;
@@ -343,14 +341,14 @@ impl Planner<'_> {
             Some(definition) => Origin { title: definition.label(), kind: definition.kind.word() },
             None => Origin { title: "The task".to_owned(), kind: "task" },
         };
-        let surroundings = &self.call.workspace.surroundings;
+        let surroundings = &self.workspace.surroundings;
         let start = Start {
             agent: agent.kind(),
             program: agent.command(surroundings),
             configuration,
             origin,
             keeps_conversation: task.preset.is_some(),
-            all_tools: self.call.all_tools,
+            all_tools: self.options.all_tools.as_deref(),
             agent_dir: &surroundings.agent_dir,
         };
         Ok(agent.protocol().invocation(start)?)

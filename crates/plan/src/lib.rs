@@ -20,7 +20,9 @@ mod trust;
 mod workspace;
 
 pub use agent::{Agent, AgentChoice, AgentError, AgentReason};
-pub use call::{Call, ContinuedSession, PlannedTask, PlannedTasks, Task, check_tasks, plan_tasks};
+pub use call::{
+    ContinuedSession, PlanOptions, PlannedTask, PlannedTasks, Task, check_tasks, plan_tasks,
+};
 pub use definition::{
     AgentName, Contradiction, Definition, DefinitionDirectories, DefinitionFileError,
     DefinitionKind, Definitions, InvalidDefinitionName, Scope, UnknownDefinition, check_definition,

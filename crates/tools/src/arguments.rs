@@ -26,18 +26,10 @@ pub struct SubagentArguments {
 }
 
 /// What `background_agent` is asked.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct BackgroundArguments {
-    /// The preset that configures the agent.
-    pub preset: String,
-    /// What the agent is told.
-    pub task: String,
-    /// The model, which wins over the preset's.
-    pub model: Option<String>,
-    /// Where the agent works.
-    pub cwd: Option<String>,
-    /// What it is called, if not by its preset. Only the command line has it.
-    pub name: Option<String>,
+    /// Called by its preset; the command line can give it another name.
+    pub task: TaskArguments,
 }
 
 /// What `background_agent_status` is asked.
@@ -176,9 +168,7 @@ pub(crate) fn declare_preset_task(task: &mut Parameters<'_>) -> Checked<TaskArgu
 impl BackgroundArguments {
     /// Reads the arguments.
     pub fn parse(value: &Value) -> Checked<BackgroundArguments> {
-        let task = read(value, ARGUMENTS, declare_preset_task)?;
-        let TaskArguments { name: preset, prompt: task, model, cwd, .. } = task;
-        Ok(BackgroundArguments { preset, task, model, cwd, name: None })
+        Ok(BackgroundArguments { task: read(value, ARGUMENTS, declare_preset_task)? })
     }
 }
 

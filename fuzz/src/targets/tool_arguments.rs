@@ -1,7 +1,7 @@
 //! The arguments that models give to our tools, and the plans that are made of them.
 
 use model::{Lifetime, Owner, OwnerKind};
-use plan::{Agent, AgentChoice};
+use plan::{Agent, AgentChoice, PlanOptions};
 use serde_json::Value;
 use session::view::call_line;
 use tools::{
@@ -55,7 +55,7 @@ fn check_call(workspace: &Workspace, value: &Value) {
         assert_planned(planned, prompts.len(), &prompts);
     }
     if let Some(arguments) = read(BackgroundArguments::parse(value)) {
-        let prompts = [arguments.task.clone()];
+        let prompts = [arguments.task.prompt.clone()];
         assert_planned(tools::plan_background(workspace, arguments, &options), 1, &prompts);
     }
     if let Some(arguments) = read(StatusArguments::parse(value)) {
@@ -92,12 +92,12 @@ fn assert_planned(planned: Result<PlannedCall, CallError>, count: usize, prompts
 }
 
 fn options() -> CallOptions<'static> {
-    CallOptions {
+    let planning = PlanOptions {
         agent: AgentChoice::by_default(Agent::Pi),
         owner: Owner { kind: OwnerKind::Pi, id: Some("session".to_owned()) },
         lifetime: Lifetime::Foreground,
         all_tools: Some(vec!["read".to_owned(), "bash".to_owned()]),
         models: Some(vec!["anthropic/claude-haiku-4-5".to_owned(), "openai/gpt-5".to_owned()]),
-        book: None,
-    }
+    };
+    CallOptions { planning, book: None }
 }

@@ -10,7 +10,7 @@ use store::RunDir;
 use super::{BackgroundCounts, BackgroundRecord};
 use crate::{
     BackgroundArguments, CallError, CallOptions, DelegateArguments, PlannedCall, Retrieved,
-    TaskArguments, Workspace, plan_delegation,
+    Workspace, plan_delegation,
 };
 
 /// Plans the one task of a call. What is wrong with it becomes its refusal.
@@ -19,16 +19,9 @@ pub fn plan_background(
     arguments: BackgroundArguments,
     options: &CallOptions<'_>,
 ) -> Result<PlannedCall, CallError> {
-    let task = TaskArguments {
-        name: arguments.name.unwrap_or_else(|| arguments.preset.clone()),
-        prompt: arguments.task,
-        cwd: arguments.cwd,
-        model: arguments.model,
-        preset: Some(arguments.preset),
-        ..TaskArguments::default()
-    };
-    let call = DelegateArguments { tasks: vec![task], profile: None };
-    let options = CallOptions { lifetime: Lifetime::Background, ..options.clone() };
+    let call = DelegateArguments { tasks: vec![arguments.task], profile: None };
+    let mut options = options.clone();
+    options.planning.lifetime = Lifetime::Background;
     plan_delegation(workspace, call, &options)
 }
 

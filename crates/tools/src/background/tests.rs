@@ -6,7 +6,7 @@ use store::Store;
 
 use super::*;
 use crate::testing::{World, options, planned, result, running, said};
-use crate::{BackgroundArguments, StatusArguments};
+use crate::{BackgroundArguments, StatusArguments, TaskArguments};
 
 fn pi(id: &str) -> Owner {
     Owner { kind: OwnerKind::Pi, id: Some(id.to_owned()) }
@@ -51,14 +51,15 @@ fn ask(store: &Store, owner: &Owner, arguments: &Value) -> (String, Value) {
 #[test]
 fn arguments_are_read_and_what_is_wrong_is_named() {
     let whole = json!({"preset": "a", "task": "t", "model": "m", "cwd": "/x"});
-    let expected = BackgroundArguments {
-        preset: "a".into(),
-        task: "t".into(),
+    let expected = TaskArguments {
+        name: "a".into(),
+        preset: Some("a".into()),
+        prompt: "t".into(),
         model: Some("m".into()),
         cwd: Some("/x".into()),
-        name: None,
+        ..TaskArguments::default()
     };
-    assert_eq!(BackgroundArguments::parse(&whole).unwrap(), expected);
+    assert_eq!(BackgroundArguments::parse(&whole).unwrap().task, expected);
     for (value, problem) in [
         (json!([]), "arguments: must be an object"),
         (json!({"task": "t"}), "preset: is missing"),
@@ -90,26 +91,17 @@ fn arguments_are_read_and_what_is_wrong_is_named() {
 fn a_background_run_is_planned_like_any_other_but_outlives_its_caller() {
     let world = World::new();
     world.preset("scout", "model: a/one");
-    let arguments = |name: Option<&str>| BackgroundArguments {
-        preset: "scout".into(),
-        task: "look".into(),
-        model: Some("A/TWO".into()),
-        cwd: None,
-        name: name.map(str::to_owned),
-    };
+    let call = json!({"preset": "scout", "task": "look", "model": "A/TWO"});
+    let arguments = BackgroundArguments::parse(&call).unwrap();
     let mut options = options();
-    options.models = Some(vec!["a/one".into(), "a/two".into()]);
-    let plan = |name| {
-        let call = plan_background(&world.workspace(None), arguments(name), &options).unwrap();
-        call.tasks.into_iter().next().unwrap().plan
-    };
-    let planned = plan(None);
+    options.planning.models = Some(vec!["a/one".into(), "a/two".into()]);
+    let call = plan_background(&world.workspace(None), arguments, &options).unwrap();
+    let planned = call.tasks.into_iter().next().unwrap().plan;
     assert_eq!((planned.meta.lifetime, planned.refusal), (Lifetime::Background, None));
     assert_eq!((planned.meta.name.as_str(), planned.prompt.as_str()), ("scout", "look"));
     assert_eq!(planned.meta.task.as_deref(), Some("look"), "lists read no prompts");
     assert_eq!(planned.meta.model.as_deref(), Some("a/two"));
     assert_eq!(planned.meta.requested_model.as_deref(), Some("A/TWO"));
-    assert_eq!(plan(Some("tour")).meta.name, "tour");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use model::{Lifetime, SessionId};
-use plan::AgentChoice;
+use plan::{AgentChoice, PlanOptions};
 use serde_json::Value;
 
 use super::open_call::OpenCall;
@@ -108,7 +108,7 @@ impl CallServer {
             // The record of the run would make it anew, and an agent would work in nothing.
             return Err(CallError::DirectoryGone(surroundings.cwd.clone()));
         }
-        Ok(CallOptions {
+        let planning = PlanOptions {
             agent: AgentChoice::new(self.caller.agent.as_deref(), surroundings, settings)?,
             owner: self.caller.owner.clone(),
             lifetime: Lifetime::Foreground,
@@ -117,8 +117,8 @@ impl CallServer {
                 all.iter().filter(|name| Tool::named(name).is_none()).cloned().collect()
             }),
             models: context.models.clone(),
-            book: Some(&self.sessions),
-        })
+        };
+        Ok(CallOptions { planning, book: Some(&self.sessions) })
     }
 
     /// Queues the tasks of a call that was planned.

@@ -17,7 +17,8 @@ fn single(value: &Value) -> SubagentArguments {
 impl World {
     fn subagent(&self, value: &Value, models: Option<&[&str]>) -> Vec<PlannedTask> {
         let mut options = options();
-        options.models = models.map(|models| models.iter().map(ToString::to_string).collect());
+        options.planning.models =
+            models.map(|models| models.iter().map(ToString::to_string).collect());
         plan_subagent(&self.workspace(None), &single(value), &options).unwrap().tasks
     }
 
