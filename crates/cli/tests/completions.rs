@@ -33,7 +33,7 @@ fn complete(world: &World, words: &[&str]) -> Vec<String> {
     ran.stdout.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
-/// The same without the options, which could always follow, too.
+/// The same without options, which are always possible, too.
 fn complete_name(world: &World, words: &[&str]) -> Vec<String> {
     let mut names = complete(world, words);
     names.retain(|name| !name.starts_with('-'));
@@ -93,14 +93,14 @@ fn looking_for_ids_changes_nothing() {
     let world = world();
     let script = saying("a");
     let session = world.play(&script, &[]).task()["sessionId"].as_str().unwrap().to_owned();
-    // As if its supervisor had died: whoever reads the list of sessions would end it.
+    // As if its supervisor had died: listing the sessions would end it.
     let run = world.only_run();
     fs::remove_file(run.join("result.json")).unwrap();
     assert_eq!(complete_name(&world, &["sessions", "show", ""]), [session]);
     assert!(!run.join("result.json").exists());
 }
 
-/// A key that is pressed in a directory agrees to nothing that is in it.
+/// Pressing the key in a directory does not trust the project there.
 #[test]
 fn nothing_that_a_project_says_is_run_or_shown_raw_by_the_shell() {
     let world = world();
@@ -120,7 +120,7 @@ fn nothing_that_a_project_says_is_run_or_shown_raw_by_the_shell() {
     let sessions = complete_name(&world, &["sessions", "show", ""]);
     assert_eq!(sessions, [task["sessionId"].as_str().unwrap()]);
     assert!(!proof.exists() && !world.project().join("owned").exists());
-    // The other shells show what is told about each.
+    // The other shells show a description of each.
     let mut command = world.command(["--", "pi-subagents", "run", "--profile", "g"]);
     command.env("PI_SUBAGENTS_COMPLETE", "fish");
     let fish = Ran::from(command.output().unwrap());

@@ -1,4 +1,4 @@
-//! `demo`: the first thing that anybody runs.
+//! `demo`: the first command that a new user runs.
 
 use std::fs;
 
@@ -35,7 +35,7 @@ fn six_agents_work_on_the_directory_and_nothing_is_left() {
     ] {
         assert!(ran.stdout.contains(words), "{words:?} is not in\n{}", ran.stdout);
     }
-    // What they found is true.
+    // Their answers are right.
     for words in [
         "count: There are 3 files here.",
         "2 rs",

@@ -18,7 +18,7 @@ fn doctor(world: &World) -> Ran {
     command.env("ANTHROPIC_API_KEY", PLANTED).output().unwrap().into()
 }
 
-/// What is not fine: the level, the text and all remedies of each finding.
+/// The findings that are not fine: the level, the text and all remedies of each.
 fn complaints(ran: &Ran) -> Vec<(String, String, String)> {
     let document = ran.json();
     let word = |value: &Value| value.as_str().unwrap().to_owned();
@@ -33,7 +33,7 @@ fn complaints(ran: &Ran) -> Vec<(String, String, String)> {
         .collect()
 }
 
-/// The only complaint has this level, text and remedy, and the exit code follows from it.
+/// Checks that the only complaint has this level, text and remedy, and that the exit code follows from it.
 #[track_caller]
 fn complains(ran: &Ran, level: &str, text: &str, remedy: &str) {
     let complaints = complaints(ran);

@@ -1,4 +1,4 @@
-//! The examples in the documents, run as they stand there.
+//! The examples in the documents, run as they are written there.
 //!
 //! Every block of `sh` in `README.md` and `docs/` is run, in the order of its document, in a project
 //! with a `pi` that answers everything; blocks of `console` are for people only. Blocks of
@@ -17,7 +17,7 @@ use tools::{
     StatusArguments, SubagentArguments,
 };
 
-/// The session that all examples speak of.
+/// The id of the session in all examples.
 const SESSION: &str = "0123456789abcdef";
 
 #[test]
@@ -26,7 +26,7 @@ fn every_example_works() {
     assert!(documents.len() > 8, "{documents:?}");
     let mut run = 0;
     for document in documents {
-        run += Place::new(&document).run_all();
+        run += Examples::new(&document).run_all();
     }
     assert!(run > 12, "only {run} blocks were run");
 }
@@ -44,7 +44,7 @@ fn documents() -> Vec<PathBuf> {
     documents
 }
 
-/// A block of code: what it is, what it is called, and what is in it.
+/// A block of code.
 struct Block {
     kind: String,
     name: String,
@@ -69,21 +69,21 @@ fn blocks(text: &str) -> Vec<Block> {
     blocks
 }
 
-/// Where the examples of a document are run.
-struct Place {
+/// The world in which the examples of a document run.
+struct Examples {
     world: World,
     document: PathBuf,
     session: String,
 }
 
-impl Place {
-    fn new(document: &Path) -> Place {
+impl Examples {
+    fn new(document: &Path) -> Examples {
         let world = crate::world();
         let bin = world.path("bin");
         fs::create_dir(&bin).unwrap();
         symlink(env!("CARGO_BIN_EXE_pi-subagents"), bin.join("pi-subagents")).unwrap();
         let agent = "#!/bin/sh\nexec \"$FAKE_AGENT\" '[\"start\", {\"say\": \"done\"}, {\"end\": false}, \"settle\"]' \"$@\"\n";
-        // The program is built, installed and tested already.
+        // The examples must not build or install the program.
         let cargo = "#!/bin/sh\n[ \"$1 $2 $3\" = \"run --release --\" ] || exit 0\nshift 3\nexec pi-subagents \"$@\"\n";
         for (name, text) in [("pi", agent), ("cargo", cargo), ("jq", "#!/bin/sh\ncat\n")] {
             write_program(&bin.join(name), text);
@@ -108,14 +108,16 @@ impl Place {
             fs::write(world.path("home/.pi/agent/agent-profiles/reviewer.md"), profile).unwrap();
         }
         fs::remove_dir(world.project().join(".git")).unwrap();
-        let mut place = Place { world, document: document.to_owned(), session: String::new() };
-        place.shell(
+        let mut examples =
+            Examples { world, document: document.to_owned(), session: String::new() };
+        examples.shell(
             "git init -q . && git add . && git -c user.name=a -c user.email=b commit -qm first",
         );
-        fs::write(place.world.project().join("src/main.rs"), "fn main() {} // changed\n").unwrap();
-        let first = place.shell("pi-subagents run --json first").json();
-        place.session = first["tasks"][0]["sessionId"].as_str().unwrap().to_owned();
-        place
+        fs::write(examples.world.project().join("src/main.rs"), "fn main() {} // changed\n")
+            .unwrap();
+        let first = examples.shell("pi-subagents run --json first").json();
+        examples.session = first["tasks"][0]["sessionId"].as_str().unwrap().to_owned();
+        examples
     }
 
     /// Runs everything, and returns how many blocks were commands.

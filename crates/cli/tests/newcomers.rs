@@ -28,7 +28,7 @@ fn what_an_agent_complains_about_is_said_once() {
 #[test]
 fn the_root_of_the_file_system_is_not_made_a_project() {
     let is_project = |mark| Path::new(mark).exists();
-    // Where somebody has made it one, it is one, and this cannot be shown.
+    // On a machine where it is one, this test cannot show anything.
     assert!(!is_project("/.pi") && !is_project("/.git"), "/ is a project on this machine");
     let world = world();
     let script = saying("done");

@@ -1,4 +1,4 @@
-//! `--notify`: what a terminal is told at the end, and what nobody else is.
+//! `--notify`: what a terminal or a desktop is sent at the end, and that nothing else gets it.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -14,12 +14,12 @@ use crate::world;
 fn on_terminal(mut command: Command) -> String {
     let (master, inside) = pseudo_terminal::open(80, 24).unwrap();
     let mut child = command.stderr(inside).stdout(Stdio::null()).spawn().unwrap();
-    // It keeps the terminal open otherwise.
+    // Otherwise it would keep the terminal open.
     drop(command);
     let mut said = Vec::new();
     let mut master = File::from(master);
     let mut piece = [0; 4096];
-    // When nobody has it open any more, reading is an error.
+    // When no process has it open any more, reading is an error.
     while let Ok(count @ 1..) = master.read(&mut piece) {
         said.extend_from_slice(&piece[..count]);
     }

@@ -1,4 +1,4 @@
-//! `setup pi`: the extension that the program carries, put into an agent directory and taken away.
+//! `setup pi`: the extension inside the program, put into an agent directory and removed again.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -1,4 +1,4 @@
-//! `setup claude` and the like: what is said, with which exit code, and in which file.
+//! `setup claude` and the like: what they print, their exit codes, and the files that they change.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -13,7 +13,7 @@ use crate::world;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_pi-subagents");
 
-/// A client, its file of the user's, and that of a project.
+/// A client, its file in the home directory, and that in a project.
 const CLIENTS: &[(&str, &str, &str)] = &[
     ("claude", ".claude.json", ".mcp.json"),
     ("codex", ".codex/config.toml", ".codex/config.toml"),
@@ -88,7 +88,7 @@ fn what_is_written_starts_a_server() {
             "clientInfo": { "name": "test", "version": "1" },
         },
     });
-    // A client listens until it has its answer.
+    // A client reads until it has the response.
     let mut input = server.stdin.take().unwrap();
     writeln!(input, "{initialize}").unwrap();
     let mut answer = String::new();
@@ -190,7 +190,7 @@ fn a_project_gets_the_name_where_the_name_leads_here() {
     let ran = run();
     assert!(ran.code == Some(0) && !ran.stderr.contains("warning"), "{ran:?}");
     assert_eq!(program(), "pi-subagents");
-    // What others have committed stays, also where it does not work.
+    // An entry that another developer has committed stays, even if it does not work here.
     fs::remove_file(bin.join("pi-subagents")).unwrap();
     let ran = run();
     assert!(ran.stdout.starts_with("Already up to date"), "{ran:?}");

@@ -1,11 +1,11 @@
-//! Tests that are started by `nohup`, by a background job or by `cron`: with signals ignored, with another
-//! umask, and without a terminal.
+//! Tests that are started by `nohup`, as a background job or by `cron`: with signals ignored, with another umask,
+//! and without a terminal.
 
 use std::process::Stdio;
 
 use test_support::{Ran, clean_command};
 
-/// Those that send a signal which may have been ignored, and those that look at the modes of files.
+/// Tests that send a signal which may be ignored, and tests that check the modes of files.
 const TESTS: [&str; 5] = [
     "background::outliving::a_closed_terminal_does_not_end_a_run",
     "background::waiting::an_interrupt_ends_the_waiting_and_not_the_run",

@@ -10,7 +10,7 @@ use super::{
     Door, has_said, names, run_dir, signal, start, start_working, status, wait_for_result, world,
 };
 
-/// The run has not been stopped, and ends by itself.
+/// Checks that the run was not stopped, and ends by itself.
 fn assert_goes_on(world: &World, id: &str) {
     assert_eq!(status(world, id)["status"], "running");
     world.let_go();

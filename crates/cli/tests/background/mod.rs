@@ -1,5 +1,5 @@
-//! Runs that outlive whoever started them, on real processes: what can happen to the starter, to
-//! the supervisor, to the terminal and to the directory, and what every other program sees of it.
+//! Runs that outlive the program that started them, on real processes: what can happen to that program, to the
+//! supervisor, to the terminal and to the directory, and what every other program sees of it.
 
 mod crashes;
 mod logs;
@@ -39,7 +39,7 @@ fn start(world: &World, script: &Value) -> String {
     ran.stdout.trim().to_owned()
 }
 
-/// The same with an agent that works; returns when it does.
+/// The same with an agent that waits after its first message; returns when it waits.
 fn start_working(world: &World) -> String {
     let id = start(world, &world.working());
     wait_until(|| world.path("working").exists() && has_said(world, &id, "working on it"));
@@ -60,7 +60,7 @@ fn status(world: &World, id: &str) -> Value {
     world.run(&["bg", "status", id, "--json"]).json()["runs"][0].clone()
 }
 
-/// Waits for the end of a run without taking anything of it.
+/// Waits for the end of a run without taking its notification.
 fn wait_for_result(world: &World, id: &str) {
     wait_until(|| run_dir(world, id).join("result.json").exists());
 }
@@ -78,7 +78,7 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// A program that stays and starts runs through a dispatcher: `fake-door`.
+/// A program that keeps running and starts runs through a dispatcher: `fake-door`.
 struct Door {
     child: Child,
     answers: BufReader<ChildStdout>,
@@ -93,7 +93,7 @@ impl Door {
         Door { child, answers }
     }
 
-    /// Says a line and returns the answer.
+    /// Sends a line and returns the answer.
     fn ask(&mut self, line: &str) -> String {
         writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
         let mut answer = String::new();

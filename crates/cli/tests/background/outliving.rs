@@ -39,7 +39,7 @@ fn the_starter_is_killed_and_the_run_completes_and_its_owner_is_told_once() {
     assert_only_its_directory_is_left(&world, id);
 }
 
-/// What so many programs say about ends when they ask at once.
+/// The notifications that so many programs print when they ask at once.
 fn told_at_once(world: &World, programs: usize) -> Vec<String> {
     let asked: Vec<_> = (0..programs)
         .map(|number| if number % 2 == 0 { "list" } else { "status" })
@@ -93,13 +93,13 @@ fn nothing_that_the_starter_has_inherited_is_kept() {
     world.wait_until_nothing_is_left();
 }
 
-/// Servers that do not care for their children start programs like this.
+/// Servers that ignore the end of their children start programs like this.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_end_of_an_agent_is_noticed_although_the_starter_ignores_the_end_of_children() {
     let world = world();
     let command = start_command(&world, &json!(["start", {"exit": 3}]), &[]);
-    // Not by a shell: not every one passes this on.
+    // Not by a shell: not every shell passes this on.
     let ignoring = ["env", "--ignore-signal=CHLD"];
     let ran = Ran::from(World::behind(&ignoring, &command).output().unwrap());
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -119,17 +119,17 @@ fn a_program_that_stays_is_killed_and_its_runs_complete() {
     world.let_go();
     wait_for_result(&world, &id);
     world.wait_until_nothing_is_left();
-    assert_eq!(status(&world, &id)["status"], "completed", "everybody finds it");
+    assert_eq!(status(&world, &id)["status"], "completed", "every program finds it");
     let meta: serde_json::Value =
         serde_json::from_slice(&fs::read(run_dir(&world, &id).join("meta.json")).unwrap()).unwrap();
     assert_eq!(meta["owner"], json!({"kind": "pi", "id": "session-1"}));
     assert_eq!(meta["lifetime"], "background");
-    // It is not the shell's, unless the shell asks for all.
+    // It does not belong to the shell, so only `--everyone` lists it.
     let own = world.run(&["bg", "list", "--all", "--json"]).json();
     assert_eq!((&own["runs"], &own["counts"]["total"]), (&json!([]), &json!(0)));
     let all = world.run(&["bg", "list", "--all", "--everyone", "--json"]).json();
     assert_eq!((&all["runs"][0]["runId"], &all["counts"]["total"]), (&json!(id), &json!(1)));
-    assert_eq!(all["notifications"], json!([]), "the shell takes nobody else's");
+    assert_eq!(all["notifications"], json!([]), "the shell takes only its own");
     assert!(!run_dir(&world, &id).join("notified").exists());
 }
 

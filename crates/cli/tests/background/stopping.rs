@@ -17,7 +17,7 @@ fn stopped(document: &Value) -> Value {
     document["runs"][0].clone()
 }
 
-/// An agent and a command of it, in a session of its own, that both ignore SIGTERM.
+/// Starts an agent and a command of it in a session of its own, which both ignore SIGTERM.
 fn start_stubborn(world: &World) -> String {
     let hidden = json!(["setsid", "ignore_sigterm", {"touch": world.path("hidden")}, "hang"]);
     let script = json!([
@@ -120,7 +120,7 @@ fn several_are_stopped_and_what_had_ended_stays_what_it_was() {
     let finished = start(&world, &quick());
     wait_for_result(&world, &finished);
     let running = start_working(&world);
-    // An id that nobody knows refuses the whole command.
+    // With an unknown id, the whole command is refused.
     let refused = world.run(&["bg", "stop", &running, "zzzzzzzz"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.stderr.contains("No run found for runId: zzzzzzzz"), "{refused:?}");

@@ -1,4 +1,4 @@
-//! Background runs: told about once, whoever is there when they end.
+//! Background runs: their end is notified once, to whichever bridge runs then.
 
 use test_support::wait_until;
 
@@ -64,11 +64,11 @@ fn a_run_outlives_pi_and_the_next_one_is_told() {
         wait_until(|| world.path("working").exists());
         if is_killed {
             bridge.kill();
-            // Nobody has written anything down.
+            // The log of the conversation has no entry of it.
             entries.clear();
         }
         bridge.close();
-        // While it runs, the next pi takes it up.
+        // While it runs, the next pi restores it.
         let mut bridge = Bridge::of_pi(&world, &quick());
         restore(&mut bridge, &entries);
         let footer = bridge.wait_for("ui/status");
@@ -76,7 +76,7 @@ fn a_run_outlives_pi_and_the_next_one_is_told() {
         bridge.close();
         world.let_go();
         wait_until(|| has_ended(&world, &run));
-        // When it has ended, the one after that is told, and only that one.
+        // When it has ended, the pi after that is notified, and only that one.
         let mut bridge = Bridge::of_pi(&world, &quick());
         restore(&mut bridge, &entries);
         let told = bridge.received("ui/notify");

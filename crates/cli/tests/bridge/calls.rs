@@ -31,7 +31,7 @@ fn a_call_is_answered_with_everything_about_its_tasks() {
     let lines = text(&result["details"]["lines"]);
     assert!(lines.starts_with("Sub-agents: 1 done, 1 error\n\n✓ task 1 • 0 tools • "), "{lines}");
     assert!(lines.contains("  found it\n"), "{lines}");
-    // Both were written down when they began and when they had ended.
+    // Both were written to the log at their start and at their end.
     let entries = bridge.entries();
     let kinds: Vec<(&str, &str)> = entries
         .iter()
@@ -88,7 +88,7 @@ fn a_screen_is_told_often_enough_and_not_more() {
     let chatter = json!(["start", {"repeat": {"times": 300, "steps": [
         {"message": {"text": "and then", "stop": "toolUse"}}, {"sleep_ms": 2},
     ]}}, {"say": "found it"}, {"end": false}, "settle"]);
-    let mut bridge = Bridge::greeted(&world, &chatter, "tui");
+    let mut bridge = Bridge::initialized(&world, &chatter, "tui");
     let started = Instant::now();
     let result = bridge.call("delegate_to_subagents", &tasks(4));
     let most = usize::try_from(started.elapsed().as_millis() / 50).unwrap() + 2;
@@ -108,7 +108,7 @@ fn what_pi_keeps_stays_small_and_the_rest_can_be_looked_at() {
     let talker = json!(["start", {"repeat": {"times": 600, "steps": [
         {"message": {"text": long, "stop": "toolUse"}},
     ]}}, {"say": "found it"}, {"end": false}, "settle"]);
-    let mut bridge = Bridge::greeted(&world, &talker, "tui");
+    let mut bridge = Bridge::initialized(&world, &talker, "tui");
     let result = bridge.call("delegate_to_subagents", &tasks(2));
     let kept = result["details"].to_string().len();
     assert!(kept < 16 * 1024, "{kept} bytes are kept");
@@ -165,7 +165,7 @@ fn when_pi_goes_away_everything_in_the_foreground_ends() {
 fn escape_sequences_of_an_agent_reach_nobody() {
     let world = world();
     let rude = json!(["start", {"say": "\u{1b}]0;title\u{7}red \u{1b}[31mtext"}, {"end": false}, "settle"]);
-    let mut bridge = Bridge::greeted(&world, &rude, "tui");
+    let mut bridge = Bridge::initialized(&world, &rude, "tui");
     let result = bridge.call("subagent", &json!({"preset": "scout", "task": "x"}));
     assert!(result["text"].as_str().unwrap().contains("red text"), "{result}");
     let id = result["details"]["sessions"][0]["sessionId"].clone();

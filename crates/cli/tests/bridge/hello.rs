@@ -1,4 +1,4 @@
-//! The first words, and words that cannot be understood.
+//! The first messages, and messages that cannot be understood.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn another_version_is_refused_with_what_to_do() {
     let message = answer["error"]["message"].as_str().unwrap();
     assert!(message.contains("version 7.0.0, protocol 99"), "{message}");
     assert!(message.contains("Run `pi-subagents setup pi`"), "{message}");
-    // It has gone by itself, with the same words.
+    // It has ended by itself, with the same error.
     let ran = bridge.close();
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stderr.contains("protocol 99"), "{ran:?}");

@@ -1,5 +1,5 @@
-//! `pi-subagents bridge` on real processes, with a test in the place of pi: what it answers, what it
-//! tells unasked, and what is left when one of the two goes away.
+//! `pi-subagents bridge` on real processes, with a test instead of pi: its responses, its notifications, and what
+//! is left when one of the two ends.
 
 mod background;
 mod calls;
@@ -19,7 +19,7 @@ fn world() -> World {
     crate::world().with_scout()
 }
 
-/// The other end: a bridge, and everything that it has said unasked.
+/// A client of a bridge.
 struct Bridge(RpcClient);
 
 impl Deref for Bridge {
@@ -37,17 +37,17 @@ impl DerefMut for Bridge {
 }
 
 impl Bridge {
-    /// A bridge that has not been greeted.
+    /// A bridge that is not initialized yet.
     fn start(world: &World) -> Bridge {
         Bridge(RpcClient::start(world.command(["bridge"])))
     }
 
     /// A bridge of a pi whose agents play the script.
     fn of_pi(world: &World, script: &Value) -> Bridge {
-        Bridge::greeted(world, script, "json")
+        Bridge::initialized(world, script, "json")
     }
 
-    fn greeted(world: &World, script: &Value, mode: &str) -> Bridge {
+    fn initialized(world: &World, script: &Value, mode: &str) -> Bridge {
         let mut bridge = Bridge::start(world);
         let agent: Value = serde_json::from_str(&world.agent(script)).unwrap();
         let hello = bridge.request(
@@ -61,7 +61,7 @@ impl Bridge {
         bridge
     }
 
-    /// Begins the call of a tool, under its own name.
+    /// Starts the call of a tool, with this call id.
     fn begin_call(&mut self, call: &str, tool: &str, arguments: &Value) -> u64 {
         let params = json!({
             "callId": call, "name": tool, "arguments": arguments,
@@ -85,7 +85,7 @@ impl Bridge {
         answer["error"]["message"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
     }
 
-    /// What was written into pi's log so far, by its kinds.
+    /// The entries that were written into pi's log so far.
     fn entries(&mut self) -> Vec<Value> {
         self.received("session/append")
     }

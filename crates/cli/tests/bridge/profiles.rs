@@ -1,4 +1,4 @@
-//! `/profile`, with a test in the place of the user.
+//! `/profile`, with a test that answers the dialogs.
 
 use super::*;
 
@@ -53,7 +53,7 @@ fn a_profile_lives_from_create_to_delete() {
         fs::read_to_string(&file).unwrap(),
         "---\nname: worker\nprovider: fake\nmodel: fake-1\n---\n"
     );
-    // What is there is offered to be changed, not asked anew.
+    // A value that exists is offered for editing, not asked for again.
     let answers = [
         scope,
         json!("fake"),
@@ -88,12 +88,12 @@ fn whoever_turns_away_changes_nothing_and_can_still_call_tools() {
     let id = bridge
         .start_request("command/run", &json!({"name": "profile", "arguments": "create worker"}));
     let question = bridge.wait_for("ui/select");
-    // The user takes his time, and the model goes on.
+    // The user does not answer yet, and the model continues.
     assert_eq!(bridge.call("delegate_to_subagents", &tasks(1))["isError"], json!(false));
     bridge.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": {"value": null}}));
     bridge.response(id);
     assert!(!world.agent_dir().join("agent-profiles").exists());
-    // A question that is still open does not keep the bridge.
+    // An open question does not keep the bridge from ending.
     bridge.start_request("command/run", &json!({"name": "profile", "arguments": "create worker"}));
     bridge.wait_for("ui/select");
     assert_eq!(bridge.close().code, Some(0));

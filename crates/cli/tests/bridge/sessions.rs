@@ -1,11 +1,11 @@
-//! What is remembered of earlier runs of a conversation.
+//! What a bridge knows of earlier runs of a conversation.
 
 use test_support::fake_agent::saying;
 use test_support::wait_until;
 
 use super::*;
 
-/// Begins a session as pi does when it is started with what was written down.
+/// Starts a session as pi does when it resumes a conversation with these entries.
 fn restore(bridge: &mut Bridge, entries: &[Value]) {
     let answer = bridge.request("session/start", &json!({"reason": "resume", "entries": entries}));
     assert!(answer["error"].is_null(), "{answer}");
@@ -70,7 +70,7 @@ fn what_was_cut_off_is_interrupted_with_what_it_had_said() {
     assert_eq!(output["text"], json!("working on it"));
     let whole = bridge.call("get_subagent_session", &session);
     assert!(whole["text"].as_str().unwrap().contains(&format!("[Error: {message}]")), "{whole}");
-    // Once it is written down, it is not written down again.
+    // Once it is in the log, it is not written again.
     entries.extend(told);
     restore(&mut bridge, &entries);
     assert!(bridge.entries().is_empty());
@@ -90,7 +90,7 @@ fn sessions_of_other_programs_are_found_by_their_ids() {
     );
     let whole = bridge.call("get_subagent_session", &json!({"sessionId": id}));
     assert_eq!(whole["details"]["messageCount"], json!(2), "{whole}");
-    // What one remembers gives way to what another program did with it since.
+    // A run that another program has continued since replaces the entry in the log.
     let result = bridge.call("delegate_to_subagents", &tasks(1));
     let session = session_of(&result, 0);
     let id = session["sessionId"].as_str().unwrap();

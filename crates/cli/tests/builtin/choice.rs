@@ -1,4 +1,4 @@
-//! Which agent a task gets, and how that is told.
+//! Which agent runs a task, and how that is reported.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use test_support::{Ran, write_program};
 
 use super::harness::{Api, Builtin};
 
-/// A world in which a program called `pi` can be found, and says so.
+/// A world with a program called `pi` on its `PATH`, whose answer is `pi`.
 struct Installed {
     builtin: Builtin,
 }
@@ -25,7 +25,7 @@ impl Installed {
         Installed { builtin }
     }
 
-    /// The agent of a task with these arguments, as it says itself and as `--json` says.
+    /// The agent of a task with these arguments, according to its answer and to `--json`.
     #[track_caller]
     fn agent(&self, has_pi: bool, arguments: &[&str], variable: Option<&str>) -> String {
         let task = self.task(has_pi, arguments, variable);

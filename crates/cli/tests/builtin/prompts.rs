@@ -180,9 +180,9 @@ fn context_files_are_told_from_the_outermost_to_the_innermost() {
         builtin.project_file("AGENTS.md", "the project's rules");
         builtin.project_file("CLAUDE.md", "not these, too");
         let system = system_prompt(&builtin, &[]);
-        let place = |words: &str| system.find(words).unwrap_or_default();
-        assert!(place("the user's rules") > 0, "{system}");
-        assert!(place("the project's rules") > place("the user's rules"), "{system}");
+        let position = |words: &str| system.find(words).unwrap_or_default();
+        assert!(position("the user's rules") > 0, "{system}");
+        assert!(position("the project's rules") > position("the user's rules"), "{system}");
         assert!(!system.contains("not these"), "{system}");
         let path = builtin.project("AGENTS.md");
         let block = format!(

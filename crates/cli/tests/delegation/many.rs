@@ -16,12 +16,12 @@ fn tasks(count: usize) -> Value {
 #[test]
 fn sixteen_tasks_run_four_at_a_time_and_keep_their_order() {
     let world = world();
-    let place = world.path("started");
-    fs::create_dir(&place).unwrap();
-    // Every child leaves a file of its own and waits for the word to go on.
+    let started_directory = world.path("started");
+    fs::create_dir(&started_directory).unwrap();
+    // Every child writes a file of its own and waits until the test lets it continue.
     let shell = format!(
         "mktemp -p {} > /dev/null; while [ ! -e {} ]; do sleep 0.01; done; exec {} --mode json",
-        place.display(),
+        started_directory.display(),
         world.path("go").display(),
         env!("CARGO_BIN_EXE_fake-agent"),
     );
@@ -35,7 +35,7 @@ fn sixteen_tasks_run_four_at_a_time_and_keep_their_order() {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    let started = || fs::read_dir(&place).unwrap().count();
+    let started = || fs::read_dir(&started_directory).unwrap().count();
     wait_until(|| started() == 4);
     assert_eq!(world.runs().len(), 4, "the others are queued, and have no run yet");
     fs::write(world.path("go"), "").unwrap();

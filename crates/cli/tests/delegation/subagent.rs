@@ -1,4 +1,4 @@
-//! The tool `subagent`, from its arguments to its answer, as a door that speaks JSON calls it.
+//! The tool `subagent`, from its arguments to its answer, as a door with JSON calls it.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,5 @@
-//! Our extension inside of the real pi, pinned in `e2e/package.json`, in each of the ways in which
-//! pi can be talked to: as a stream of records ([`stream`]), by remote calls ([`remote`]) and in a
+//! Our extension inside the real pi, pinned in `e2e/package.json`, in each of the ways in which pi can be
+//! used: as a stream of records ([`stream`]), by remote calls ([`remote`]) and in a
 //! terminal ([`terminal`]). `cargo xtask test` installs pi and says where it is.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "this is how a test fails")]

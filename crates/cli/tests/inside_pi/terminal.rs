@@ -15,8 +15,8 @@ const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// Nothing takes that long to be seen.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A terminal with a pi in it. The server does not carry the mark of the world, so that what else
-/// is left is found as everywhere.
+/// A terminal with a pi in it. The server does not have the mark of the world, so that only the processes that
+/// pi left behind are found.
 pub(crate) struct Terminal<'inside> {
     inside: &'inside Inside,
     server: Pid,
@@ -28,8 +28,8 @@ impl Inside {
         self.start_terminal(self.pi(arguments))
     }
 
-    /// The same, with a prompt for a model that makes these calls. Whoever starts pi without one has
-    /// to wait until it takes one.
+    /// The same, with a prompt for a model that makes these calls. Without one, a test would have to wait until
+    /// pi accepts a prompt.
     pub(crate) fn terminal_calling(&self, calls: &[Value]) -> Terminal<'_> {
         self.terminal(&[&veiled(&calling(calls))])
     }
@@ -145,7 +145,7 @@ impl Terminal<'_> {
 
 impl Drop for Terminal<'_> {
     fn drop(&mut self) {
-        // However the test has ended, and whatever state the server is in.
+        // Always, however the test has ended.
         let _ = kill_process(self.server, Signal::KILL);
     }
 }

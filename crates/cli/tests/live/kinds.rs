@@ -1,4 +1,4 @@
-//! Terminals and wishes of other kinds.
+//! Other kinds of terminals, and options that change the view.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! What people see on a terminal while agents work, and what is left of it: the program on a real
+//! What users see on a terminal while agents work, and what stays of it: the program on a real
 //! pseudo-terminal, and a terminal in memory that shows what it writes.
 //!
 //! The screens are kept in `snapshots`; `INSTA_UPDATE=always` writes them anew.
@@ -71,14 +71,14 @@ fn delegate_these(world: &World, script: &Value, tasks: &[Value], concurrency: u
     on_terminal(world.command(["delegate", "--agent", &agent, "--concurrency", &concurrency, call]))
 }
 
-/// The directory of a task, which is made.
+/// Makes the directory of a task.
 fn room(world: &World, number: usize) -> String {
     let room = world.path(&format!("room-{number}"));
     fs::create_dir_all(&room).unwrap();
     room.to_str().unwrap().to_owned()
 }
 
-/// Lets the agents with these numbers go on.
+/// Lets the agents with these numbers continue.
 fn let_go(world: &World, numbers: impl IntoIterator<Item = usize>) {
     for number in numbers {
         fs::write(world.path(&format!("room-{number}/go")), "").unwrap();

@@ -1,4 +1,4 @@
-//! What is left when the view is gone.
+//! What stays on the terminal after the view.
 
 use serde_json::json;
 

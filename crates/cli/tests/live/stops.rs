@@ -1,4 +1,4 @@
-//! Whatever ends or stops the program in the middle, the terminal can be used afterwards.
+//! However the program is ended or stopped, the terminal can be used afterwards.
 
 use rustix::process::Signal;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What does not keep to the protocol is answered as the protocol says, and never more than that.
+//! What violates the protocol is answered as the protocol says, and nothing more happens.
 
 use test_support::fake_agent::saying;
 
@@ -10,7 +10,7 @@ fn the_server_says_who_it_is_and_agrees_on_a_version() {
         ("2024-11-05", "2024-11-05"),
         ("2025-06-18", "2025-06-18"),
         ("2025-11-25", "2025-11-25"),
-        // What we do not know is answered with what we do.
+        // An unknown version is answered with one that we know.
         ("1999-01-01", "2025-11-25"),
         ("2999-01-01", "2025-11-25"),
     ] {
@@ -62,9 +62,9 @@ fn a_hello_that_is_refused_can_be_said_again() {
     let mut server = Server::start(&world, &quick());
     let (code, message) = server.refusal("initialize", &json!({"capabilities": {}}));
     assert_eq!((code, message.contains("protocolVersion")), (-32602, true), "{message}");
-    // Clients that do not wait for the answer say this next.
+    // Clients that do not wait for the response send this next.
     server.notify("notifications/initialized", &json!({}));
-    server.greet(&json!({}));
+    server.initialize(&json!({}));
     assert!(server.request("ping", &json!({}))["result"].is_object());
     server.close();
     world.assert_nothing_left();
@@ -74,14 +74,14 @@ fn a_hello_that_is_refused_can_be_said_again() {
 fn what_is_no_request_is_answered_and_the_server_goes_on() {
     let world = world();
     let mut server = Server::start(&world, &quick());
-    // Before anybody has said hello, too.
+    // Also before the initialization.
     server.write(b"garbage\n\n\xff\xfe\n");
     for _ in 0..2 {
         assert_eq!(server.wait_for_complaint()["error"]["code"], json!(-32700));
     }
     server.notify("notifications/initialized", &json!({}));
     server.send(&json!({"jsonrpc": "2.0", "id": 77, "result": {}}));
-    server.greet(&json!({}));
+    server.initialize(&json!({}));
     server.write(b"[]\n{}\n[[[[[[\n");
     for code in [-32600, -32600, -32700] {
         assert_eq!(server.wait_for_complaint()["error"]["code"], json!(code));
@@ -109,7 +109,7 @@ fn what_is_no_request_is_answered_and_the_server_goes_on() {
 #[test]
 fn bad_arguments_are_refused_by_the_name_of_their_field_and_nothing_is_started() {
     let world = world();
-    let mut server = Server::greeted(&world, &quick());
+    let mut server = Server::initialized(&world, &quick());
     let huge = json!({"tasks": [{"name": "a", "prompt": "x".repeat(10 << 20), "timout": 1}]});
     for (tool, arguments, expected) in [
         ("nobody", json!({}), "There is no tool \"nobody\"; there are delegate_to_subagents, "),
@@ -160,7 +160,7 @@ fn bad_arguments_are_refused_by_the_name_of_their_field_and_nothing_is_started()
 fn ten_megabytes_are_taken_and_more_than_sixteen_are_refused_by_their_id() {
     let world = world();
     let script = saying("read it");
-    let mut server = Server::greeted(&world, &script);
+    let mut server = Server::initialized(&world, &script);
     let long = |bytes: usize| json!({"tasks": [{"name": "a", "prompt": "x".repeat(bytes)}]});
     let result = server.call("delegate_to_subagents", &long(10 << 20));
     assert_eq!(
@@ -180,7 +180,7 @@ fn ten_megabytes_are_taken_and_more_than_sixteen_are_refused_by_their_id() {
 #[test]
 fn tools_and_prompts_are_described() {
     let world = world();
-    let mut server = Server::greeted(&world, &quick());
+    let mut server = Server::initialized(&world, &quick());
     let tools = server.request("tools/list", &json!({}))["result"]["tools"].clone();
     assert_eq!(tools.as_array().unwrap().len(), 7);
     for tool in tools.as_array().unwrap() {
@@ -196,7 +196,7 @@ fn tools_and_prompts_are_described() {
     assert!(said.starts_with("Plan the following, and do not change any file yet: a cache"));
     server.close();
     world.settings(&json!({"tools": "profiles"}));
-    let mut server = Server::greeted(&world, &quick());
+    let mut server = Server::initialized(&world, &quick());
     let tools = server.request("tools/list", &json!({}))["result"]["tools"].clone();
     assert_eq!(tools.as_array().unwrap().len(), 4, "only those of a family");
     let (_, message) = server.refusal("tools/call", &json!({"name": "subagent", "arguments": {}}));
@@ -208,7 +208,7 @@ fn tools_and_prompts_are_described() {
 fn inside_a_sub_agent_nothing_can_be_delegated() {
     let world = world();
     let mut server = Server::start_with(&world, &quick(), &[("PI_SUBAGENTS_CHILD", "1")]);
-    server.greet(&json!({}));
+    server.initialize(&json!({}));
     let tools = server.request("tools/list", &json!({}))["result"]["tools"].clone();
     let names: Vec<&str> =
         tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect();

@@ -1,5 +1,5 @@
-//! `pi-subagents mcp` on real processes, with a test in the place of the client: what it answers, what
-//! it tells unasked, and what is left when one of the two goes away. Real clients are in
+//! `pi-subagents mcp` on real processes, with a test as its client: its responses, its notifications, and what is
+//! left when one of the two ends. Real clients are in
 //! `mcp_clients`.
 
 mod bounds;
@@ -25,7 +25,7 @@ fn agents(world: &World) -> usize {
     world.processes().iter().filter(|(_, command)| command.contains("fake-agent")).count()
 }
 
-/// A server, and everything that it has said.
+/// A client of a server.
 struct Server(RpcClient);
 
 impl Deref for Server {
@@ -43,7 +43,7 @@ impl DerefMut for Server {
 }
 
 impl Server {
-    /// A server that has not been greeted, and whose agents play the script.
+    /// A server that is not initialized yet, and whose agents play the script.
     fn start(world: &World, script: &Value) -> Server {
         Server::start_with(world, script, &[])
     }
@@ -55,14 +55,14 @@ impl Server {
         Server(RpcClient::start(command))
     }
 
-    /// A server whose client has said who it is.
-    fn greeted(world: &World, script: &Value) -> Server {
+    /// A server that is initialized.
+    fn initialized(world: &World, script: &Value) -> Server {
         let mut server = Server::start(world, script);
-        server.greet(&json!({}));
+        server.initialize(&json!({}));
         server
     }
 
-    fn greet(&mut self, capabilities: &Value) -> Value {
+    fn initialize(&mut self, capabilities: &Value) -> Value {
         let hello = self.request(
             "initialize",
             &json!({
@@ -74,7 +74,7 @@ impl Server {
         hello["result"].clone()
     }
 
-    /// Begins the call of a tool. With a token, the client wants to hear how it stands.
+    /// Starts the call of a tool. With a token, the client asks for progress.
     fn begin_call(&mut self, tool: &str, arguments: &Value, token: Option<&str>) -> u64 {
         let mut params = json!({"name": tool, "arguments": arguments});
         if let Some(token) = token {
@@ -95,7 +95,7 @@ impl Server {
         answer["result"].clone()
     }
 
-    /// Why something is refused, and the code for it.
+    /// The code and the message of an error.
     fn refusal(&mut self, method: &str, params: &Value) -> (i64, String) {
         let answer = self.request(method, params);
         let error = &answer["error"];
@@ -123,7 +123,7 @@ fn text(result: &Value) -> &str {
 }
 
 /// The id of the session of one of the tasks of a call.
-fn session(result: &Value, place: usize) -> String {
-    let id = &result["structuredContent"]["sessions"][place]["sessionId"];
+fn session(result: &Value, index: usize) -> String {
+    let id = &result["structuredContent"]["sessions"][index]["sessionId"];
     id.as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
 }

@@ -12,7 +12,7 @@ use super::*;
 fn sessions_runs_and_profiles_are_listed_and_read() {
     let profile = "---\nname: fast\nmodel: a/one\napiKey: sk-secret\nprovider: a\n---\nBe fast.\n";
     let world = world().with_agent_file("agent-profiles/fast.md", profile);
-    let mut server = Server::greeted(&world, &quick());
+    let mut server = Server::initialized(&world, &quick());
     let done = server.call("delegate_to_subagents", &tasks(1));
     let id = session(&done, 0);
     let listed = server.request("resources/list", &json!({}))["result"].clone();
@@ -51,7 +51,7 @@ fn sessions_runs_and_profiles_are_listed_and_read() {
 #[test]
 fn many_sessions_are_listed_page_by_page_the_latest_first() {
     let world = world();
-    let mut server = Server::greeted(&world, &quick());
+    let mut server = Server::initialized(&world, &quick());
     for _ in 0..4 {
         server.call("delegate_to_subagents", &tasks(16));
     }
@@ -82,7 +82,7 @@ fn many_sessions_are_listed_page_by_page_the_latest_first() {
 #[test]
 fn ids_and_names_are_completed() {
     let world = world().with_agent_file("agent-profiles/fast.md", "---\nname: fast\n---\n");
-    let mut server = Server::greeted(&world, &quick());
+    let mut server = Server::initialized(&world, &quick());
     let done = server.call("delegate_to_subagents", &tasks(2));
     let mut complete = |uri: &str, name: &str, value: &str| {
         let params = json!({
@@ -112,10 +112,10 @@ fn ids_and_names_are_completed() {
 #[test]
 fn a_client_hears_of_new_runs_and_of_what_it_asked_to_hear_of() {
     let world = world();
-    let mut server = Server::greeted(&world, &world.working());
-    // Answered by whoever watches, who has begun with that.
+    let mut server = Server::initialized(&world, &world.working());
+    // Answered by the thread that watches, so the watch has begun.
     server.call("list_subagent_profiles", &json!({}));
-    // Whoever starts it: the shell does here.
+    // Also if another program has started it: here it is the shell.
     let running = world.start(&world.working(), &["--name", "shell's"]);
     server.wait_for("notifications/resources/list_changed");
     let meta = fs::read_to_string(world.only_run().join("meta.json")).unwrap();
@@ -140,7 +140,7 @@ fn a_client_hears_of_new_runs_and_of_what_it_asked_to_hear_of() {
 #[test]
 fn a_change_is_told_once_however_often_a_client_says_that_it_is_ready() {
     let world = world();
-    let mut server = Server::greeted(&world, &quick());
+    let mut server = Server::initialized(&world, &quick());
     for _ in 0..3 {
         server.notify("notifications/initialized", &json!({}));
     }
@@ -156,7 +156,7 @@ fn a_change_is_told_once_however_often_a_client_says_that_it_is_ready() {
 #[test]
 fn many_changes_at_once_are_all_told() {
     let world = world();
-    let mut server = Server::greeted(&world, &quick());
+    let mut server = Server::initialized(&world, &quick());
     server.call("delegate_to_subagents", &tasks(1));
     let template = world.only_run();
     let name = template.file_name().unwrap().to_str().unwrap().to_owned();
@@ -200,7 +200,7 @@ fn a_client_of_the_newest_protocol_listens() {
     let changed = server.wait_for("notifications/resources/list_changed");
     assert_eq!(changed["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], json!(id));
     assert_eq!(server.result(call)["isError"], json!(false));
-    // Whoever listens has nothing to say that would be waited for.
+    // A subscriber sends nothing that the server would wait for.
     let closed = Instant::now();
     server.close();
     assert!(closed.elapsed() < Duration::from_secs(4), "{:?}", closed.elapsed());
@@ -214,7 +214,7 @@ fn a_client_that_says_where_it_works_is_served_there() {
     fs::create_dir_all(elsewhere.join(".git")).unwrap();
     let script = json!(["start", {"tell": "cwd"}, {"end": false}, "settle"]);
     let mut server = Server::start(&world, &script);
-    server.greet(&json!({"roots": {}}));
+    server.initialize(&json!({"roots": {}}));
     let asked = server.wait_for("roots/list");
     let uri = format!("file://{}", elsewhere.display()).replace(' ', "%20");
     let roots = json!([{"uri": "file:///nowhere"}, {"uri": uri}]);

@@ -1,4 +1,4 @@
-//! `pi-subagents mcp` with clients that nobody here has written: those of the official SDKs, pinned
+//! `pi-subagents mcp` with clients that we did not write: those of the official SDKs, pinned
 //! in `e2e/requirements.txt` and `e2e/package.json`. Each test has one of them play a scenario
 //! (`e2e/mcp`) and looks at what it has seen, and at what is left. `cargo xtask test` installs them
 //! and says where they are.
@@ -67,8 +67,8 @@ impl Client {
         command
     }
 
-    /// A scenario under way, with the client connected: how long it takes to start, which can be
-    /// long where many do at once, is nobody's concern.
+    /// Starts a scenario, and returns when the client is connected: many clients at once take long to start, which
+    /// is not what the tests are about.
     fn start(self, world: &World, scenario: &str, options: &Value) -> Playing {
         let mut command = self.command(world, scenario, options);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -212,7 +212,7 @@ fn agents(world: &World) -> usize {
     world.processes().iter().filter(|(_, words)| is_agent(words)).count()
 }
 
-/// Fails unless every process is gone, every run has a result, and nobody left anything beside.
+/// Fails unless every process is gone, every run has a result, and no other file is left.
 #[track_caller]
 fn assert_only_results_are_left(world: &World) {
     world.assert_nothing_left();

@@ -1,7 +1,7 @@
-//! The real pi, pinned in `e2e/package.json`, against a model without a network: what the provider
-//! of the model sees is what counts. `cargo xtask test` installs pi and says where it is.
+//! The real pi, pinned in `e2e/package.json`, with a model without a network: the tests compare what the provider
+//! receives. `cargo xtask test` installs pi and says where it is.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "this is how a test fails")]
+#![expect(clippy::unwrap_used, reason = "this is how a test fails")]
 
 mod answers;
 mod builtin;
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use test_support::fake_llm::FakeLlm;
 use test_support::{Program, Ran, Running, World, e2e, write_file};
 
-/// The key that is used unless a profile brings another one.
+/// The key that is used unless a profile has another one.
 const KEY_OF_MODELS: &str = "key-of-models-json";
 
 /// A world with pi on its `PATH`, and a model that plays one script to every task.
@@ -93,7 +93,7 @@ impl PiWorld {
         ran.task()
     }
 
-    /// The same, under way.
+    /// The same, running.
     fn start(&self, arguments: &[&str]) -> Running {
         Running::start(self.run_command(arguments))
     }

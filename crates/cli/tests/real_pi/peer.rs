@@ -1,5 +1,5 @@
 //! `@harms-haus/pi-subagents` from npm, an extension of pi that starts children of its own, with
-//! the built-in agent as these children: a reader of the stream that nobody here wrote.
+//! the built-in agent as these children: a reader of the stream that we did not write.
 
 use std::fs;
 
@@ -137,7 +137,7 @@ fn a_child_whose_provider_refuses() {
 #[test]
 fn children_side_by_side() {
     let pi = world();
-    // Nobody goes on before all three are there.
+    // Each waits until all three run.
     let meet =
         "mkdir -p here; touch here/$$; until [ $(ls here | wc -l) = 3 ]; do sleep 0.02; done";
     let script = |name: &str| json!([bash(meet), {"text": format!("{name} was there.")}]);

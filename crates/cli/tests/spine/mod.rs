@@ -1,5 +1,5 @@
-//! The whole way of a task, on real processes: every fault that a child, a parent, a supervisor or
-//! a disk can have, with its complete events and the proof that nothing is left behind.
+//! A task from its start to its end, on real processes: every fault of a child, a parent, a supervisor or a disk,
+//! with the complete events and the proof that nothing is left.
 
 mod ends;
 mod event_protocol;

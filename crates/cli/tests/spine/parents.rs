@@ -1,4 +1,4 @@
-//! Parents and supervisors that die or are told to.
+//! Parents and supervisors that die or are told to end.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ fn kill_both(world: &World, running: Running) {
     wait_until(|| !world.processes().iter().any(|(_, line)| line.contains("supervise")));
 }
 
-/// The directory whose name begins so.
+/// The directory whose name begins with this.
 fn directory_in(parent: &Path, beginning: &str) -> PathBuf {
     let mut entries = fs::read_dir(parent).unwrap().map(|entry| entry.unwrap().path());
     let is_meant =
@@ -192,7 +192,7 @@ fn parent_and_supervisor_killed_together_are_found_out_by_the_next_look() {
     assert_only_known_files(&world.only_run());
 }
 
-/// A run that could not be kept in its project is in none, and found out about all the same.
+/// A run that could not be stored in its project is stored outside, and its end is still found out.
 #[test]
 fn parent_and_supervisor_killed_together_are_found_out_in_a_temporary_store() {
     let world = world();
@@ -246,9 +246,8 @@ fn a_stopped_supervisor_is_woken_by_who_wants_to_leave() {
     assert_eq!(ran.task()["output"], "working on it");
 }
 
-/// A parent that does not read makes the child wait; that is not the child's silence.
-/// The kernel sends SIGHUP and SIGCONT to stopped processes whose parent dies. That must not look as if
-/// somebody had asked for the end.
+/// The kernel sends SIGHUP and SIGCONT to stopped processes whose parent dies. That must not look like
+/// a request to end.
 #[test]
 fn a_stopped_supervisor_knows_that_its_parent_was_killed() {
     let world = world();
@@ -257,7 +256,7 @@ fn a_stopped_supervisor_knows_that_its_parent_was_killed() {
     kill_process(supervisor, Signal::STOP).unwrap();
     running.signal(Signal::KILL);
     drop(running.finish());
-    // Also where it is in a group in which somebody is left; it is gone already where it is not.
+    // Also if a process is left in its group; if none is, it is gone already.
     for signal in [Signal::HUP, Signal::CONT] {
         let _ = kill_process(supervisor, signal);
     }
@@ -337,7 +336,7 @@ fn nohup_means_what_it_says() {
     assert_eq!((ran.code, &ran.task()["output"]), (Some(0), &json!("done")));
 }
 
-/// What the caller has blocked must not make us deaf.
+/// Signals that the caller has blocked must still arrive.
 #[test]
 fn signals_that_the_caller_has_blocked_are_heard() {
     let world = world();
@@ -430,7 +429,7 @@ fn a_copy_of_a_project_does_not_end_the_original_runs() {
 #[test]
 fn one_signal_is_enough_for_a_parent_whose_reader_does_not_read() {
     let world = world();
-    let line = "a line of progress that nobody reads, and another one";
+    let line = "a line of progress that is never read, and another one";
     let agent = world.agent(&json!([
         {"repeat": {"times": 100_000_000, "steps": [{"stderr": line}]}},
     ]));

@@ -1,4 +1,4 @@
-//! `run` as people use it.
+//! `run` as users call it.
 
 use std::fs;
 
@@ -147,7 +147,7 @@ fn a_reader_that_leaves_does_not_stop_the_run() {
     assert!(world.only_run().join("result.json").exists());
 }
 
-/// A repository must not choose the program by what it has at a relative place on `PATH`.
+/// A repository must not choose the program by a relative path on `PATH`.
 #[test]
 fn a_relative_search_path_is_meant_from_where_the_caller_stands() {
     let world = world();

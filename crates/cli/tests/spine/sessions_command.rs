@@ -1,4 +1,4 @@
-//! `sessions` as people use it.
+//! `sessions` as users call it.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};

@@ -1,4 +1,4 @@
-//! Timeout, loop and last word.
+//! Timeouts, loops, and children that do not exit after their last message.
 
 use serde_json::json;
 
