@@ -19,8 +19,8 @@ pub enum Runner {
 
 /// A runner, and where it was chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct RunnerChoice {
-    /// The one that was chosen, else the default.
     pub runner: Runner,
     /// The file that chooses it, if one does.
     pub file: Option<PathBuf>,
