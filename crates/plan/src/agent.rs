@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use model::AgentKind;
 use protocol::Protocol;
+use serde_json::Value;
 
-use crate::{AgentName, Settings, Surroundings, did_you_mean, similar_names};
+use crate::similar::then_did_you_mean;
+use crate::{AgentName, Settings, Surroundings, similar_names};
 
 /// An agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,14 +28,9 @@ pub enum AgentError {
     #[error(
         "{origin} does not name an agent: {text:?} is neither \"pi\" nor \"builtin\" nor a JSON \
          array of a program and its arguments such as [\"my-agent\", \"--flag\"]{}",
-        meant(text)
+        then_did_you_mean(&similar_names(text, ["pi", "builtin"]))
     )]
     NotUnderstood { origin: String, text: String },
-}
-
-fn meant(text: &str) -> String {
-    let meant = did_you_mean(&similar_names(text, ["pi", "builtin"]));
-    if meant.is_empty() { meant } else { format!(".{meant}") }
 }
 
 /// Which agent a task gets, before its profile or preset has been looked at.
@@ -90,7 +87,7 @@ impl AgentChoice {
         AgentChoice { asked_for: None, otherwise: agent, reason: AgentReason::Asked }
     }
 
-    /// Why a task without a profile or preset gets its agent.
+    #[expect(missing_docs, reason = "the type says it")]
     pub fn reason(&self) -> AgentReason {
         self.reason
     }
@@ -153,18 +150,24 @@ impl Agent {
     }
 
     fn parse(text: &str, origin: &str) -> Result<Agent, AgentError> {
-        match text.trim() {
-            "pi" => Ok(Agent::Pi),
-            "builtin" => Ok(Agent::Builtin),
-            array => match serde_json::from_str::<Vec<String>>(array) {
-                Ok(command) if command.first().is_some_and(|program| !program.is_empty()) => {
-                    Ok(Agent::Program(command))
-                }
-                _ => Err(AgentError::NotUnderstood {
-                    origin: origin.to_owned(),
-                    text: text.chars().take(200).collect(),
-                }),
-            },
+        let word = text.trim();
+        let array = serde_json::from_str(word).ok().filter(Value::is_array);
+        Agent::of(&array.unwrap_or_else(|| Value::from(word))).ok_or_else(|| {
+            let text = text.chars().take(200).collect();
+            AgentError::NotUnderstood { origin: origin.to_owned(), text }
+        })
+    }
+
+    /// The agent that a setting names: by its word, or by a program and its arguments.
+    pub(crate) fn of(value: &Value) -> Option<Agent> {
+        match value {
+            Value::String(word) if word == "pi" => Some(Agent::Pi),
+            Value::String(word) if word == "builtin" => Some(Agent::Builtin),
+            Value::Array(_) => serde_json::from_value::<Vec<String>>(value.clone())
+                .ok()
+                .filter(|command| command.first().is_some_and(|program| !program.is_empty()))
+                .map(Agent::Program),
+            _ => None,
         }
     }
 }

@@ -12,9 +12,8 @@ use uuid::Uuid;
 
 use crate::definition::check_trust;
 use crate::{
-    Agent, AgentChoice, Contradiction, Definition, DefinitionKind, FileSpec, LoadedSkill, Refusal,
-    Skills, Workspace, check_definition, definition_summary, discover_skills, resolve_model,
-    with_files,
+    Agent, AgentChoice, Contradiction, Definition, DefinitionKind, FileSpec, Refusal, Skills,
+    Workspace, check_definition, definition_summary, discover_skills, resolve_model, with_files,
 };
 
 /// What the tasks of one call share, besides the workspace.
@@ -32,18 +31,16 @@ pub struct PlanOptions {
 
 /// What is asked for in one task.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Task {
-    /// A short title.
     pub name: String,
-    /// What the agent is told.
     pub prompt: String,
     /// Where the agent works; the caller's directory if absent.
     pub cwd: Option<String>,
-    /// The profile that configures the agent.
     pub profile: Option<String>,
-    /// The preset that configures the agent instead of a profile.
+    /// Wins over the profile.
     pub preset: Option<String>,
-    /// The model, which wins over that of the profile or preset.
+    /// Wins over the model of the profile or preset.
     pub model: Option<String>,
     /// Seconds until it is stopped.
     pub timeout: Option<f64>,
@@ -56,8 +53,8 @@ pub struct Task {
 
 /// The session that a task continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct ContinuedSession {
-    /// Its id.
     pub id: SessionId,
     /// The task's prompt behind everything that was said in the session before.
     pub prompt: String,
@@ -65,8 +62,8 @@ pub struct ContinuedSession {
 
 /// A task for which everything has been decided.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct PlannedTask {
-    /// What will be run.
     pub plan: Plan,
     /// The profile or preset in a few words.
     pub definition: Option<String>,
@@ -310,7 +307,6 @@ impl Planner<'_> {
         Ok(is_respelled.then_some(requested))
     }
 
-    /// Puts the skills that a definition names into its configuration.
     fn add_skills(&mut self, definition: &mut Definition, cwd: &Path) -> Result<(), Refusal> {
         if definition.suggested_skills.is_empty() && definition.load_skills.is_empty() {
             return Ok(());
@@ -318,16 +314,7 @@ impl Planner<'_> {
         let workspace = self.workspace;
         let discover = || discover_skills(&workspace.surroundings, workspace.trust);
         let skills = self.skills.get_or_insert_with(discover);
-        let skills = skills.resolve(definition, cwd)?;
-        let configuration = &mut definition.configuration;
-        configuration.skills = skills.suggested;
-        if !skills.loaded.is_empty() {
-            // An empty line stands before them even if the definition has no text of its own.
-            let own = configuration.append_system_prompt.take().unwrap_or_default();
-            let loaded: Vec<String> = skills.loaded.iter().map(LoadedSkill::block).collect();
-            configuration.append_system_prompt = Some(format!("{own}\n\n{}", loaded.join("\n\n")));
-        }
-        Ok(())
+        Ok(skills.add_to(definition, cwd)?)
     }
 
     fn start(

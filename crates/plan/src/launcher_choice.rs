@@ -19,8 +19,8 @@ pub enum LauncherKind {
 
 /// How foreground runs are started, and where that was chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct LauncherChoice {
-    /// The one that was chosen, else the default.
     pub kind: LauncherKind,
     /// The file that chooses it, if one does.
     pub file: Option<PathBuf>,

@@ -41,9 +41,7 @@ pub use settings::{
     SETTINGS, Settings, SettingsFile, ToolFamilies, inspect_settings, load_settings,
 };
 pub use similar::{did_you_mean, name_distance, similar_ids, similar_names};
-pub use skills::{
-    LoadedSkill, ResolvedSkills, Skill, SkillError, Skills, discover_skills, with_skill_paths,
-};
+pub use skills::{Skill, SkillError, Skills, discover_skills, with_skill_paths};
 pub use surroundings::{Surroundings, SurroundingsError, is_planted};
 pub use trust::{Trust, project_trust};
 pub use workspace::Workspace;

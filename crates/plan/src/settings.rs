@@ -9,20 +9,18 @@ use crate::{Agent, Surroundings};
 
 /// The settings under the key `subagents`; the project's win over the user's.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Settings {
-    /// The agent of tasks that name none.
     pub agent: Option<Agent>,
     /// Seconds that an active agent gets beyond its timeout.
     pub extend_timeout_debounce: f64,
     /// How many identical tool calls in a row are a loop.
     pub looping_tool_count: u32,
-    /// How many lines a window shows.
     pub max_lines_per_window: usize,
     /// How wide the preview of a tool call may be; as wide as the terminal if absent.
     pub command_preview_width: Option<usize>,
     /// How many tasks of one call run at a time.
     pub max_concurrency: usize,
-    /// Which tools are offered to models.
     pub tools: ToolFamilies,
     /// Seconds after which a call of an MCP client that cannot show progress is answered. The tasks
     /// go on.
@@ -148,7 +146,7 @@ impl Reader {
             file.unknown = names.cloned().collect();
         }
         if let Some(value) = subagents.get("agent") {
-            match (agent(value), scope) {
+            match (Agent::of(value), scope) {
                 (Some(Agent::Program(_)), Scope::Project) => self.warn(
                     "a project may set \"subagents.agent\" only to \"pi\" or \"builtin\"; \
                      put a program into the settings of your agent directory",
@@ -201,18 +199,6 @@ impl Reader {
         if let Some(file) = self.files.last_mut() {
             file.problems.push(problem.to_owned());
         }
-    }
-}
-
-fn agent(value: &Value) -> Option<Agent> {
-    match value {
-        Value::String(word) if word == "pi" => Some(Agent::Pi),
-        Value::String(word) if word == "builtin" => Some(Agent::Builtin),
-        Value::Array(_) => serde_json::from_value::<Vec<String>>(value.clone())
-            .ok()
-            .filter(|command| command.first().is_some_and(|program| !program.is_empty()))
-            .map(Agent::Program),
-        _ => None,
     }
 }
 

@@ -62,6 +62,12 @@ pub fn did_you_mean<Name: AsRef<str>>(suggestions: &[Name]) -> String {
     if names.is_empty() { String::new() } else { format!(" Did you mean {}?", names.join(" or ")) }
 }
 
+/// The same behind a sentence that has no full stop yet.
+pub(crate) fn then_did_you_mean(suggestions: &[String]) -> String {
+    let meant = did_you_mean(suggestions);
+    if meant.is_empty() { meant } else { format!(".{meant}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

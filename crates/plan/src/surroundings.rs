@@ -11,10 +11,9 @@ use rustix::process::{Uid, geteuid};
 
 /// The caller's directories and environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Surroundings {
-    /// The caller's working directory.
     pub cwd: PathBuf,
-    /// The user's home directory.
     pub home: Option<PathBuf>,
     /// Where the user's settings, profiles and presets are.
     pub agent_dir: PathBuf,

@@ -43,8 +43,8 @@ pub struct StatusArguments {
 
 /// What `get_subagent_output` and `get_subagent_session` are asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct SessionArguments {
-    /// The session that is looked at.
     pub session_id: String,
 }
 
@@ -166,14 +166,14 @@ pub(crate) fn declare_preset_task(task: &mut Parameters<'_>) -> Checked<TaskArgu
 }
 
 impl BackgroundArguments {
-    /// Reads the arguments.
+    #[expect(missing_docs, reason = "the name says it")]
     pub fn parse(value: &Value) -> Checked<BackgroundArguments> {
         Ok(BackgroundArguments { task: read(value, ARGUMENTS, declare_preset_task)? })
     }
 }
 
 impl StatusArguments {
-    /// Reads the arguments.
+    #[expect(missing_docs, reason = "the name says it")]
     pub fn parse(value: &Value) -> Checked<StatusArguments> {
         read(value, ARGUMENTS, StatusArguments::declare)
     }
@@ -187,7 +187,7 @@ impl StatusArguments {
 }
 
 impl SessionArguments {
-    /// Reads the arguments.
+    #[expect(missing_docs, reason = "the name says it")]
     pub fn parse(value: &Value) -> Checked<SessionArguments> {
         read(value, ARGUMENTS, SessionArguments::declare)
     }

@@ -85,12 +85,7 @@ impl Command<'_> {
                 self.tell(&detail);
             }
             Err(unknown) => {
-                let available = match unknown.available.as_slice() {
-                    [] => "(none)".to_owned(),
-                    names => names.join(", "),
-                };
-                let meant = unknown.meant();
-                self.fail(&format!("Profile \"{name}\" not found. Available: {available}{meant}"));
+                self.fail(&unknown.not_found());
                 self.warn_about(|path| is_named(path, name));
             }
         }

@@ -18,12 +18,11 @@ use crate::{DelegateArguments, NoArguments, SessionArguments, StatusArguments, S
 /// One tool, as a door offers it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct ToolDescription {
-    /// What models call it.
     pub name: &'static str,
     /// What users call it.
     pub label: &'static str,
-    /// What it does.
     pub description: &'static str,
     /// When to use it, for the system prompt.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,9 +1,7 @@
 //! Profiles, presets and skills: Markdown files that begin with YAML.
 
 use model::{AgentKind, Argument};
-use plan::{
-    Configuration, Definition, DefinitionDirectories, DefinitionKind, Skills, Surroundings, Trust,
-};
+use plan::{Definition, DefinitionDirectories, DefinitionKind, Skills, Surroundings, Trust};
 use protocol::{Origin, Protocol, Start};
 
 use crate::scratch::Scratch;
@@ -87,13 +85,14 @@ fn assert_key_hidden(definition: &Definition) {
 
 fn check_start(definition: &Definition, skills: &Skills) {
     let _ = plan::check_definition(definition);
-    let Ok(resolved) = skills.resolve(definition, "/".as_ref()) else { return };
-    let configuration =
-        Configuration { skills: resolved.suggested, ..definition.configuration.clone() };
+    let mut definition = definition.clone();
+    if skills.add_to(&mut definition, "/".as_ref()).is_err() {
+        return;
+    }
     let start = Start {
         agent: AgentKind::Pi,
         program: vec!["pi".to_owned()],
-        configuration: &configuration,
+        configuration: &definition.configuration,
         origin: Origin { title: definition.label(), kind: definition.kind.word() },
         keeps_conversation: definition.kind == DefinitionKind::Preset,
         all_tools: None,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::directories::list;
 use super::{Definition, DefinitionDirectories, DefinitionKind, Scope, validate};
 use crate::frontmatter::{Document, Fields, FileWarning};
-use crate::{did_you_mean, similar_names};
+use crate::similar::{similar_names, then_did_you_mean};
 
 /// All definitions of a kind, the user's and the project's.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,12 +20,7 @@ pub struct Definitions {
 
 /// There is no definition of that name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "Unknown {0}: \"{name}\". Available {0}s: {1}{2}",
-    kind.word(),
-    if available.is_empty() { "(none)".to_owned() } else { available.join(", ") },
-    self.meant()
-)]
+#[error("Unknown {0}: \"{name}\". Available {0}s: {1}", kind.word(), self.alternatives())]
 #[expect(missing_docs, reason = "the message says it")]
 pub struct UnknownDefinition {
     pub kind: DefinitionKind,
@@ -35,21 +30,24 @@ pub struct UnknownDefinition {
 }
 
 impl UnknownDefinition {
-    /// `. Did you mean NAME?`, to follow the names that exist; empty if none of them is much like
-    /// this one.
-    pub fn meant(&self) -> String {
+    /// The names that exist, and the one that may be meant.
+    fn alternatives(&self) -> String {
         let similar = similar_names(&self.name, self.available.iter().map(String::as_str));
-        let meant = did_you_mean(&similar);
-        if meant.is_empty() { meant } else { format!(".{meant}") }
+        let available = match self.available.as_slice() {
+            [] => "(none)".to_owned(),
+            names => names.join(", "),
+        };
+        available + &then_did_you_mean(&similar)
+    }
+
+    /// The same in the words of commands that look at definitions.
+    pub fn not_found(&self) -> String {
+        let (title, name) = (self.kind.title(), &self.name);
+        format!("{title} \"{name}\" not found. Available: {}", self.alternatives())
     }
 }
 
 impl Definitions {
-    /// The kind of all of them.
-    pub fn kind(&self) -> DefinitionKind {
-        self.kind
-    }
-
     /// The definition of that name.
     pub fn get(&self, name: &str) -> Result<&Definition, UnknownDefinition> {
         self.definitions.get(name).ok_or_else(|| UnknownDefinition {

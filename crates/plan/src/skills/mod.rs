@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 pub use discover::{discover_skills, with_skill_paths};
 
 use crate::frontmatter::{Document, DocumentError, FileWarning};
-use crate::{Definition, Scope, did_you_mean, similar_names};
+use crate::similar::then_did_you_mean;
+use crate::{Definition, Scope, similar_names};
 
 /// A skill that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,24 +35,6 @@ pub struct Skills {
     pub warnings: Vec<FileWarning>,
 }
 
-/// The skills that a definition names.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ResolvedSkills {
-    /// The files of the skills that the model is told about.
-    pub suggested: Vec<PathBuf>,
-    /// The skills whose text becomes part of the system prompt.
-    pub loaded: Vec<LoadedSkill>,
-}
-
-/// A skill's instructions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
-pub struct LoadedSkill {
-    pub name: String,
-    /// Without the frontmatter.
-    pub text: String,
-}
-
 /// The skills that a definition names cannot be used, so its task must not start.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
@@ -72,10 +55,8 @@ pub enum SkillError {
 /// Suggestions for the unknown names, to follow the names that exist.
 fn meant(unknown: &[String], available: &[String]) -> String {
     let similar = |name: &String| similar_names(name, available.iter().map(String::as_str));
-    let best: Vec<String> =
-        unknown.iter().filter_map(|name| similar(name).into_iter().next()).collect();
-    let meant = did_you_mean(&best);
-    if meant.is_empty() { meant } else { format!(".{meant}") }
+    let best = unknown.iter().filter_map(|name| similar(name).into_iter().next());
+    then_did_you_mean(&best.collect::<Vec<_>>())
 }
 
 impl Skills {
@@ -84,12 +65,9 @@ impl Skills {
         self.skills.values()
     }
 
-    /// Finds the skills that a definition names, and reads those that are to be loaded.
-    pub fn resolve(
-        &self,
-        definition: &Definition,
-        task_cwd: &Path,
-    ) -> Result<ResolvedSkills, SkillError> {
+    /// Puts the skills that a definition names into its configuration: the files of those that are
+    /// suggested, and the text of those that are loaded, behind its appended system prompt.
+    pub fn add_to(&self, definition: &mut Definition, task_cwd: &Path) -> Result<(), SkillError> {
         let suggested = without_repetitions(&definition.suggested_skills);
         let loaded = without_repetitions(&definition.load_skills);
         let mut named = suggested.clone();
@@ -105,23 +83,26 @@ impl Skills {
         }
         let find = |names: Vec<&String>| -> Result<Vec<&Skill>, SkillError> {
             let skills = names.into_iter().filter_map(|name| self.skills.get(name));
-            skills.map(|skill| self.check_place(skill, task_cwd).map(|()| skill)).collect()
+            skills.map(|skill| self.check_path(skill, task_cwd).map(|()| skill)).collect()
         };
-        let suggested = find(suggested)?.into_iter().map(|skill| skill.path.clone()).collect();
-        let mut texts = Vec::new();
+        let configuration = &mut definition.configuration;
+        configuration.skills = find(suggested)?.iter().map(|skill| skill.path.clone()).collect();
         for skill in find(loaded)? {
             let document =
                 Document::read(&skill.path).map_err(|error| unreadable(skill, &error))?;
             if !document.body.is_empty() {
-                texts.push(LoadedSkill { name: skill.name.clone(), text: document.body });
+                // An empty line stands before it even if there is no other text.
+                let prompt = configuration.append_system_prompt.get_or_insert_default();
+                prompt.push_str("\n\n");
+                prompt.push_str(&block(&skill.name, &document.body));
             }
         }
-        Ok(ResolvedSkills { suggested, loaded: texts })
+        Ok(())
     }
 
     /// A project's skill can be a symbolic link to anywhere, and its text goes to the provider of
     /// a model. The user's own skills may be links to anywhere.
-    fn check_place(&self, skill: &Skill, task_cwd: &Path) -> Result<(), SkillError> {
+    fn check_path(&self, skill: &Skill, task_cwd: &Path) -> Result<(), SkillError> {
         let is_project = skill.scope == Scope::Project;
         let real = |path: &Path| match fs::canonicalize(path) {
             Ok(real) if is_project => real,
@@ -137,12 +118,10 @@ impl Skills {
     }
 }
 
-impl LoadedSkill {
-    /// The skill as part of a system prompt.
-    pub fn block(&self) -> String {
-        let name = self.name.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
-        format!("<loaded_skill name=\"{name}\">\n{}\n</loaded_skill>", self.text)
-    }
+/// A skill's instructions as part of a system prompt.
+fn block(name: &str, text: &str) -> String {
+    let name = name.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
+    format!("<loaded_skill name=\"{name}\">\n{text}\n</loaded_skill>")
 }
 
 fn unreadable(skill: &Skill, error: &DocumentError) -> SkillError {
