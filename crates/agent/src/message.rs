@@ -2,6 +2,7 @@
 
 #![expect(missing_docs, reason = "the names say the rest")]
 
+use model::Cost;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -187,15 +188,4 @@ pub struct Usage {
     pub reasoning: Option<u64>,
     pub total_tokens: u64,
     pub cost: Cost,
-}
-
-/// The cost of one answer in dollars, by kinds of tokens as [`Usage`] has them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Cost {
-    pub input: f64,
-    pub output: f64,
-    pub cache_read: f64,
-    pub cache_write: f64,
-    pub total: f64,
 }

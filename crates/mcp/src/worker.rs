@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{broadcast, oneshot, watch};
 use tools::{
-    CallContext, CallEvent, CallId, CallReply, CallServer, Caller, FinishedCall, Reporting,
+    CallContext, CallEvent, CallReply, CallServer, Caller, FinishedCall, OpenCallId, Reporting,
     StopForce,
 };
 
@@ -159,7 +159,7 @@ impl<'a> Worker<'a> {
 struct Service<'a> {
     worker: Worker<'a>,
     calls: CallServer,
-    callers: BTreeMap<CallId, WaitingCaller>,
+    callers: BTreeMap<OpenCallId, WaitingCaller>,
     changes: Changes,
 }
 
@@ -265,7 +265,7 @@ impl<'a> Service<'a> {
         }
     }
 
-    fn answer(&mut self, call: CallId) {
+    fn answer(&mut self, call: OpenCallId) {
         let finished = self.calls.finish(call);
         let (Some(finished), Some(caller)) = (finished, self.callers.remove(&call)) else {
             return;
@@ -281,7 +281,7 @@ impl<'a> Service<'a> {
     }
 
     /// Answers a client that gets no reports, before it gives up waiting. Tasks go on.
-    fn answer_early(&mut self, call: CallId, waited: Duration) {
+    fn answer_early(&mut self, call: OpenCallId, waited: Duration) {
         let Some(caller) = self.callers.remove(&call) else {
             return;
         };

@@ -7,7 +7,7 @@ use crate::{Outcome, StopCause, StopReason, Usage};
 
 /// One numbered event: a line of `events.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct Record {
     /// Counts from one. A gap means that events were dropped because the log was full.
     pub seq: u64,
@@ -20,25 +20,19 @@ pub struct Record {
 /// Something that happened in a run and is kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub enum Event {
-    /// The child was started.
-    RunStarted {
-        /// Its process id, as the supervisor sees it.
-        pid: u32,
-    },
+    /// The child was started, under this process id as the supervisor sees it.
+    RunStarted { pid: u32 },
     /// The agent was told something.
-    UserMessage {
-        #[expect(missing_docs, reason = "the name says it")]
-        text: String,
-    },
+    UserMessage { text: String },
     /// The model finished a message.
     AssistantMessage {
-        /// Its text; empty if it only called tools.
+        /// Empty if it only called tools.
         text: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
-        /// Why it stopped, where the agent says so.
+        /// Why the model stopped, where the agent says so.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stop_reason: Option<StopReason>,
         /// What the provider complained about.
@@ -47,67 +41,41 @@ pub enum Event {
         #[serde(default)]
         usage: Usage,
     },
-    /// The agent started a tool.
-    ToolCall {
-        /// Ties the result to the call.
-        id: String,
-        tool: String,
-        args: Value,
-    },
+    /// The agent started a tool. The id ties the result to the call.
+    ToolCall { id: String, tool: String, args: Value },
     /// A tool finished.
     ToolResult {
-        /// The call that it answers.
+        /// Of the call that it answers.
         id: String,
         tool: String,
         is_error: bool,
-        /// Its text, cut at [`Event::TOOL_RESULT_BYTES`].
+        /// Cut at [`Event::TOOL_RESULT_BYTES`].
         text: String,
         /// Whether the tool itself says that there was more.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         limit_reached: bool,
     },
     /// The provider failed and the agent will try again.
-    RetryScheduled {
-        /// Which attempt this will be.
-        attempt: u64,
-        max_attempts: u64,
-        delay_ms: u64,
-        error: String,
-    },
-    /// The child wrote to its standard error.
-    Stderr {
-        /// One line, cut at [`Event::LINE_BYTES`].
-        text: String,
-    },
-    /// The child printed a line that is not a record.
-    UnreadableLine {
-        bytes: u64,
-        /// Its beginning, cut at [`Event::LINE_BYTES`].
-        text: String,
-    },
-    /// A message of the model was there, but could not be read: too long, torn or broken.
-    MessageLost {
-        bytes: u64,
-        /// Its beginning, cut at [`Event::LINE_BYTES`].
-        text: String,
-    },
+    RetryScheduled { attempt: u64, max_attempts: u64, delay_ms: u64, error: String },
+    /// The child wrote a line to its standard error, which is cut at [`Event::LINE_BYTES`].
+    Stderr { text: String },
+    /// The child printed a line that is not a record. Of its `bytes`, the text is the beginning, cut
+    /// at [`Event::LINE_BYTES`].
+    UnreadableLine { bytes: u64, text: String },
+    /// A message of the model was there, but could not be read: too long, torn or broken. The text
+    /// is the beginning of its record, cut at [`Event::LINE_BYTES`].
+    MessageLost { bytes: u64, text: String },
     /// The time was up, but a tool was active shortly before.
     TimeoutExtended,
     /// The supervisor began to stop what was left of the tree.
-    Stopping {
-        #[expect(missing_docs, reason = "the name says it")]
-        cause: StopCause,
-    },
-    /// From here on a log takes no more, except for the terminal event.
+    Stopping { cause: StopCause },
+    /// From here on a log, given by the name of its file, takes no more, except for the terminal
+    /// event.
     LogFull { log: String },
-    /// Something that people should know although it does not decide the outcome.
-    Warning {
-        /// A whole sentence.
-        message: String,
-    },
+    /// Something that people should know although it does not decide the outcome, in a sentence.
+    Warning { message: String },
     /// The run has ended and nothing of it is left. Always the last event, and there is only one.
     RunEnded {
-        #[expect(missing_docs, reason = "the name says it")]
         outcome: Outcome,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,

@@ -66,19 +66,12 @@ id! {
 }
 
 /// The text is not an id of that kind.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not a {kind} id")]
 pub struct InvalidId {
     kind: &'static str,
     text: String,
 }
-
-impl fmt::Display for InvalidId {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:?} is not a {} id", self.text, self.kind)
-    }
-}
-
-impl std::error::Error for InvalidId {}
 
 /// What can safely name a directory: 8 to 64 letters, digits and inner hyphens.
 fn is_directory_name(text: &str) -> bool {

@@ -15,10 +15,10 @@ pub const FORMAT: u32 = 1;
 /// a file of its own) and secrets (which are in no file): the contents of `meta.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct Meta {
     pub format: u32,
-    /// The run; also the name of its directory.
+    /// Also the name of the run's directory.
     pub run_id: RunId,
     pub session_id: SessionId,
     /// The call that asked for the run. Runs of earlier versions do not say.
@@ -69,7 +69,7 @@ pub struct Meta {
 /// Who asked for a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct Owner {
     pub kind: OwnerKind,
     /// Which session or client, where the door has such a thing.
@@ -123,7 +123,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Eight mebibytes for each log.
+    /// The largest size of each log.
     pub const LOG_BYTES: u64 = 8 * 1024 * 1024;
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Why a model ended a message. Every protocol translates its own words into these.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "String", into = "String")]
+#[serde(rename_all = "camelCase")]
 pub enum StopReason {
     /// The model had finished.
     Stop,
@@ -17,6 +17,7 @@ pub enum StopReason {
     /// The agent was told to stop.
     Aborted,
     /// Another word of the agent's, which never counts as an end.
+    #[serde(untagged)]
     Other(String),
 }
 
@@ -43,15 +44,6 @@ impl From<String> for StopReason {
             "error" => StopReason::Error,
             "aborted" => StopReason::Aborted,
             _ => StopReason::Other(word),
-        }
-    }
-}
-
-impl From<StopReason> for String {
-    fn from(reason: StopReason) -> String {
-        match reason {
-            StopReason::Other(word) => word,
-            known => known.word().to_owned(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Tokens and money, in pi's own shape.
 
+use std::iter::Sum;
 use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
@@ -7,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Tokens spent, and what they cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct Usage {
     /// Tokens read by the model that were not cached.
     pub input: u64,
@@ -16,7 +18,6 @@ pub struct Usage {
     pub cache_read: u64,
     /// Tokens written to the provider's cache.
     pub cache_write: u64,
-    /// All tokens together.
     pub total_tokens: u64,
     /// The price in US dollars, as far as the agent knows it.
     pub cost: Cost,
@@ -47,6 +48,14 @@ impl AddAssign for Usage {
         self.cost.cache_read = add(self.cost.cache_read, other.cost.cache_read);
         self.cost.cache_write = add(self.cost.cache_write, other.cost.cache_write);
         self.cost.total = add(self.cost.total, other.cost.total);
+    }
+}
+
+impl Sum for Usage {
+    fn sum<I: Iterator<Item = Usage>>(usages: I) -> Usage {
+        let mut sum = Usage::default();
+        usages.for_each(|usage| sum += usage);
+        sum
     }
 }
 

@@ -8,10 +8,10 @@ mod call;
 mod definition;
 mod files;
 mod frontmatter;
+mod launcher_choice;
 mod models;
 mod plain_file;
 mod refusal;
-mod runner_choice;
 mod settings;
 mod similar;
 mod skills;
@@ -31,10 +31,12 @@ pub use definition::{
 };
 pub use files::{FileSpec, Lines, with_files};
 pub use frontmatter::FileWarning;
+pub use launcher_choice::{
+    LauncherChoice, LauncherChoiceError, LauncherKind, load_launcher_choice,
+};
 pub use models::{UnknownModel, resolve_model};
 pub use protocol::{ApiKey, Configuration, ThinkingLevel};
 pub use refusal::Refusal;
-pub use runner_choice::{Runner, RunnerChoice, RunnerError, load_runner};
 pub use settings::{
     SETTINGS, Settings, SettingsFile, ToolFamilies, inspect_settings, load_settings,
 };

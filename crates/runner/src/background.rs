@@ -3,22 +3,20 @@
 use std::io;
 use std::time::Instant;
 
-use model::{Event, Lifetime, Meta, Outcome, Plan};
+use model::{Lifetime, Meta, Outcome, Plan, Secrets};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use store::{Journal, NewRun, RunDir, Store, StoreError};
+use store::{NewRun, RunDir, Store, StoreError};
 
-use crate::dispatcher::{end_unstarted, prune_now_and_then};
+use crate::dispatcher::{end_unstarted, keep_unstarted, prune_now_and_then};
 use crate::durations::READY_ANSWER;
 use crate::launcher::{Launcher, SupervisorHandle};
-use crate::lifeline::{Lifeline, Start, ToParent, ToSupervisor};
+use crate::lifeline::{Lifeline, ToParent, ToSupervisor};
 use crate::recover::stop_leftovers;
 
 /// A background run that was started.
 #[derive(Debug)]
 pub(crate) struct Background {
-    /// Where it is recorded.
     pub(crate) dir: RunDir,
-    /// What it is.
     pub(crate) meta: Meta,
     /// To be kept as long as this program lives, and reaped by it.
     pub(crate) supervisor: SupervisorHandle,
@@ -61,11 +59,8 @@ pub(crate) fn start_background(
         }
     };
     let mut supervisor = launched.supervisor;
-    let start = Start { secrets: plan.secrets };
-    match Lifeline::new(launched.lifeline)
-        .map_err(BackgroundError::Launch)
-        .and_then(|lifeline| hand_over(lifeline, start))
-    {
+    let lifeline = Lifeline::new(launched.lifeline).map_err(BackgroundError::Launch);
+    match lifeline.and_then(|lifeline| hand_over(lifeline, plan.secrets)) {
         Ok(()) => {
             // This program may be gone when the run ends.
             prune_now_and_then(store, &new_run.meta.run_id);
@@ -82,10 +77,10 @@ pub(crate) fn start_background(
 }
 
 /// Waits until the supervisor has the run's lock, and gives it the word to start.
-fn hand_over(mut lifeline: Lifeline, start: Start) -> Result<(), BackgroundError> {
+fn hand_over(mut lifeline: Lifeline, secrets: Secrets) -> Result<(), BackgroundError> {
     let deadline = Instant::now() + READY_ANSWER;
     let mut is_ready = false;
-    lifeline.send(&ToSupervisor::Start(start));
+    lifeline.send(&ToSupervisor::Start { secrets });
     while !is_ready || lifeline.wants_to_write() {
         lifeline.flush();
         for message in lifeline.receive() {
@@ -113,9 +108,5 @@ fn hand_over(mut lifeline: Lifeline, start: Start) -> Result<(), BackgroundError
 /// Ends the record of a run that was not started, as far as it can still be written.
 fn end(new_run: &NewRun, error: &BackgroundError) {
     let (record, result) = end_unstarted(&new_run.meta, (Outcome::SpawnFailure, error.to_string()));
-    let event: Event = record.event;
-    let _ = Journal::begin(&new_run.dir, &new_run.meta.limits).and_then(|mut journal| {
-        journal.record(record.at, event);
-        journal.finish(&result)
-    });
+    let _ = keep_unstarted(new_run, &record, &result);
 }

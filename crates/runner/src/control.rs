@@ -6,11 +6,10 @@ use std::time::{Duration, Instant};
 use model::{Meta, RunResult, variables};
 use process::{KillTarget, Marker, Signal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use store::{RunDir, StoreError, Watch};
+use store::{RunDir, StopForce, StoreError, Watch};
 
-use crate::durations::{EXIT_ANSWER, RECOVERY_ANSWER};
+use crate::durations::{EXIT_ANSWER, RECOVERY_ANSWER, answer_time};
 use crate::recover::{count_leftovers, recover};
-use crate::run::StopForce;
 
 /// Runs whose end is waited for. Any number of programs can wait for the same run.
 #[derive(Debug)]
@@ -21,15 +20,15 @@ pub struct Waiting {
 
 /// A run that has ended, or about which nothing can be known.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct EndedRun {
-    #[expect(missing_docs, reason = "the name says it")]
     pub dir: RunDir,
-    /// How it ended, unless its record cannot be read.
+    /// An error if its record cannot be read.
     pub result: Result<RunResult, StoreError>,
 }
 
 impl Waiting {
-    /// Waits for these.
+    /// Returns at once; [`Waiting::wait`] waits.
     pub fn new(runs: Vec<RunDir>) -> Waiting {
         let mut watch = Watch::new();
         for dir in &runs {
@@ -91,10 +90,10 @@ fn await_change(watch: &Watch, wakers: &[BorrowedFd<'_>], limit: Duration) {
 
 /// A run that was asked to stop.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct Stopped {
-    /// How it ended.
     pub result: RunResult,
-    /// Whether it had ended before.
+    /// Whether it had ended before it was asked.
     pub had_ended: bool,
     /// How many processes of it are still there, which is none unless the kernel holds one.
     pub left: usize,
@@ -125,7 +124,7 @@ pub fn stop_run(dir: &RunDir, force: StopForce) -> Result<Stopped, StopError> {
         forces.insert(0, StopForce::Gracefully);
     }
     for force in forces {
-        let request = dir.request_stop(force.request());
+        let request = dir.request_stop(force);
         if let (Err(StoreError::Io { .. }), Some(supervisor)) = (&request, &supervisor) {
             // The disk cannot be written. A signal says the same, and a second one: at once.
             KillTarget::Marked(supervisor.clone()).signal(Signal::Terminate);
@@ -136,7 +135,7 @@ pub fn stop_run(dir: &RunDir, force: StopForce) -> Result<Stopped, StopError> {
         if let Some(supervisor) = &supervisor {
             KillTarget::Marked(supervisor.clone()).signal(Signal::Continue);
         }
-        if let Some(result) = await_end(dir, force.answer_time())? {
+        if let Some(result) = await_end(dir, answer_time(force))? {
             return proven(dir, result, false);
         }
     }

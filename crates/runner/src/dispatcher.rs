@@ -7,17 +7,18 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime};
 
-use model::{Activity, Event, Lifetime, Meta, Outcome, Plan, Record, RunId, RunResult};
+use model::{Activity, Lifetime, Meta, Outcome, Plan, Record, RunId, RunResult};
 use process::Pid;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use session::Facts;
-use store::{Journal, NewRun, Retention, RunDir, Store};
+use store::{Journal, NewRun, Retention, RunDir, StopForce, Store, StoreError};
 
 use crate::background::{Background, BackgroundError, start_background};
 use crate::launcher::Launcher;
 use crate::now_ms;
+use crate::recover::ended;
 use crate::result::result_of;
-use crate::run::{Run, StopForce};
+use crate::run::Run;
 
 /// Names a task within its dispatcher; counts from zero in the order of submission.
 pub type TaskId = usize;
@@ -35,13 +36,12 @@ pub struct Update {
 
 /// Something that the caller of a task should know.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub enum Change {
     /// The task has left the queue, and is recorded in this directory.
     Started {
-        #[expect(missing_docs, reason = "the name says it")]
         run_dir: PathBuf,
     },
-    /// Something happened in the run.
     Record(Record),
     /// The child does something else now.
     Activity(Activity),
@@ -51,10 +51,9 @@ pub enum Change {
 
 /// Tasks that were queued together.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Submitted {
-    /// Their lane.
     pub lane: LaneId,
-    /// Themselves, in their order.
     pub tasks: Range<TaskId>,
 }
 
@@ -273,7 +272,7 @@ impl Dispatcher {
             .unzip();
         fds.extend(wakers.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)));
         let now = Instant::now();
-        let deadlines = self.running.values().filter_map(|running| running.run.next_deadline());
+        let deadlines = self.running.values().filter_map(|running| running.run.kill_at);
         let deadline = deadlines.min().map(|deadline| deadline.saturating_duration_since(now));
         let timeout = limit.into_iter().chain(deadline).min();
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
@@ -414,10 +413,7 @@ impl Dispatcher {
         warnings: Vec<String>,
     ) {
         let (record, result) = end_unstarted(&new_run.meta, refusal);
-        let kept = Journal::begin(&new_run.dir, &new_run.meta.limits).and_then(|mut journal| {
-            journal.record(record.at, record.event.clone());
-            journal.finish(&result)
-        });
+        let kept = keep_unstarted(new_run, &record, &result);
         self.update(task, Change::Record(record));
         let not_kept = kept.err().map(|error| error.to_string());
         let run_dir = Some(new_run.dir.path().to_owned());
@@ -452,10 +448,20 @@ pub(crate) fn end_unstarted(
     meta: &Meta,
     (outcome, error): (Outcome, String),
 ) -> (Record, RunResult) {
-    let event = Event::RunEnded { outcome, error: Some(error), exit_code: None, signal: None };
-    let record = Record { seq: 1, at: now_ms(), event };
+    let record = Record { seq: 1, at: now_ms(), event: ended(outcome, error) };
     let mut facts = Facts::default();
     facts.apply(&record);
     let result = result_of(meta, &facts, 0);
     (record, result)
+}
+
+/// Writes that end into the directory of the run.
+pub(crate) fn keep_unstarted(
+    new_run: &NewRun,
+    record: &Record,
+    result: &RunResult,
+) -> Result<(), StoreError> {
+    let mut journal = Journal::begin(&new_run.dir, &new_run.meta.limits)?;
+    journal.record(record.at, record.event.clone());
+    journal.finish(result)
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use store::StopForce;
+
 /// How long a tree may take between SIGTERM and SIGKILL.
 pub(crate) const STOP_GRACE: Duration = Duration::from_secs(5);
 /// SIGKILL is repeated, because a member may have started another process in the meantime.
@@ -12,10 +14,18 @@ pub(crate) const KILL_PATIENCE: Duration = Duration::from_secs(10);
 /// What a supervisor on a busy machine may need besides.
 const MARGIN: Duration = Duration::from_secs(3);
 /// A supervisor that was told to kill has done so after this time, or it is killed itself.
-pub(crate) const KILL_ANSWER: Duration = MARGIN;
+const KILL_ANSWER: Duration = MARGIN;
 /// A supervisor that was told to stop has done so after this time, or it is killed itself.
-pub(crate) const STOP_ANSWER: Duration =
-    STOP_GRACE.saturating_add(KILL_PATIENCE).saturating_add(MARGIN);
+const STOP_ANSWER: Duration = STOP_GRACE.saturating_add(KILL_PATIENCE).saturating_add(MARGIN);
+
+/// How long a supervisor may take to stop its run.
+pub(crate) fn answer_time(force: StopForce) -> Duration {
+    match force {
+        StopForce::Gracefully => STOP_ANSWER,
+        StopForce::AtOnce => KILL_ANSWER,
+    }
+}
+
 /// How long the end of a run may take whose supervisor was killed: recovering stops what is left.
 pub(crate) const RECOVERY_ANSWER: Duration = STOP_GRACE.saturating_add(STOP_ANSWER);
 /// A supervisor that has handed over its result exits within this time.

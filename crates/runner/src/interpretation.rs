@@ -8,8 +8,8 @@ use crate::supervisor::Sanitizer;
 
 /// What a supervisor makes of an agent's output.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct Interpretation {
-    /// What happened.
     pub events: Vec<Event>,
     /// The lines that are kept in `stdout.log`.
     pub log: Vec<Vec<u8>>,

@@ -25,7 +25,7 @@ pub use dispatcher::{Change, Dispatcher, LaneId, Report, Submitted, TaskId, Upda
 pub use interpretation::{Interpretation, interpret};
 pub use launcher::Launcher;
 pub use recover::{Recovery, recover};
-pub use run::StopForce;
+pub use store::StopForce;
 pub use supervisor::{SuperviseError, supervise};
 pub use tmux::{TmuxError, TmuxPanes, view_run};
 

@@ -21,15 +21,13 @@ pub(crate) enum ToParent {
     Ready,
     /// It will not carry out the run, and says why.
     Refused(String),
-    /// Something happened.
     Event(Record),
     /// The child does something else now.
     Activity(Activity),
-    /// Nothing of the tree is left. The last message.
+    /// Nothing of the tree is left. The last message, with the contents of `result.json`, and why
+    /// there is no such file, if there is none.
     Result {
-        /// The contents of `result.json`.
         result: Box<RunResult>,
-        /// Why there is no such file, if there is none.
         not_kept: Option<String>,
     },
 }
@@ -38,19 +36,12 @@ pub(crate) enum ToParent {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ToSupervisor {
-    /// Start the child. Always the first word.
-    Start(Start),
+    /// Start the child, with variables for it alone, which are written nowhere. The first message.
+    Start { secrets: Secrets },
     /// SIGTERM, grace, SIGKILL.
     Stop,
     /// SIGKILL.
     Kill,
-}
-
-/// What a supervisor must know and what is written nowhere.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Start {
-    /// Variables for the child alone.
-    pub(crate) secrets: Secrets,
 }
 
 /// One end of a lifeline. Never blocks.
@@ -71,12 +62,10 @@ impl Lifeline {
         Ok(Lifeline { socket, incoming, outgoing: Vec::new(), is_open: true })
     }
 
-    /// Whether the other side still listens.
     pub(crate) fn is_open(&self) -> bool {
         self.is_open
     }
 
-    /// Whether something waits to be sent.
     pub(crate) fn wants_to_write(&self) -> bool {
         self.is_open && !self.outgoing.is_empty()
     }
@@ -119,13 +108,13 @@ impl Lifeline {
         }
     }
 
-    /// Waits for the parent's first word; nothing if the parent is gone.
-    pub(crate) fn await_start(&mut self) -> Option<Start> {
+    /// Waits for the parent's first message, and returns its secrets; `None` if the parent is gone.
+    pub(crate) fn await_start(&mut self) -> Option<Secrets> {
         loop {
             self.flush();
             // What the parent says after that stays in the buffer for later.
-            if let Some(ToSupervisor::Start(start)) = self.next_message() {
-                return Some(start);
+            if let Some(ToSupervisor::Start { secrets }) = self.next_message() {
+                return Some(secrets);
             }
             if !self.is_open {
                 return None;

@@ -11,25 +11,17 @@ use crate::result::result_of;
 
 /// What became of a run that may have lost its supervisor.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub enum Recovery {
-    /// It is alive.
+    /// Its supervisor is at work.
     Alive,
     /// It had ended before.
     HadEnded(Box<RunResult>),
-    /// It was ended just now.
-    Ended {
-        /// Its terminal event; absent if it had one already.
-        record: Option<Record>,
-        /// Its result.
-        result: Box<RunResult>,
-    },
-    /// It was ended just now, but the disk is full or cannot be written.
-    NotKept {
-        /// Its result as far as its record tells.
-        result: Box<RunResult>,
-        /// What stands in the way.
-        error: StoreError,
-    },
+    /// It was ended just now. `record` is its terminal event, unless it had one already.
+    Ended { record: Option<Record>, result: Box<RunResult> },
+    /// It was ended just now, but the disk is full or cannot be written. The result is what its
+    /// record tells.
+    NotKept { result: Box<RunResult>, error: StoreError },
 }
 
 impl Recovery {
@@ -65,7 +57,8 @@ pub(crate) fn recover_because(dir: &RunDir, reason: &str) -> Result<Recovery, St
         // A copy was never run, so there is nothing of it to be stopped, and nothing is written
         // into a directory that another program has made.
         if facts.outcome.is_none() {
-            let record = Record { seq: 0, at: now_ms(), event: interrupted(reason) };
+            let record =
+                Record { seq: 0, at: now_ms(), event: ended(Outcome::Interrupted, reason) };
             facts.apply(&record);
         }
         let result = Box::new(result_of(&meta, &facts, duration(&facts)));
@@ -77,8 +70,9 @@ pub(crate) fn recover_because(dir: &RunDir, reason: &str) -> Result<Recovery, St
     if facts.outcome.is_none() {
         ends.extend((survivors > 0).then(|| survivors_warning(survivors)));
         ends.push(match dir.stop_requested() {
-            Some(_) => cancelled(),
-            None => interrupted(reason),
+            // Its supervisor did not get to it.
+            Some(_) => ended(Outcome::Cancelled, "Cancelled before it had finished"),
+            None => ended(Outcome::Interrupted, reason),
         });
     }
     let mut journal = match Journal::resume(abandoned, &meta.limits) {
@@ -130,9 +124,7 @@ fn replay(dir: &RunDir) -> Result<Facts, StoreError> {
 
 const ANSWER_LOST: &str = "The record of this run is not complete: its answer was not kept";
 
-/// Why a run without a supervisor was interrupted.
 pub(crate) const SUPERVISOR_DIED: &str = "Interrupted: the supervisor of this run died";
-/// Why a run without a parent was interrupted.
 pub(crate) const PARENT_DIED: &str = "Interrupted: the program that started this run died";
 
 /// Stops every process that carries the run's marker. Returns how many could not be stopped.
@@ -156,24 +148,9 @@ pub(crate) fn survivors_warning(count: usize) -> Event {
     Event::Warning { message: format!("{count} processes of the run could not be killed") }
 }
 
-/// The terminal event of a run that was cut off.
-pub(crate) fn interrupted(error: &str) -> Event {
-    Event::RunEnded {
-        outcome: Outcome::Interrupted,
-        error: Some(error.to_owned()),
-        exit_code: None,
-        signal: None,
-    }
-}
-
-/// The terminal event of a run that was to be stopped and whose supervisor did not get to it.
-fn cancelled() -> Event {
-    Event::RunEnded {
-        outcome: Outcome::Cancelled,
-        error: Some("Cancelled before it had finished".to_owned()),
-        exit_code: None,
-        signal: None,
-    }
+/// The terminal event of a run whose end no exit explains.
+pub(crate) fn ended(outcome: Outcome, error: impl Into<String>) -> Event {
+    Event::RunEnded { outcome, error: Some(error.into()), exit_code: None, signal: None }
 }
 
 /// How long it ran, by the wall clock: the only one that outlives a process.

@@ -7,49 +7,19 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use model::{Meta, Record, RunResult, Secrets};
+use model::{Meta, Outcome, Record, RunResult, Secrets};
 use process::Pid;
 use session::Facts;
-use store::{Hold, NewRun, RunDir, StopRequest};
+use store::{Hold, NewRun, RunDir, StopForce};
 
 use crate::dispatcher::{Change, Report};
-use crate::durations::{EXIT_ANSWER, KILL_ANSWER, STOP_ANSWER, STOP_GRACE};
+use crate::durations::{EXIT_ANSWER, STOP_GRACE, answer_time};
 use crate::launcher::{Launcher, SupervisorHandle};
-use crate::lifeline::{Lifeline, Start, ToParent, ToSupervisor};
+use crate::lifeline::{Lifeline, ToParent, ToSupervisor};
 use crate::now_ms;
-use crate::recover::{
-    Recovery, SUPERVISOR_DIED, duration, interrupted, recover_because, stop_leftovers,
-};
+use crate::recover::{Recovery, SUPERVISOR_DIED, duration, ended, recover_because, stop_leftovers};
 use crate::result::result_of;
 
-/// How hard to stop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum StopForce {
-    /// SIGTERM, grace, SIGKILL.
-    Gracefully,
-    /// SIGKILL.
-    AtOnce,
-}
-
-impl StopForce {
-    /// The same as a request to another program's supervisor.
-    pub(crate) fn request(self) -> StopRequest {
-        match self {
-            StopForce::Gracefully => StopRequest::Gracefully,
-            StopForce::AtOnce => StopRequest::AtOnce,
-        }
-    }
-
-    /// How long a supervisor may take to do it.
-    pub(crate) fn answer_time(self) -> Duration {
-        match self {
-            StopForce::Gracefully => STOP_ANSWER,
-            StopForce::AtOnce => KILL_ANSWER,
-        }
-    }
-}
-
-/// A run with its supervisor.
 pub(crate) struct Run {
     meta: Meta,
     dir: RunDir,
@@ -60,22 +30,17 @@ pub(crate) struct Run {
     phase: Phase,
     facts: Facts,
     refusal: Option<String>,
-    /// When the supervisor is killed if it has not answered.
-    kill_at: Option<Instant>,
+    /// When the supervisor is killed if it has not answered; see [`Run::check_time`].
+    pub(crate) kill_at: Option<Instant>,
 }
 
 enum Phase {
     /// The supervisor is at work.
-    Live {
-        lifeline: Lifeline,
-        supervisor: SupervisorHandle,
-    },
+    Live { lifeline: Lifeline, supervisor: SupervisorHandle },
     /// The supervisor is gone without a result, and what it left is being stopped. That can take
     /// its time, during which this process must stay awake; hence a thread.
-    CleaningUp {
-        done: UnixStream,
-        cleaner: JoinHandle<Option<CleanedUp>>,
-    },
+    CleaningUp { done: UnixStream, cleaner: JoinHandle<Option<CleanedUp>> },
+    /// Nothing of the run is left.
     Over,
 }
 
@@ -96,7 +61,7 @@ impl Run {
         let lifetime = new_run.meta.lifetime;
         let started = launcher.launch(&new_run.dir, lifetime).and_then(|launched| {
             let mut lifeline = Lifeline::new(launched.lifeline)?;
-            lifeline.send(&ToSupervisor::Start(Start { secrets }));
+            lifeline.send(&ToSupervisor::Start { secrets });
             lifeline.flush();
             Ok(Phase::Live { lifeline, supervisor: launched.supervisor })
         });
@@ -128,7 +93,6 @@ impl Run {
         matches!(self.phase, Phase::CleaningUp { .. })
     }
 
-    /// Where to wait for changes.
     pub(crate) fn waker(&self) -> Option<BorrowedFd<'_>> {
         match &self.phase {
             Phase::Live { lifeline, .. } => Some(lifeline.as_fd()),
@@ -137,14 +101,8 @@ impl Run {
         }
     }
 
-    /// Whether something waits to be sent to the supervisor.
     pub(crate) fn wants_to_write(&self) -> bool {
         matches!(&self.phase, Phase::Live { lifeline, .. } if lifeline.wants_to_write())
-    }
-
-    /// When to call [`Run::check_time`].
-    pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        self.kill_at
     }
 
     pub(crate) fn stop(&mut self, force: StopForce) {
@@ -157,7 +115,7 @@ impl Run {
             StopForce::AtOnce => ToSupervisor::Kill,
         });
         lifeline.flush();
-        let deadline = Instant::now() + force.answer_time();
+        let deadline = Instant::now() + answer_time(force);
         self.kill_at = Some(self.kill_at.map_or(deadline, |earlier| earlier.min(deadline)));
     }
 
@@ -293,9 +251,9 @@ fn end_in_memory(meta: &Meta, mut facts: Facts, reason: &str, not_kept: &str) ->
     let mut record = None;
     if facts.outcome.is_none() {
         // The number is never read: the event is in no file.
-        let ended = Record { seq: 0, at: now_ms(), event: interrupted(reason) };
-        facts.apply(&ended);
-        record = Some(ended);
+        let end = Record { seq: 0, at: now_ms(), event: ended(Outcome::Interrupted, reason) };
+        facts.apply(&end);
+        record = Some(end);
     }
     let result = Box::new(result_of(meta, &facts, duration(&facts)));
     CleanedUp { record, result, not_kept: Some(not_kept.to_owned()) }

@@ -73,7 +73,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::random::Random;
+    use crate::testing::Random;
     use crate::{PastRun, resume_transcript, transcript};
 
     fn words(events: &[Event]) -> (String, String) {

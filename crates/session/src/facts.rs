@@ -6,6 +6,7 @@ use model::{Activity, Event, Outcome, Record, Status, StopCause, StopReason, Usa
 /// What decides the outcome of a run, and what its result says. Its size does not grow with the
 /// run.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct Facts {
     /// When the child was started, in milliseconds since 1970.
     pub started_at: Option<u64>,
@@ -29,13 +30,11 @@ pub struct Facts {
     pub provider_error: Option<String>,
     /// Whether a later message could not be read.
     pub message_lost: bool,
-    /// The number of messages that the model has finished.
     pub assistant_messages: u64,
     /// The last text of the model.
     pub output: String,
     /// The sum over all messages.
     pub usage: Usage,
-    /// The number of tool calls made.
     pub tool_calls: u64,
     /// The last lines of the child's standard error.
     pub last_stderr: Vec<String>,

@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 use model::{Activity, Event, Record};
 use serde_json::Value;
 
-use crate::doing::Doing;
+use crate::activity::Doing;
 use crate::facts::Facts;
 use crate::preview::{PreviewContext, preview};
-use crate::progress::Progress;
+use crate::progress_words::Progress;
 use crate::text::one_line;
 use crate::todos::Todos;
 use crate::tool_summary::tool_summary;
@@ -17,8 +17,8 @@ use crate::window::{EntryNumber, LineKind, Window};
 
 /// How a state is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct Context {
-    /// How tool calls are shown.
     pub preview: PreviewContext,
     /// How many entries a collapsed window shows.
     pub window_lines: usize,
@@ -32,14 +32,11 @@ impl Default for Context {
 
 /// Everything that people can be shown about a run after a number of its events.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct State {
-    /// What the result is made from.
     pub facts: Facts,
-    /// The latest messages and tool calls.
     pub window: Window,
-    /// The progress of the agent's own list.
     pub todos: Todos,
-    /// The agent's current activity.
     pub doing: Doing,
     context: Context,
     progress: Progress,

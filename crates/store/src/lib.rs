@@ -37,7 +37,7 @@ mod write_once;
 pub use error::StoreError;
 pub use export::write_export;
 pub use journal::{Journal, Log};
-pub use requests::StopRequest;
+pub use requests::StopForce;
 pub use retention::{Pruned, Retention};
 pub use run_dir::{Abandoned, Claim, EVENTS, Hold, Life, RunDir};
 pub use runs::{NewRun, Store};

@@ -16,9 +16,9 @@ const STOP: &str = "stop-request";
 const KILL: &str = "kill-request";
 const NOTIFIED: &str = "notified";
 
-/// How a supervisor is asked to stop its run.
+/// How hard to stop a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum StopRequest {
+pub enum StopForce {
     /// SIGTERM, grace, SIGKILL.
     Gracefully,
     /// SIGKILL.
@@ -27,21 +27,21 @@ pub enum StopRequest {
 
 impl RunDir {
     /// Asks the supervisor to stop the run.
-    pub fn request_stop(&self, request: StopRequest) -> Result<(), StoreError> {
+    pub fn request_stop(&self, force: StopForce) -> Result<(), StoreError> {
         self.check_writable()?;
-        let name = match request {
-            StopRequest::Gracefully => STOP,
-            StopRequest::AtOnce => KILL,
+        let name = match force {
+            StopForce::Gracefully => STOP,
+            StopForce::AtOnce => KILL,
         };
         self.create_once(name).map(|_| ())
     }
 
     /// What was requested; of two requests, the stronger.
-    pub fn stop_requested(&self) -> Option<StopRequest> {
+    pub fn stop_requested(&self) -> Option<StopForce> {
         if is_plain_file(&self.file(KILL)) {
-            Some(StopRequest::AtOnce)
+            Some(StopForce::AtOnce)
         } else if is_plain_file(&self.file(STOP)) {
-            Some(StopRequest::Gracefully)
+            Some(StopForce::Gracefully)
         } else {
             None
         }

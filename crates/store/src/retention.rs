@@ -9,8 +9,8 @@ use crate::{Life, RunDir, Store, StoreError};
 
 /// Which finished runs are kept: those within all three limits, newest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct Retention {
-    /// The number of finished runs.
     pub runs: usize,
     /// Counted from the end of a run.
     pub age: Duration,
@@ -35,12 +35,11 @@ impl Default for Retention {
 
 /// What [`Store::prune`] did, in numbers of runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct Pruned {
-    /// The runs that were removed.
     pub removed: usize,
     /// The runs that remain, including those that live.
     pub kept: usize,
-    /// The bytes that were freed.
     pub bytes: u64,
 }
 

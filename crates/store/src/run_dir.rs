@@ -251,13 +251,6 @@ fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-impl Abandoned {
-    /// The directory of the abandoned run.
-    pub fn dir(&self) -> &RunDir {
-        &self.dir
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::chown;

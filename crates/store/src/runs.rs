@@ -21,10 +21,10 @@ pub struct Store {
 
 /// A run directory that was just made.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct NewRun {
     /// Complete but for the events.
     pub dir: RunDir,
-    /// As `meta.json` has it.
     pub meta: Meta,
     /// Keeps the run alive until the supervisor has its own lock.
     pub hold: Hold,

@@ -12,8 +12,8 @@ use crate::{RunDir, Store, StoreError};
 
 /// A directory that was half made, or half removed, when its program died.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct Debris {
-    /// Below the store.
     pub path: PathBuf,
     /// Whether it is so old that no program can be working on it; then pruning removes it.
     pub is_removable: bool,

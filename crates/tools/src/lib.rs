@@ -6,7 +6,7 @@ mod background;
 mod call_server;
 mod delegate;
 mod dialogs;
-mod launcher;
+mod foreground_launcher;
 mod listing;
 mod parameters;
 mod profile_command;
@@ -16,7 +16,7 @@ mod retrieval;
 mod schema;
 mod session_book;
 mod sessions;
-mod shown;
+mod shown_task;
 mod subagent;
 #[cfg(test)]
 mod testing;
@@ -33,12 +33,12 @@ pub use background::{
     reload, similar_background, start_background,
 };
 pub use call_server::{
-    CallContext, CallEvent, CallId, CallKind, CallReply, CallServer, CallTask, Caller,
-    FinishedCall, Reporting, RunningCall, Tool, ToolAnswer, ToolError,
+    CallContext, CallEvent, CallKind, CallReply, CallServer, CallTask, Caller, FinishedCall,
+    OpenCallId, Reporting, RunningCall, Tool, ToolAnswer, ToolError,
 };
 pub use delegate::{CallError, CallOptions, PlannedCall, plan_delegation, project_store};
 pub use dialogs::{Dialogs, Level};
-pub use launcher::{LauncherError, foreground_launcher};
+pub use foreground_launcher::{LauncherError, foreground_launcher};
 pub use listing::{list_presets, list_profiles, no_presets, no_profiles};
 pub use parameters::{ArgumentError, MOST_LISTED_MODELS, MOST_TASKS};
 pub use plan::{PlannedTask, Task as TaskArguments, Workspace};
@@ -56,5 +56,5 @@ pub use sessions::{
     KnownRun, RunLabel, Session, SessionError, end_abandoned_elsewhere, find_session,
     load_sessions, similar_sessions,
 };
-pub use shown::{Appearance, ShownTask};
+pub use shown_task::{Appearance, ShownTask};
 pub use subagent::{MOST_BYTES, plan_subagent, subagent_answer};

@@ -30,7 +30,7 @@ pub enum Command {
 /// Which part of the tasks is shown.
 #[derive(Debug)]
 pub struct Controls {
-    ownership: Ownership,
+    pub(crate) ownership: Ownership,
     pub(crate) selected: Option<usize>,
     pub(crate) mode: Mode,
     /// An answer to the last key that is not visible otherwise.
@@ -180,10 +180,6 @@ impl Controls {
                 None
             }
         }
-    }
-
-    pub(crate) fn ownership(&self) -> Ownership {
-        self.ownership
     }
 }
 

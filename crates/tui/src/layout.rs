@@ -1,7 +1,7 @@
 //! Decides what is shown in the rows and columns of a screen.
 
-mod header;
 mod heights;
+mod overview;
 #[cfg(test)]
 mod tests;
 
@@ -10,8 +10,8 @@ use session::view::{
     window_header, window_lines,
 };
 
-use self::header::overview;
 use self::heights::{Share, share};
+use self::overview::overview;
 use crate::controls::{Controls, Mode, Ownership};
 use crate::fit::{add, fit, line_width, wrap};
 
@@ -58,7 +58,7 @@ pub fn layout(scene: &Scene<'_>, size: Size, controls: &Controls) -> Layout {
     let bottom = hint(scene, controls, rows, columns);
     let room = rows.saturating_sub(usize::from(top.is_some()) + usize::from(bottom.is_some()));
     let (middle, page, rows_above) = match (controls.mode, selected) {
-        (Mode::Help, _) => (help(controls.ownership()), 1, 0),
+        (Mode::Help, _) => (help(controls.ownership), 1, 0),
         (Mode::Expanded { back }, Some(selected)) => match scene.tasks.get(selected) {
             Some(task) => expanded(task, room, columns, back),
             None => (Vec::new(), 1, 0),
@@ -85,7 +85,7 @@ fn hint(scene: &Scene<'_>, controls: &Controls, rows: usize, columns: usize) -> 
     if rows < ROWS_WITH_HINT || !scene.has_keys {
         return None;
     }
-    let words = match (controls.mode, controls.ownership()) {
+    let words = match (controls.mode, controls.ownership) {
         (Mode::Help, _) => "Esc back",
         (Mode::Expanded { .. }, _) => "Esc back • PgUp PgDn scroll • ↑ ↓ another • s stop • ? help",
         (_, Ownership::Owner) if scene.tasks.len() == 1 => "Ctrl+O expand • s stop • ? help",

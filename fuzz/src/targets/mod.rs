@@ -15,16 +15,16 @@ mod settings;
 mod terminal;
 mod tool_arguments;
 
-/// Something that reads what others wrote.
+/// A reader of what other programs wrote.
 #[derive(Debug)]
 pub struct Target {
-    /// What it is called, by whoever runs it and in `corpus`.
+    /// Its name on the command line, and that of its directory in `corpus`.
     pub name: &'static str,
-    /// Hands bytes to it, and panics if something is not as it must be.
+    /// Gives it bytes, and panics if an assertion fails.
     pub check: fn(&[u8]),
 }
 
-/// All of them.
+/// All targets.
 pub const TARGETS: &[Target] = &[
     Target { name: "book", check: book::check },
     Target { name: "bridge", check: bridge::check },

@@ -6,7 +6,7 @@
 use super::Violation;
 use super::tree::{TextFile, Tree};
 
-/// Looks through the packages that name their test programs.
+/// Checks the packages that name their test programs.
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     let manifests = tree.files.iter().filter(|file| file.path.ends_with("/Cargo.toml"));
     let manifests =
@@ -31,7 +31,7 @@ fn check_package(tree: &Tree, manifest: &TextFile) -> Vec<Violation> {
     let files = tree.rust_files().filter_map(|file| {
         let inside = file.path.strip_prefix(&tests)?;
         let (name, rest) = inside.split_once('/').unwrap_or((inside.strip_suffix(".rs")?, ""));
-        // The other files of a directory are modules of its first one.
+        // The other files of a directory are modules of this one.
         matches!(rest, "" | "main.rs" | "mod.rs").then_some((file, name))
     });
     let left_out = files.filter(|(_, name)| !is_part(name));

@@ -1,6 +1,6 @@
 //! `cargo xtask tidy`: the rules of this repository that no compiler knows.
 //!
-//! Every check takes the [`Tree`] and returns what it found, so that its tests can make up a tree
+//! Every check takes the [`Tree`] and returns what it found, so that a test can give it a tree
 //! in memory.
 
 mod architecture;
@@ -21,7 +21,7 @@ use std::fmt;
 
 use tree::Tree;
 
-/// One place where one rule is broken.
+/// A line that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Violation {
     path: String,

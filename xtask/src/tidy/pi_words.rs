@@ -1,17 +1,17 @@
 //! The words of pi: the records of its stream, and the flags of its command line.
 //!
-//! How an agent is started and how it speaks are known where that agent is described, and nowhere else.
-//! Otherwise an agent of another make could not be added in one place.
+//! Only the files that describe an agent know how it is started and how it speaks, so that an agent of another
+//! make is added in one place.
 
 use super::Violation;
 use super::invariants::product_crate;
 use super::rust_source::is_identifier_byte;
 use super::tree::{TextFile, Tree};
 
-/// The records of pi's JSON mode that we read, and what is only in them. They are found in texts, and as
-/// names that serde turns into such a text.
+/// The records of pi's JSON mode that we read, and fields that no other record has. They are found in literals,
+/// and as names that serde turns into such a text.
 ///
-/// `toolCallId` and `stopReason` are not among them: the book of sessions and our own results say them too.
+/// `toolCallId` and `stopReason` are not among them: the book of sessions and our own results contain them too.
 const RECORDS: &[&str] = &[
     "agent_end",
     "agent_settled",
@@ -32,8 +32,8 @@ const RECORDS: &[&str] = &[
     "willRetry",
 ];
 
-/// The flags that pi takes. Those that are options of our own commands as well, such as `--model`, say
-/// nothing about who is meant.
+/// The flags that pi takes. Those that our own commands take as well, such as `--model`, are left
+/// out: they may mean either.
 const FLAGS: &[&str] = &[
     "--append-system-prompt",
     "--exclude-tools",
@@ -55,7 +55,7 @@ const FLAGS: &[&str] = &[
 /// The built-in agent takes pi's flags and speaks as pi does.
 const BUILT_IN_AGENT: &str = "agent";
 
-/// The files that may say flags although they know nothing of pi, each with its reason beside it.
+/// The files that may contain flags although they do not describe pi, each with its reason beside it.
 const EXEMPT: &[&str] = &[
     // The command line of the built-in agent.
     "crates/cli/src/arguments/agent.rs",
@@ -102,7 +102,7 @@ fn check_file(file: &TextFile) -> Vec<Violation> {
     violations.collect()
 }
 
-/// Whether the line has the word, and not a longer one around it.
+/// Whether the line contains the word, and not only as part of a longer one.
 fn stands_in(word: &str, line: &str) -> bool {
     let goes_on =
         |byte: Option<u8>| byte.is_some_and(|byte| is_identifier_byte(byte) || byte == b'-');
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_files_about_pi_and_the_tests_may_say_them() {
+    fn the_files_about_pi_and_the_tests_may_contain_them() {
         let text = "f(\"message_end\", \"--no-session\");";
         for path in [
             "crates/protocol/src/pi/mod.rs",

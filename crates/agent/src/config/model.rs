@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use model::Cost;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::Secret;
-use crate::message::{Cost, Usage};
+use crate::message::Usage;
 use crate::provider::Api;
 
 /// A model of a provider.

@@ -10,8 +10,8 @@ use model::{Owner, OwnerKind, Status};
 use plan::Surroundings;
 use process::{Notice, SignalPipe};
 use tools::{
-    CallContext, CallEvent, CallId, CallKind, CallOptions, CallServer, Caller, DelegateArguments,
-    FinishedCall, RunningCall, StartError, StopForce, ToolError, Workspace,
+    CallContext, CallEvent, CallKind, CallOptions, CallServer, Caller, DelegateArguments,
+    FinishedCall, OpenCallId, RunningCall, StartError, StopForce, ToolError, Workspace,
 };
 use tui::{Command, Ownership};
 
@@ -142,7 +142,7 @@ impl Door {
         &mut self,
         call: DelegateArguments,
         concurrency: Option<usize>,
-    ) -> Result<CallId, CommandError> {
+    ) -> Result<OpenCallId, CommandError> {
         let context = CallContext { concurrency, ..CallContext::default() };
         let plan =
             |options: &CallOptions<'_>| tools::plan_delegation(&self.workspace, call, options);
@@ -153,7 +153,7 @@ impl Door {
 
 /// What the user has stopped.
 struct Stopping {
-    call: CallId,
+    call: OpenCallId,
     /// The first signal that stopped all tasks.
     quit: Option<Notice>,
     /// The tasks that were stopped one by one.

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use plan::Surroundings;
 use process::SignalPipe;
 use runner::{StopError, StopForce, Stopped, stop_run};
-use store::{RunDir, StopRequest, Store};
+use store::{RunDir, Store};
 use tools::{Appearance, Workspace};
 use tui::{Command, Ownership};
 
@@ -110,14 +110,11 @@ impl Stops {
         let Some(dir) = dir.cloned() else {
             return;
         };
-        let (force, request) = if self.requested.contains(&run) {
-            (StopForce::AtOnce, StopRequest::AtOnce)
-        } else {
-            (StopForce::Gracefully, StopRequest::Gracefully)
-        };
+        let is_repeated = self.requested.contains(&run);
+        let force = if is_repeated { StopForce::AtOnce } else { StopForce::Gracefully };
         self.requested.push(run);
         // Requested here, so that the run stops even if `watch` ends first. The thread reports errors.
-        let _ = dir.request_stop(request);
+        let _ = dir.request_stop(force);
         let name = dir.run_id().to_string();
         self.threads.push((name, std::thread::spawn(move || stop_run(&dir, force))));
     }

@@ -12,7 +12,7 @@ use std::ops::{Deref, DerefMut};
 
 use serde_json::{Value, json};
 use test_support::fake_agent::{quick, tasks};
-use test_support::{Conversation, Ran, World};
+use test_support::{Ran, RpcClient, World};
 
 /// A world with a preset `scout`.
 fn world() -> World {
@@ -20,18 +20,18 @@ fn world() -> World {
 }
 
 /// The other end: a bridge, and everything that it has said unasked.
-struct Bridge(Conversation);
+struct Bridge(RpcClient);
 
 impl Deref for Bridge {
-    type Target = Conversation;
+    type Target = RpcClient;
 
-    fn deref(&self) -> &Conversation {
+    fn deref(&self) -> &RpcClient {
         &self.0
     }
 }
 
 impl DerefMut for Bridge {
-    fn deref_mut(&mut self) -> &mut Conversation {
+    fn deref_mut(&mut self) -> &mut RpcClient {
         &mut self.0
     }
 }
@@ -39,7 +39,7 @@ impl DerefMut for Bridge {
 impl Bridge {
     /// A bridge that has not been greeted.
     fn start(world: &World) -> Bridge {
-        Bridge(Conversation::start(world.command(["bridge"])))
+        Bridge(RpcClient::start(world.command(["bridge"])))
     }
 
     /// A bridge of a pi whose agents play the script.
@@ -50,7 +50,7 @@ impl Bridge {
     fn greeted(world: &World, script: &Value, mode: &str) -> Bridge {
         let mut bridge = Bridge::start(world);
         let agent: Value = serde_json::from_str(&world.agent(script)).unwrap();
-        let hello = bridge.ask(
+        let hello = bridge.request(
             "initialize",
             &json!({
                 "protocol": bridge::PROTOCOL, "extensionVersion": "0.0.0", "mode": mode,
@@ -67,13 +67,13 @@ impl Bridge {
             "callId": call, "name": tool, "arguments": arguments,
             "models": ["a/one", "a/two"], "allTools": ["read", "bash", "subagent"],
         });
-        self.begin("tools/call", &params)
+        self.start_request("tools/call", &params)
     }
 
     /// The result of a call.
     fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         let id = self.begin_call("call", tool, arguments);
-        let answer = self.finish(id);
+        let answer = self.response(id);
         assert!(answer["error"].is_null(), "{answer}");
         answer["result"].clone()
     }
@@ -81,13 +81,13 @@ impl Bridge {
     /// Why a call is refused.
     fn refusal(&mut self, tool: &str, arguments: &Value) -> String {
         let id = self.begin_call("call", tool, arguments);
-        let answer = self.finish(id);
+        let answer = self.response(id);
         answer["error"]["message"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
     }
 
     /// What was written into pi's log so far, by its kinds.
     fn entries(&mut self) -> Vec<Value> {
-        self.told("session/append")
+        self.received("session/append")
     }
 
     fn close(self) -> Ran {

@@ -7,7 +7,7 @@ use super::*;
 
 /// Begins a session as pi does when it is started with what was written down.
 fn restore(bridge: &mut Bridge, entries: &[Value]) {
-    let answer = bridge.ask("session/start", &json!({"reason": "resume", "entries": entries}));
+    let answer = bridge.request("session/start", &json!({"reason": "resume", "entries": entries}));
     assert!(answer["error"].is_null(), "{answer}");
 }
 
@@ -54,7 +54,7 @@ fn what_was_cut_off_is_interrupted_with_what_it_had_said() {
     let mut bridge = Bridge::of_pi(&world, &world.working());
     bridge.begin_call("call", "delegate_to_subagents", &tasks(1));
     wait_until(|| world.path("working").exists());
-    let mut entries = vec![bridge.await_told("session/append")["params"].clone()];
+    let mut entries = vec![bridge.wait_for("session/append")["params"].clone()];
     bridge.kill();
     bridge.close();
     world.wait_until_nothing_is_left();
@@ -134,7 +134,7 @@ fn a_session_that_runs_cannot_be_resumed() {
     let mut bridge = Bridge::of_pi(&world, &world.working());
     let call = bridge.begin_call("first", "delegate_to_subagents", &tasks(1));
     wait_until(|| world.path("working").exists());
-    let entry = bridge.await_told("session/append")["params"]["data"].clone();
+    let entry = bridge.wait_for("session/append")["params"]["data"].clone();
     let mut again = tasks(1);
     again["tasks"][0]["resume"] = entry["sessionId"].clone();
     assert_eq!(
@@ -145,7 +145,7 @@ fn a_session_that_runs_cannot_be_resumed() {
         )
     );
     world.let_go();
-    bridge.finish(call);
+    bridge.response(call);
     bridge.close();
 }
 
@@ -155,12 +155,12 @@ fn moving_in_the_tree_forgets_no_run_that_is_under_way() {
     let mut bridge = Bridge::of_pi(&world, &world.working());
     let call = bridge.begin_call("first", "delegate_to_subagents", &tasks(1));
     wait_until(|| world.path("working").exists());
-    let id = bridge.await_told("session/append")["params"]["data"]["sessionId"].clone();
+    let id = bridge.wait_for("session/append")["params"]["data"]["sessionId"].clone();
     restore(&mut bridge, &[]);
     let output = bridge.call("get_subagent_output", &json!({"sessionId": id}));
     assert_eq!(output["details"]["status"], json!("running"), "{output}");
     world.let_go();
-    bridge.finish(call);
+    bridge.response(call);
     let output = bridge.call("get_subagent_output", &json!({"sessionId": id}));
     assert_eq!(output["text"], json!("found it"));
     bridge.close();

@@ -84,7 +84,7 @@ fn what_agents_print_reaches_nobody_raw() {
     let result = server.result(id);
     let output = server.call("get_subagent_output", &json!({"sessionId": session(&result, 0)}));
     let resource = server.read(&format!("subagent://session/{}", session(&result, 0)));
-    let listed = server.ask("resources/list", &json!({}));
+    let listed = server.request("resources/list", &json!({}));
     let raw = "\u{1b}[31m\u{7}\u{202e}";
     let named = json!({"name": raw, "arguments": {}});
     let reference = json!({"type": "ref/resource", "uri": raw});
@@ -92,7 +92,7 @@ fn what_agents_print_reaches_nobody_raw() {
     let refused =
         [("tools/call", &named), ("prompts/get", &named), ("completion/complete", &completed)]
             .map(|(method, params)| server.refusal(method, params).1);
-    let words = server.told("notifications/progress");
+    let words = server.received("notifications/progress");
     let told = json!([result, output, resource, listed, refused, words]);
     for raw in ["\\u001b", "\\u0007", "\u{202e}"] {
         assert!(!told.to_string().contains(raw), "{raw}: {told}");

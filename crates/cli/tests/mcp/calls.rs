@@ -137,7 +137,7 @@ fn background_runs_are_started_and_asked_after() {
     assert_eq!(status["structuredContent"]["counts"]["running"], json!(1), "{status}");
     // The output of a session waits for its end, whoever runs it.
     let waiting = server.begin_call("get_subagent_output", &json!({"sessionId": id}), Some("w"));
-    let word = server.await_told("notifications/progress")["params"].clone();
+    let word = server.wait_for("notifications/progress")["params"].clone();
     assert!(word["message"].as_str().unwrap().contains("scout"), "{word}");
     world.let_go();
     assert_eq!(text(&server.result(waiting)), "found it");
@@ -156,14 +156,14 @@ fn calls_run_side_by_side_and_are_cancelled_one_by_one() {
     let second = server.begin_call("subagent", &scout, None);
     wait_until(|| agents(&world) == 5);
     let cancel = json!({"requestId": first, "reason": "the user pressed Escape"});
-    server.tell("notifications/cancelled", &cancel);
+    server.notify("notifications/cancelled", &cancel);
     // Everything of the call is gone, and nothing of the other.
     wait_until(|| agents(&world) == 1);
     // Meanwhile everything else is answered.
-    assert!(server.ask("tools/list", &json!({}))["result"]["tools"].is_array());
+    assert!(server.request("tools/list", &json!({}))["result"]["tools"].is_array());
     world.let_go();
     assert_eq!(text(&server.result(second)), "found it");
-    let (said, _) = server.0.close_and_listen();
+    let (said, _) = server.0.close_and_read();
     assert!(said.iter().all(|message| message["id"] != json!(first)), "{said:?}");
     let results: Vec<Value> =
         world.runs().iter().map(|run| read_json(run, "result.json")).collect();
@@ -179,7 +179,7 @@ fn a_client_that_listens_hears_what_happens_in_growing_numbers() {
     let call = server.begin_call("delegate_to_subagents", &tasks(2), Some("token"));
     let mut words = Vec::new();
     loop {
-        let params = server.await_told("notifications/progress")["params"].clone();
+        let params = server.wait_for("notifications/progress")["params"].clone();
         assert_eq!(params["progressToken"], json!("token"));
         words.push((params["progress"].as_f64().unwrap(), params["message"].clone()));
         if words.last().unwrap().1.as_str().unwrap().starts_with("Sub-agents: 2 running | ") {
@@ -189,7 +189,7 @@ fn a_client_that_listens_hears_what_happens_in_growing_numbers() {
     world.let_go();
     let result = server.result(call);
     assert_eq!(result["structuredContent"]["status"], json!("done"));
-    let later = server.told("notifications/progress");
+    let later = server.received("notifications/progress");
     words.extend(
         later
             .into_iter()

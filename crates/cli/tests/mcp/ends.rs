@@ -78,9 +78,9 @@ fn a_killed_client_leaves_nothing_in_the_foreground() {
 fn what_was_asked_before_the_end_is_answered() {
     let world = world();
     let mut server = Server::greeted(&world, &quick());
-    let listed = server.begin("tools/list", &json!({}));
+    let listed = server.start_request("tools/list", &json!({}));
     let profiles = server.begin_call("list_subagent_profiles", &json!({}), None);
-    let (said, ran) = server.0.close_and_listen();
+    let (said, ran) = server.0.close_and_read();
     for id in [listed, profiles] {
         let answer = said.iter().find(|message| message["id"] == json!(id));
         assert!(answer.is_some_and(|answer| answer["result"].is_object()), "{said:?}");
@@ -93,7 +93,7 @@ fn nothing_is_begun_for_a_client_that_has_left() {
     let world = world();
     let mut server = Server::greeted(&world, &world.working());
     server.begin_call("delegate_to_subagents", &tasks(2), None);
-    let (_, ran) = server.0.close_and_listen();
+    let (_, ran) = server.0.close_and_read();
     assert_eq!(ran.code, Some(0));
     world.wait_until_nothing_is_left();
 }
@@ -108,7 +108,7 @@ fn two_clients_work_in_one_project_side_by_side() {
     let done = other.call("delegate_to_subagents", &tasks(2));
     assert_eq!(done["isError"], json!(false), "{done}");
     // What one of them runs, the other can wait for.
-    let listed = other.ask("resources/list", &json!({}))["result"]["resources"].clone();
+    let listed = other.request("resources/list", &json!({}))["result"]["resources"].clone();
     let running = listed
         .as_array()
         .unwrap()
@@ -116,7 +116,7 @@ fn two_clients_work_in_one_project_side_by_side() {
         .find(|resource| resource["title"] == json!("task 1 (running)"));
     let id = running.unwrap()["uri"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
     let waiting = other.begin_call("get_subagent_output", &json!({"sessionId": id}), Some("w"));
-    other.await_told("notifications/progress");
+    other.wait_for("notifications/progress");
     world.let_go();
     assert_eq!(text(&other.result(waiting)), "found it");
     assert_eq!(one.result(call)["isError"], json!(false));

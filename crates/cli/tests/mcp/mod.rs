@@ -13,7 +13,7 @@ use std::ops::{Deref, DerefMut};
 
 use serde_json::{Value, json};
 use test_support::fake_agent::{quick, tasks};
-use test_support::{Conversation, Ran, World};
+use test_support::{Ran, RpcClient, World};
 
 /// A world with a preset `scout`.
 fn world() -> World {
@@ -26,18 +26,18 @@ fn agents(world: &World) -> usize {
 }
 
 /// A server, and everything that it has said.
-struct Server(Conversation);
+struct Server(RpcClient);
 
 impl Deref for Server {
-    type Target = Conversation;
+    type Target = RpcClient;
 
-    fn deref(&self) -> &Conversation {
+    fn deref(&self) -> &RpcClient {
         &self.0
     }
 }
 
 impl DerefMut for Server {
-    fn deref_mut(&mut self) -> &mut Conversation {
+    fn deref_mut(&mut self) -> &mut RpcClient {
         &mut self.0
     }
 }
@@ -52,7 +52,7 @@ impl Server {
         let mut command = world.command(["mcp"]);
         command.env("PI_SUBAGENTS_AGENT", world.agent(script));
         command.envs(variables.iter().copied());
-        Server(Conversation::start(command))
+        Server(RpcClient::start(command))
     }
 
     /// A server whose client has said who it is.
@@ -63,14 +63,14 @@ impl Server {
     }
 
     fn greet(&mut self, capabilities: &Value) -> Value {
-        let hello = self.ask(
+        let hello = self.request(
             "initialize",
             &json!({
                 "protocolVersion": "2025-06-18", "capabilities": capabilities,
                 "clientInfo": {"name": "a test", "version": "1"},
             }),
         );
-        self.tell("notifications/initialized", &json!({}));
+        self.notify("notifications/initialized", &json!({}));
         hello["result"].clone()
     }
 
@@ -80,7 +80,7 @@ impl Server {
         if let Some(token) = token {
             params["_meta"] = json!({"progressToken": token});
         }
-        self.begin("tools/call", &params)
+        self.start_request("tools/call", &params)
     }
 
     /// The result of a call.
@@ -90,14 +90,14 @@ impl Server {
     }
 
     fn result(&mut self, id: u64) -> Value {
-        let answer = self.finish(id);
+        let answer = self.response(id);
         assert!(answer["error"].is_null(), "{answer}");
         answer["result"].clone()
     }
 
     /// Why something is refused, and the code for it.
     fn refusal(&mut self, method: &str, params: &Value) -> (i64, String) {
-        let answer = self.ask(method, params);
+        let answer = self.request(method, params);
         let error = &answer["error"];
         let message = error["message"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned();
         (error["code"].as_i64().unwrap(), message)
@@ -105,7 +105,7 @@ impl Server {
 
     /// The text of what is at an address.
     fn read(&mut self, uri: &str) -> String {
-        let answer = self.ask("resources/read", &json!({"uri": uri}));
+        let answer = self.request("resources/read", &json!({"uri": uri}));
         let content = &answer["result"]["contents"][0];
         assert_eq!(content["uri"], json!(uri), "{answer}");
         content["text"].as_str().unwrap().to_owned()

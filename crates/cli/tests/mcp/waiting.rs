@@ -117,8 +117,8 @@ fn waiting_is_given_up_without_stopping_what_is_waited_for() {
     let id = started.json()["sessionId"].as_str().unwrap().to_owned();
     let arguments = json!({"sessionId": id});
     let waiting = server.begin_call("get_subagent_output", &arguments, Some("token"));
-    server.await_told("notifications/progress");
-    server.tell("notifications/cancelled", &json!({"requestId": waiting}));
+    server.wait_for("notifications/progress");
+    server.notify("notifications/cancelled", &json!({"requestId": waiting}));
     // Another call waits on, and hears of the end.
     let again = server.begin_call("get_subagent_output", &arguments, None);
     wait_until(|| world.path("working").exists());

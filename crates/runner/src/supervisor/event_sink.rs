@@ -14,11 +14,11 @@ use crate::{now_ms, result::result_of};
 
 /// Numbers, stores, folds and forwards the events of a run. Every event passes through it once.
 pub(crate) struct EventSink {
-    meta: Meta,
+    pub(crate) meta: Meta,
     journal: Journal,
     lifeline: Option<Lifeline>,
     screen: Option<Screen>,
-    facts: Facts,
+    pub(crate) facts: Facts,
     progress: Progress,
     activity: Activity,
     started: Instant,
@@ -50,14 +50,6 @@ impl EventSink {
         };
         sink.transcribe(&header);
         sink
-    }
-
-    pub(crate) fn meta(&self) -> &Meta {
-        &self.meta
-    }
-
-    pub(crate) fn facts(&self) -> &Facts {
-        &self.facts
     }
 
     /// Takes an event into the run directory, the fold and the lifeline.
@@ -92,7 +84,6 @@ impl EventSink {
         }
     }
 
-    /// Adds a line to a log.
     pub(crate) fn log(&mut self, log: Log, line: &[u8]) {
         self.journal.log(log, line);
     }

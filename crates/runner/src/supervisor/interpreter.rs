@@ -24,7 +24,7 @@ pub(crate) struct Interpreter {
     /// How many tools are running, for calls of one message run side by side.
     open_tools: u32,
     /// Whether a rule has stopped the run over what the agent printed.
-    is_stopped: bool,
+    pub(crate) is_stopped: bool,
 }
 
 impl Interpreter {
@@ -35,7 +35,7 @@ impl Interpreter {
         started: Instant,
     ) -> Interpreter {
         Interpreter {
-            rules: Rules::new(&sink.meta().limits, started),
+            rules: Rules::new(&sink.meta.limits, started),
             sink,
             reader,
             sanitizer: Sanitizer::new(secrets),
@@ -44,11 +44,6 @@ impl Interpreter {
             open_tools: 0,
             is_stopped: false,
         }
-    }
-
-    /// Whether a rule has stopped the run over what the agent printed.
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.is_stopped
     }
 
     /// What the protocol answers to what was read since the last call.

@@ -17,13 +17,13 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Instant;
 
-use model::{AgentKind, Event, Lifetime, Meta, Outcome, StopCause, variables};
+use model::{AgentKind, Event, Lifetime, Meta, Outcome, Secrets, StopCause, variables};
 use process::{ChildSpec, SignalPipe};
 use protocol::Protocol;
 use store::{Journal, RunDir, StoreError};
 
-use crate::lifeline::{Lifeline, Start, ToParent};
-use crate::recover::{PARENT_DIED, interrupted};
+use crate::lifeline::{Lifeline, ToParent};
+use crate::recover::{PARENT_DIED, ended};
 use event_sink::EventSink;
 use interpreter::Interpreter;
 use requests::Requests;
@@ -66,22 +66,22 @@ pub fn supervise(
         lifeline.flush();
     }
     let Prepared { dir, meta, protocol, prompt, journal, signals } = prepared?;
-    let start = match &mut lifeline {
+    let secrets = match &mut lifeline {
         Some(lifeline) => {
             lifeline.send(&ToParent::Ready);
             lifeline.await_start()
         }
-        None => Some(Start::default()),
+        None => Some(Secrets::default()),
     };
     // A background run does not depend on its starter from here on.
     let lifeline = lifeline.filter(|_| meta.lifetime == Lifetime::Foreground);
 
     let containment = process::become_subreaper();
     let mut sink = EventSink::new(meta, journal, lifeline, screen);
-    let meta = sink.meta().clone();
-    let Some(Start { secrets }) = start else {
+    let meta = sink.meta.clone();
+    let Some(secrets) = secrets else {
         sink.record(Event::Stopping { cause: StopCause::ParentDied });
-        sink.end(interrupted(PARENT_DIED));
+        sink.end(ended(Outcome::Interrupted, PARENT_DIED));
         return Ok(());
     };
     let (program, args) = meta
@@ -114,12 +114,8 @@ pub fn supervise(
             Supervision::new(child, protocol, prompt, interpreter, signals, requests).run();
         }
         Err(error) => {
-            sink.end(Event::RunEnded {
-                outcome: Outcome::SpawnFailure,
-                error: Some(format!("Failed to spawn sub-agent process: {error}")),
-                exit_code: None,
-                signal: None,
-            });
+            let error = format!("Failed to spawn sub-agent process: {error}");
+            sink.end(ended(Outcome::SpawnFailure, error));
         }
     }
     Ok(())

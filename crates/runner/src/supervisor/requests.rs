@@ -4,7 +4,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
 use model::Lifetime;
-use store::{RunDir, StopRequest, Watch};
+use store::{RunDir, StopForce, Watch};
 
 use crate::durations::REQUEST_INTERVAL;
 
@@ -15,8 +15,8 @@ pub(crate) struct Requests {
     /// a watch, for which the parent of a foreground run would have to wait.
     watch: Option<Watch>,
     /// When to look although the system has told nothing.
-    look_at: Option<Instant>,
-    seen: Option<StopRequest>,
+    pub(crate) look_at: Option<Instant>,
+    seen: Option<StopForce>,
     /// Whether the directory of a background run was deleted. The parent of a foreground run still
     /// gets its result.
     pub(crate) is_removed: bool,
@@ -38,17 +38,12 @@ impl Requests {
         self.watch.as_ref()?.waker()
     }
 
-    /// When to look although the system has told nothing.
-    pub(crate) fn next(&self) -> Option<Instant> {
-        self.look_at
-    }
-
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         self.look_at.is_some_and(|at| now >= at)
     }
 
     /// A request that is new, or stronger than the one before.
-    pub(crate) fn look(&mut self, now: Instant) -> Option<StopRequest> {
+    pub(crate) fn look(&mut self, now: Instant) -> Option<StopForce> {
         let is_told = self.watch.as_ref().is_some_and(|watch| {
             watch.drain();
             watch.is_complete()

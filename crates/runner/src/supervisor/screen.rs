@@ -74,7 +74,6 @@ impl Screen {
         self.pending.drain(..shown);
     }
 
-    /// What to wait for.
     pub(crate) fn flags(&self) -> PollFlags {
         let mut flags = PollFlags::IN;
         flags.set(PollFlags::OUT, !self.pending.is_empty());

@@ -3,12 +3,12 @@
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use model::{Event, Outcome, StopCause, StopReason};
+use model::{Event, Outcome, StopCause, StopReason, Verdict};
 use process::{Child, Exit, Keep, Notice, Signal, SignalPipe, Tree};
 use protocol::Protocol;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use session::{Ending, decide};
-use store::StopRequest;
+use store::StopForce;
 
 use super::child_streams::{Input, Source};
 use super::event_sink::EventSink;
@@ -152,7 +152,7 @@ impl Supervision {
                     if self.interpreter.verdict.is_some() {
                         self.input.close_when_written();
                     }
-                    if self.interpreter.is_stopped() {
+                    if self.interpreter.is_stopped {
                         self.terminate();
                     }
                 }
@@ -198,7 +198,7 @@ impl Supervision {
         let (requests, parent_is_gone) = self.interpreter.sink.parent_requests();
         for request in requests {
             match request {
-                ToSupervisor::Start(_) => {}
+                ToSupervisor::Start { .. } => {}
                 ToSupervisor::Stop => self.request_stop(StopCause::Cancelled),
                 ToSupervisor::Kill => self.kill(),
             }
@@ -224,8 +224,8 @@ impl Supervision {
 
     fn handle_requests(&mut self) {
         match self.requests.look(Instant::now()) {
-            Some(StopRequest::Gracefully) => self.request_stop(StopCause::Cancelled),
-            Some(StopRequest::AtOnce) => self.kill(),
+            Some(StopForce::Gracefully) => self.request_stop(StopCause::Cancelled),
+            Some(StopForce::AtOnce) => self.kill(),
             None if self.requests.is_removed => self.request_stop(StopCause::DirectoryRemoved),
             None => {}
         }
@@ -282,7 +282,7 @@ impl Supervision {
     fn next_deadline(&self) -> Option<Instant> {
         let Interpreter { sink, rules, .. } = &self.interpreter;
         let rules = rules.next_deadline(&situation(sink, self.exited_at));
-        [rules, self.stopper.next(), self.requests.next()].into_iter().flatten().min()
+        [rules, self.stopper.next(), self.requests.look_at].into_iter().flatten().min()
     }
 
     /// Begins to stop the tree, unless that has begun already.
@@ -305,27 +305,23 @@ impl Supervision {
         };
         let sink = &mut self.interpreter.sink;
         let verdict = decide(Ending {
-            facts: sink.facts(),
-            limits: &sink.meta().limits,
+            facts: &sink.facts,
+            limits: &sink.meta.limits,
             agent_working: self.interpreter.rules.agent_is_working(),
             told: self.interpreter.verdict.as_ref(),
             exit_code,
             signal,
         });
         // It said all that it could, which may not be all that it wanted to say.
-        let is_cut_off = sink.facts().stop_reason == Some(StopReason::Length);
+        let is_cut_off = sink.facts.stop_reason == Some(StopReason::Length);
         if verdict.outcome == Outcome::Completed && is_cut_off {
             sink.record(Event::Warning { message: CUT_OFF.to_owned() });
         }
-        self.interpreter.end(Event::RunEnded {
-            outcome: verdict.outcome,
-            error: verdict.error,
-            exit_code,
-            signal,
-        });
+        let Verdict { outcome, error } = verdict;
+        self.interpreter.end(Event::RunEnded { outcome, error, exit_code, signal });
     }
 }
 
 fn situation(sink: &EventSink, exited_at: Option<Instant>) -> Situation<'_> {
-    Situation { facts: sink.facts(), exited_at, is_unread: sink.is_congested() }
+    Situation { facts: &sink.facts, exited_at, is_unread: sink.is_congested() }
 }

@@ -11,7 +11,6 @@ mod command;
 mod position;
 mod viewer;
 
-use std::fmt;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -42,18 +41,13 @@ pub enum TmuxError {
 }
 
 /// Opens panes in the tmux that this program runs in.
+#[derive(Debug)]
 pub struct TmuxPanes {
     /// The pane that this program runs in.
     caller: String,
     session: String,
     /// The panes that were opened, perhaps with some that are closed again.
     opened: Mutex<Vec<String>>,
-}
-
-impl fmt::Debug for TmuxPanes {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("TmuxPanes").field("caller", &self.caller).finish_non_exhaustive()
-    }
 }
 
 impl TmuxPanes {
@@ -72,8 +66,7 @@ impl TmuxPanes {
                 variables::TMUX_PANE
             )));
         }
-        let opened = Mutex::default();
-        Ok(TmuxPanes { caller, session, opened })
+        Ok(TmuxPanes { caller, session, opened: Mutex::default() })
     }
 
     /// Opens a pane, and returns the way to its viewer.
@@ -146,7 +139,6 @@ impl TmuxPanes {
         tmux(&[how, &name, &command].concat())
     }
 
-    /// All panes of the session.
     fn panes(&self) -> Result<Vec<Pane>, TmuxError> {
         let format = "#{pane_id} #{pane_height}";
         let listed = tmux(&["list-panes", "-s", "-t", &self.caller, "-F", format])?;

@@ -3,7 +3,6 @@
 /// A pane with fewer lines shows nothing that is worth reading.
 const FEWEST_LINES: u32 = 4;
 
-/// A pane of tmux.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pane {
     /// Its name, such as `%3`.
@@ -12,14 +11,12 @@ pub(super) struct Pane {
 }
 
 impl Pane {
-    /// Reads the name and the height.
     pub(super) fn parse(line: &str) -> Option<Pane> {
         let (name, height) = line.split_once(' ')?;
         Some(Pane { name: name.to_owned(), height: height.parse().ok()? })
     }
 }
 
-/// Where a pane goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Position<'a> {
     /// To the right of the caller.

@@ -56,13 +56,9 @@ fn block(language: &str, text: &str) -> String {
 
 /// A text on one line in which Markdown sees no markup.
 fn inline(text: &str) -> String {
-    let text = one_line(text);
     let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        if matches!(
-            character,
-            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' | '|' | '&' | '!' | '~'
-        ) {
+    for character in one_line(text).chars() {
+        if "\\`*_[]<>#|&!~".contains(character) {
             escaped.push('\\');
         }
         escaped.push(character);

@@ -14,8 +14,8 @@ use crate::{Progress, usage_words};
 
 /// A session with everything that happened in it.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct ExportedSession {
-    /// Shared by all its runs.
     pub id: SessionId,
     /// Oldest first.
     pub runs: Vec<ExportedRun>,
@@ -56,11 +56,7 @@ impl ExportedSession {
 
     /// The sum of all its runs.
     pub fn usage(&self) -> Usage {
-        let mut sum = Usage::default();
-        for result in self.runs.iter().filter_map(|run| run.result.as_ref()) {
-            sum += result.usage;
-        }
-        sum
+        self.runs.iter().filter_map(|run| run.result.as_ref()).map(|result| result.usage).sum()
     }
 
     fn summary(&self) -> String {

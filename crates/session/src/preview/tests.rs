@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::random::Random;
+use crate::testing::Random;
 
 fn context(width: usize) -> PreviewContext {
     PreviewContext { cwd: "/home/u/p".to_owned(), home: Some("/home/u".to_owned()), width }

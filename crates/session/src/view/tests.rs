@@ -3,8 +3,8 @@ use serde_json::json;
 
 use super::*;
 use crate::preview::PreviewContext;
-use crate::random::Random;
 use crate::state::Context;
+use crate::testing::Random;
 
 fn after(events: Vec<Event>) -> State {
     let preview = PreviewContext { cwd: "/p".into(), home: None, width: 30 };

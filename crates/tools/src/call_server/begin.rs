@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::open_call::OpenCall;
 use super::tool_call::ToolCall;
 use super::{
-    AwaitedSession, CallContext, CallId, CallKind, CallReply, CallServer, Reporting, RunningCall,
-    Tool, ToolAnswer, ToolError, Work,
+    AwaitedSession, CallContext, CallKind, CallReply, CallServer, OpenCallId, Reporting,
+    RunningCall, Tool, ToolAnswer, ToolError, Work,
 };
 use crate::{
     Appearance, BackgroundCounts, BackgroundRecord, CallError, CallOptions, PlannedCall, Retrieved,
@@ -128,7 +128,7 @@ impl CallServer {
         kind: CallKind,
         planned: PlannedCall,
         context: &CallContext,
-    ) -> Result<CallId, ToolError> {
+    ) -> Result<OpenCallId, ToolError> {
         self.warn(&planned.warnings);
         self.refuse_if_closed()?;
         let launcher = foreground_launcher(&self.caller.surroundings)?;
@@ -175,8 +175,8 @@ impl CallServer {
         Ok(ToolAnswer { tool: Tool::Output, retrieved, max_lines })
     }
 
-    fn open(&mut self, workspace: &Workspace, work: Work, reporting: Reporting) -> CallId {
-        let id = CallId(self.next_call);
+    fn open(&mut self, workspace: &Workspace, work: Work, reporting: Reporting) -> OpenCallId {
+        let id = OpenCallId(self.next_call);
         self.next_call += 1;
         let patience = Duration::from_secs_f64(workspace.settings.mcp_answer_after);
         self.calls.push(OpenCall::new(id, work, reporting, patience));

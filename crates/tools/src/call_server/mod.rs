@@ -28,7 +28,7 @@ use self::background_log::BackgroundLog;
 pub use self::caller::{CallContext, Caller};
 pub use self::open_call::Reporting;
 use self::open_call::{AwaitedSession, OpenCall, Work};
-pub use self::reply::{CallEvent, CallId, CallReply, FinishedCall, ToolAnswer};
+pub use self::reply::{CallEvent, CallReply, FinishedCall, OpenCallId, ToolAnswer};
 pub use self::running_call::{CallKind, CallTask, RunningCall};
 pub use self::tool_call::{Tool, ToolError};
 use crate::{BackgroundBook, SESSION_ENTRY, SessionBook, ShownTask, StartedRun, now_ms};
@@ -106,18 +106,18 @@ impl CallServer {
     }
 
     /// The tasks of a call, until it is finished.
-    pub fn running(&self, call: CallId) -> Option<&RunningCall> {
+    pub fn running(&self, call: OpenCallId) -> Option<&RunningCall> {
         self.open_call(call)?.tasks()
     }
 
     /// The windows of a call's tasks, until it is finished.
-    pub fn shown(&self, call: CallId) -> Vec<&ShownTask> {
+    pub fn shown(&self, call: OpenCallId) -> Vec<&ShownTask> {
         let tasks = self.running(call).map(RunningCall::tasks).unwrap_or_default();
         tasks.iter().map(|task| &task.shown).collect()
     }
 
     /// The session whose end a call waits for, until it is finished.
-    pub fn awaited(&self, call: CallId) -> Option<&SessionId> {
+    pub fn awaited(&self, call: OpenCallId) -> Option<&SessionId> {
         match &self.open_call(call)?.work {
             Work::Tasks(_) => None,
             Work::Session(session) => Some(&session.id),
@@ -130,7 +130,7 @@ impl CallServer {
     }
 
     /// How a call stands, in a line.
-    pub fn report(&self, call: CallId) -> String {
+    pub fn report(&self, call: OpenCallId) -> String {
         match self.open_call(call).map(|open| &open.work) {
             None => String::new(),
             Some(Work::Tasks(tasks)) => {
@@ -155,7 +155,7 @@ impl CallServer {
     }
 
     /// Takes a call that is over.
-    pub fn finish(&mut self, call: CallId) -> Option<FinishedCall> {
+    pub fn finish(&mut self, call: OpenCallId) -> Option<FinishedCall> {
         let index = self.calls.iter().position(|open| open.id == call)?;
         Some(match self.calls.remove(index).work {
             Work::Tasks(tasks) => FinishedCall::Tasks(tasks),
@@ -166,7 +166,7 @@ impl CallServer {
     }
 
     /// Stops the tasks of a call, or its waiting for a session.
-    pub fn cancel(&mut self, call: CallId, force: StopForce) {
+    pub fn cancel(&mut self, call: OpenCallId, force: StopForce) {
         let Some(index) = self.calls.iter().position(|open| open.id == call) else {
             return;
         };
@@ -180,7 +180,7 @@ impl CallServer {
     }
 
     /// Stops one task of a call.
-    pub fn cancel_task(&mut self, call: CallId, task: usize, force: StopForce) {
+    pub fn cancel_task(&mut self, call: OpenCallId, task: usize, force: StopForce) {
         let Some(tasks) = self.running(call) else {
             return;
         };
@@ -263,7 +263,7 @@ impl CallServer {
         }
     }
 
-    fn open_call(&self, call: CallId) -> Option<&OpenCall> {
+    fn open_call(&self, call: OpenCallId) -> Option<&OpenCall> {
         self.calls.iter().find(|open| open.id == call)
     }
 

@@ -7,7 +7,7 @@ use model::{RunId, SessionId};
 use runner::Change;
 use store::{RunDir, Store, Watch};
 
-use super::{CallEvent, CallId, RunningCall};
+use super::{CallEvent, OpenCallId, RunningCall};
 use crate::Appearance;
 
 /// What the caller of a call gets before the answer.
@@ -101,7 +101,7 @@ pub(super) fn watch(dirs: &[RunDir]) -> Watch {
 /// A call that is not over. Its caller may have an answer already, while its tasks go on.
 #[derive(Debug)]
 pub(super) struct OpenCall {
-    pub(super) id: CallId,
+    pub(super) id: OpenCallId,
     pub(super) work: Work,
     pub(super) reporting: Reporting,
     /// How long a caller waits that gets no reports.
@@ -114,7 +114,7 @@ pub(super) struct OpenCall {
 
 impl OpenCall {
     pub(super) fn new(
-        id: CallId,
+        id: OpenCallId,
         work: Work,
         reporting: Reporting,
         patience: Duration,
@@ -196,7 +196,7 @@ mod tests {
     fn open_call(reporting: Reporting) -> OpenCall {
         let appearance = Appearance::new(&World::new().workspace(None), None);
         let session = AwaitedSession::new(session_id(1), Vec::new(), appearance, 5);
-        OpenCall::new(CallId(1), Work::Session(session), reporting, PATIENCE)
+        OpenCall::new(OpenCallId(1), Work::Session(session), reporting, PATIENCE)
     }
 
     #[test]
@@ -206,7 +206,7 @@ mod tests {
         for (shows_activity, expected) in [(true, Some(BUSY)), (false, None)] {
             let mut call = open_call(paced(shows_activity));
             let now = call.began;
-            assert!(matches!(call.due(now), Some(CallEvent::ReportDue(CallId(1)))));
+            assert!(matches!(call.due(now), Some(CallEvent::ReportDue(OpenCallId(1)))));
             assert!(call.due(now + PATIENCE).is_none(), "nothing has changed");
             call.note(&activity);
             assert_eq!(call.due_at(), expected.map(|interval| now + interval));

@@ -8,9 +8,9 @@ use serde_json::Value;
 use super::{RunningCall, Tool, ToolError};
 use crate::{Notification, Retrieved};
 
-/// Names a call within its server.
+/// Names an open call within its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CallId(pub(super) u64);
+pub struct OpenCallId(pub(super) u64);
 
 /// What comes of a call at once.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub enum CallReply {
     /// The answer.
     Answer(ToolAnswer),
     /// The answer comes with [`CallEvent::Over`].
-    Pending(CallId),
+    Pending(OpenCallId),
 }
 
 /// The answer to a call that runs no tasks.
@@ -47,17 +47,17 @@ pub enum CallEvent {
     /// Something that the user should know. The same text comes only once.
     Warning(String),
     /// An event of a task's run, with its words for people if it has any.
-    TaskEvent { call: CallId, task: usize, record: Record, words: Option<String> },
+    TaskEvent { call: OpenCallId, task: usize, record: Record, words: Option<String> },
     /// A task was started, or its agent does something else now.
-    TaskChanged(CallId),
+    TaskChanged(OpenCallId),
     /// A task has a report.
-    TaskEnded { call: CallId, task: usize },
+    TaskEnded { call: OpenCallId, task: usize },
     /// It is time to report to the caller how a call stands.
-    ReportDue(CallId),
+    ReportDue(OpenCallId),
     /// The caller has waited so long that it must be answered now. Tasks go on.
-    AnswerDue { call: CallId, waited: Duration },
+    AnswerDue { call: OpenCallId, waited: Duration },
     /// [`super::CallServer::finish`] has the answer to a call.
-    Over(CallId),
+    Over(OpenCallId),
     /// An entry for the log.
     LogEntry { kind: &'static str, data: Value },
     /// How many background runs there are, in words for the edge of the screen.

@@ -2,7 +2,7 @@
 
 use runner::{StopForce, stop_run};
 use serde::Serialize;
-use store::{StopRequest, Store};
+use store::Store;
 use tools::BackgroundRecord;
 
 use super::find_all;
@@ -16,15 +16,11 @@ pub(super) fn stop(
     printer: &Printer,
 ) -> Result<Exit, CommandError> {
     let runs = find_all(store, &arguments.ids)?;
-    let (force, request) = if arguments.now {
-        (StopForce::AtOnce, StopRequest::AtOnce)
-    } else {
-        (StopForce::Gracefully, StopRequest::Gracefully)
-    };
+    let force = if arguments.now { StopForce::AtOnce } else { StopForce::Gracefully };
     // First all are asked and then all are waited for, so that many need no longer than one.
     for run in runs.iter().filter(|run| run.record.is_running()) {
         // `stop_run` reports what stands in the way.
-        let _ = run.dir.request_stop(request);
+        let _ = run.dir.request_stop(force);
     }
     let mut stopped_runs = Vec::new();
     let mut is_failed = false;

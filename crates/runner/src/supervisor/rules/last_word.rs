@@ -12,7 +12,7 @@ use crate::durations::{SETTLED_PATIENCE, SILENCE_PATIENCE};
 pub(super) struct LastWordRule {
     end: End,
     /// Whether the agent has gone on working after its last message.
-    is_working: bool,
+    pub(super) is_working: bool,
     /// Whether the child's output was not being read at the last check.
     was_unread: bool,
 }
@@ -22,7 +22,7 @@ pub(super) struct LastWordRule {
 enum End {
     #[default]
     Working,
-    /// It may have been the last message; silence will tell.
+    // It may have been the last message; silence will tell.
     Expected {
         silent_since: Instant,
     },
@@ -32,10 +32,6 @@ enum End {
 }
 
 impl LastWordRule {
-    pub(super) fn agent_is_working(&self) -> bool {
-        self.is_working
-    }
-
     /// Whether the agent has said its last word, after which nothing can change the result.
     pub(super) fn has_settled(&self) -> bool {
         matches!(self.end, End::Settled { .. })
@@ -100,7 +96,7 @@ mod tests {
         let (mut rule, at, facts) = (LastWordRule::default(), clock(), Facts::default());
         rule.observe(&says(LastWord::Said), at(100));
         rule.observe(&says(LastWord::NotYet), at(200));
-        assert!(rule.has_settled() && !rule.agent_is_working());
+        assert!(rule.has_settled() && !rule.is_working);
         assert_eq!(rule.next_deadline(&running(&facts)), Some(at(350)));
         assert_eq!(rule.check(&running(&facts), at(349)), None);
         assert_eq!(rule.check(&running(&facts), at(350)), STOP);
@@ -112,7 +108,7 @@ mod tests {
         rule.observe(&says(LastWord::MessageEnded), at(0));
         rule.observe(&says(LastWord::AgentEnded), at(100));
         rule.observe(&says(LastWord::Unchanged), at(1_000));
-        assert!(!rule.agent_is_working() && !rule.has_settled());
+        assert!(!rule.is_working && !rule.has_settled());
         assert_eq!(rule.next_deadline(&running(&facts)), Some(at(6_000)));
         assert_eq!(rule.check(&running(&facts), at(6_000)), STOP);
     }
@@ -135,6 +131,6 @@ mod tests {
         rule.observe(&says(LastWord::AgentEnded), at(0));
         rule.observe(&says(LastWord::NotYet), at(10));
         assert_eq!(rule.next_deadline(&running(&facts)), None);
-        assert!(rule.agent_is_working());
+        assert!(rule.is_working);
     }
 }

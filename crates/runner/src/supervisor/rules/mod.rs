@@ -39,20 +39,17 @@ pub(crate) enum Ruling {
 trait Rule {
     /// Takes note of what the agent has printed. A cause stops the run there and then, and nothing
     /// that the agent prints later counts.
-    fn observe(&mut self, reading: &Reading, now: Instant) -> Option<StopCause> {
-        let _ = (reading, now);
+    fn observe(&mut self, _reading: &Reading, _now: Instant) -> Option<StopCause> {
         None
     }
 
     /// Decides, now that time has passed.
-    fn check(&mut self, situation: &Situation<'_>, now: Instant) -> Option<Ruling> {
-        let _ = (situation, now);
+    fn check(&mut self, _situation: &Situation<'_>, _now: Instant) -> Option<Ruling> {
         None
     }
 
     /// When to check again, if nothing happens before.
-    fn next_deadline(&self, situation: &Situation<'_>) -> Option<Instant> {
-        let _ = situation;
+    fn next_deadline(&self, _situation: &Situation<'_>) -> Option<Instant> {
         None
     }
 }
@@ -126,7 +123,7 @@ impl Rules {
     /// Whether the agent is in the middle of something: it called a tool, or went on after its
     /// last message, and did not say that it had finished.
     pub(crate) fn agent_is_working(&self) -> bool {
-        self.last_word.agent_is_working()
+        self.last_word.is_working
     }
 }
 

@@ -25,10 +25,7 @@ pub(super) fn overview(scene: &Scene<'_>, columns: usize) -> Line {
             .with(Role::Plain, " ");
     }
     line = line.with(Role::Muted, &format!("{ended}/{count}"));
-    let mut usage = Usage::default();
-    for task in scene.tasks {
-        usage += task.state.facts.usage;
-    }
+    let usage: Usage = scene.tasks.iter().map(|task| task.state.facts.usage).sum();
     let time = format!("{}s", scene.elapsed_ms / 1000);
     for segment in [time].into_iter().chain(usage_words(&usage)) {
         line = line.with(Role::Dim, " • ").with(Role::Muted, &segment);

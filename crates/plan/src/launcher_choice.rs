@@ -9,7 +9,7 @@ use crate::plain_file::read_json;
 
 /// How foreground runs are started. Background runs are always processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Runner {
+pub enum LauncherKind {
     /// As processes without a window.
     #[default]
     Process,
@@ -17,11 +17,11 @@ pub enum Runner {
     Tmux,
 }
 
-/// A runner, and where it was chosen.
+/// How foreground runs are started, and where that was chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
-pub struct RunnerChoice {
-    pub runner: Runner,
+pub struct LauncherChoice {
+    pub kind: LauncherKind,
     /// The file that chooses it, if one does.
     pub file: Option<PathBuf>,
 }
@@ -30,7 +30,7 @@ pub struct RunnerChoice {
 /// must not wonder where they are.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
-pub enum RunnerError {
+pub enum LauncherChoiceError {
     #[error("{}: {problem}", .path.display())]
     Unreadable { path: PathBuf, problem: String },
     #[error("{}: \"runner\" must be \"process\" or \"tmux\", not {value}", .path.display())]
@@ -39,31 +39,33 @@ pub enum RunnerError {
 
 /// Reads `subagents.json` of the agent directory and of the project, which wins. What is wrong in
 /// either is an error.
-pub fn load_runner(surroundings: &Surroundings) -> Result<RunnerChoice, RunnerError> {
+pub fn load_launcher_choice(
+    surroundings: &Surroundings,
+) -> Result<LauncherChoice, LauncherChoiceError> {
     let user = read(surroundings.user_state().runner())?;
     let project = read(surroundings.project_state().runner())?;
     Ok(project.or(user).unwrap_or_default())
 }
 
-fn read(path: PathBuf) -> Result<Option<RunnerChoice>, RunnerError> {
+fn read(path: PathBuf) -> Result<Option<LauncherChoice>, LauncherChoiceError> {
     let mut file = match read_json(&path) {
         Ok(None) => return Ok(None),
         Ok(Some(Value::Object(file))) => file,
         Ok(Some(_)) => {
             let problem = "it must be a JSON object".to_owned();
-            return Err(RunnerError::Unreadable { path, problem });
+            return Err(LauncherChoiceError::Unreadable { path, problem });
         }
-        Err(problem) => return Err(RunnerError::Unreadable { path, problem }),
+        Err(problem) => return Err(LauncherChoiceError::Unreadable { path, problem }),
     };
     let Some(value) = file.remove("runner") else {
         return Ok(None);
     };
-    let runner = match value.as_str() {
-        Some("process") => Runner::Process,
-        Some("tmux") => Runner::Tmux,
-        _ => return Err(RunnerError::Unknown { path, value }),
+    let kind = match value.as_str() {
+        Some("process") => LauncherKind::Process,
+        Some("tmux") => LauncherKind::Tmux,
+        _ => return Err(LauncherChoiceError::Unknown { path, value }),
     };
-    Ok(Some(RunnerChoice { runner, file: Some(path) }))
+    Ok(Some(LauncherChoice { kind, file: Some(path) }))
 }
 
 #[cfg(test)]
@@ -74,7 +76,7 @@ mod tests {
 
     /// The choice with the name of the directory of the file, or the error without the path of
     /// the test.
-    fn load(user: &str, project: &str) -> Result<(Runner, Option<String>), String> {
+    fn load(user: &str, project: &str) -> Result<(LauncherKind, Option<String>), String> {
         let top = tempfile::tempdir().unwrap();
         let (cwd, agent_dir) = (top.path().join("project"), top.path().join("agent"));
         fs::create_dir_all(cwd.join(".pi")).unwrap();
@@ -88,9 +90,9 @@ mod tests {
         let surroundings =
             Surroundings { cwd, home: None, agent_dir, agent: None, pi: None, search_path };
         let relative = |text: &str| text.replace(&format!("{}/", top.path().display()), "");
-        load_runner(&surroundings)
+        load_launcher_choice(&surroundings)
             .map(|choice| {
-                (choice.runner, choice.file.map(|file| relative(&file.display().to_string())))
+                (choice.kind, choice.file.map(|file| relative(&file.display().to_string())))
             })
             .map_err(|error| relative(&error.to_string()))
     }
@@ -101,13 +103,13 @@ mod tests {
         let users = Some("agent/subagents.json".to_owned());
         let projects = Some("project/.pi/subagents.json".to_owned());
         for (user, project, expected) in [
-            ("", "", (Runner::Process, None)),
-            ("{}", "{}", (Runner::Process, None)),
-            (tmux, "", (Runner::Tmux, users.clone())),
-            (tmux, "{}", (Runner::Tmux, users)),
-            ("", tmux, (Runner::Tmux, projects.clone())),
-            (tmux, process, (Runner::Process, projects.clone())),
-            (process, tmux, (Runner::Tmux, projects)),
+            ("", "", (LauncherKind::Process, None)),
+            ("{}", "{}", (LauncherKind::Process, None)),
+            (tmux, "", (LauncherKind::Tmux, users.clone())),
+            (tmux, "{}", (LauncherKind::Tmux, users)),
+            ("", tmux, (LauncherKind::Tmux, projects.clone())),
+            (tmux, process, (LauncherKind::Process, projects.clone())),
+            (process, tmux, (LauncherKind::Tmux, projects)),
         ] {
             assert_eq!(load(user, project), Ok(expected), "{user} {project}");
         }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use plan::{Runner, RunnerError, Surroundings};
+use plan::{LauncherChoiceError, LauncherKind, Surroundings};
 use runner::{Launcher, TmuxError, TmuxPanes};
 
 /// Runs cannot be started as the settings say.
@@ -11,7 +11,7 @@ use runner::{Launcher, TmuxError, TmuxPanes};
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum LauncherError {
     #[error(transparent)]
-    Choice(#[from] RunnerError),
+    Choice(#[from] LauncherChoiceError),
     #[error("this program cannot find itself: {0}")]
     NotFound(io::Error),
     #[error("runs cannot be shown in tmux: {source}")]
@@ -41,11 +41,11 @@ impl LauncherError {
 /// The launcher that the caller's settings ask for. What prevents it is found out here, before anything is
 /// started.
 pub fn foreground_launcher(surroundings: &Surroundings) -> Result<Launcher, LauncherError> {
-    let choice = plan::load_runner(surroundings)?;
+    let choice = plan::load_launcher_choice(surroundings)?;
     let launcher = Launcher::own().map_err(LauncherError::NotFound)?;
-    match choice.runner {
-        Runner::Process => Ok(launcher),
-        Runner::Tmux => match TmuxPanes::beside_this_pane() {
+    match choice.kind {
+        LauncherKind::Process => Ok(launcher),
+        LauncherKind::Tmux => match TmuxPanes::beside_this_pane() {
             Ok(panes) => Ok(launcher.with_panes(panes)),
             Err(source) => {
                 let file = choice.file.unwrap_or_default();
