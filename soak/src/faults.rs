@@ -134,9 +134,7 @@ impl Faults<'_> {
             let door = parent_of(victim.pid).filter(|_| victim.role == Role::Supervisor)?;
             all.iter().find(|victim| victim.pid == door && victim.role == Role::Shell)
         });
-        let Some(door) = pick(doors.cloned().collect(), choice) else {
-            return;
-        };
+        let Some(door) = pick(doors.cloned().collect(), choice) else { return };
         let ours = |victim: &&Victim| {
             victim.role == Role::Supervisor && parent_of(victim.pid) == Some(door.pid)
         };

@@ -81,9 +81,7 @@ impl<'a> Shell<'a> {
     }
 
     fn run_tasks(&self, command: Command, tasks: &[&Task], action: &Action) {
-        let Some(ended) = self.issue(command, tasks, action, false) else {
-            return;
-        };
+        let Some(ended) = self.issue(command, tasks, action, false) else { return };
         let document: Value = serde_json::from_str(&ended.stdout).unwrap_or_default();
         let told = document["tasks"].as_array().cloned().unwrap_or_default();
         let tokens: Vec<&str> = tasks.iter().map(|task| task.token.as_str()).collect();
@@ -112,9 +110,7 @@ impl<'a> Shell<'a> {
         command.arg(task.prompt());
         // Not cancelled: whoever interrupts this command cannot know whether there is a run.
         let action = Action { cancelled_after: None, ..action.clone() };
-        let Some(ended) = self.issue(command, &[task], &action, true) else {
-            return;
-        };
+        let Some(ended) = self.issue(command, &[task], &action, true) else { return };
         let id = ended.stdout.trim().to_owned();
         if id.is_empty() {
             let is_cut_off = self.is_cut_off(&ended);
@@ -157,9 +153,7 @@ impl<'a> Shell<'a> {
         } else {
             &["bg", "list", "--all", "--json"]
         };
-        let Some(ended) = self.execute(self.place.command(project, words), pace) else {
-            return;
-        };
+        let Some(ended) = self.execute(self.place.command(project, words), pace) else { return };
         let document: Value = serde_json::from_str(&ended.stdout).unwrap_or_default();
         for told in document["notifications"].as_array().into_iter().flatten() {
             self.ledger.hear(told["runId"].as_str().unwrap_or_default(), "bg list");

@@ -49,9 +49,7 @@ fn told_run(fate: &Fate) -> Option<&str> {
 /// unless something has happened to it.
 fn check_outcome(account: &Account, record: &Record, pages: &Pages, complain: &dyn Fn(String)) {
     let task = &account.task;
-    let Some(outcome) = record.outcome.as_deref() else {
-        return;
-    };
+    let Some(outcome) = record.outcome.as_deref() else { return };
     let is_full = account.project == Project::Small && pages.was_full_since(account.issued);
     // An answer for which there was no room is not there, but nothing else is in its place.
     let is_lost = is_full && record.output.is_empty();
@@ -146,9 +144,7 @@ fn check_report(
     if ending.status == "completed" && account.task.expected() != "completed" {
         complain("its door says that it has completed".to_owned());
     }
-    let Some(record) = record.filter(|record| record.outcome.is_some()) else {
-        return;
-    };
+    let Some(record) = record.filter(|record| record.outcome.is_some()) else { return };
     let is_same = record.status.as_deref() == Some(&ending.status)
         && (ending.outcome.is_none() || ending.outcome == record.outcome)
         && ending.output.as_ref().is_none_or(|output| *output == record.output);
