@@ -1,4 +1,4 @@
-//! What the built-in agent costs, beside the real pi and beside agents inside of pi.
+//! What the built-in agent costs, beside the real pi and beside agents inside pi.
 
 use std::fs;
 use std::path::Path;
@@ -10,22 +10,22 @@ use xtask::repository_root;
 
 use crate::calls::{Calls, TINTINWEB};
 use crate::measure::{Cost, measure, measure_in_turns, measure_into, median, median_of};
-use crate::place::Place;
 use crate::provider::Provider;
+use crate::scratch::Scratch;
 use crate::table::Table;
 use crate::tasks::{ANSWER, TASKS, check, check_stream, create, delegate, prompt, write_tasks};
 
 /// Measures everything.
 pub(crate) fn run() -> Result<Table, String> {
     let mut table = Table::default();
-    let place = Place::new()?;
-    let provider = Provider::start(&place)?;
-    let project = place.subdirectory("project")?;
+    let scratch = Scratch::new()?;
+    let provider = Provider::start(&scratch)?;
+    let project = scratch.subdirectory("project")?;
     fs::write(project.join("notes.txt"), "a line of notes\n".repeat(40))
         .map_err(|error| error.to_string())?;
-    one_task(&place, &provider, &project, &mut table)?;
-    many_tasks(&place, &provider, &project, &mut table)?;
-    start_up(&place, &project, &mut table)?;
+    one_task(&scratch, &provider, &project, &mut table)?;
+    many_tasks(&scratch, &provider, &project, &mut table)?;
+    start_up(&scratch, &project, &mut table)?;
     Ok(table)
 }
 
@@ -35,7 +35,7 @@ const START_ROUNDS: usize = 200;
 
 /// One task of three turns, started bare.
 fn one_task(
-    place: &Place,
+    scratch: &Scratch,
     provider: &Provider,
     project: &Path,
     table: &mut Table,
@@ -47,15 +47,15 @@ fn one_task(
     };
     let prompt = prompt(0);
     let arguments = ["--mode", "json", "-p", "--no-session", &prompt];
-    let mut ours = bare(place.our("pi-subagents"), &[&["agent"], &arguments[..]].concat());
-    let mut pis = bare(place.command("pi"), &arguments);
+    let mut ours = bare(scratch.our("pi-subagents"), &[&["agent"], &arguments[..]].concat());
+    let mut pis = bare(scratch.command("pi"), &arguments);
     // Once without a clock, so that all files are in memory, and to see that both do the same work.
     for (name, command) in [("ours.jsonl", &mut ours), ("pis.jsonl", &mut pis)] {
-        let output = place.path(name);
+        let output = scratch.path(name);
         measure_into(command, &[0], create(&output)?)?;
         check_stream(&output)?;
     }
-    let mut version = bare(place.command("pi"), &["--version"]);
+    let mut version = bare(scratch.command("pi"), &["--version"]);
     let costs = measure_in_turns(
         ONE_ROUNDS,
         &mut [(&mut ours, &[0]), (&mut pis, &[0]), (&mut version, &[0])],
@@ -92,27 +92,27 @@ fn one_task(
     Ok(())
 }
 
-/// Sixteen such tasks at once: the whole command of ours, beside a peer that has been running for
-/// long when it is called, and that needs no processes.
+/// Sixteen such tasks at once: our whole command, beside a peer that is already running when it is
+/// called, and that starts no processes.
 fn many_tasks(
-    place: &Place,
+    scratch: &Scratch,
     provider: &Provider,
     project: &Path,
     table: &mut Table,
 ) -> Result<(), String> {
     let tasks = write_tasks(project, (0..TASKS).map(prompt))?;
-    let mut ours = delegate(place, project, &tasks, "builtin", TASKS);
+    let mut ours = delegate(scratch, project, &tasks, "builtin", TASKS);
     provider.offer(&mut ours);
     // Once without a clock.
-    let answer = place.path("tasks.json");
+    let answer = scratch.path("tasks.json");
     let mut our_costs = Vec::new();
     let mut peers = Vec::new();
     measure(&mut ours, &[0])?;
-    TINTINWEB.measure(place, provider, project)?;
+    TINTINWEB.measure(scratch, provider, project)?;
     for _ in 0..MANY_ROUNDS {
         our_costs.push(measure_into(&mut ours, &[0], create(&answer)?)?);
         check(&answer, TASKS)?;
-        peers.push(TINTINWEB.measure(place, provider, project)?);
+        peers.push(TINTINWEB.measure(scratch, provider, project)?);
     }
     let ours = median_of(&our_costs, |cost| cost.wall.as_secs_f64());
     let figure = |of: fn(&Calls) -> Duration| {
@@ -142,14 +142,14 @@ fn many_tasks(
     Ok(())
 }
 
-/// The least that the agent can do, and what has to be loaded for it.
-fn start_up(place: &Place, project: &Path, table: &mut Table) -> Result<(), String> {
-    let script = place.path("script.json");
+/// The shortest run of the agent, and the size of the program that is loaded for it.
+fn start_up(scratch: &Scratch, project: &Path, table: &mut Table) -> Result<(), String> {
+    let script = scratch.path("script.json");
     fs::write(&script, json!([{"text": ANSWER}]).to_string()).map_err(|error| error.to_string())?;
-    let mut ours = place.our("pi-subagents");
+    let mut ours = scratch.our("pi-subagents");
     let model = format!("script/{}", script.display());
     ours.args(["agent", "--mode", "json", "-p", "--model", &model, "hello"]).current_dir(project);
-    let mut bare = place.command("true");
+    let mut bare = scratch.command("true");
     let costs = measure_in_turns(START_ROUNDS, &mut [(&mut ours, &[0]), (&mut bare, &[0])])?;
     let milliseconds = |cost: &Cost| cost.wall.as_secs_f64() * 1e3;
     let [ours, bare] = [0, 1].map(|index| median_of(&costs[index], milliseconds));
@@ -159,7 +159,7 @@ fn start_up(place: &Place, project: &Path, table: &mut Table) -> Result<(), Stri
         &format!("{bare:.2} ms `true`"),
     );
     let size = |path: &Path| fs::metadata(path).map(|metadata| metadata.len() as f64 / 1e6);
-    let program = place.our("pi-subagents").get_program().to_owned();
+    let program = scratch.our("pi-subagents").get_program().to_owned();
     let ours = size(Path::new(&program)).map_err(|error| error.to_string())?;
     let node = repository_root().join("e2e/node_modules/node/bin/node");
     let nodes = size(&node).map_err(|error| error.to_string())?;

@@ -1,9 +1,9 @@
-//! What it costs to look at many background runs.
+//! What it costs to list many background runs.
 
 use std::path::Path;
 
 use crate::measure::{measure, measure_in_turns, median_of, peak_kib};
-use crate::place::Place;
+use crate::scratch::Scratch;
 use crate::table::Table;
 
 /// How many runs there are, and a tenth of them.
@@ -13,10 +13,10 @@ const TENTH: &str = "1000";
 /// Measures everything.
 pub(crate) fn run() -> Result<Table, String> {
     let mut table = Table::default();
-    let place = Place::new()?;
-    let (all, tenth) = (place.subdirectory("finished")?, place.subdirectory("tenth")?);
+    let scratch = Scratch::new()?;
+    let (all, tenth) = (scratch.subdirectory("finished")?, scratch.subdirectory("tenth")?);
     let within = |project: &Path, program: &str, arguments: &[&str]| {
-        let mut command = place.our(program);
+        let mut command = scratch.our(program);
         command.current_dir(project).args(arguments);
         command
     };

@@ -1,5 +1,5 @@
-//! The children of others with nothing around them: nobody who supervises, records or shows them.
-//! Whoever starts the same children can hardly be faster.
+//! The same agents started directly, without a program that supervises, records or shows them. A
+//! program that starts the same agents can hardly be faster.
 
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
@@ -9,38 +9,38 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::place::Place;
 use crate::provider::Provider;
+use crate::scratch::Scratch;
 use crate::tasks::{check_text, prompt};
 
 /// The real pi.
-pub(crate) fn pi(place: &Place) -> Command {
-    place.command("pi")
+pub(crate) fn pi(scratch: &Scratch) -> Command {
+    scratch.command("pi")
 }
 
 /// The built-in agent.
-pub(crate) fn built_in(place: &Place) -> Command {
-    let mut command = place.our("pi-subagents");
+pub(crate) fn built_in(scratch: &Scratch) -> Command {
+    let mut command = scratch.our("pi-subagents");
     command.arg("agent");
     command
 }
 
-/// Where they work, and with which model.
+/// Agents that are started directly, in a project, with a model.
 pub(crate) struct Bare<'bench> {
-    pub(crate) place: &'bench Place,
+    pub(crate) scratch: &'bench Scratch,
     pub(crate) provider: &'bench Provider,
     pub(crate) project: &'bench Path,
 }
 
 impl Bare<'_> {
-    /// Has so many tasks done, so many at a time, and tells how long it took.
+    /// Runs `count` tasks, so many at a time, and returns how long they took together.
     pub(crate) fn run(
         &self,
-        program: fn(&Place) -> Command,
+        program: fn(&Scratch) -> Command,
         count: usize,
         at_a_time: usize,
     ) -> Result<Duration, String> {
-        // Not even an extension of whoever was measured before.
+        // No extension, and not the one that was measured before either.
         self.provider.install(&[])?;
         let next = AtomicUsize::new(0);
         let start = Instant::now();
@@ -66,9 +66,9 @@ impl Bare<'_> {
         Ok(time)
     }
 
-    /// Runs one task, and tells what was printed.
-    fn run_one(&self, program: fn(&Place) -> Command, task: usize) -> Result<String, String> {
-        let mut command = program(self.place);
+    /// Runs one task, and returns what the agent printed.
+    fn run_one(&self, program: fn(&Scratch) -> Command, task: usize) -> Result<String, String> {
+        let mut command = program(self.scratch);
         command.args(["--mode", "json", "-p", "--no-session", &prompt(task)]);
         command.current_dir(self.project);
         self.provider.offer(&mut command);
@@ -88,8 +88,8 @@ impl Bare<'_> {
     }
 }
 
-/// As ours are, though not those of all others: Linux shares the processors out by session first, so
-/// on a busy machine whoever has more of them gets more.
+/// Starts the command in a session of its own, as our supervisors start agents; some peers do not. Linux
+/// first shares the processors among sessions, so on a busy machine more sessions get more of them.
 fn in_session_of_its_own(command: &mut Command) {
     let leave = || rustix::process::setsid().map(drop).map_err(io::Error::from);
     // SAFETY: between `fork` and `exec`, this is one system call and nothing else.

@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use xtask::repository_root;
 
-use crate::place::Place;
 use crate::provider::Provider;
+use crate::scratch::Scratch;
 use crate::tasks::{ANSWER, TASKS, prompt};
 
 /// An extension of pi that can be given tasks.
 pub(crate) struct Extension {
     /// Where it is, from the root of the repository.
     path: &'static str,
-    /// The calls that a model makes in one message to have so many tasks done at once.
+    /// The calls that a model makes in one message to give the extension so many tasks.
     calls: fn(usize) -> Vec<Value>,
     /// How many tasks are done, according to the text of a result.
     done: fn(&str) -> usize,
@@ -33,22 +33,22 @@ pub(crate) const HARMS_HAUS: Extension = Extension {
     done: count_completed,
 };
 
-/// Runs its agents inside of the pi that calls it, and needs no processes. Calls that are to be
-/// waited for are never queued.
+/// Runs its agents inside the pi that calls it, and starts no processes. Calls in the foreground are
+/// never queued.
 pub(crate) const TINTINWEB: Extension = Extension {
     path: "e2e/node_modules/@tintinweb/pi-subagents",
     calls: agents,
     done: |text| usize::from(text.contains(ANSWER)),
 };
 
-/// Starts a pi for each task, in a run of a script that it calls a workflow.
+/// Starts a pi for each task, from a script that it calls a workflow.
 pub(crate) const NICOBAILON: Extension = Extension {
     path: "e2e/peers/node_modules/pi-subagents",
     calls: workflow,
     done: |text| text.matches(ANSWER).count(),
 };
 
-/// A call takes so many tasks.
+/// The most tasks that one call takes.
 const MOST_TASKS: usize = 16;
 
 fn delegation(count: usize) -> Vec<Value> {
@@ -84,7 +84,7 @@ fn agents(count: usize) -> Vec<Value> {
     (0..count).map(call).collect()
 }
 
-/// What it cost to have all tasks done by the tools of an extension.
+/// What it cost to run all tasks with the tools of an extension.
 pub(crate) struct Calls {
     /// From the start of the first call to the end of the last one.
     pub(crate) time: Duration,
@@ -100,35 +100,35 @@ impl Extension {
     /// Starts a pi that gives so many tasks to the extension.
     pub(crate) fn start(
         &self,
-        place: &Place,
+        scratch: &Scratch,
         provider: &Provider,
         project: &Path,
         count: usize,
     ) -> Result<Session, String> {
         let script = json!([{"tools": (self.calls)(count)}, {"text": "All are done."}]);
-        let mut command = place.command("pi");
+        let mut command = scratch.command("pi");
         command.args(["--mode", "json", "-p", "--no-session"]).current_dir(project);
         command.arg(format!("Delegate <<SCRIPT>>{script}<<END>>"));
-        // For those that write down what their agents say.
-        command.env("TMPDIR", &place.directory);
-        command.env("PI_SUBAGENTS_BIN", place.our("pi-subagents").get_program());
+        // Some extensions keep what their agents print in temporary files.
+        command.env("TMPDIR", &scratch.directory);
+        command.env("PI_SUBAGENTS_BIN", scratch.our("pi-subagents").get_program());
         provider.install(&[repository_root().join(self.path)])?;
         provider.offer(&mut command);
         Session::start(command, self.done, count)
     }
 
-    /// Has all tasks done once.
+    /// Runs all tasks once.
     pub(crate) fn measure(
         &self,
-        place: &Place,
+        scratch: &Scratch,
         provider: &Provider,
         project: &Path,
     ) -> Result<Calls, String> {
-        self.start(place, provider, project, TASKS)?.finish()
+        self.start(scratch, provider, project, TASKS)?.finish()
     }
 }
 
-/// A pi at work.
+/// A running pi.
 pub(crate) struct Session {
     child: Child,
     start: Instant,
@@ -155,7 +155,7 @@ impl Session {
     /// Listens until pi has settled.
     pub(crate) fn finish(mut self) -> Result<Calls, String> {
         let calls = self.listen();
-        // It could linger for a while.
+        // It may not exit at once.
         let _ = self.child.kill();
         self.child.wait().map_err(|error| format!("pi: {error}"))?;
         calls
@@ -163,7 +163,7 @@ impl Session {
 
     fn listen(&mut self) -> Result<Calls, String> {
         let Some(stdout) = self.child.stdout.take() else {
-            return Err("pi says nothing".to_owned());
+            return Err("pi has no standard output".to_owned());
         };
         let (mut first, mut last, mut update_bytes, mut bytes) = (None, None, 0, 0);
         let mut ends = Vec::new();

@@ -14,21 +14,21 @@ const GRID: &str = "#d8dee4";
 const PALETTE: [&str; 8] =
     ["#8c959f", "#0969da", "#cf222e", "#bc4c00", "#8250df", "#1a7f37", "#4ac26b", "#afb8c1"];
 
-/// One line.
+/// The values of one contender.
 pub(crate) struct Line {
     pub(crate) name: String,
-    /// Values at the places of the axis, where they are known.
+    /// A value at each mark of the axis, where it is known.
     pub(crate) values: Vec<Option<f64>>,
 }
 
-/// Draws lines over these places. The longest names stand beside their ends.
-pub(crate) fn draw(title: &str, places: &[usize], lines: &[Line]) -> String {
+/// Draws lines over an axis with these marks. The name of each line stands beside its end.
+pub(crate) fn draw(title: &str, marks: &[usize], lines: &[Line]) -> String {
     let values = lines.iter().flat_map(|line| line.values.iter().flatten().copied());
     let (least, most) = values
         .fold((f64::INFINITY, 0.0_f64), |(least, most), value| (least.min(value), most.max(value)));
     let (least, most) = (least.log10().floor(), most.log10().ceil());
     let x = |index: usize| {
-        let part = index as f64 / (places.len().max(2) - 1) as f64;
+        let part = index as f64 / (marks.len().max(2) - 1) as f64;
         LEFT + part * (WIDTH - LEFT - RIGHT)
     };
     let y = |value: f64| {
@@ -41,7 +41,7 @@ pub(crate) fn draw(title: &str, places: &[usize], lines: &[Line]) -> String {
          <rect width=\"100%\" height=\"100%\" fill=\"{BACKGROUND}\"/>\n\
          <text x=\"{LEFT}\" y=\"26\" font-size=\"16\" font-weight=\"bold\">{title}</text>\n"
     );
-    // A string cannot refuse to be written to.
+    // Writing to a string cannot fail.
     let mut add = |text: String| {
         let _ = writeln!(svg, "{text}");
     };
@@ -57,9 +57,9 @@ pub(crate) fn draw(title: &str, places: &[usize], lines: &[Line]) -> String {
         ));
         power += 1.0;
     }
-    for (index, place) in places.iter().enumerate() {
+    for (index, mark) in marks.iter().enumerate() {
         add(format!(
-            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{place}</text>",
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{mark}</text>",
             x(index),
             HEIGHT - BOTTOM + 22.0
         ));
@@ -92,7 +92,7 @@ pub(crate) fn draw(title: &str, places: &[usize], lines: &[Line]) -> String {
     svg + "</svg>\n"
 }
 
-/// Names that would lie on one another are moved down.
+/// Moves names down that would cover each other.
 fn apart<T>(mut labels: Vec<(f64, T, &'static str)>) -> Vec<(f64, T, &'static str)> {
     labels.sort_by(|one, other| one.0.total_cmp(&other.0));
     let mut free = f64::NEG_INFINITY;
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_more_stands_higher_and_no_name_lies_on_another() {
+    fn more_stands_higher_and_no_name_covers_another() {
         let line = |name: &str, values: [f64; 2]| Line {
             name: name.to_owned(),
             values: values.into_iter().map(Some).collect(),

@@ -6,17 +6,17 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use crate::measure::{Cost, measure, measure_into, median_of, peak_kib};
-use crate::place::Place;
 use crate::provider::Provider;
+use crate::scratch::Scratch;
 use crate::table::Table;
 use crate::tasks::{ANSWER, TASKS, check, check_stream, create, delegate, prompt, write_tasks};
 
 /// Measures everything.
 pub(crate) fn run() -> Result<Table, String> {
     let mut table = Table::default();
-    let place = Place::new()?;
-    many_tasks(&place, &mut table)?;
-    real_tasks(&place, &mut table)?;
+    let scratch = Scratch::new()?;
+    many_tasks(&scratch, &mut table)?;
+    real_tasks(&scratch, &mut table)?;
     Ok(table)
 }
 
@@ -25,7 +25,7 @@ const MANY_ROUNDS: usize = 5;
 const REAL_ROUNDS: usize = 7;
 
 /// Four times the tasks must take four times the time, and hardly more memory.
-fn many_tasks(place: &Place, table: &mut Table) -> Result<(), String> {
+fn many_tasks(scratch: &Scratch, table: &mut Table) -> Result<(), String> {
     let message = json!({"type": "message_end", "message": {
         "role": "assistant",
         "content": [{"type": "text", "text": ANSWER}],
@@ -37,10 +37,10 @@ fn many_tasks(place: &Place, table: &mut Table) -> Result<(), String> {
     for round in 0..MANY_ROUNDS {
         for (count, costs) in counts.into_iter().zip(&mut costs) {
             // A new one each time: a store that is already full would be slower to prune.
-            let project = place.subdirectory(&format!("many-{count}-{round}"))?;
+            let project = scratch.subdirectory(&format!("many-{count}-{round}"))?;
             let tasks = write_tasks(&project, (0..count).map(|_| "answer".to_owned()))?;
-            let mut command = delegate(place, &project, &tasks, &agent.to_string(), 16);
-            let answer = place.path("many.json");
+            let mut command = delegate(scratch, &project, &tasks, &agent.to_string(), 16);
+            let answer = scratch.path("many.json");
             costs.push(measure_into(&mut command, &[0], create(&answer)?)?);
             check(&answer, count)?;
             fs::remove_dir_all(project).map_err(|error| error.to_string())?;
@@ -62,12 +62,12 @@ fn many_tasks(place: &Place, table: &mut Table) -> Result<(), String> {
     Ok(())
 }
 
-/// The real pi as a child, beside the same sixteen started by nobody in particular.
-fn real_tasks(place: &Place, table: &mut Table) -> Result<(), String> {
-    let provider = Provider::start(place)?;
-    let project = place.subdirectory("real")?;
-    let prompts = place.subdirectory("prompts")?;
-    let outputs = place.subdirectory("outputs")?;
+/// The real pi as a child, beside the same sixteen processes started by `xargs`.
+fn real_tasks(scratch: &Scratch, table: &mut Table) -> Result<(), String> {
+    let provider = Provider::start(scratch)?;
+    let project = scratch.subdirectory("real")?;
+    let prompts = scratch.subdirectory("prompts")?;
+    let outputs = scratch.subdirectory("outputs")?;
     let write = |path: PathBuf, text: &str| {
         fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
     };
@@ -76,12 +76,12 @@ fn real_tasks(place: &Place, table: &mut Table) -> Result<(), String> {
         write(prompts.join(task.to_string()), &prompt(task))?;
     }
     let tasks = write_tasks(&project, (0..TASKS).map(prompt))?;
-    let mut ours = delegate(place, &project, &tasks, "pi", 4);
+    let mut ours = delegate(scratch, &project, &tasks, "pi", 4);
     let bare = |output: &str| {
-        let mut command = place.command("sh");
-        // In sessions of their own, as ours are: Linux shares the processors out by session first,
-        // so on a busy machine whoever has more of them gets more. `setsid` becomes pi, it does
-        // not wait for it.
+        let mut command = scratch.command("sh");
+        // In sessions of their own, as ours are: Linux first shares the processors among sessions,
+        // so on a busy machine more sessions get more of them. `setsid` becomes pi, it does not
+        // wait for it.
         let each = format!(
             "exec setsid pi --mode json -p --no-session < {}/$0 > {output}",
             prompts.display()
@@ -100,7 +100,7 @@ fn real_tasks(place: &Place, table: &mut Table) -> Result<(), String> {
         check_stream(&outputs.join(task.to_string()))?;
     }
     let mut bare = bare("/dev/null");
-    let answer = place.path("real.json");
+    let answer = scratch.path("real.json");
     let (mut our_costs, mut bare_costs) = (Vec::new(), Vec::new());
     for _ in 0..REAL_ROUNDS {
         our_costs.push(measure_into(&mut ours, &[0], create(&answer)?)?);

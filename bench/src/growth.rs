@@ -1,5 +1,5 @@
-//! How everything grows with the number of tasks: ours, those of others, and the same children bare,
-//! all in one run on the same provider.
+//! How everything grows with the number of tasks: our programs, those of others, and the same agents
+//! started directly, all in one run on the same provider.
 
 use std::fs;
 use std::io;
@@ -15,8 +15,8 @@ use crate::bare::{self, Bare};
 use crate::calls::{Extension, HARMS_HAUS, NICOBAILON, OURS, TINTINWEB};
 use crate::measure::median;
 use crate::memory::peak_pss_kib_of_all;
-use crate::place::Place;
 use crate::provider::Provider;
+use crate::scratch::Scratch;
 use crate::tasks::{check, create, delegate, prompt, write_tasks};
 
 /// How many tasks there are.
@@ -54,9 +54,9 @@ pub(crate) struct Sample {
 /// The measurements of one contender.
 pub(crate) struct Grown {
     pub(crate) name: &'static str,
-    /// Who does the same with nothing around it.
+    /// The name of the contender that runs the same agents directly.
     pub(crate) limit: &'static str,
-    /// For each count.
+    /// The samples of each count, in the order of [`COUNTS`].
     pub(crate) samples: Vec<Vec<Sample>>,
 }
 
@@ -69,10 +69,10 @@ pub(crate) struct Spread {
 }
 
 impl Grown {
-    /// A figure at each count. Nothing where it cannot be told.
+    /// A figure at each count. `None` where it is not known.
     pub(crate) fn figure(&self, figure: &Figure) -> Vec<Option<Spread>> {
         let spread = |samples: &Vec<Sample>| {
-            // What is over before anybody has looked at it needs nothing, as far as we know.
+            // A contender that ended before the first sample shows no memory at all.
             let known = samples.iter().map(figure.of).filter(|value| *value > 0.0);
             let values: Vec<f64> = known.collect();
             let least = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -83,20 +83,20 @@ impl Grown {
     }
 }
 
-/// Who does the tasks.
+/// What runs the tasks.
 enum Contender {
     /// An extension inside of pi, in a project with these settings of ours.
     Inside(&'static Extension, &'static str),
     /// `delegate`, with this agent.
     Shell(&'static str),
-    /// The children alone, with nobody who looks after them.
-    Bare(fn(&Place) -> Command),
+    /// The agents alone, started directly.
+    Bare(fn(&Scratch) -> Command),
 }
 
 const BARE_PI: &str = "pi alone, 4 at a time";
 const BARE_BUILT_IN: &str = "built in alone, 4 at a time";
 
-/// Names, limits, and who they are.
+/// Names, the names of their limits, and what they are.
 fn contenders() -> Vec<(&'static str, &'static str, Contender)> {
     vec![
         (BARE_PI, BARE_PI, Contender::Bare(bare::pi)),
@@ -110,18 +110,18 @@ fn contenders() -> Vec<(&'static str, &'static str, Contender)> {
     ]
 }
 
-/// Measures everything. Contenders take turns, so that whatever else the machine does falls on all.
+/// Measures everything. Contenders take turns, so that other load on the machine affects all of them alike.
 pub(crate) fn run() -> Result<Vec<Grown>, String> {
     adopt_orphans()?;
     packages::install_peers().map_err(|(command, error)| format!("`{command}` {error}"))?;
-    let place = Place::new()?;
-    let provider = Provider::start(&place)?;
+    let scratch = Scratch::new()?;
+    let provider = Provider::start(&scratch)?;
     let contenders = contenders();
     let mut grown: Vec<Grown> = contenders
         .iter()
         .map(|(name, limit, _)| Grown { name, limit, samples: vec![Vec::new(); COUNTS.len()] })
         .collect();
-    let projects = ["pi", "builtin"].map(|agent| project(&place, agent));
+    let projects = ["pi", "builtin"].map(|agent| project(&scratch, agent));
     let [pi, built_in] = projects;
     let (pi, built_in) = (pi?, built_in?);
     for (index, count) in COUNTS.into_iter().enumerate() {
@@ -131,7 +131,7 @@ pub(crate) fn run() -> Result<Vec<Grown>, String> {
                     Contender::Inside(_, "builtin") | Contender::Shell(_) => &built_in,
                     Contender::Inside(..) | Contender::Bare(..) => &pi,
                 };
-                let bench = Bench { place: &place, provider: &provider, project, count };
+                let bench = Bench { scratch: &scratch, provider: &provider, project, count };
                 let measured = || {
                     if (index, round) == (0, 1) {
                         bench.warm_up(contender)?;
@@ -148,9 +148,9 @@ pub(crate) fn run() -> Result<Vec<Grown>, String> {
     Ok(grown)
 }
 
-fn project(place: &Place, agent: &str) -> Result<PathBuf, String> {
-    let project = place.subdirectory(&format!("growth-{agent}"))?;
-    place.subdirectory(&format!("growth-{agent}/.pi"))?;
+fn project(scratch: &Scratch, agent: &str) -> Result<PathBuf, String> {
+    let project = scratch.subdirectory(&format!("growth-{agent}"))?;
+    scratch.subdirectory(&format!("growth-{agent}/.pi"))?;
     let settings = json!({"subagents": {"agent": agent, "maxConcurrency": AT_A_TIME}});
     for (name, text) in
         [(".pi/settings.json", settings.to_string()), ("notes.txt", "a line of notes\n".repeat(40))]
@@ -162,7 +162,7 @@ fn project(place: &Place, agent: &str) -> Result<PathBuf, String> {
 }
 
 struct Bench<'bench> {
-    place: &'bench Place,
+    scratch: &'bench Scratch,
     provider: &'bench Provider,
     project: &'bench Path,
     count: usize,
@@ -193,19 +193,19 @@ impl Bench<'_> {
         })
     }
 
-    /// Has all tasks done. The time of an extension is that of its calls; pi is there already.
+    /// Runs all tasks. The time of an extension is that of its calls, because pi is running already.
     fn carry_out(&self, contender: &Contender) -> Result<(Duration, usize), String> {
         match contender {
             Contender::Inside(extension, _) => {
                 let session =
-                    extension.start(self.place, self.provider, self.project, self.count)?;
+                    extension.start(self.scratch, self.provider, self.project, self.count)?;
                 let calls = session.finish()?;
                 Ok((calls.time, calls.bytes))
             }
             Contender::Shell(agent) => {
                 let tasks = write_tasks(self.project, (0..self.count).map(prompt))?;
-                let answer = self.place.path("growth.json");
-                let mut command = delegate(self.place, self.project, &tasks, agent, AT_A_TIME);
+                let answer = self.scratch.path("growth.json");
+                let mut command = delegate(self.scratch, self.project, &tasks, agent, AT_A_TIME);
                 self.provider.offer(&mut command);
                 command.stdin(Stdio::null()).stdout(create(&answer)?).stderr(Stdio::null());
                 let start = Instant::now();
@@ -217,33 +217,33 @@ impl Bench<'_> {
             }
             Contender::Bare(program) => {
                 let bare =
-                    Bare { place: self.place, provider: self.provider, project: self.project };
+                    Bare { scratch: self.scratch, provider: self.provider, project: self.project };
                 Ok((bare.run(*program, self.count, AT_A_TIME)?, 0))
             }
         }
     }
 
-    /// Waits until nothing is left but the provider, so that what everything cost is known.
+    /// Waits until only the provider is left, so that the cost of everything else is known.
     fn await_all(&self) -> Result<(), String> {
         let provider = i32::try_from(self.provider.pid()).map_err(|error| error.to_string())?;
         loop {
             let left = crate::memory::children_of_this_process();
             let Some(pid) = left.into_iter().find(|pid| *pid != provider) else { return Ok(()) };
             let pid = rustix::process::Pid::from_raw(pid).ok_or("there is no such process")?;
-            // Whoever it was, it has ended.
+            // An error means that it is gone already.
             let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());
         }
     }
 }
 
-/// What is left by a parent that ended becomes ours, and so does what it cost.
+/// Makes this process the parent of orphans, so that their cost is counted.
 #[cfg(target_os = "linux")]
 fn adopt_orphans() -> Result<(), String> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(|error| format!("orphans cannot be adopted: {error}"))
 }
 
-/// Where there is nothing like it, what a dead parent has left would be missing in the figures.
+/// Elsewhere the cost of orphans would be missing in the figures.
 #[cfg(not(target_os = "linux"))]
 fn adopt_orphans() -> Result<(), String> {
     Err("this needs Linux, where orphans can be adopted".to_owned())

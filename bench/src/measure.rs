@@ -23,11 +23,11 @@ pub(crate) fn measure(command: &mut Command, codes: &[i32]) -> Result<Cost, Stri
 }
 
 /// The same, for a command whose output is wanted. It goes to a file rather than a pipe, so that
-/// the command never waits for us.
+/// the command never waits for a reader.
 ///
-/// Another process of ours starts it and waits for it: Linux counts the size of a process from before
-/// its `exec`, when it was still the one that started it, and this one may have grown.
-#[expect(clippy::disallowed_methods, reason = "what is measured is started bare")]
+/// A second process of this program starts it and waits for it. Linux counts the memory of a process from
+/// before its `exec`, when it was a copy of its parent, and this process may have grown.
+#[expect(clippy::disallowed_methods, reason = "what is measured is started directly")]
 pub(crate) fn measure_into(
     command: &mut Command,
     codes: &[i32],
@@ -62,8 +62,8 @@ pub(crate) fn measure_into(
 pub(crate) const WORD: &str = "measure";
 
 /// Runs a command and prints, as numbers, its exit code, its time in nanoseconds, its processor time
-/// in microseconds and its memory in KiB. The output of the command is ours.
-#[expect(clippy::disallowed_methods, reason = "what is measured is started bare")]
+/// in microseconds and its memory in KiB. The command writes to the standard output of this process.
+#[expect(clippy::disallowed_methods, reason = "what is measured is started directly")]
 pub(crate) fn report(command: &[String]) -> Result<(), String> {
     let [program, arguments @ ..] = command else {
         return Err("there is nothing to measure".to_owned());
@@ -79,8 +79,8 @@ pub(crate) fn report(command: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// The costs of several commands, each measured `rounds` times, in turns, so that whatever else
-/// the machine does falls on all of them alike.
+/// The costs of several commands, each measured `rounds` times. They take turns, so that other load on
+/// the machine affects all of them alike.
 pub(crate) fn measure_in_turns(
     rounds: usize,
     commands: &mut [(&mut Command, &[i32])],
@@ -94,13 +94,13 @@ pub(crate) fn measure_in_turns(
     Ok(costs)
 }
 
-/// The middle of the measurements.
+/// The median of the measurements.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// The middle of one figure of the costs.
+/// The median of one figure of the costs.
 pub(crate) fn median_of(costs: &[Cost], figure: impl Fn(&Cost) -> f64) -> f64 {
     median(costs.iter().map(figure).collect())
 }

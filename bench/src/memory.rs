@@ -8,25 +8,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How often is looked.
+/// The time between two samples.
 const INTERVAL: Duration = Duration::from_millis(5);
 
-/// A thread that looks at processes until it is told to stop.
+/// A thread that samples the memory of processes until it is stopped.
 pub(crate) struct Sampler {
     is_over: Arc<AtomicBool>,
     thread: JoinHandle<u64>,
 }
 
-/// Starts to look at the descendants of `ancestor` that run `program` with one of these as its
+/// Samples the descendants of `ancestor` that run `program` with one of these as its
 /// first argument. What pages they share with each other is counted once (PSS).
 pub(crate) fn peak_pss_kib(ancestor: u32, program: &Path, roles: &'static [&str]) -> Sampler {
     let program = program.to_owned();
     Sampler::start(INTERVAL, move || sum_of_pss_kib(ancestor, &program, roles))
 }
 
-/// Starts to look at all descendants of this process, except for one.
+/// Samples all descendants of this process, except for one.
 pub(crate) fn peak_pss_kib_of_all(except: u32) -> Sampler {
-    // Looking at large processes is work for the kernel, which the others must not wait for.
+    // Sampling large processes costs the kernel time, which the contenders must not lose.
     Sampler::start(2 * INTERVAL, move || {
         let mut all = descendants(std::process::id());
         all.remove(&except);
@@ -59,7 +59,7 @@ impl Sampler {
 }
 
 fn sum_of_pss_kib(ancestor: u32, program: &Path, roles: &[&str]) -> u64 {
-    // Whatever ends while it is looked at counts as gone.
+    // A process that ends during the sample counts as gone.
     let is_ours = |pid: &&u32| {
         let process = process_directory(**pid);
         let command_line = fs::read_to_string(process.join("cmdline")).unwrap_or_default();
@@ -69,7 +69,7 @@ fn sum_of_pss_kib(ancestor: u32, program: &Path, roles: &[&str]) -> u64 {
     descendants(ancestor).iter().filter(is_ours).map(pss_kib).sum()
 }
 
-/// Whatever ends while it is looked at counts as gone.
+/// A process that ends during the sample has no memory.
 fn pss_kib(pid: &u32) -> u64 {
     let text = fs::read_to_string(process_directory(*pid).join("smaps_rollup"));
     text.ok().and_then(|text| pss_of(&text)).unwrap_or(0)

@@ -11,8 +11,8 @@ use crate::bare::{self, Bare};
 use crate::calls::{Calls, Extension, HARMS_HAUS, OURS, TINTINWEB};
 use crate::measure::median;
 use crate::memory::peak_pss_kib;
-use crate::place::Place;
 use crate::provider::Provider;
+use crate::scratch::Scratch;
 use crate::table::Table;
 use crate::tasks::TASKS;
 
@@ -25,9 +25,9 @@ const MEMORY_MEGABYTES: f64 = 60.0;
 /// Measures everything.
 pub(crate) fn run() -> Result<Table, String> {
     let mut table = Table::default();
-    let place = Place::new()?;
-    let provider = Provider::start(&place)?;
-    let bench = Bench { place: &place, provider: &provider };
+    let scratch = Scratch::new()?;
+    let provider = Provider::start(&scratch)?;
+    let bench = Bench { scratch: &scratch, provider: &provider };
     let few = bench.project("pi", &json!({"agent": "pi"}))?;
     let many = bench.project("builtin", &json!({"agent": "builtin", "maxConcurrency": TASKS}))?;
     bench.compare(
@@ -60,15 +60,15 @@ pub(crate) fn run() -> Result<Table, String> {
 }
 
 struct Bench<'bench> {
-    place: &'bench Place,
+    scratch: &'bench Scratch,
     provider: &'bench Provider,
 }
 
 impl Bench<'_> {
-    /// A project with a file to read, and settings for our extension, which nobody else looks at.
+    /// A project with a file to read, and settings that only our extension reads.
     fn project(&self, name: &str, subagents: &serde_json::Value) -> Result<PathBuf, String> {
-        let project = self.place.subdirectory(name)?;
-        self.place.subdirectory(&format!("{name}/.pi"))?;
+        let project = self.scratch.subdirectory(name)?;
+        self.scratch.subdirectory(&format!("{name}/.pi"))?;
         let settings = json!({"subagents": subagents}).to_string();
         for (file, text) in
             [(".pi/settings.json", settings), ("notes.txt", "a line of notes\n".repeat(40))]
@@ -79,22 +79,23 @@ impl Bench<'_> {
         Ok(project)
     }
 
-    /// The time of all calls and the bytes of their updates, beside those of a peer, and how long our
-    /// children take without us.
+    /// The time of all calls and the bytes of their updates, beside those of a peer, and how long the
+    /// same agents take when they are started directly.
     fn compare(
         &self,
         table: &mut Table,
         project: &Path,
         what: &str,
         (peer, name): (&Extension, &str),
-        (program, at_a_time): (fn(&Place) -> Command, usize),
+        (program, at_a_time): (fn(&Scratch) -> Command, usize),
         limit: f64,
     ) -> Result<(), String> {
-        let measure = |extension: &Extension| extension.measure(self.place, self.provider, project);
+        let measure =
+            |extension: &Extension| extension.measure(self.scratch, self.provider, project);
         // Once without a clock, so that all files are in memory.
         measure(&OURS)?;
         measure(peer)?;
-        let bare = Bare { place: self.place, provider: self.provider, project };
+        let bare = Bare { scratch: self.scratch, provider: self.provider, project };
         let (mut ours, mut peers, mut alone) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
             ours.push(measure(&OURS)?);
@@ -138,8 +139,8 @@ impl Bench<'_> {
     /// The most memory that bridge and supervisors needed at one moment, in megabytes. Not measured
     /// together with the time, which looking at them would cost.
     fn memory(&self, project: &Path) -> Result<f64, String> {
-        let program = self.place.our("pi-subagents").get_program().to_owned();
-        let session = OURS.start(self.place, self.provider, project, TASKS)?;
+        let program = self.scratch.our("pi-subagents").get_program().to_owned();
+        let session = OURS.start(self.scratch, self.provider, project, TASKS)?;
         let sampler = peak_pss_kib(session.pid(), Path::new(&program), &["bridge", "supervise"]);
         session.finish()?;
         let kib = sampler.finish()?;

@@ -1,4 +1,4 @@
-//! The real pi, with a model that plays a script.
+//! The real pi, with a provider whose model plays a script.
 
 use std::env;
 use std::ffi::OsString;
@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use serde_json::json;
 use xtask::{packages, repository_root};
 
-use crate::place::Place;
+use crate::scratch::Scratch;
 use crate::tasks::TASKS;
 
 /// A running `fake-llm`, and an agent directory that knows no other model.
@@ -23,16 +23,16 @@ pub(crate) struct Provider {
 }
 
 impl Provider {
-    pub(crate) fn start(place: &Place) -> Result<Provider, String> {
+    pub(crate) fn start(scratch: &Scratch) -> Result<Provider, String> {
         packages::install().map_err(|(command, error)| format!("`{command}` {error}"))?;
         let failed = |error: std::io::Error| format!("fake-llm: {error}");
-        let agent_dir = place.subdirectory("agent")?;
+        let agent_dir = scratch.subdirectory("agent")?;
         // The pinned pi needs the pinned Node, which is beside it.
         let programs = repository_root().join("e2e/node_modules/.bin");
         let path = env::var_os("PATH").unwrap_or_default();
         let search_path = env::join_paths([programs].into_iter().chain(env::split_paths(&path)))
             .map_err(|error| error.to_string())?;
-        let mut child = place
+        let mut child = scratch
             .our("fake-llm")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -61,7 +61,7 @@ impl Provider {
         Ok(provider)
     }
 
-    /// Its process, which is not what is measured.
+    /// Its process id: its cost is not part of what is measured.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -75,12 +75,12 @@ impl Provider {
             .map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    /// Lets a command, and what it starts, find pi and the model.
+    /// Gives a command the environment in which it, and what it starts, find pi and the model.
     pub(crate) fn offer(&self, command: &mut Command) {
         command
             .env("PATH", &self.search_path)
             .env("PI_CODING_AGENT_DIR", &self.agent_dir)
-            // It would win over the other one, but for us only.
+            // Only we read it, and it would override the other one.
             .env_remove("PI_AGENT_DIR")
             .env("PI_OFFLINE", "1");
     }
@@ -89,7 +89,7 @@ impl Provider {
 impl Drop for Provider {
     fn drop(&mut self) {
         drop(self.stdin.take());
-        // Whatever it ends with, it has ended.
+        // Its exit status does not matter.
         let _ = self.child.wait();
     }
 }

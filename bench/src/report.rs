@@ -10,7 +10,7 @@ use crate::chart::{self, Line};
 use crate::growth::{AT_A_TIME, COUNTS, FIGURES, Figure, Grown, ROUNDS, Spread};
 use crate::table::Table;
 
-/// The packages whose versions matter, and who pins them.
+/// The packages whose versions matter, and the directory whose manifest pins them.
 const PACKAGES: [(&str, &str); 5] = [
     ("e2e", "@earendil-works/pi-coding-agent"),
     ("e2e", "@harms-haus/pi-subagents"),
@@ -68,7 +68,7 @@ pub(crate) fn growth_table(grown: &[Grown], figure: &Figure) -> String {
     text
 }
 
-/// What a contender is measured against: its limit, or the first of all if that has no such figure.
+/// What a contender is measured against: its limit, or the first contender if the limit has no such figure.
 fn reference(grown: &[Grown], contender: &Grown, figure: &Figure) -> Vec<Option<Spread>> {
     let limit = grown.iter().find(|other| other.name == contender.limit);
     let figures = limit.into_iter().chain(grown).map(|other| other.figure(figure));
@@ -77,8 +77,8 @@ fn reference(grown: &[Grown], contender: &Grown, figure: &Figure) -> Vec<Option<
 }
 
 fn introduction() -> Result<String, String> {
-    let versions = PACKAGES.map(|(place, name)| {
-        let manifest = repository_root().join(place).join("package.json");
+    let versions = PACKAGES.map(|(directory, name)| {
+        let manifest = repository_root().join(directory).join("package.json");
         let manifest = fs::read(manifest).unwrap_or_default();
         let manifest: Value = serde_json::from_slice(&manifest).unwrap_or_default();
         format!("{name} {}", manifest["dependencies"][name].as_str().unwrap_or("?"))

@@ -1,4 +1,4 @@
-//! What the way of one task costs.
+//! What one task costs, and one long stream.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use xtask::{packages, repository_root};
 
 use crate::measure::{measure_in_turns, median, median_of, peak_kib};
-use crate::place::Place;
+use crate::scratch::Scratch;
 use crate::stream;
 use crate::table::Table;
 
@@ -17,35 +17,35 @@ const RECORDS: usize = 212_000;
 /// Measures everything.
 pub(crate) fn run() -> Result<Table, String> {
     let mut table = Table::default();
-    let place = Place::new()?;
-    stream_costs(&place, &mut table)?;
-    stream_growth(&place, &mut table)?;
-    single_run(&place, &mut table)?;
-    start_up(&place, &mut table)?;
-    many_runs(&place, &mut table)?;
+    let scratch = Scratch::new()?;
+    stream_costs(&scratch, &mut table)?;
+    stream_growth(&scratch, &mut table)?;
+    single_run(&scratch, &mut table)?;
+    start_up(&scratch, &mut table)?;
+    many_runs(&scratch, &mut table)?;
     Ok(table)
 }
 
 /// `run` with a child that prints the file.
-fn reading(place: &Place, file: &Path) -> Command {
+fn reading(scratch: &Scratch, file: &Path) -> Command {
     let agent = serde_json::json!(["sh", "-c", format!("exec cat {}", file.display())]);
-    let mut command = place.our("pi-subagents");
+    let mut command = scratch.our("pi-subagents");
     command.args(["run", "--json", "--agent", &agent.to_string(), "read"]);
     command
 }
 
 /// The cheapest way to read the file from a pipe.
-fn counting(place: &Place, file: &Path) -> Command {
-    let mut command = place.command("sh");
+fn counting(scratch: &Scratch, file: &Path) -> Command {
+    let mut command = scratch.command("sh");
     command.args(["-c", &format!("cat {} | wc -l", file.display())]);
     command
 }
 
 /// A long stream, beside the cheapest way to read it and beside a peer.
-fn stream_costs(place: &Place, table: &mut Table) -> Result<(), String> {
-    let file = place.path("stream.jsonl");
+fn stream_costs(scratch: &Scratch, table: &mut Table) -> Result<(), String> {
+    let file = scratch.path("stream.jsonl");
     let records = stream::write(&file, RECORDS).map_err(|error| error.to_string())?;
-    let empty = place.path("empty.jsonl");
+    let empty = scratch.path("empty.jsonl");
     fs::write(&empty, "").map_err(|error| error.to_string())?;
     let megabytes =
         fs::metadata(&file).map_err(|error| error.to_string())?.len() as f64 / 1_000_000.0;
@@ -55,15 +55,15 @@ fn stream_costs(place: &Place, table: &mut Table) -> Result<(), String> {
     let node = repository_root().join("e2e/node_modules/.bin/node");
     let driver = repository_root().join("e2e/peers/harms-haus-stream.mjs");
     let peer = |stream: &Path| {
-        let mut command = place.command(&node);
+        let mut command = scratch.command(&node);
         command.arg(&driver).arg(stream).env("NODE_NO_WARNINGS", "1");
         command
     };
-    let mut counting = counting(place, &file);
+    let mut counting = counting(scratch, &file);
     let costs = measure_in_turns(
         7,
         &mut [
-            (&mut reading(place, &file), &[0]),
+            (&mut reading(scratch, &file), &[0]),
             (&mut counting, &[0]),
             (&mut peer(&file), &[0]),
             (&mut peer(&empty), &[0]),
@@ -95,10 +95,10 @@ fn stream_costs(place: &Place, table: &mut Table) -> Result<(), String> {
 }
 
 /// The cost grows with the length of the stream, and the memory does not.
-fn stream_growth(place: &Place, table: &mut Table) -> Result<(), String> {
-    let file = place.path("longer.jsonl");
+fn stream_growth(scratch: &Scratch, table: &mut Table) -> Result<(), String> {
+    let file = scratch.path("longer.jsonl");
     stream::write(&file, 4 * RECORDS).map_err(|error| error.to_string())?;
-    let (mut longer, mut bare) = (reading(place, &file), counting(place, &file));
+    let (mut longer, mut bare) = (reading(scratch, &file), counting(scratch, &file));
     let costs = measure_in_turns(5, &mut [(&mut longer, &[0]), (&mut bare, &[0])])?;
     let [ours, bare] =
         [0, 1].map(|index| median_of(&costs[index], |cost| cost.cpu.as_secs_f64() * 1e3));
@@ -113,15 +113,15 @@ fn stream_growth(place: &Place, table: &mut Table) -> Result<(), String> {
 }
 
 /// A child that does nothing, bare and as a task; in memory, and on the disk of the repository.
-fn single_run(place: &Place, table: &mut Table) -> Result<(), String> {
+fn single_run(scratch: &Scratch, table: &mut Table) -> Result<(), String> {
     let on_disk = repository_root().join(format!("target/bench-{}", std::process::id()));
     fs::create_dir_all(&on_disk).map_err(|error| error.to_string())?;
     for (directory, what, limit) in [
-        (&place.directory, "a child that does nothing, request to result", Some(6.0)),
+        (&scratch.directory, "a child that does nothing, request to result", Some(6.0)),
         (&on_disk, "the same on a disk, with its two fsyncs", None),
     ] {
         let measured =
-            read_json(place.our("bench-runs").current_dir(directory).args(["single", "300"]))?;
+            read_json(scratch.our("bench-runs").current_dir(directory).args(["single", "300"]))?;
         let microseconds = |key: &str| {
             let values = measured[key].as_array().into_iter().flatten().filter_map(Value::as_f64);
             median(values.collect())
@@ -139,11 +139,11 @@ fn single_run(place: &Place, table: &mut Table) -> Result<(), String> {
     fs::remove_dir_all(on_disk).map_err(|error| error.to_string())
 }
 
-fn start_up(place: &Place, table: &mut Table) -> Result<(), String> {
-    let mut version = place.our("pi-subagents");
+fn start_up(scratch: &Scratch, table: &mut Table) -> Result<(), String> {
+    let mut version = scratch.our("pi-subagents");
     version.arg("--version");
     let costs =
-        measure_in_turns(300, &mut [(&mut version, &[0]), (&mut place.command("true"), &[0])])?;
+        measure_in_turns(300, &mut [(&mut version, &[0]), (&mut scratch.command("true"), &[0])])?;
     let [ours, bare] =
         [0, 1].map(|index| median_of(&costs[index], |cost| cost.wall.as_secs_f64() * 1e3));
     table.at_most(
@@ -156,12 +156,12 @@ fn start_up(place: &Place, table: &mut Table) -> Result<(), String> {
 }
 
 /// A long-lived parent must not grow, and four times the runs must take four times the time.
-fn many_runs(place: &Place, table: &mut Table) -> Result<(), String> {
+fn many_runs(scratch: &Scratch, table: &mut Table) -> Result<(), String> {
     let mut measured = Vec::new();
     for count in ["1000", "4000"] {
-        let directory = place.path(&format!("many-{count}"));
+        let directory = scratch.path(&format!("many-{count}"));
         fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
-        let mut command = place.our("bench-runs");
+        let mut command = scratch.our("bench-runs");
         command.current_dir(&directory).args(["many", count, "16"]);
         measured.push(read_json(&mut command)?);
         fs::remove_dir_all(directory).map_err(|error| error.to_string())?;
@@ -184,7 +184,7 @@ fn many_runs(place: &Place, table: &mut Table) -> Result<(), String> {
     ] {
         let value = |sample: &Value| sample[key].as_f64().unwrap_or(f64::NAN);
         let words = |sample: &Value| format!("{} {unit}", value(sample));
-        // From 2,000 runs on the parent also prunes now and then, and keeps the room for that list.
+        // From 2,000 runs on, the parent also prunes now and then, and keeps the memory for that list.
         table.at_most(what, (value(last), &words(last)), (value(first), &words(first)), 1.5);
     }
     Ok(())

@@ -36,7 +36,7 @@ impl Table {
         });
     }
 
-    /// Adds a figure of which the reference must have at least so many times as much.
+    /// Adds a figure that the reference must exceed at least `limit` times.
     pub(crate) fn times_less(
         &mut self,
         what: &str,
@@ -55,7 +55,7 @@ impl Table {
         });
     }
 
-    /// Adds the memory of a process, which is small whatever it was given to do.
+    /// Adds the memory of a process, which must be small whatever the process does.
     pub(crate) fn memory(&mut self, what: &str, peak_kib: u64) {
         let megabytes = peak_kib as f64 * 1024.0 / 1e6;
         self.at_most(what, (megabytes, &format!("{megabytes:.1} MB")), (20.0, "20 MB"), 1.0);

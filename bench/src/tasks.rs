@@ -6,15 +6,15 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::place::Place;
+use crate::scratch::Scratch;
 
-/// What every task has to come to.
+/// The answer that every task must give.
 pub(crate) const ANSWER: &str = "All three turns are over.";
 
 /// How many tasks there are at once.
 pub(crate) const TASKS: usize = 16;
 
-/// What the model will do, told in the prompt: two calls of tools, and an answer.
+/// A prompt that contains the script of the model: two tool calls, and an answer.
 pub(crate) fn prompt(task: usize) -> String {
     let script = json!([
         {"text": "First a command.", "tools": [
@@ -28,13 +28,13 @@ pub(crate) fn prompt(task: usize) -> String {
 
 /// `delegate`, with the document of its tasks.
 pub(crate) fn delegate(
-    place: &Place,
+    scratch: &Scratch,
     project: &Path,
     tasks: &Path,
     agent: &str,
     concurrency: usize,
 ) -> Command {
-    let mut command = place.our("pi-subagents");
+    let mut command = scratch.our("pi-subagents");
     command.current_dir(project).args(["delegate", "--json", "--agent", agent, "--concurrency"]);
     command.arg(concurrency.to_string()).arg(tasks);
     command
@@ -54,7 +54,7 @@ pub(crate) fn write_tasks(
     Ok(path)
 }
 
-/// Every task must have completed with the answer that was meant: a task that fails is fast.
+/// Checks that every task has completed with the right answer: a task that fails is fast.
 pub(crate) fn check(path: &Path, count: usize) -> Result<(), String> {
     let said = |what: String| format!("{}: {what}", path.display());
     let text = fs::read(path).map_err(|error| said(error.to_string()))?;
@@ -68,13 +68,13 @@ pub(crate) fn check(path: &Path, count: usize) -> Result<(), String> {
     }
 }
 
-/// The same about what an agent has printed itself.
+/// The same for a file with what an agent has printed.
 pub(crate) fn check_stream(path: &Path) -> Result<(), String> {
     let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
     check_text(&text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// The same about what it has printed to us. pi ends with 0 also when the model could not be asked.
+/// The same for the text that an agent has printed. pi exits with 0 even if the model could not be asked.
 pub(crate) fn check_text(text: &str) -> Result<(), String> {
     let messages = text
         .lines()

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use serde_json::json;
+use test_support::pseudo_terminal;
 
 use crate::measure::median;
-use crate::place::Place;
-use crate::pseudo_terminal;
+use crate::scratch::Scratch;
 use crate::table::Table;
 use crate::tasks::write_tasks;
 
@@ -23,8 +23,8 @@ const ROUNDS: usize = 5;
 /// Measures everything.
 pub(crate) fn run() -> Result<Table, String> {
     let mut table = Table::default();
-    let place = Place::new()?;
-    let agent = place.our("fake-agent");
+    let scratch = Scratch::new()?;
+    let agent = scratch.our("fake-agent");
     let step = json!([
         {"message": {"text": "a line of what the agent says", "stop": "toolUse"}},
         {"sleep_ms": 1000 / LINES_A_SECOND},
@@ -39,12 +39,12 @@ pub(crate) fn run() -> Result<Table, String> {
     let agent = json!([agent.get_program().to_string_lossy(), script.to_string()]).to_string();
     let (mut live, mut plain, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
-        let project = place.subdirectory(&format!("view-{round}"))?;
+        let project = scratch.subdirectory(&format!("view-{round}"))?;
         let tasks = write_tasks(&project, (0..AGENTS).map(|_| "talk".to_owned()))?;
-        let (seconds, written) = look(&mut delegate(&place, &project, &agent, &tasks, &[]))?;
+        let (seconds, written) = look(&mut delegate(&scratch, &project, &agent, &tasks, &[]))?;
         live.push(seconds);
         bytes.push(written as f64);
-        plain.push(look_away(&mut delegate(&place, &project, &agent, &tasks, &["--plain"]))?);
+        plain.push(look_away(&mut delegate(&scratch, &project, &agent, &tasks, &["--plain"]))?);
         fs::remove_dir_all(project).map_err(|error| error.to_string())?;
     }
     let [live, plain, bytes] = [live, plain, bytes].map(median);
@@ -66,16 +66,16 @@ fn kilobytes(bytes: f64) -> String {
 }
 
 fn delegate(
-    place: &Place,
+    scratch: &Scratch,
     project: &Path,
     agent: &str,
     tasks: &Path,
     arguments: &[&str],
 ) -> Command {
-    let program = place.our("pi-subagents");
+    let program = scratch.our("pi-subagents");
     // In a session of its own: the terminal must be its own to be drawn on. `setsid` becomes the
     // program, it does not wait for it.
-    let mut command = place.command("setsid");
+    let mut command = scratch.command("setsid");
     command.arg("--ctty").arg(program.get_program()).args(["delegate", "--agent", agent]);
     command.args(["--concurrency", &AGENTS.to_string()]).args(arguments).arg(tasks);
     command.current_dir(project).env("TERM", "xterm-256color");
@@ -99,13 +99,13 @@ fn look(command: &mut Command) -> Result<(f64, usize), String> {
         written
     });
     let seconds = cpu(command)?;
-    // The reader ends when nobody holds the terminal.
+    // The reader ends when no process has the terminal open.
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let written = reader.join().map_err(|_| "the reader panicked".to_owned())?;
     Ok((seconds, written))
 }
 
-/// The same with nobody who looks.
+/// The same without a live view.
 fn look_away(command: &mut Command) -> Result<f64, String> {
     let (_terminal, inside) =
         pseudo_terminal::open(200, 60).map_err(|error| format!("no terminal: {error}"))?;
@@ -116,7 +116,7 @@ fn look_away(command: &mut Command) -> Result<f64, String> {
 /// The processor time of the command itself, without that of the processes that it starts.
 fn cpu(command: &mut Command) -> Result<f64, String> {
     let mut child = command.spawn().map_err(|error| format!("{command:?}: {error}"))?;
-    // It is not taken from among the dead yet, so its times can still be read.
+    // It is not reaped yet, so its times can still be read.
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     waitid(WaitId::Pid(Pid::from_child(&child)), options).map_err(|error| error.to_string())?;
     let stat = fs::read_to_string(format!("/proc/{}/stat", child.id()));

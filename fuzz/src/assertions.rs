@@ -1,4 +1,4 @@
-//! What is asserted in more than one target.
+//! Assertions of more than one target.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

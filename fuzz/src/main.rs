@@ -1,6 +1,6 @@
-//! The fuzzer: libFuzzer around one target, which is named by the environment.
+//! The fuzzer: libFuzzer around one target, which the environment names.
 //!
-//! Started by `cargo xtask fuzz`, which builds it with what libFuzzer needs to see.
+//! `cargo xtask fuzz` builds it, with the instrumentation that libFuzzer needs, and starts it.
 
 #![no_main]
 

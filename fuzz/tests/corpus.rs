@@ -1,5 +1,4 @@
-//! The corpora, gone through without the fuzzer: what has once been worth keeping stays checked, on
-//! machines that have no C++ compiler, too.
+//! Runs the corpora without the fuzzer, so that they are checked on machines without a C++ compiler, too.
 
 #![expect(clippy::unwrap_used, reason = "this is how a test fails")]
 
@@ -34,7 +33,7 @@ fn every_target_has_a_corpus_and_every_corpus_a_target() {
 fn the_corpora_are_small() {
     let files = entries(&corpus()).into_iter().flat_map(|directory| entries(&directory));
     let bytes: u64 = files.map(|file| file.metadata().unwrap().len()).sum();
-    assert!(bytes < 300_000, "the corpora have {bytes} bytes; keep less of what is alike");
+    assert!(bytes < 300_000, "the corpora have {bytes} bytes; keep fewer similar files");
 }
 
 #[test]

@@ -1,8 +1,8 @@
-/* A wall clock that can be set: what a process of the soak gets in the place of the system's.
+/* A wall clock that can be set, which the processes of the soak read instead of the system's.
  *
- * The offset in seconds stands in a file that is mapped into every process, so that all of them see a
- * jump in the same moment. There is no lock that somebody could be killed with, and no other clock is
- * touched: what waits for a time by the monotonic clock must not care. */
+ * The offset in seconds is in a file that is mapped into every process, so that all of them see a
+ * jump at the same moment. There is no lock, which a killed process could keep, and no other clock is
+ * changed: what waits by the monotonic clock must not notice. */
 
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-//! Lets the planned faults fall, and writes down on whom they fell.
+//! Injects the planned faults, and logs what they hit.
 
 use std::fs;
 use std::path::Path;
@@ -7,149 +7,151 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::ledger::{Blow, BlowKind, Ledger, Removal};
-use crate::place::Place;
+use crate::log::{Hit, HitKind, Log, Removal};
 use crate::plan::{Fault, Planned, Project, Role};
-use crate::victims::{Victim, parent_of, victims};
+use crate::targets::{Target, parent_of, targets};
+use crate::testbed::Testbed;
 
-/// What has to be put right again, and when.
+/// What ends a fault.
 #[derive(Debug)]
-enum Remedy {
-    Continue(Victim),
+enum Repair {
+    Continue(Target),
     EmptyDisk,
     RestoreProject,
 }
 
 pub(crate) struct Faults<'a> {
-    place: &'a Place,
-    ledger: &'a Ledger,
-    remedies: Vec<(Duration, Remedy)>,
-    /// How often something was moved away, for a name that is new.
+    testbed: &'a Testbed,
+    log: &'a Log,
+    repairs: Vec<(Duration, Repair)>,
+    /// How many directories were removed, which makes the name of each that is moved away.
     removed: usize,
 }
 
 impl Faults<'_> {
-    /// Lets everything fall at its time, until the other end of the channel is gone. Nothing is left
-    /// stopped, full or missing in the end.
-    pub(crate) fn fall(
-        place: &Place,
-        ledger: &Ledger,
+    /// Injects each fault at its time, until the other end of the channel is closed. Then it ends all faults that
+    /// are still in effect.
+    pub(crate) fn inject_all(
+        testbed: &Testbed,
+        log: &Log,
         plan: &[Planned<Fault>],
         end: &Receiver<()>,
     ) {
-        let mut faults = Faults { place, ledger, remedies: Vec::new(), removed: 0 };
+        let mut faults = Faults { testbed, log, repairs: Vec::new(), removed: 0 };
         let mut planned = plan.iter().peekable();
         loop {
-            let now = ledger.now();
-            faults.remedy(|due| due <= now);
+            let now = log.now();
+            faults.repair_those(|due| due <= now);
             if let Some(fault) = planned.next_if(|fault| fault.at <= now) {
-                faults.befall(fault.what);
+                faults.inject(fault.what);
                 continue;
             }
-            let remedies = faults.remedies.iter().map(|(due, _)| *due);
-            let next = remedies.chain(planned.peek().map(|fault| fault.at)).min();
-            // Nothing is left to be done: only the end can come.
+            let repairs = faults.repairs.iter().map(|(due, _)| *due);
+            let next = repairs.chain(planned.peek().map(|fault| fault.at)).min();
+            // Nothing is left to do but to wait for the end.
             let next = next.unwrap_or(now + Duration::from_secs(1));
-            match end.recv_timeout(next.saturating_sub(ledger.now())) {
+            match end.recv_timeout(next.saturating_sub(log.now())) {
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
             }
         }
-        faults.remedy(|_| true);
-        if faults.place.set_clock(0).is_ok() {
-            ledger.note("the clock is right again");
+        faults.repair_those(|_| true);
+        if faults.testbed.set_clock(0).is_ok() {
+            log.note("the clock is right again");
         }
     }
 
-    fn befall(&mut self, fault: Fault) {
+    fn inject(&mut self, fault: Fault) {
         match fault {
             Fault::Kill(role, choice) => {
-                if let Some(victim) = self.choose(role, choice) {
-                    self.kill(&victim);
+                if let Some(target) = self.choose(role, choice) {
+                    self.kill(&target);
                 }
             }
             Fault::KillBoth(choice) => self.kill_both(choice),
             Fault::Pause(role, choice, length) => {
-                if let Some(victim) = self.choose(role, choice)
-                    && victim.signal(Signal::STOP)
+                if let Some(target) = self.choose(role, choice)
+                    && target.signal(Signal::STOP)
                 {
                     let words = format!("SIGSTOP to {role:?} for {length:?}");
-                    let run_id = victim.run_id.clone();
-                    let blow = Blow { pid: victim.pid, run_id, kind: BlowKind::Paused };
-                    self.ledger.strike(blow, &words);
-                    self.remedies.push((self.ledger.now() + length, Remedy::Continue(victim)));
+                    let run_id = target.run_id.clone();
+                    let hit = Hit { pid: target.pid, run_id, kind: HitKind::Paused };
+                    self.log.record_hit(hit, &words);
+                    self.repairs.push((self.log.now() + length, Repair::Continue(target)));
                 }
             }
             Fault::FillDisk(length) => {
                 let is_full =
-                    self.ledger.pages().full_disks.last().is_some_and(|(_, end)| end.is_none());
+                    self.log.entries().full_disks.last().is_some_and(|(_, end)| end.is_none());
                 if !is_full {
-                    // Before the fact, because it takes effect before it is complete.
-                    let now = self.ledger.now();
-                    self.ledger.pages().full_disks.push((now, None));
-                    if self.place.fill_disk() {
-                        self.ledger.befall(&format!("the disk of small is full for {length:?}"));
+                    // Logged first, because it takes effect before it is complete.
+                    let now = self.log.now();
+                    self.log.entries().full_disks.push((now, None));
+                    if self.testbed.fill_disk() {
+                        self.log.record_fault(&format!("the disk of small is full for {length:?}"));
                     }
-                    self.remedies.push((self.ledger.now() + length, Remedy::EmptyDisk));
+                    self.repairs.push((self.log.now() + length, Repair::EmptyDisk));
                 }
             }
             Fault::DeleteRun(choice) => self.delete_run(choice),
             Fault::DeleteRuns => {
-                self.remove(&self.place.runs(Project::Doomed), None);
+                self.remove(&self.testbed.runs(Project::Doomed), None);
             }
             Fault::DeleteProject(length) => {
-                if self.remove(&self.place.project(Project::Doomed), None) {
-                    self.remedies.push((self.ledger.now() + length, Remedy::RestoreProject));
+                if self.remove(&self.testbed.project(Project::Doomed), None) {
+                    self.repairs.push((self.log.now() + length, Repair::RestoreProject));
                 }
             }
             Fault::SetClock(seconds) => {
-                if self.place.set_clock(seconds).is_ok() {
-                    self.ledger.befall(&format!("the clock is wrong by {seconds} s"));
+                if self.testbed.set_clock(seconds).is_ok() {
+                    self.log.record_fault(&format!("the clock is wrong by {seconds} s"));
                 }
             }
         }
     }
 
-    fn choose(&self, role: Role, choice: u64) -> Option<Victim> {
-        let mut candidates = victims(self.place);
-        candidates.retain(|victim| victim.role == role);
+    fn choose(&self, role: Role, choice: u64) -> Option<Target> {
+        let mut candidates = targets(self.testbed);
+        candidates.retain(|target| target.role == role);
         pick(candidates, choice)
     }
 
-    fn kill(&self, victim: &Victim) -> bool {
-        let kind = match victim.role {
-            Role::Shell | Role::Bridge | Role::Mcp => BlowKind::DoorKilled,
-            Role::Supervisor => BlowKind::SupervisorKilled,
-            Role::Agent | Role::Offspring => BlowKind::AgentKilled,
+    fn kill(&self, target: &Target) -> bool {
+        let kind = match target.role {
+            Role::Shell | Role::Bridge | Role::Mcp => HitKind::DoorKilled,
+            Role::Supervisor => HitKind::SupervisorKilled,
+            Role::Agent | Role::Descendant => HitKind::AgentKilled,
         };
-        // Written down first: whoever sees the effect must find the cause.
-        let blow = Blow { pid: victim.pid, run_id: victim.run_id.clone(), kind };
-        self.ledger.strike(blow, &format!("SIGKILL to {:?}", victim.role));
-        victim.signal(Signal::KILL)
+        // Logged first, so that the log has the cause before the effect.
+        let hit = Hit { pid: target.pid, run_id: target.run_id.clone(), kind };
+        self.log.record_hit(hit, &format!("SIGKILL to {:?}", target.role));
+        target.signal(Signal::KILL)
     }
 
     fn kill_both(&self, choice: u64) {
-        let all = victims(self.place);
-        let doors = all.iter().filter_map(|victim| {
-            let door = parent_of(victim.pid).filter(|_| victim.role == Role::Supervisor)?;
-            all.iter().find(|victim| victim.pid == door && victim.role == Role::Shell)
+        let all = targets(self.testbed);
+        let doors = all.iter().filter_map(|target| {
+            let door = parent_of(target.pid).filter(|_| target.role == Role::Supervisor)?;
+            all.iter().find(|target| target.pid == door && target.role == Role::Shell)
         });
-        let Some(door) = pick(doors.cloned().collect(), choice) else { return };
-        let ours = |victim: &&Victim| {
-            victim.role == Role::Supervisor && parent_of(victim.pid) == Some(door.pid)
+        let Some(door) = pick(doors.cloned().collect(), choice) else {
+            return;
         };
-        let both: Vec<&Victim> = all.iter().filter(ours).chain([&door]).collect();
-        // Stopped first, so that none of them can do anything about the death of another.
-        for victim in &both {
-            victim.signal(Signal::STOP);
+        let ours = |target: &&Target| {
+            target.role == Role::Supervisor && parent_of(target.pid) == Some(door.pid)
+        };
+        let both: Vec<&Target> = all.iter().filter(ours).chain([&door]).collect();
+        // Stopped first, so that none of them can react to the death of another.
+        for target in &both {
+            target.signal(Signal::STOP);
         }
-        for victim in both {
-            self.kill(victim);
+        for target in both {
+            self.kill(target);
         }
     }
 
     fn delete_run(&mut self, choice: u64) {
-        let runs = self.place.runs(Project::Doomed);
+        let runs = self.testbed.runs(Project::Doomed);
         let entries = fs::read_dir(&runs).into_iter().flatten().flatten();
         let mut names: Vec<String> = entries
             .filter(|entry| !entry.path().join("result.json").exists())
@@ -162,42 +164,42 @@ impl Faults<'_> {
         }
     }
 
-    /// Removes a directory; every second time file by file, and else at once, as `mv` does it.
+    /// Removes a directory: every second time by moving it away, otherwise file by file.
     fn remove(&mut self, directory: &Path, run_id: Option<String>) -> bool {
-        let at = self.ledger.now();
-        self.ledger.pages().removals.push(Removal { at, run_id });
+        let at = self.log.now();
+        self.log.entries().removals.push(Removal { at, run_id });
         self.removed += 1;
-        let away = self.place.world.path(&format!("away-{}", self.removed));
+        let away = self.testbed.world.path(&format!("away-{}", self.removed));
         let is_removed = if self.removed.is_multiple_of(2) {
             fs::rename(directory, &away).is_ok()
         } else {
-            // What is written meanwhile may keep a part of it alive.
+            // A file that is written meanwhile may keep a part of it.
             fs::remove_dir_all(directory).is_ok()
         };
-        self.ledger.befall(&format!("{} is deleted: {is_removed}", directory.display()));
+        self.log.record_fault(&format!("{} is deleted: {is_removed}", directory.display()));
         is_removed
     }
 
-    fn remedy(&mut self, is_due: impl Fn(Duration) -> bool) {
-        let remedies = std::mem::take(&mut self.remedies);
-        for (due, remedy) in remedies {
+    fn repair_those(&mut self, is_due: impl Fn(Duration) -> bool) {
+        let repairs = std::mem::take(&mut self.repairs);
+        for (due, repair) in repairs {
             if !is_due(due) {
-                self.remedies.push((due, remedy));
+                self.repairs.push((due, repair));
                 continue;
             }
-            self.ledger.note(format!("over: {remedy:?}"));
-            match remedy {
-                Remedy::Continue(victim) => drop(victim.signal(Signal::CONT)),
-                Remedy::EmptyDisk => {
-                    self.place.empty_disk();
-                    let now = self.ledger.now();
-                    if let Some(last) = self.ledger.pages().full_disks.last_mut() {
+            self.log.note(format!("over: {repair:?}"));
+            match repair {
+                Repair::Continue(target) => drop(target.signal(Signal::CONT)),
+                Repair::EmptyDisk => {
+                    self.testbed.empty_disk();
+                    let now = self.log.now();
+                    if let Some(last) = self.log.entries().full_disks.last_mut() {
                         last.1 = Some(now);
                     }
                 }
-                Remedy::RestoreProject => {
-                    if let Err(error) = self.place.make_project(Project::Doomed) {
-                        self.ledger.complain(&[], format!("the doomed project: {error}"));
+                Repair::RestoreProject => {
+                    if let Err(error) = self.testbed.make_project(Project::Doomed) {
+                        self.log.report_violation(&[], format!("the doomed project: {error}"));
                     }
                 }
             }
@@ -207,6 +209,6 @@ impl Faults<'_> {
 
 fn pick<T>(mut candidates: Vec<T>, choice: u64) -> Option<T> {
     let count = u64::try_from(candidates.len()).ok().filter(|count| *count > 0)?;
-    let place = usize::try_from(choice % count).ok()?;
-    Some(candidates.swap_remove(place))
+    let index = usize::try_from(choice % count).ok()?;
+    Some(candidates.swap_remove(index))
 }

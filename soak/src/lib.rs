@@ -1,9 +1,9 @@
-//! `cargo xtask soak`: random tasks through all doors at once, while random faults fall, and a proof at
-//! the end that every task ended once and that nothing is left.
+//! `cargo xtask soak`: submits random tasks through all doors at once, injects random faults, and proves at the
+//! end that every task ended once and that nothing is left.
 //!
 //! A seed is a `Plan`: the same tasks through the same doors, and the same faults, at the same
-//! times. What the kernel makes of it, which process it runs first and which of several is there to be
-//! hit, is another thing each time; so a seed repeats the weather and not every drop of rain.
+//! times. It does not decide which process the kernel runs first, nor which processes exist when a fault is
+//! injected; so a seed repeats the plan, but not everything that happens.
 
 #![cfg(target_os = "linux")]
 #![expect(
@@ -12,19 +12,19 @@
 )]
 
 mod audit;
-mod calm;
 mod faults;
-mod ledger;
+mod log;
 mod options;
-mod place;
 mod plan;
 mod protocol;
 mod random;
 mod reading;
 mod server;
 mod shell;
+mod targets;
 mod task;
-mod victims;
+mod testbed;
+mod wind_down;
 
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -34,19 +34,17 @@ use xtask::{Invocation, namespace, target_directory};
 
 use audit::Tally;
 use faults::Faults;
-use ledger::Ledger;
+use log::Log;
 use options::Options;
-use place::Place;
 use plan::{Door, Plan};
 use server::Server;
 use shell::Shell;
+use testbed::Testbed;
 
-/// How long anything may take that has to come to an end. Far longer than it takes, also on a busy
-/// machine and with everything that we do to it.
+/// How long anything may take that must end. Far longer than it takes, even on a busy machine and with faults.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs the command: builds the programs, and soaks in a namespace with mounts of its own, where there
-/// can be a full disk.
+/// Runs the command: builds the programs, and runs the soak in a mount namespace, where it can fill a disk.
 pub fn run(arguments: &[String]) -> Result<(), String> {
     let options = Options::parse(arguments)?;
     if options.is_inside {
@@ -54,17 +52,17 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     }
     let build = Invocation::new("cargo build --package pi-subagents --features test-fakes --bins");
     build.run().map_err(|what| format!("`{build}` {what}"))?;
-    let entrance = match namespace::find_entrance() {
-        Ok(entrance) => entrance,
+    let wrapper = match namespace::find_wrapper() {
+        Ok(wrapper) => wrapper,
         Err(reason) if env::var("CI").is_ok_and(|value| value == "true") => return Err(reason),
         Err(reason) => {
-            println!("The full disk is NOT tried, because this machine permits no mounts:");
+            println!("The full disk is NOT tried, because this machine does not permit mounts:");
             println!("{reason}");
             return soak(&options, false);
         }
     };
     let program = env::current_exe().map_err(|error| error.to_string())?;
-    let inside = Invocation::new(entrance).word(program.display().to_string());
+    let inside = Invocation::new(wrapper).word(program.display().to_string());
     let inside = inside.words(&format!("--inside {options}"));
     inside.run().map_err(|what| format!("the soak {what}; it was `cargo xtask soak {options}`"))
 }
@@ -73,32 +71,32 @@ fn soak(options: &Options, has_mounts: bool) -> Result<(), String> {
     println!("soak: {options}");
     let programs = target_directory().join("debug");
     let plan = Plan::new(options.seed, options.length);
-    let mut place = Place::new(&programs, has_mounts.then_some(options.length))?;
-    let ledger = Ledger::new();
-    let survivors = weather(&place, &ledger, &plan, options.length);
-    calm::calm_down(&place, &ledger, survivors);
-    let tally = audit::audit(&place, &ledger);
-    if ledger.pages().violations.is_empty() {
-        println!("{}", last_line(options, tally, ledger.pages().faults));
+    let mut testbed = Testbed::new(&programs, has_mounts.then_some(options.length))?;
+    let log = Log::new();
+    let survivors = run_lanes(&testbed, &log, &plan, options.length);
+    wind_down::wind_down(&testbed, &log, survivors);
+    let tally = audit::audit(&testbed, &log);
+    if log.entries().violations.is_empty() {
+        println!("{}", last_line(options, tally, log.entries().faults));
         return Ok(());
     }
-    let kept = place.keep();
-    let error = report(options, &ledger, &kept);
-    // The world would be removed with everything that there is to see.
-    std::mem::forget(place);
+    let kept = testbed.keep();
+    let error = report(options, &log, &kept);
+    // Dropping it would remove the files that show what went wrong.
+    std::mem::forget(testbed);
     Err(error)
 }
 
-/// Everything at once, until the time is over. Returns the servers that are alive then.
-fn weather<'a>(
-    place: &'a Place,
-    ledger: &'a Ledger,
+/// Runs all lanes and all faults until the time is over. Returns the servers that are alive then.
+fn run_lanes<'a>(
+    testbed: &'a Testbed,
+    log: &'a Log,
     plan: &Plan,
     length: Duration,
 ) -> Vec<Server<'a>> {
     let (stop, end) = channel();
     thread::scope(|scope| {
-        let faults = scope.spawn(move || Faults::fall(place, ledger, &plan.faults, &end));
+        let faults = scope.spawn(move || Faults::inject_all(testbed, log, &plan.faults, &end));
         let lanes: Vec<_> = plan
             .lanes
             .iter()
@@ -106,12 +104,12 @@ fn weather<'a>(
             .map(|(number, lane)| {
                 scope.spawn(move || match lane.door {
                     Door::Shell => {
-                        Shell::new(place, ledger).act(&lane.actions, length);
+                        Shell::new(testbed, log).act(&lane.actions, length);
                         None
                     }
                     Door::Bridge | Door::Mcp => {
                         let session = format!("{}-{number}", lane.door.word());
-                        server::act(place, ledger, lane, &session, length)
+                        server::act(testbed, log, lane, &session, length)
                     }
                 })
             })
@@ -122,11 +120,11 @@ fn weather<'a>(
         for lane in lanes {
             match lane.join() {
                 Ok(server) => survivors.extend(server),
-                Err(_) => ledger.complain(&[], "a lane of the soak itself has panicked"),
+                Err(_) => log.report_violation(&[], "a lane of the soak itself has panicked"),
             }
         }
         if faults.join().is_err() {
-            ledger.complain(&[], "the faults of the soak itself have panicked");
+            log.report_violation(&[], "the faults of the soak itself have panicked");
         }
         survivors
     })
@@ -142,27 +140,27 @@ fn last_line(options: &Options, tally: Tally, faults: usize) -> String {
     )
 }
 
-/// What is wrong, each with what happened around it.
-fn report(options: &Options, ledger: &Ledger, kept: &std::path::Path) -> String {
+/// Prints the violations, each with what happened around it, and returns the error.
+fn report(options: &Options, log: &Log, kept: &std::path::Path) -> String {
     const MOST: usize = 10;
-    let pages = ledger.pages();
-    let timeline: Vec<String> = pages
+    let entries = log.entries();
+    let timeline: Vec<String> = entries
         .timeline
         .iter()
         .map(|(at, line)| format!("{:>8.3} s  {line}\n", at.as_secs_f64()))
         .collect();
-    // Without it, there is still what is printed.
+    // If this fails, the printed part is left.
     let _ = std::fs::write(kept.join("timeline.txt"), timeline.concat());
-    for violation in pages.violations.iter().take(MOST) {
+    for violation in entries.violations.iter().take(MOST) {
         println!("\n{}: {}", violation.about.join(" "), violation.what);
-        for line in pages.timeline_about(&violation.about) {
+        for line in entries.timeline_about(&violation.about) {
             println!("    {line}");
         }
     }
-    let count = pages.violations.len();
+    let count = entries.violations.len();
     format!(
         "soak: seed {}, {} s: {count} violations, the first {} above\n\
-         The world is kept in {}, with everything that happened in timeline.txt.\n\
+         The files are kept in {}, with everything that happened in timeline.txt.\n\
          To repeat the plan:\n    cargo xtask soak {options}",
         options.seed,
         options.length.as_secs(),

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub(crate) struct Options {
     pub(crate) length: Duration,
     pub(crate) seed: u64,
-    /// Whether we are in the namespace already.
+    /// Whether this process is in the namespace already.
     pub(crate) is_inside: bool,
 }
 
@@ -39,7 +39,7 @@ impl Options {
     }
 }
 
-/// Another one each time, and short enough to be typed.
+/// A different seed each time, short enough to type.
 fn any_seed() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     since.as_secs() % 1_000_000

@@ -1,5 +1,5 @@
-//! Who does what when, and which fault falls on whom: everything that is decided before anything
-//! happens, as a pure function of the seed and the length.
+//! What is done when, through which door, and which fault is injected: everything that is decided before the
+//! start, as a pure function of the seed and the length.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -7,30 +7,30 @@ use std::time::Duration;
 use crate::random::Random;
 use crate::task::Task;
 
-/// Everything that is going to be tried.
+/// All actions and all faults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub(crate) lanes: Vec<Lane>,
     pub(crate) faults: Vec<Planned<Fault>>,
 }
 
-/// Something and its time, counted from the beginning.
+/// An action or a fault, and its time from the start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Planned<T> {
     pub(crate) at: Duration,
     pub(crate) what: T,
 }
 
-/// Somebody who uses one door, one action after the other.
+/// A user of one door, who does one action after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Lane {
     pub(crate) door: Door,
-    /// Where a server stands. Commands of the shell say it one by one.
+    /// The project of a server. Each command of the shell has its own.
     pub(crate) project: Project,
     pub(crate) actions: Vec<Planned<Action>>,
 }
 
-/// The ways to hand in tasks.
+/// The ways to submit tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Door {
     Shell,
@@ -48,7 +48,7 @@ impl Door {
     }
 }
 
-/// The projects. What falls on one is known to have happened there, and nowhere else.
+/// The projects. Each has faults of its own, so that the audit knows which faults explain what it finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Project {
     /// Nothing happens to its files.
@@ -71,17 +71,17 @@ impl Project {
     }
 }
 
-/// What somebody does.
+/// One action of a lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Action {
     pub(crate) project: Project,
     pub(crate) kind: ActionKind,
     pub(crate) pace: Pace,
-    /// When it is cancelled, counted from its beginning.
+    /// When it is cancelled, from its start.
     pub(crate) cancelled_after: Option<Duration>,
 }
 
-/// The kinds of actions, each of which every door has in its own form.
+/// The kinds of actions. Every door has each of them, in its own form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ActionKind {
     /// `run`, `subagent`.
@@ -90,11 +90,11 @@ pub(crate) enum ActionKind {
     Many(Vec<Task>),
     /// `bg start`, `background_agent`.
     Background(Task, Afterwards),
-    /// Lists that recover what was abandoned, and tell of ends.
-    Look,
+    /// Lists runs, which recovers abandoned ones and notifies the ends of background runs.
+    List,
 }
 
-/// What is done with a background run in the shell.
+/// What the shell does with a background run after its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Afterwards {
     Leave,
@@ -104,20 +104,20 @@ pub(crate) enum Afterwards {
     StopNow,
 }
 
-/// How fast somebody reads what is said.
+/// How fast the output of a program is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pace {
     Eager,
     /// Small pieces with pauses between them.
     Slow,
-    /// Nothing at all for so long.
+    /// Nothing is read for so long.
     Absent(Duration),
 }
 
-/// What goes wrong.
+/// A fault that is injected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// SIGKILL. The number chooses among those who are there.
+    /// SIGKILL. The number chooses among the processes of that role.
     Kill(Role, u64),
     /// SIGKILL to a door and to all of its supervisors at once.
     KillBoth(u64),
@@ -125,17 +125,17 @@ pub(crate) enum Fault {
     Pause(Role, u64, Duration),
     /// The disk of [`Project::Small`] is full for so long.
     FillDisk(Duration),
-    /// A run directory of [`Project::Doomed`] vanishes.
+    /// A run directory of [`Project::Doomed`] is removed.
     DeleteRun(u64),
-    /// All of them vanish.
+    /// All of them are removed.
     DeleteRuns,
-    /// The whole project vanishes, and is back after so long.
+    /// The whole project is removed, and made again after so long.
     DeleteProject(Duration),
     /// The wall clock of all processes is wrong by so many seconds from now on.
     SetClock(i64),
 }
 
-/// On whom a fault falls.
+/// What a process is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Shell,
@@ -143,11 +143,11 @@ pub(crate) enum Role {
     Mcp,
     Supervisor,
     Agent,
-    /// What an agent has started.
-    Offspring,
+    /// A process that an agent has started.
+    Descendant,
 }
 
-/// Finished runs of 30 days are removed, which is no fault; so the clock is never wrong by more.
+/// Runs that finished 30 days ago are pruned, which is right; so the clock must not be wrong by as much.
 const FARTHEST_CLOCK: u64 = 20 * 24 * 60 * 60;
 
 const LANES: [(Door, Project); 7] = [
@@ -178,11 +178,11 @@ fn plan_lane(
     mut random: Random,
 ) -> Lane {
     let times = times(length, 500..1_500, random.split());
-    let actions = times.into_iter().enumerate().map(|(place, at)| {
+    let actions = times.into_iter().enumerate().map(|(index, at)| {
         let mut count = 0;
         let mut draw = |random: &mut Random| {
             count += 1;
-            Task::draw(format!("{number}-{place}-{count}"), random)
+            Task::draw(format!("{number}-{index}-{count}"), random)
         };
         let kind = match random.within(0..100) {
             0..30 => ActionKind::One(draw(&mut random)),
@@ -201,7 +201,7 @@ fn plan_lane(
                 let afterwards = random.weighted(&afterwards).unwrap_or(Afterwards::Leave);
                 ActionKind::Background(draw(&mut random), afterwards)
             }
-            _ => ActionKind::Look,
+            _ => ActionKind::List,
         };
         let action = Action {
             project: match door {
@@ -257,7 +257,7 @@ fn draw_role(random: &mut Random) -> Role {
         (5, Role::Mcp),
         (28, Role::Supervisor),
         (27, Role::Agent),
-        (10, Role::Offspring),
+        (10, Role::Descendant),
     ];
     random.weighted(&roles).unwrap_or(Role::Agent)
 }

@@ -1,18 +1,17 @@
-//! The words of the two protocols: what is said to a bridge and to an MCP server, and what their
-//! answers mean.
+//! The messages of the two protocols: those to a bridge and to an MCP server, and what their responses mean.
 
 use serde_json::{Value, json};
 
-use crate::ledger::{Ending, Fate};
+use crate::log::{Ending, Reported};
 use crate::plan::{ActionKind, Door};
 use crate::shell::{as_json, ending};
 use crate::task::Task;
 
-/// The version of the bridge's protocol, which `extension/` speaks, too.
+/// The version of the bridge's protocol, which `extension/` has, too.
 const BRIDGE_PROTOCOL: u64 = 1;
 
-/// What is said first: methods, parameters, and whether they are answered.
-pub(crate) fn greeting(
+/// The first messages: methods, parameters, and whether they have a response.
+pub(crate) fn initialization(
     door: Door,
     session: &str,
     agent: &Value,
@@ -22,7 +21,7 @@ pub(crate) fn greeting(
             "protocol": BRIDGE_PROTOCOL, "extensionVersion": "0.0.0", "mode": "tui",
             "sessionId": session, "agent": agent, "trusted": true, "columns": 100,
         });
-        // What the conversation has started before is taken up.
+        // The conversation resumes what it started before.
         let resumed = json!({"reason": "resume", "entries": []});
         vec![("initialize", hello, true), ("session/start", resumed, true)]
     } else {
@@ -44,7 +43,7 @@ pub(crate) fn call(door: Door, id: u64, kind: &ActionKind) -> Value {
             ("delegate_to_subagents", json!({"tasks": tasks}))
         }
         ActionKind::Background(task, _) => ("background_agent", of_preset(task)),
-        ActionKind::Look => ("background_agent_status", json!({"includeCompleted": true})),
+        ActionKind::List => ("background_agent_status", json!({"includeCompleted": true})),
     };
     if door == Door::Bridge {
         json!({
@@ -56,7 +55,7 @@ pub(crate) fn call(door: Door, id: u64, kind: &ActionKind) -> Value {
     }
 }
 
-/// What stops a call.
+/// The message that cancels a call.
 pub(crate) fn cancellation(door: Door, id: u64) -> Value {
     let (method, params) = match door {
         Door::Bridge => ("tools/cancel", json!({"callId": id.to_string()})),
@@ -65,15 +64,20 @@ pub(crate) fn cancellation(door: Door, id: u64) -> Value {
     json!({"jsonrpc": "2.0", "method": method, "params": params})
 }
 
-/// The background run of whose end a message tells.
+/// The id of the background run whose end a message notifies.
 pub(crate) fn notification(message: &Value) -> Option<&str> {
-    let is_meant = message["params"]["customType"] == "pi-subagents:bg-complete";
-    message["params"]["details"]["runId"].as_str().filter(|_| is_meant)
+    let is_notification = message["params"]["customType"] == "pi-subagents:bg-complete";
+    message["params"]["details"]["runId"].as_str().filter(|_| is_notification)
 }
 
-/// What an answer says about each of so many tasks.
-pub(crate) fn fates(door: Door, answer: &Value, count: usize, is_background: bool) -> Vec<Fate> {
-    let refused = |reason: String| vec![Fate::Refused(reason); count];
+/// What a response reports about each of `count` tasks.
+pub(crate) fn reports(
+    door: Door,
+    answer: &Value,
+    count: usize,
+    is_background: bool,
+) -> Vec<Reported> {
+    let refused = |reason: String| vec![Reported::Refused(reason); count];
     if let Some(error) = answer.get("error") {
         return refused(error["message"].as_str().unwrap_or("no reason").to_owned());
     }
@@ -84,7 +88,7 @@ pub(crate) fn fates(door: Door, answer: &Value, count: usize, is_background: boo
     };
     if is_background {
         return match structure["runId"].as_str() {
-            Some(run_id) => vec![Fate::Started(run_id.to_owned())],
+            Some(run_id) => vec![Reported::Started(run_id.to_owned())],
             None => refused(result.to_string()),
         };
     }
@@ -92,18 +96,18 @@ pub(crate) fn fates(door: Door, answer: &Value, count: usize, is_background: boo
     if sessions.len() != count {
         return refused(result.to_string());
     }
-    let places = sessions.iter().enumerate();
-    let fates = places.map(|(place, session)| match session["status"].as_str() {
+    let sessions = sessions.iter().enumerate();
+    let reports = sessions.map(|(index, session)| match session["status"].as_str() {
         Some("completed" | "error") => {
-            let run_id = structure["runs"][place].as_str().map(str::to_owned);
+            let run_id = structure["runs"][index].as_str().map(str::to_owned);
             let ending = ending(session);
             let warnings = structure["warnings"].to_string();
-            Fate::Ended(Ending { run_id: run_id.or(ending.run_id.clone()), warnings, ..ending })
+            Reported::Ended(Ending { run_id: run_id.or(ending.run_id.clone()), warnings, ..ending })
         }
-        // It was answered early, because the client could not be told how it stands.
-        _ => Fate::Unknown,
+        // The response came early, because the client cannot receive progress.
+        _ => Reported::Unknown,
     });
-    fates.collect()
+    reports.collect()
 }
 
 #[cfg(test)]
@@ -111,14 +115,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_understood() {
+    fn responses_are_understood() {
         let refused = json!({"error": {"message": "no"}});
-        assert_eq!(fates(Door::Mcp, &refused, 2, false), vec![Fate::Refused("no".to_owned()); 2]);
+        assert_eq!(
+            reports(Door::Mcp, &refused, 2, false),
+            vec![Reported::Refused("no".to_owned()); 2]
+        );
         let started = json!({"result": {"details": {"runId": "r"}}});
-        assert_eq!(fates(Door::Bridge, &started, 1, true), [Fate::Started("r".to_owned())]);
+        assert_eq!(reports(Door::Bridge, &started, 1, true), [Reported::Started("r".to_owned())]);
         let details = json!({"sessions": [{"status": "error"}], "runs": ["r"]});
-        let ended = fates(Door::Bridge, &json!({"result": {"details": details}}), 1, false);
-        let Fate::Ended(ending) = &ended[0] else { panic!("{ended:?}") };
+        let ended = reports(Door::Bridge, &json!({"result": {"details": details}}), 1, false);
+        let Reported::Ended(ending) = &ended[0] else { panic!("{ended:?}") };
         assert_eq!((ending.run_id.as_deref(), ending.status.as_str()), (Some("r"), "error"));
     }
 }

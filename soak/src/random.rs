@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// The generator `SplitMix64`, which is a few lines and good enough to choose faults.
+/// The generator `SplitMix64`: a few lines, and good enough to choose faults.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
@@ -19,7 +19,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A generator of its own, so that what one lane draws does not change what another one draws.
+    /// A second generator, so that what one lane draws does not change what another draws.
     pub(crate) fn split(&mut self) -> Random {
         Random(self.next())
     }
@@ -29,12 +29,12 @@ impl Random {
         range.start + self.next() % (range.end - range.start).max(1)
     }
 
-    /// Whether something happens that does so this many times in a hundred.
+    /// True this many times in a hundred.
     pub(crate) fn chance(&mut self, percent: u64) -> bool {
         self.within(0..100) < percent
     }
 
-    /// One of several, each as likely as its weight says.
+    /// One of the choices, each with its weight.
     pub(crate) fn weighted<T: Copy>(&mut self, choices: &[(u64, T)]) -> Option<T> {
         let total = choices.iter().map(|(weight, _)| weight).sum();
         let mut left = self.within(0..total);

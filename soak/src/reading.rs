@@ -1,4 +1,4 @@
-//! Reading what a program says, fast or slowly, on a thread of its own.
+//! Reads the output of a program, fast or slowly, on a thread of its own.
 
 use std::io::Read;
 use std::sync::mpsc::Sender;
@@ -8,24 +8,24 @@ use std::time::{Duration, Instant};
 
 use crate::plan::Pace;
 
-/// How fast a stream is read now.
+/// Reads a stream at a pace that can change.
 #[derive(Clone, Debug)]
-pub(crate) struct Tempo(Arc<Mutex<(Pace, Instant)>>);
+pub(crate) struct PacedReader(Arc<Mutex<(Pace, Instant)>>);
 
-/// How long somebody stays slow.
+/// How long a slow reader stays slow.
 const SLOW: Duration = Duration::from_secs(2);
 
-impl Tempo {
-    pub(crate) fn new(pace: Pace) -> Tempo {
-        Tempo(Arc::new(Mutex::new((pace, Instant::now()))))
+impl PacedReader {
+    pub(crate) fn new(pace: Pace) -> PacedReader {
+        PacedReader(Arc::new(Mutex::new((pace, Instant::now()))))
     }
 
-    /// Changes the pace from now on.
+    /// Changes the pace.
     pub(crate) fn set(&self, pace: Pace) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = (pace, Instant::now());
     }
 
-    /// Waits as long as the pace says before the next piece.
+    /// Waits before the next piece, as long as the pace says.
     fn wait(&self) {
         let (pace, since) = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let pause = match pace {
@@ -36,7 +36,7 @@ impl Tempo {
         thread::sleep(pause);
     }
 
-    /// Reads a stream to its end, and hands on every piece.
+    /// Reads a stream to its end, and sends every piece on.
     pub(crate) fn read<P>(
         &self,
         mut stream: impl Read,

@@ -1,4 +1,4 @@
-//! Somebody at a shell: one command after the other.
+//! A user at a shell, who runs one command after the other.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -10,17 +10,17 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::PATIENCE;
-use crate::ledger::{Account, Blow, BlowKind, Ending, Fate, Ledger};
-use crate::place::Place;
+use crate::log::{Ending, Hit, HitKind, Log, Reported, TaskEntry};
 use crate::plan::{Action, ActionKind, Afterwards, Door, Pace, Planned, Project};
-use crate::reading::Tempo;
+use crate::reading::PacedReader;
 use crate::task::{Agent, Task};
+use crate::testbed::Testbed;
 
 pub(crate) struct Shell<'a> {
-    place: &'a Place,
-    ledger: &'a Ledger,
-    /// Every second look is another one.
-    looks: usize,
+    testbed: &'a Testbed,
+    log: &'a Log,
+    /// How many lists were made: every second one is of another kind.
+    lists: usize,
 }
 
 /// A command that has ended.
@@ -37,16 +37,15 @@ enum Piece {
 }
 
 impl<'a> Shell<'a> {
-    pub(crate) fn new(place: &'a Place, ledger: &'a Ledger) -> Shell<'a> {
-        Shell { place, ledger, looks: 0 }
+    pub(crate) fn new(testbed: &'a Testbed, log: &'a Log) -> Shell<'a> {
+        Shell { testbed, log, lists: 0 }
     }
 
-    /// Does everything that is planned, each as soon as its time has come and what was before has
-    /// ended, until the time is over.
+    /// Does the actions one after the other, each not before its time, until the time is over.
     pub(crate) fn act(&mut self, actions: &[Planned<Action>], length: Duration) {
         for Planned { at, what } in actions {
-            thread::sleep(at.saturating_sub(self.ledger.now()));
-            if self.ledger.now() >= length {
+            thread::sleep(at.saturating_sub(self.log.now()));
+            if self.log.now() >= length {
                 return;
             }
             match &what.kind {
@@ -55,7 +54,7 @@ impl<'a> Shell<'a> {
                 ActionKind::Background(task, afterwards) => {
                     self.start_background(task, *afterwards, what);
                 }
-                ActionKind::Look => self.look(what.project, what.pace),
+                ActionKind::List => self.list(what.project, what.pace),
             }
         }
     }
@@ -63,62 +62,66 @@ impl<'a> Shell<'a> {
     fn run(&self, task: &Task, action: &Action) {
         let timeout = task.timeout().map(|seconds| ["--timeout".to_owned(), seconds.to_string()]);
         let words = ["run", "--json", "--name", &task.token];
-        let mut command = self.place.command(action.project, words);
+        let mut command = self.testbed.command(action.project, words);
         command.args(["--profile", task.definition()]);
         command.args(timeout.into_iter().flatten()).arg(task.prompt());
         self.run_tasks(command, &[task], action);
     }
 
     fn delegate(&self, tasks: &[Task], action: &Action) {
-        let path = self.place.world.path(&format!("tasks-{}.json", tasks[0].token));
+        let path = self.testbed.world.path(&format!("tasks-{}.json", tasks[0].token));
         let document = json!({"tasks": tasks.iter().map(as_json).collect::<Vec<Value>>()});
         if let Err(error) = std::fs::write(&path, document.to_string()) {
-            self.ledger.complain(&[], format!("{}: {error}", path.display()));
+            self.log.report_violation(&[], format!("{}: {error}", path.display()));
         }
-        let mut command = self.place.command(action.project, ["delegate", "--json"]);
+        let mut command = self.testbed.command(action.project, ["delegate", "--json"]);
         command.arg(&path);
         self.run_tasks(command, &tasks.iter().collect::<Vec<&Task>>(), action);
     }
 
     fn run_tasks(&self, command: Command, tasks: &[&Task], action: &Action) {
-        let Some(ended) = self.issue(command, tasks, action, false) else { return };
+        let Some(ended) = self.submit(command, tasks, action, false) else {
+            return;
+        };
         let document: Value = serde_json::from_str(&ended.stdout).unwrap_or_default();
-        let told = document["tasks"].as_array().cloned().unwrap_or_default();
+        let reported = document["tasks"].as_array().cloned().unwrap_or_default();
         let tokens: Vec<&str> = tasks.iter().map(|task| task.token.as_str()).collect();
-        if told.len() == tasks.len() {
-            for (token, told) in tokens.iter().zip(&told) {
-                self.ledger.settle(token, Fate::Ended(ending(told)));
+        if reported.len() == tasks.len() {
+            for (token, task) in tokens.iter().zip(&reported) {
+                self.log.record_report(token, Reported::Ended(ending(task)));
             }
-            let is_success = told.iter().all(|task| task["status"] == "completed");
+            let is_success = reported.iter().all(|task| task["status"] == "completed");
             if is_success != (ended.status.code() == Some(0)) {
                 let what = format!("the exit is {}, but the tasks: {document}", ended.status);
-                self.ledger.complain(&tokens, what);
+                self.log.report_violation(&tokens, what);
             }
         } else if self.is_cut_off(&ended) {
-            tokens.iter().for_each(|token| self.ledger.settle(token, Fate::Unknown));
+            tokens.iter().for_each(|token| self.log.record_report(token, Reported::Unknown));
         } else {
             let reason = format!("{}: {}{}", ended.status, ended.stderr, ended.stdout);
             tokens
                 .iter()
-                .for_each(|token| self.ledger.settle(token, Fate::Refused(reason.clone())));
+                .for_each(|token| self.log.record_report(token, Reported::Refused(reason.clone())));
         }
     }
 
     fn start_background(&self, task: &Task, afterwards: Afterwards, action: &Action) {
         let words = ["bg", "start", "--preset", task.definition(), "--name", &task.token];
-        let mut command = self.place.command(action.project, words);
+        let mut command = self.testbed.command(action.project, words);
         command.arg(task.prompt());
-        // Not cancelled: whoever interrupts this command cannot know whether there is a run.
+        // Never cancelled: after an interrupt, the soak could not know whether there is a run.
         let action = Action { cancelled_after: None, ..action.clone() };
-        let Some(ended) = self.issue(command, &[task], &action, true) else { return };
+        let Some(ended) = self.submit(command, &[task], &action, true) else {
+            return;
+        };
         let id = ended.stdout.trim().to_owned();
         if id.is_empty() {
             let is_cut_off = self.is_cut_off(&ended);
             let reason = format!("{}: {}", ended.status, ended.stderr);
-            let fate = if is_cut_off { Fate::Unknown } else { Fate::Refused(reason) };
-            return self.ledger.settle(&task.token, fate);
+            let reported = if is_cut_off { Reported::Unknown } else { Reported::Refused(reason) };
+            return self.log.record_report(&task.token, reported);
         }
-        self.ledger.settle(&task.token, Fate::Started(id.clone()));
+        self.log.record_report(&task.token, Reported::Started(id.clone()));
         let words: &[&str] = match afterwards {
             Afterwards::Leave => return,
             Afterwards::Wait => &["bg", "wait", "--json", "--timeout", "60", &id],
@@ -127,9 +130,9 @@ impl<'a> Shell<'a> {
             Afterwards::StopNow => &["bg", "stop", "--now", "--json", &id],
         };
         if matches!(afterwards, Afterwards::Stop | Afterwards::StopNow) {
-            self.ledger.cancel(&task.token, words[1]);
+            self.log.record_cancellation(&task.token, words[1]);
         }
-        let Some(ended) = self.execute(self.place.command(action.project, words), action.pace)
+        let Some(ended) = self.execute(self.testbed.command(action.project, words), action.pace)
         else {
             return;
         };
@@ -141,89 +144,91 @@ impl<'a> Shell<'a> {
             if ending.status != "completed" {
                 "error".clone_into(&mut ending.status);
             }
-            self.ledger.settle(&task.token, Fate::Ended(ending));
+            self.log.record_report(&task.token, Reported::Ended(ending));
         }
     }
 
-    /// Looks at what there is, which recovers what was abandoned.
-    pub(crate) fn look(&mut self, project: Project, pace: Pace) {
-        self.looks += 1;
-        let words: &[&str] = if self.looks.is_multiple_of(2) {
+    /// Lists runs, which recovers abandoned ones.
+    pub(crate) fn list(&mut self, project: Project, pace: Pace) {
+        self.lists += 1;
+        let words: &[&str] = if self.lists.is_multiple_of(2) {
             &["sessions", "list", "--json"]
         } else {
             &["bg", "list", "--all", "--json"]
         };
-        let Some(ended) = self.execute(self.place.command(project, words), pace) else { return };
+        let Some(ended) = self.execute(self.testbed.command(project, words), pace) else {
+            return;
+        };
         let document: Value = serde_json::from_str(&ended.stdout).unwrap_or_default();
-        for told in document["notifications"].as_array().into_iter().flatten() {
-            self.ledger.hear(told["runId"].as_str().unwrap_or_default(), "bg list");
+        for notified in document["notifications"].as_array().into_iter().flatten() {
+            self.log.record_notification(notified["runId"].as_str().unwrap_or_default(), "bg list");
         }
         let is_fine = ended.status.code() == Some(0) || self.is_cut_off(&ended);
         if !is_fine && project == Project::Steady {
             let what = format!("`{}`: {}: {}", words.join(" "), ended.status, ended.stderr);
-            self.ledger.complain(&[&ended.pid.to_string()], what);
+            self.log.report_violation(&[&ended.pid.to_string()], what);
         }
     }
 
-    /// Whether the command was killed by us, so that it need not have said anything.
+    /// Whether the soak has killed the command, so that it may have printed nothing.
     fn is_cut_off(&self, ended: &Ended) -> bool {
-        // An interrupt can come before anybody listens to it.
+        // An interrupt can arrive before the command handles it.
         let is_interrupted = matches!(ended.status.signal(), Some(libc::SIGINT));
-        is_interrupted || self.ledger.pages().is_door_killed(ended.pid)
+        is_interrupted || self.log.entries().is_door_killed(ended.pid)
     }
 
-    /// Hands tasks in by a command, and waits for its end.
-    fn issue(
+    /// Submits tasks with a command, and waits for its end.
+    fn submit(
         &self,
         mut command: Command,
         tasks: &[&Task],
         action: &Action,
         is_background: bool,
     ) -> Option<Ended> {
-        let issued = self.ledger.now();
+        let submitted_at = self.log.now();
         let child = self.spawn(&mut command)?;
-        let account = Account {
+        let entry = TaskEntry {
             task: tasks[0].clone(),
             door: Door::Shell,
             project: action.project,
             is_background,
-            issued,
+            submitted_at,
             door_pid: child.id(),
             is_cancelled: false,
-            fate: Fate::Open,
+            reported: Reported::Nothing,
         };
-        self.ledger.issue(tasks, &account);
-        self.attend(child, action.pace, action.cancelled_after, tasks)
+        self.log.record_tasks(tasks, &entry);
+        self.wait(child, action.pace, action.cancelled_after, tasks)
     }
 
     /// Runs a command to its end.
     pub(crate) fn execute(&self, mut command: Command, pace: Pace) -> Option<Ended> {
         let child = self.spawn(&mut command)?;
         let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
-        self.ledger.note(format!("process {}: {}", child.id(), words.join(" ")));
-        self.attend(child, pace, None, &[])
+        self.log.note(format!("process {}: {}", child.id(), words.join(" ")));
+        self.wait(child, pace, None, &[])
     }
 
-    /// Starts a command, unless its directory is not there at the moment.
+    /// Starts a command, unless its directory is removed at the moment.
     fn spawn(&self, command: &mut Command) -> Option<Child> {
         match command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn() {
             Ok(child) => Some(child),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => {
-                self.ledger.complain(&[], format!("a command cannot be started: {error}"));
+                self.log.report_violation(&[], format!("a command cannot be started: {error}"));
                 None
             }
         }
     }
 
-    fn attend(
+    fn wait(
         &self,
         mut child: Child,
         pace: Pace,
         cancelled_after: Option<Duration>,
         tasks: &[&Task],
     ) -> Option<Ended> {
-        let begun = self.ledger.now();
+        let begun = self.log.now();
         let (sender, pieces) = channel();
         for stream in [
             child.stdout.take().map(|stream| Box::new(stream) as Box<dyn std::io::Read + Send>),
@@ -233,19 +238,19 @@ impl<'a> Shell<'a> {
         .enumerate()
         {
             let (number, Some(stream)) = stream else { continue };
-            let (sender, tempo) = (sender.clone(), Tempo::new(pace));
+            let (sender, reader) = (sender.clone(), PacedReader::new(pace));
             let wrap = if number == 0 { Piece::Stdout } else { Piece::Stderr };
-            thread::spawn(move || tempo.read(stream, &sender, wrap));
+            thread::spawn(move || reader.read(stream, &sender, wrap));
         }
         drop(sender);
         let mut cancelled_at = cancelled_after.map(|after| begun + after);
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
         loop {
-            let now = self.ledger.now();
+            let now = self.log.now();
             if cancelled_at.is_some_and(|at| at <= now) {
                 cancelled_at = None;
-                tasks.iter().for_each(|task| self.ledger.cancel(&task.token, "SIGINT"));
-                // It has not been waited for, so that the id is its own.
+                tasks.iter().for_each(|task| self.log.record_cancellation(&task.token, "SIGINT"));
+                // It was not waited for, so the id is still its own.
                 let _ = kill_process(Pid::from_child(&child), Signal::INT);
             }
             let deadline = begun + PATIENCE;
@@ -266,20 +271,20 @@ impl<'a> Shell<'a> {
         let [stdout, stderr] =
             [stdout, stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         if stderr.contains("panicked at") {
-            self.ledger.complain(&[&pid.to_string()], format!("a panic: {stderr}"));
+            self.log.report_violation(&[&pid.to_string()], format!("a panic: {stderr}"));
         }
-        self.ledger.note(format!("process {pid} has ended: {status}"));
+        self.log.note(format!("process {pid} has ended: {status}"));
         Some(Ended { pid, status, stdout, stderr })
     }
 
-    /// A command does not end. It is killed, so that everything else can go on.
+    /// Kills a command that does not end, so that everything else can continue.
     fn give_up(&self, child: &mut Child, tasks: &[&Task]) {
         let pid = child.id().to_string();
         let about: Vec<&str> =
             tasks.iter().map(|task| task.token.as_str()).chain([pid.as_str()]).collect();
-        self.ledger.complain(&about, format!("a command has not ended after {PATIENCE:?}"));
-        let blow = Blow { pid: child.id(), run_id: None, kind: BlowKind::DoorKilled };
-        self.ledger.strike(blow, "SIGKILL because of that");
+        self.log.report_violation(&about, format!("a command has not ended after {PATIENCE:?}"));
+        let hit = Hit { pid: child.id(), run_id: None, kind: HitKind::DoorKilled };
+        self.log.record_hit(hit, "SIGKILL because it did not end");
         let _ = child.kill().and_then(|()| child.wait());
     }
 }
@@ -296,15 +301,15 @@ pub(crate) fn as_json(task: &Task) -> Value {
     fields
 }
 
-/// How a task ended, in a document of ours.
-pub(crate) fn ending(told: &Value) -> Ending {
-    let text = |field: &str| told[field].as_str().map(str::to_owned);
+/// How a task ended, according to a document that we print.
+pub(crate) fn ending(task: &Value) -> Ending {
+    let text = |field: &str| task[field].as_str().map(str::to_owned);
     Ending {
         run_id: text("runId"),
         status: text("status").unwrap_or_default(),
         outcome: text("outcome"),
         output: text("output"),
         error: text("error"),
-        warnings: told["warnings"].to_string(),
+        warnings: task["warnings"].to_string(),
     }
 }

@@ -1,13 +1,13 @@
-//! What agents are asked to do, and what must come of it.
+//! Tasks, and how they must end.
 //!
-//! A task carries its own script in its prompt. Its token is in the prompt, too, and in the answer, so
-//! that no run can be taken for another one, and no answer can be there that was not said.
+//! A prompt contains the script of its task. The token of the task is in the prompt and in the answer, so that
+//! the audit can tell runs apart and see that each answer is the right one.
 
 use serde_json::{Value, json};
 
 use crate::random::Random;
 
-/// Which agent carries a task out.
+/// The agent that runs a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Agent {
     Fake,
@@ -18,29 +18,29 @@ pub(crate) enum Agent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Behaviour {
     /// It answers at once.
-    Quick,
-    /// It says something, thinks for so many milliseconds, and answers.
-    Thoughtful(u64),
+    AnswersAtOnce,
+    /// It sends a message, waits for so many milliseconds, and answers.
+    Pauses(u64),
     /// It calls a tool, and answers.
-    Handy,
-    /// It says far more than a pipe holds, and answers.
-    Talkative,
+    CallsTool,
+    /// It prints far more than a pipe holds, and answers.
+    PrintsMuch,
     /// It starts processes that would outlive it in sessions of their own, and answers.
-    Fertile,
+    LeavesProcesses,
     /// The same with processes that ignore SIGTERM, as it does itself.
-    Stubborn,
+    IgnoresSigterm,
     /// It exits with a code.
-    Failing,
+    ExitsWithCode,
     /// Its provider refuses.
-    Refused,
-    /// It says nothing.
-    Silent,
+    IsRefused,
+    /// It sends no message.
+    SaysNothing,
     /// A signal kills it.
-    Crashing,
+    IsKilled,
     /// It makes the same call again and again.
-    Looping,
+    Loops,
     /// It never ends, and has a timeout of a second.
-    Overdue,
+    TimesOut,
 }
 
 /// One task.
@@ -57,24 +57,27 @@ impl Task {
         let agent = if random.chance(35) { Agent::Builtin } else { Agent::Fake };
         let pause = random.within(100..2_500);
         let behaviours = [
-            (24, Behaviour::Quick),
-            (30, Behaviour::Thoughtful(pause)),
-            (10, Behaviour::Handy),
-            (6, Behaviour::Talkative),
-            (8, Behaviour::Fertile),
-            (1, Behaviour::Stubborn),
-            (4, Behaviour::Failing),
-            (5, Behaviour::Refused),
-            (3, Behaviour::Silent),
-            (4, Behaviour::Crashing),
-            (3, Behaviour::Looping),
-            (3, Behaviour::Overdue),
+            (24, Behaviour::AnswersAtOnce),
+            (30, Behaviour::Pauses(pause)),
+            (10, Behaviour::CallsTool),
+            (6, Behaviour::PrintsMuch),
+            (8, Behaviour::LeavesProcesses),
+            (1, Behaviour::IgnoresSigterm),
+            (4, Behaviour::ExitsWithCode),
+            (5, Behaviour::IsRefused),
+            (3, Behaviour::SaysNothing),
+            (4, Behaviour::IsKilled),
+            (3, Behaviour::Loops),
+            (3, Behaviour::TimesOut),
         ];
-        let behaviour = random.weighted(&behaviours).unwrap_or(Behaviour::Quick);
-        // A real agent does not do these on purpose.
+        let behaviour = random.weighted(&behaviours).unwrap_or(Behaviour::AnswersAtOnce);
+        // A real agent does not do these by itself.
         let is_fake_only = matches!(
             behaviour,
-            Behaviour::Stubborn | Behaviour::Failing | Behaviour::Silent | Behaviour::Crashing
+            Behaviour::IgnoresSigterm
+                | Behaviour::ExitsWithCode
+                | Behaviour::SaysNothing
+                | Behaviour::IsKilled
         );
         Task { token, agent: if is_fake_only { Agent::Fake } else { agent }, behaviour }
     }
@@ -84,27 +87,27 @@ impl Task {
         format!("the answer of {}", self.token)
     }
 
-    /// How it ends when nobody disturbs it.
+    /// Its outcome when no fault hits it.
     pub(crate) fn expected(&self) -> &'static str {
         match self.behaviour {
-            Behaviour::Quick
-            | Behaviour::Thoughtful(_)
-            | Behaviour::Handy
-            | Behaviour::Talkative
-            | Behaviour::Fertile
-            | Behaviour::Stubborn => "completed",
-            Behaviour::Failing => "non_zero_exit",
-            Behaviour::Refused => "provider_error",
-            Behaviour::Silent => "no_assistant_message",
-            Behaviour::Crashing => "killed_by_signal",
-            Behaviour::Looping => "loop",
-            Behaviour::Overdue => "timeout",
+            Behaviour::AnswersAtOnce
+            | Behaviour::Pauses(_)
+            | Behaviour::CallsTool
+            | Behaviour::PrintsMuch
+            | Behaviour::LeavesProcesses
+            | Behaviour::IgnoresSigterm => "completed",
+            Behaviour::ExitsWithCode => "non_zero_exit",
+            Behaviour::IsRefused => "provider_error",
+            Behaviour::SaysNothing => "no_assistant_message",
+            Behaviour::IsKilled => "killed_by_signal",
+            Behaviour::Loops => "loop",
+            Behaviour::TimesOut => "timeout",
         }
     }
 
     /// Its timeout in seconds, if it has one of its own.
     pub(crate) fn timeout(&self) -> Option<u64> {
-        (self.behaviour == Behaviour::Overdue).then_some(1)
+        (self.behaviour == Behaviour::TimesOut).then_some(1)
     }
 
     /// The profile or preset that it is run with; see [`definitions`].
@@ -141,36 +144,36 @@ impl Task {
         };
         let said = json!({"message": {"text": "Let me see.", "stop": "toolUse"}});
         match self.behaviour {
-            Behaviour::Quick => answer(json!([])),
-            Behaviour::Thoughtful(pause) => answer(json!([said, {"sleep_ms": pause}])),
-            Behaviour::Handy => {
+            Behaviour::AnswersAtOnce => answer(json!([])),
+            Behaviour::Pauses(pause) => answer(json!([said, {"sleep_ms": pause}])),
+            Behaviour::CallsTool => {
                 let tool = json!({"name": "bash", "args": {"command": "ls"}, "result": "a.txt"});
                 answer(json!([said, {"tool": tool}, {"deltas": 200}]))
             }
-            Behaviour::Talkative => {
+            Behaviour::PrintsMuch => {
                 let line = json!({"message": {"text": "word ".repeat(40), "stop": "toolUse"}});
                 answer(json!([{"repeat": {"times": 600, "steps": [line]}}]))
             }
-            Behaviour::Fertile => {
+            Behaviour::LeavesProcesses => {
                 let child = json!({"spawn": {"steps": ["setsid", "hang"], "holds_stdout": true}});
                 answer(json!([child, child, {"sleep_ms": 200}]))
             }
-            Behaviour::Stubborn => {
+            Behaviour::IgnoresSigterm => {
                 let child = json!({"spawn": {"steps": ["ignore_sigterm", "setsid", "hang"]}});
                 answer(json!(["ignore_sigterm", child, {"sleep_ms": 200}]))
             }
-            Behaviour::Failing => json!(["start", said, {"stderr": "no luck"}, {"exit": 3}]),
-            Behaviour::Refused => {
+            Behaviour::ExitsWithCode => json!(["start", said, {"stderr": "no luck"}, {"exit": 3}]),
+            Behaviour::IsRefused => {
                 let error = json!({"text": "", "stop": "error", "error": "401: who are you"});
                 json!(["start", {"message": error}, {"exit": 1}])
             }
-            Behaviour::Silent => json!(["start"]),
-            Behaviour::Crashing => json!(["start", said, {"signal": 9}]),
-            Behaviour::Looping => {
+            Behaviour::SaysNothing => json!(["start"]),
+            Behaviour::IsKilled => json!(["start", said, {"signal": 9}]),
+            Behaviour::Loops => {
                 let tool = json!({"name": "read", "args": {"path": "a.txt"}, "result": "nothing"});
                 json!(["start", {"repeat": {"times": 6, "steps": [{"tool": tool}]}}, "hang"])
             }
-            Behaviour::Overdue => json!(["start", "hang"]),
+            Behaviour::TimesOut => json!(["start", "hang"]),
         }
     }
 
@@ -180,27 +183,26 @@ impl Task {
         let bash =
             |command: &str| json!({"tools": [{"name": "bash", "args": {"command": command}}]});
         match self.behaviour {
-            Behaviour::Quick => json!([answer]),
-            Behaviour::Thoughtful(pause) => {
+            Behaviour::AnswersAtOnce => json!([answer]),
+            Behaviour::Pauses(pause) => {
                 json!([{"text": self.answer(), "chunk": 4, "delay_ms": pause / 10}])
             }
-            Behaviour::Handy => json!([bash("sleep 0.2; ls"), answer]),
-            Behaviour::Talkative => json!([{"text": "word ".repeat(8_000), "tools": [
+            Behaviour::CallsTool => json!([bash("sleep 0.2; ls"), answer]),
+            Behaviour::PrintsMuch => json!([{"text": "word ".repeat(8_000), "tools": [
                 {"name": "bash", "args": {"command": "seq 20000"}},
             ]}, answer]),
-            Behaviour::Fertile => {
+            Behaviour::LeavesProcesses => {
                 json!([bash("setsid sleep 600 >/dev/null 2>&1 & echo on"), answer])
             }
-            Behaviour::Looping => Value::Array(vec![bash("true"); 8]),
-            Behaviour::Overdue => json!([{"hang": true}]),
-            // The others are only drawn for the fake one.
+            Behaviour::Loops => Value::Array(vec![bash("true"); 8]),
+            Behaviour::TimesOut => json!([{"hang": true}]),
+            // The others are only drawn for the fake agent.
             _ => json!([{"error": 401, "error_message": "who are you"}]),
         }
     }
 }
 
-/// The profiles and presets that tasks are run with: their paths below the agent directory, and what
-/// they say.
+/// The profiles and presets of the tasks: their paths below the agent directory, and their text.
 pub(crate) fn definitions() -> Vec<(String, String)> {
     let kinds = [("fake", "a/one", ""), ("builtin", "fake/fake-1", "agent: builtin\n")];
     let mut files = Vec::new();
@@ -220,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_prompt_tells_its_task_and_no_answer_stands_in_it_by_chance() {
+    fn a_prompt_contains_its_token_and_an_answer_only_if_the_script_has_one() {
         let mut random = Random::new(1);
         for number in 0..200 {
             let task = Task::draw(format!("t{number}"), &mut random);

@@ -1,10 +1,10 @@
-//! Where Cargo has put what it built.
+//! The executables that Cargo builds.
 
 use serde_json::Value;
 use xtask::Invocation;
 
-/// Builds, and tells the path of the executable of a target. Cargo shows the compiler's messages
-/// itself, instead of hiding them in the JSON that is read here.
+/// Builds, and returns the path of a target's executable. Cargo prints the messages of the compiler itself,
+/// instead of putting them into the JSON that is read here.
 pub(crate) fn build(invocation: &Invocation, target: &str) -> Result<String, String> {
     let build = invocation.clone().words("--message-format=json-render-diagnostics");
     println!("$ {build}");

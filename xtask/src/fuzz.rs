@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: looking for bytes that break what reads them; see docs/fuzzing.md.
+//! `cargo xtask fuzz`: searches for input that breaks the code that reads it; see docs/fuzzing.md.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,45 +7,45 @@ use xtask::{Invocation, repository_root};
 
 use crate::executable;
 
-/// How long each target is fuzzed if nobody says.
+/// How long each target is fuzzed without `--seconds`.
 const SECONDS: u32 = 60;
 
 /// How the fuzzer is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Build {
-    /// To find something: optimised.
+    /// Optimised, to try as much input as possible.
     Fast,
-    /// To be there soon: the crates of others are those that the tests have built already.
-    Soon,
+    /// Not optimised, so that the dependencies are those that the tests have built already.
+    Quick,
 }
 
-/// The fuzzer, built.
+/// The fuzzer, after it was built.
 pub(crate) struct Fuzzer {
     executable: String,
 }
 
-/// What is asked for.
+/// What the command line asks for.
 #[derive(Debug, PartialEq, Eq)]
-struct Wish {
+struct Request {
     target: Option<String>,
     work: Work,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 enum Work {
-    /// Look for something new.
+    /// Search for new input.
     Search { seconds: u32 },
-    /// See what becomes of one input.
+    /// Run one input.
     Reproduce { input: String },
-    /// Make an input that breaks its target as small as possible.
+    /// Shorten an input as long as it still breaks its target.
     Minimise { input: String, seconds: u32 },
-    /// Put into the corpus what was found since, without what is alike.
+    /// Add what was found to the corpus, without what reaches nothing new.
     Keep,
 }
 
 /// Runs the command.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
-    let Wish { target, work } = read(arguments)?;
+    let Request { target, work } = read(arguments)?;
     let known = targets()?;
     let targets = match target {
         None => known,
@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// The names of all targets: each has a corpus, which a test makes sure of.
+/// The names of all targets: each has a corpus, and a test checks that.
 pub(crate) fn targets() -> Result<Vec<String>, String> {
     let entries = fs::read_dir(repository_root().join("fuzz/corpus"));
     let entries = entries.map_err(|error| format!("the corpora cannot be listed: {error}"))?;
@@ -85,11 +85,11 @@ pub(crate) fn targets() -> Result<Vec<String>, String> {
 }
 
 impl Fuzzer {
-    /// Builds it. What could not be done is told together with its command.
+    /// Builds it. An error comes with the command that failed.
     pub(crate) fn build(build: Build) -> Result<Fuzzer, (Invocation, String)> {
         let wrapper = repository_root().join("fuzz/instrumented-rustc");
-        // With the features that the crates of others have in the whole workspace: otherwise they
-        // would be built once more.
+        // With the features that the dependencies have in the whole workspace: otherwise they would be
+        // built once more.
         let invocation = Invocation::new(
             "cargo build --workspace --bin fuzz --features pi-subagents-fuzz/engine --profile",
         )
@@ -101,15 +101,15 @@ impl Fuzzer {
         }
     }
 
-    /// Looks for something new, from where the last search has ended.
+    /// Searches for new input, and continues where the last search stopped.
     fn search(&self, target: &str, seconds: u32) -> Result<Invocation, String> {
         self.search_from(target, seconds, found(target)?)
     }
 
-    /// Looks around the corpus, always in the same direction, and remembers nothing.
-    pub(crate) fn look_around(&self, target: &str, seconds: u32) -> Result<Invocation, String> {
+    /// Searches near the corpus, always with the same seed, and keeps nothing.
+    pub(crate) fn search_nearby(&self, target: &str, seconds: u32) -> Result<Invocation, String> {
         let forgotten = directory("forgotten", target)?;
-        // Whatever is there was left by a search that was cut off.
+        // A search that was interrupted may have left something there.
         let emptied = fs::remove_dir_all(repository_root().join(&forgotten));
         emptied.map_err(|error| format!("{forgotten} cannot be emptied: {error}"))?;
         let search = self.search_from(target, seconds, directory("forgotten", target)?)?;
@@ -126,9 +126,8 @@ impl Fuzzer {
             .word(format!("fuzz/corpus/{target}")))
     }
 
-    /// Adds to the corpus what was found since. Only what is short and reaches code that nothing else
-    /// reaches is kept, the smallest first: everything that differs in how often it does so would be a
-    /// hundred times as much.
+    /// Adds what was found to the corpus. Only short input is kept, and only if it reaches code that no
+    /// other input reaches. To count also how often code is reached would keep a hundred times as much.
     fn keep(&self, target: &str) -> Result<Invocation, String> {
         let words = "-set_cover_merge=1 -use_counters=0 -max_len=200";
         let corpus = format!("fuzz/corpus/{target}");
@@ -140,17 +139,17 @@ impl Fuzzer {
     }
 }
 
-/// Where what is found worth another look is kept between runs.
+/// The directory for new input, kept between runs.
 fn found(target: &str) -> Result<String, String> {
     directory("found", target)
 }
 
-/// Where inputs go that break their target.
+/// The directory for input that breaks its target.
 fn findings(target: &str) -> Result<String, String> {
     directory("broken", target)
 }
 
-/// A directory of the target's own that Git does not see, with a slash at its end.
+/// A directory of the target that Git ignores, with a slash at its end.
 fn directory(kind: &str, target: &str) -> Result<String, String> {
     let name = PathBuf::from("target/fuzzing").join(kind).join(target);
     let made = fs::create_dir_all(repository_root().join(&name));
@@ -158,7 +157,7 @@ fn directory(kind: &str, target: &str) -> Result<String, String> {
     Ok(format!("{}/", name.display()))
 }
 
-fn read(arguments: &[String]) -> Result<Wish, String> {
+fn read(arguments: &[String]) -> Result<Request, String> {
     let (mut target, mut seconds, mut input) = (None, None, None);
     let (mut is_minimising, mut is_keeping) = (false, false);
     let mut words = arguments.iter();
@@ -192,7 +191,7 @@ fn read(arguments: &[String]) -> Result<Wish, String> {
         (None, true, _) => return Err("`--minimise` needs an `--input`".to_owned()),
         (Some(_), _, true) => return Err("`--keep` takes no `--input`".to_owned()),
     };
-    Ok(Wish { target, work })
+    Ok(Request { target, work })
 }
 
 #[cfg(test)]
@@ -204,19 +203,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for_is_read() {
-        let wish =
-            |target: Option<&str>, work| Ok(Wish { target: target.map(str::to_owned), work });
+    fn command_lines_are_read() {
+        let request =
+            |target: Option<&str>, work| Ok(Request { target: target.map(str::to_owned), work });
         let input = || "a".to_owned();
         for (line, expected) in [
-            ("", wish(None, Work::Search { seconds: SECONDS })),
-            ("dialect --seconds 5", wish(Some("dialect"), Work::Search { seconds: 5 })),
-            ("dialect --input a", wish(Some("dialect"), Work::Reproduce { input: input() })),
+            ("", request(None, Work::Search { seconds: SECONDS })),
+            ("protocol --seconds 5", request(Some("protocol"), Work::Search { seconds: 5 })),
+            ("protocol --input a", request(Some("protocol"), Work::Reproduce { input: input() })),
             (
-                "dialect --minimise --input a",
-                wish(Some("dialect"), Work::Minimise { input: input(), seconds: SECONDS }),
+                "protocol --minimise --input a",
+                request(Some("protocol"), Work::Minimise { input: input(), seconds: SECONDS }),
             ),
-            ("--keep", wish(None, Work::Keep)),
+            ("--keep", request(None, Work::Keep)),
             ("a b", Err("`b` is one target too many".to_owned())),
             ("--input a", Err("an input is for one target; name it".to_owned())),
             ("a --minimise", Err("`--minimise` needs an `--input`".to_owned())),
@@ -231,6 +230,6 @@ mod tests {
 
     #[test]
     fn the_targets_are_known_by_their_corpora() {
-        assert!(targets().unwrap().contains(&"dialect".to_owned()));
+        assert!(targets().unwrap().contains(&"protocol".to_owned()));
     }
 }

@@ -1,4 +1,4 @@
-//! Other programs: how they are started, and how a developer would type them.
+//! Other programs: starting them, and showing them as a developer would type them.
 
 use std::env;
 use std::fmt;
@@ -25,8 +25,7 @@ pub fn target_directory() -> PathBuf {
 /// A command line that has not been started yet. Displayed, it can be pasted into a shell at the
 /// root of the repository.
 ///
-/// Errors say only what became of the command, as in "ended with exit status: 1"; the caller knows
-/// how to name it.
+/// Errors say only how the command failed, as in "ended with exit status: 1"; the caller names it.
 #[derive(Clone, Debug)]
 pub struct Invocation {
     words: Vec<String>,
@@ -70,26 +69,25 @@ impl Invocation {
         self
     }
 
-    /// Runs it with our own standard streams, so that everything it says is seen as it is said.
+    /// Runs it with our own standard streams, so that its output appears at once.
     pub fn run(&self) -> Result<(), String> {
         let status = self.command().status().map_err(|error| not_started(&error))?;
         if status.success() { Ok(()) } else { Err(ended(status, "")) }
     }
 
-    /// Runs it in the place of this process, which only returns if that is impossible: with the
-    /// reason.
+    /// Replaces this process with it. Returns only if that fails, and then the reason.
     pub fn replace_this_process(&self) -> String {
         not_started(&self.command().exec())
     }
 
-    /// Runs it and returns its standard output; its standard error is ours.
+    /// Runs it and returns its standard output; its standard error goes to ours.
     pub fn read(&self) -> Result<Vec<u8>, String> {
         let output = self.command().stderr(Stdio::inherit()).stdin(Stdio::null()).output();
         let Output { status, stdout, .. } = output.map_err(|error| not_started(&error))?;
         if status.success() { Ok(stdout) } else { Err(ended(status, "")) }
     }
 
-    /// Runs it and returns what it says on standard error, which is shown only if it fails.
+    /// Runs it and returns its standard error, which is printed only if it fails.
     pub fn run_quietly(&self) -> Result<String, String> {
         let output = self.command().stdin(Stdio::null()).output();
         let Output { status, stderr, .. } = output.map_err(|error| not_started(&error))?;
@@ -101,7 +99,7 @@ impl Invocation {
         Err(ended(status, ""))
     }
 
-    /// Runs it only to see whether it works. What it says is shown only in the error.
+    /// Runs it only to see whether it succeeds. Its standard error is part of the error.
     pub fn probe(&self) -> Result<(), String> {
         let output = self.command().stdin(Stdio::null()).output();
         let output = output.map_err(|error| not_started(&error))?;
@@ -125,15 +123,15 @@ impl Invocation {
             Some(directory) => repository_root().join(directory),
             None => repository_root(),
         });
-        // Cargo describes xtask to xtask with these; nothing that we start should take them for
-        // its own, or behave otherwise than it does in a developer's shell.
+        // Cargo sets these to describe the package that it runs. What we start must behave as in a
+        // developer's shell, so it must not see them.
         for (name, _) in env::vars_os() {
             let shown = name.to_string_lossy();
             if shown.starts_with("CARGO_PKG_") || shown.starts_with("CARGO_MANIFEST_") {
                 command.env_remove(&name);
             }
         }
-        // Programs further down, whose output goes through a pipe, should still use colours.
+        // A program whose output goes through a pipe should still use colours.
         if env::var_os("CARGO_TERM_COLOR").is_none()
             && env::var_os("NO_COLOR").is_none()
             && io::stderr().is_terminal()

@@ -1,7 +1,7 @@
-//! The developers' helper of this repository, run as `cargo xtask COMMAND`.
+//! The commands for developers of this repository, run as `cargo xtask COMMAND`.
 //!
 //! Each command is a module with a `run` function, or a program of its own in another package; this
-//! file only finds it by its word.
+//! file only finds it by its name.
 
 #![expect(
     clippy::print_stdout,
@@ -25,10 +25,10 @@ Usage: cargo xtask COMMAND
 
 Commands:
   bench   Measure, as ratios in one run: `bench spine`, `bench delegate`, or all
-  fuzz    Look for bytes that break what reads them: `fuzz [TARGET] [--seconds N]`
-  package Make what is given out for this platform: an archive, and packages for npm
-  pictures  Make the pictures in the documents anew, from a real run
-  release Write a new version everywhere, and into the changelog: `release 0.2.0`
+  fuzz    Search for input that breaks the code that reads it: `fuzz [TARGET] [--seconds N]`
+  package Make the files of a release for this platform: an archive, and packages for npm
+  pictures  Draw the pictures in the documents from a real run
+  release Write a new version into all files that name it, and the changelog: `release 0.2.0`
   soak    Random tasks and random faults, and a proof that nothing is left: `soak --minutes N --seed S`
   test    Run everything that continuous integration checks, up to the first failure; or only
           some steps of it: `test format tidy`
@@ -71,7 +71,7 @@ fn help(arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// For the commands that take no arguments: a misspelt option must not look as if it had worked.
+/// Refuses arguments of a command that takes none: a misspelt option must not look as if it had worked.
 fn refuse_arguments(command: &str, arguments: &[String]) -> Result<(), String> {
     match arguments.first() {
         None => Ok(()),

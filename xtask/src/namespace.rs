@@ -1,27 +1,28 @@
-//! A namespace with mounts of its own, which are seen by nobody else and gone with whoever made them.
+//! A mount namespace: what a process mounts in it, no other process sees, and the kernel unmounts it when the
+//! last process in it ends.
 
 use crate::invocation::Invocation;
 
-/// Ways into a namespace with mounts of its own, the best first. The second is for those who are
-/// root already where user namespaces are refused.
-const ENTRANCES: &[&str] = &[
+/// Command lines that start a program in a mount namespace, the best first. The second works for root where
+/// user namespaces are forbidden.
+const WRAPPERS: &[&str] = &[
     "unshare --user --map-root-user --mount --propagation private --",
     "unshare --mount --propagation private --",
 ];
 
-/// What must be possible inside.
+/// Commands that must succeed in the namespace.
 const PROBES: &[&str] = &["true", "mount -t tmpfs none /mnt"];
 
-/// The first entrance behind which every probe succeeds, or why each of them is closed.
-pub fn find_entrance() -> Result<&'static str, String> {
+/// The first command line with which every probe succeeds, or why each of them failed.
+pub fn find_wrapper() -> Result<&'static str, String> {
     let mut reasons = Vec::new();
-    for entrance in ENTRANCES {
+    for wrapper in WRAPPERS {
         let probed = PROBES.iter().try_for_each(|probe| {
-            let probe = Invocation::new(entrance).words(probe);
+            let probe = Invocation::new(wrapper).words(probe);
             probe.probe().map_err(|what| format!("`{probe}` {what}"))
         });
         match probed {
-            Ok(()) => return Ok(entrance),
+            Ok(()) => return Ok(wrapper),
             Err(reason) => reasons.push(reason),
         }
     }

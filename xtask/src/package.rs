@@ -1,6 +1,6 @@
-//! `cargo xtask package`: what is given out for this platform. An archive with the program, its manual
-//! pages and completions; and two npm packages, one with the program, and one with the extension for
-//! pi and a command that finds the first.
+//! `cargo xtask package`: the files of a release for this platform. An archive with the program, its manual
+//! pages and completions; and two npm packages, one with the program, and one with the extension for pi and a
+//! command that finds the program.
 
 use std::env::consts::{ARCH, OS};
 use std::fs;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use xtask::{Invocation, repository_root, target_directory};
 
-/// The platforms that are given out, as Node calls them, and for which Rust builds.
+/// The platforms of a release: the system and the processor as Node names them, and the target of Rust.
 const PLATFORMS: [(&str, &str, &str); 4] = [
     ("linux", "x64", "x86_64-unknown-linux-gnu"),
     ("linux", "arm64", "aarch64-unknown-linux-gnu"),
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// Makes everything anew in a directory, with this program. Returns the files to give out.
+/// Makes everything in a directory, which is emptied first. Returns the files to publish.
 pub(crate) fn make(program: &Path, directory: &Path) -> Result<Vec<PathBuf>, String> {
     let (os, cpu, target) = this_platform()?;
     let root = repository_root();
@@ -71,7 +71,7 @@ pub(crate) fn make(program: &Path, directory: &Path) -> Result<Vec<PathBuf>, Str
     Ok(files)
 }
 
-/// The package with the extension and a command, which brings the program for whatever platform.
+/// The package with the extension and a command, which depends on the programs for all platforms.
 fn main_manifest(mut manifest: Value, version: &str) -> Value {
     let programs = PLATFORMS.iter().map(|(os, cpu, _)| (package_name(os, cpu), json!(version)));
     manifest["optionalDependencies"] = Value::Object(programs.collect());
@@ -107,7 +107,7 @@ fn this_platform() -> Result<(&'static str, &'static str, &'static str), String>
         .iter()
         .find(target)
         .copied()
-        .ok_or_else(|| format!("nothing is given out for {OS} on {ARCH}"))
+        .ok_or_else(|| format!("there are no packages for {OS} on {ARCH}"))
 }
 
 /// An archive of one directory with everything that belongs to the program.

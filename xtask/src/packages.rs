@@ -1,4 +1,4 @@
-//! The npm packages in `e2e`: the real pi, the Node that it needs, the peers we measure against, the
+//! The npm packages in `e2e`: the real pi, the Node that it needs, the peers that are measured, the
 //! compiler that checks our extension, and clients of the Model Context Protocol.
 
 use std::fs;
@@ -8,13 +8,13 @@ use serde_json::Value;
 
 use crate::invocation::{Invocation, repository_root};
 
-/// Installs them, pinned, into a folder that git ignores, unless they are there. What could not be
-/// done is told together with its command.
+/// Installs them, pinned, into a directory that Git ignores, unless they are there. An error comes with the
+/// command that failed.
 pub fn install() -> Result<(), (Invocation, String)> {
     install_in("e2e")
 }
 
-/// Installs those that only benchmarks need.
+/// Installs the packages that only benchmarks need.
 pub fn install_peers() -> Result<(), (Invocation, String)> {
     install_in("e2e/peers")
 }

@@ -9,8 +9,8 @@ use xtask::{Invocation, repository_root};
 const ENVIRONMENT: &str = ".venv";
 const REQUIREMENTS: &str = "requirements.txt";
 
-/// Installs them, each file by its hash, unless they are there. What could not be done is told
-/// together with its command.
+/// Installs them, each file checked by its hash, unless they are there. An error comes with the command that
+/// failed.
 pub(crate) fn install() -> Result<(), (Invocation, String)> {
     let e2e = repository_root().join("e2e");
     if are_installed(&e2e) {
@@ -25,7 +25,7 @@ pub(crate) fn install() -> Result<(), (Invocation, String)> {
         println!("$ {invocation}");
         invocation.run().map_err(|what| (invocation, what))?;
     }
-    // What was installed is only known by this file, so it comes last.
+    // This file says what was installed, so it is written last.
     let copied = fs::copy(e2e.join(REQUIREMENTS), e2e.join(ENVIRONMENT).join(REQUIREMENTS));
     copied.map(drop).map_err(|error| {
         let copy = Invocation::new("cp requirements.txt .venv").directory("e2e");
@@ -33,8 +33,7 @@ pub(crate) fn install() -> Result<(), (Invocation, String)> {
     })
 }
 
-/// Whether they were installed from the very same list, and the Python that they were installed for
-/// is still there.
+/// Whether they were installed from this list, and the Python that they were installed for still exists.
 fn are_installed(e2e: &Path) -> bool {
     let environment = e2e.join(ENVIRONMENT);
     let wanted = fs::read(e2e.join(REQUIREMENTS)).ok();

@@ -1,4 +1,4 @@
-//! `cargo xtask release VERSION`: the version everywhere, and the changelog, in one step.
+//! `cargo xtask release VERSION`: writes a new version into every file that names it, and into the changelog.
 
 use std::fs;
 
@@ -22,8 +22,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let mut changed = Vec::new();
     let mut change = |name: &str, edit: &dyn Fn(&str) -> Result<String, String>| {
         let path = root.join(name);
-        let told = |error: std::io::Error| format!("{name}: {error}");
-        let text = edit(&fs::read_to_string(&path).map_err(told)?)
+        let failed = |error: std::io::Error| format!("{name}: {error}");
+        let text = edit(&fs::read_to_string(&path).map_err(failed)?)
             .map_err(|problem| format!("{name}: {problem}"))?;
         changed.push((path, text));
         Ok::<(), String>(())
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     change("Cargo.toml", &|text| with_version(text, "version = \"", version))?;
     change("extension/package.json", &|text| with_version(text, "\"version\": \"", version))?;
     change("CHANGELOG.md", &|text| released(text, version, &today))?;
-    // Only now, when nothing can be wrong any more.
+    // Nothing is written before every file has been read and checked.
     for (path, text) in changed {
         fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
     }
@@ -64,7 +64,7 @@ fn parse(version: &str) -> Result<[u64; 3], String> {
     }
 }
 
-/// The changelog with everything that was not released under a version.
+/// The changelog with a heading for the version above everything that was not released.
 fn released(text: &str, version: &str, today: &str) -> Result<String, String> {
     let (head, rest) = text.split_once(UNRELEASED).ok_or("there is no [Unreleased]")?;
     let news = rest.split("\n## [").next().unwrap_or_default();

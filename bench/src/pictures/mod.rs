@@ -1,4 +1,4 @@
-//! `cargo xtask pictures`: the pictures in the documents, made anew from a real run.
+//! `cargo xtask pictures`: draws the pictures in the documents from a real run.
 //!
 //! The demonstration is run on a copy of this repository's documents, on a terminal in memory, and
 //! drawn as it looks at two moments.
@@ -13,32 +13,32 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, Command};
 
+use test_support::pseudo_terminal;
 use xtask::repository_root;
 
-use crate::place::Place;
-use crate::pseudo_terminal;
+use crate::scratch::Scratch;
 
 const COLUMNS: u16 = 100;
 const ROWS: u16 = 40;
 
 /// Makes all pictures.
 pub(crate) fn run() -> Result<(), String> {
-    let place = Place::new()?;
-    let project = place.subdirectory("project")?;
+    let scratch = Scratch::new()?;
+    let project = scratch.subdirectory("project")?;
     copy(&repository_root().join("docs"), &project.join("docs"))?;
     copy(&repository_root().join("crates"), &project.join("crates"))?;
     fs::copy(repository_root().join("README.md"), project.join("README.md"))
         .map_err(|error| format!("README.md: {error}"))?;
-    // The terminal must be that of its session: nothing is drawn from the background of another.
-    let mut command = place.command("setsid");
-    command.args(["--ctty", "--wait"]).arg(place.our("pi-subagents").get_program()).arg("demo");
+    // The terminal must belong to its session: a program in the background does not draw.
+    let mut command = scratch.command("setsid");
+    command.args(["--ctty", "--wait"]).arg(scratch.our("pi-subagents").get_program()).arg("demo");
     command.current_dir(&project).env_clear();
     command.env("PATH", "/usr/bin:/bin").env("TERM", "xterm-256color");
-    command.env("HOME", &place.directory).env("LANG", "C.UTF-8");
+    command.env("HOME", &scratch.directory).env("LANG", "C.UTF-8");
     let mut screen = Screen::start(command)?;
     let pictures = repository_root().join("docs/pictures");
     fs::create_dir_all(&pictures).map_err(|error| format!("{}: {error}", pictures.display()))?;
-    // Most of them are at work then.
+    // Most agents are working at this moment.
     screen.wait_for("Now I look how much")?;
     screen.draw(&pictures.join("live.svg"))?;
     screen.wait_for_end()?;
@@ -61,7 +61,7 @@ impl Screen {
         let child = command.spawn().map_err(|error| format!("the demonstration: {error}"))?;
         let size = |number| NonZero::new(number).unwrap_or(NonZero::<u16>::MIN);
         let parser = vt100::Parser::new(size(ROWS), size(COLUMNS), 0);
-        // The command holds the other end as long as it is there, and the program would never end.
+        // The command holds the other end of the terminal open, and reading would never end.
         drop(command);
         Ok(Screen { child, terminal: File::from(terminal), parser })
     }
@@ -69,7 +69,7 @@ impl Screen {
     /// Reads once; false if the program has ended.
     fn read(&mut self) -> bool {
         let mut buffer = [0; 4096];
-        // An error means that nobody has the terminal open any more.
+        // An error means that no process has the terminal open any more.
         let length = self.terminal.read(&mut buffer).unwrap_or(0);
         self.parser.process(&buffer[..length]);
         length > 0

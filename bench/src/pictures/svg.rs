@@ -5,7 +5,7 @@ use std::fmt::Write;
 /// What a character needs, in pixels.
 const WIDTH: f64 = 8.4;
 const HEIGHT: f64 = 19.0;
-/// The room around the text.
+/// The space around the text.
 const MARGIN: f64 = 14.0;
 const BACKGROUND: &str = "#16181d";
 const FOREGROUND: &str = "#d7dae0";
@@ -15,7 +15,7 @@ const PALETTE: [&str; 16] = [
     "#7f848e", "#ff7a85", "#a5e075", "#f0c674", "#74bdff", "#de8ef5", "#6fd3de", "#ffffff",
 ];
 
-/// Characters of one look that stand side by side.
+/// Adjacent characters that look the same.
 #[derive(Default)]
 struct Piece {
     column: u16,
@@ -46,7 +46,7 @@ pub(super) fn draw(screen: &vt100::Screen) -> String {
             let bold = if piece.is_bold { " font-weight=\"bold\"" } else { "" };
             let dim = if piece.is_dim { " opacity=\"0.6\"" } else { "" };
             let (colour, text) = (piece.colour, escaped(&piece.text));
-            // A string cannot refuse to be written to.
+            // Writing to a string cannot fail.
             let _ = writeln!(
                 svg,
                 "<text x=\"{x:.1}\" y=\"{y:.1}\" textLength=\"{length:.1}\" fill=\"{colour}\"{bold}{dim} \

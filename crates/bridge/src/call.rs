@@ -21,7 +21,7 @@ pub(crate) struct PendingCall {
     pub(crate) request: Value,
 }
 
-/// How often pi is told how a call stands. Windows say nothing about activity.
+/// How often pi gets a report about a call. Windows do not show activity.
 pub(crate) fn reporting(is_drawn: bool) -> Reporting {
     let (busy, quiet) = if is_drawn { (FRAME, Some(SECOND)) } else { (SECOND, None) };
     Reporting::Paced { busy, quiet, shows_activity: false }

@@ -1,4 +1,4 @@
-//! Commands that ask the user something, through pi's dialogs.
+//! Commands that ask the user something, by pi's dialogs.
 
 use plan::Surroundings;
 use serde_json::{Value, json};
@@ -7,8 +7,8 @@ use tools::{Dialogs, Level};
 
 use crate::client::Client;
 
-/// Carries out `/profile` on a thread of its own, since the user takes his time, and answers the
-/// request when it is done.
+/// Runs `/profile` on a thread of its own, because it waits for the user, and answers the request when it
+/// is done.
 pub(crate) fn run_profile_command(
     client: Client,
     request: Value,
@@ -41,8 +41,8 @@ impl Dialogs for PiDialogs {
 
     fn input(&mut self, title: &str, current: Option<&str>) -> Option<String> {
         match current {
-            // Pi's line of input cannot be filled in, and whoever leaves it empty would lose what
-            // is there.
+            // Pi's line of input cannot be filled in, and leaving it empty would delete the current
+            // text.
             Some(current) => self.editor(title, current),
             None => self.text("ui/input", &json!({"title": clean(title)})),
         }

@@ -1,19 +1,19 @@
-//! The first message: who is at the other end, and whether we understand each other.
+//! The first message: which pi is at the other end, and whether both ends speak the same protocol.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// The version of the protocol between the extension and the bridge. Whoever changes what is sent
-/// in a way that the other end would not understand adds one, here and in the extension.
+/// The version of the protocol between the extension and the bridge. It grows, here and in the
+/// extension, with every change that the other end would not understand.
 pub const PROTOCOL: u32 = 1;
 
-/// What the extension says about itself and the pi that it lives in.
+/// What the extension says about itself and its pi.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Hello {
-    /// How pi talks to its user: `tui`, `rpc`, `json` or `print`.
+    /// How pi speaks with its user: `tui`, `rpc`, `json` or `print`.
     pub(crate) mode: String,
-    /// The session that pi keeps.
+    /// The session of pi.
     pub(crate) session_id: String,
     /// How this very pi is started.
     #[serde(default)]
@@ -21,12 +21,12 @@ pub(crate) struct Hello {
     /// Whether pi trusts the project.
     #[serde(default)]
     pub(crate) trusted: bool,
-    /// How wide the terminal is, if there is one.
+    /// The width of the terminal, if there is one.
     #[serde(default)]
     pub(crate) columns: Option<usize>,
 }
 
-/// Reads the parameters of `initialize`. What stands in the way is told for people.
+/// Reads the parameters of `initialize`. The error is a message for the user.
 pub(crate) fn read_hello(params: Value) -> Result<Hello, (Problem, String)> {
     let theirs = params.get("protocol").and_then(Value::as_u64);
     if theirs != Some(u64::from(PROTOCOL)) {

@@ -1,10 +1,9 @@
 //! The other end of the extension for pi: the seven tools, `/profile` and the notifications, as
 //! JSON-RPC over two streams.
 //!
-//! The extension passes messages on and draws lines; everything is decided here. Both ends ask and
-//! answer: calls of tools come from pi, and questions to its user go there. The bridge lives as long
-//! as its input is open. When that ends, however it ends, the bridge is gone, and with it the
-//! lifelines of all foreground runs.
+//! The extension passes messages on and draws lines; everything is decided here. Both ends send
+//! requests: calls of tools come from pi, and questions to its user go there. The bridge ends when its
+//! input does, and with it the lifelines of all foreground runs.
 
 mod call;
 mod client;
@@ -45,8 +44,8 @@ pub fn serve(input: BorrowedFd<'_>, output: Box<dyn Write + Send>) -> Result<(),
     serve_in(Surroundings::of_this_process, input, output)
 }
 
-/// The same for a caller who stands somewhere else. The surroundings are asked for when somebody has
-/// said hello: what is wrong with them must not keep him from being heard.
+/// The same with other surroundings. They are looked up after the first message, so that their errors
+/// do not keep the extension from an answer to it.
 pub fn serve_in(
     surroundings: impl FnOnce() -> Result<Surroundings, SurroundingsError>,
     input: BorrowedFd<'_>,

@@ -6,13 +6,13 @@ use serde_json::Value;
 /// A message from the other end.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Incoming {
-    /// Something is asked, and must be answered.
+    /// Must be answered.
     Request { id: Value, method: String, params: Value },
-    /// Something is told.
+    /// Needs no answer.
     Notification { method: String, params: Value },
-    /// The answer to something that we asked. Nothing, if it was refused.
+    /// The answer to one of our requests, without a result if it was refused.
     Answer { id: u64, result: Option<Value> },
-    /// Nothing that can be understood.
+    /// Not a message.
     Garbage { id: Value, code: i64, message: String },
 }
 
@@ -24,7 +24,7 @@ const INVALID_REQUEST: i64 = -32600;
 pub(crate) const METHOD_NOT_FOUND: i64 = -32601;
 /// The parameters of a method are wrong.
 pub(crate) const INVALID_PARAMS: i64 = -32602;
-/// A call was refused, for the reason that the message tells.
+/// A call was refused, for the reason that the message says.
 pub(crate) const REFUSED: i64 = -32000;
 /// The two ends speak different versions of the protocol.
 pub(crate) const MISMATCH: i64 = -32001;

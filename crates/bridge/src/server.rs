@@ -1,4 +1,4 @@
-//! What pi asks for, and what it is told.
+//! The requests of pi, and what it gets back.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,8 +12,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use session::view::{self, Extent, TaskView};
 use tools::{
-    COMPLETE_MESSAGE, CallContext, CallEvent, CallId, CallReply, CallServer, Caller, FinishedCall,
-    ShownTask, StopForce, now_ms,
+    COMPLETE_MESSAGE, CallContext, CallEvent, CallReply, CallServer, Caller, FinishedCall,
+    OpenCallId, ShownTask, StopForce, now_ms,
 };
 
 use crate::call::{self, PendingCall};
@@ -28,7 +28,7 @@ pub(crate) struct Server {
     is_drawn: bool,
     client: Client,
     calls: CallServer,
-    pending: BTreeMap<CallId, PendingCall>,
+    pending: BTreeMap<OpenCallId, PendingCall>,
 }
 
 /// A request cannot be carried out.
@@ -126,7 +126,7 @@ impl Server {
                     client.add_message(COMPLETE_MESSAGE, &ended.message, &details);
                 }
                 CallEvent::TaskEvent { .. }
-                | CallEvent::TaskChanged { .. }
+                | CallEvent::TaskChanged(_)
                 | CallEvent::TaskEnded { .. }
                 | CallEvent::AnswerDue { .. } => {}
             }

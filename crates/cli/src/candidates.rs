@@ -11,8 +11,8 @@ use plan::{DefinitionDirectories, Surroundings, load_definitions};
 use serde::Deserialize;
 use session::{clean, cut_chars};
 use store::{RunDir, Store};
+use tools::RunLabel;
 
-use crate::brief_meta::BriefMeta;
 use crate::commands::age;
 
 /// Only the newest runs are read: a user who completes an id means a recent one.
@@ -77,7 +77,7 @@ fn definitions(
 
 struct Run {
     dir: RunDir,
-    meta: BriefMeta,
+    meta: RunLabel,
     status: Status,
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn edit_text(text: &str) -> Result<String, CommandError> {
     let failed =
         |error| CommandError::failure(format!("cannot give the text to an editor: {error}"));
     let mut file = tempfile::Builder::new()
-        .prefix("pi-subagents-")
+        .prefix(model::paths::TEMPORARY_PREFIX)
         .suffix(".md")
         .tempfile()
         .map_err(failed)?;

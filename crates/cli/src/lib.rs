@@ -3,7 +3,6 @@
 //! This is the only crate that prints and exits.
 
 mod arguments;
-mod brief_meta;
 mod candidates;
 mod commands;
 mod dialogs;

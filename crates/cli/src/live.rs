@@ -71,10 +71,7 @@ impl<'a> Live<'a> {
     }
 
     /// How long until the next frame of these tasks is due.
-    pub(crate) fn patience<'t>(
-        &self,
-        tasks: impl Iterator<Item = &'t ShownTask>,
-    ) -> Option<Duration> {
+    pub(crate) fn patience(&self, tasks: &[&ShownTask]) -> Option<Duration> {
         if self.terminal.is_away {
             return None;
         }
@@ -82,13 +79,9 @@ impl<'a> Live<'a> {
     }
 
     /// Handles keys and signals, and draws a frame if one is due.
-    pub(crate) fn turn<'t>(
-        &mut self,
-        tasks: impl Iterator<Item = &'t ShownTask> + Clone,
-    ) -> Result<Vec<Command>, CommandError> {
-        let commands = self.handle_input(&tasks);
-        let has_clocks = has_clocks(tasks.clone());
-        if !self.terminal.is_away && self.pace.draw(Instant::now(), has_clocks) {
+    pub(crate) fn turn(&mut self, tasks: &[&ShownTask]) -> Result<Vec<Command>, CommandError> {
+        let commands = self.handle_input(tasks);
+        if !self.terminal.is_away && self.pace.draw(Instant::now(), has_clocks(tasks)) {
             self.draw(tasks)?;
         }
         Ok(commands)
@@ -99,10 +92,7 @@ impl<'a> Live<'a> {
         self.print_mentions()
     }
 
-    fn handle_input<'t>(
-        &mut self,
-        tasks: &(impl Iterator<Item = &'t ShownTask> + Clone),
-    ) -> Vec<Command> {
+    fn handle_input(&mut self, tasks: &[&ShownTask]) -> Vec<Command> {
         let (printer, painter) = (self.printer, &mut self.painter);
         let happened = self.terminal.happened(|| {
             printer.frame(&painter.erase());
@@ -112,7 +102,7 @@ impl<'a> Live<'a> {
             self.pace.change();
             match happened {
                 Happened::Typed(bytes) => {
-                    let views = views(tasks.clone(), now_ms());
+                    let views = views(tasks, now_ms());
                     for key in self.keys.read(&bytes) {
                         commands.extend(self.controls.press(key, &views));
                     }
@@ -131,7 +121,7 @@ impl<'a> Live<'a> {
         commands
     }
 
-    fn draw<'t>(&mut self, tasks: impl Iterator<Item = &'t ShownTask>) -> Result<(), CommandError> {
+    fn draw(&mut self, tasks: &[&ShownTask]) -> Result<(), CommandError> {
         self.print_mentions()?;
         let now = now_ms();
         let views = views(tasks, now);
@@ -160,12 +150,12 @@ impl<'a> Live<'a> {
     }
 }
 
-fn has_clocks<'t>(mut tasks: impl Iterator<Item = &'t ShownTask>) -> bool {
-    tasks.any(|task| task.phase == Phase::Running)
+fn has_clocks(tasks: &[&ShownTask]) -> bool {
+    tasks.iter().any(|task| task.phase == Phase::Running)
 }
 
-fn views<'t>(tasks: impl Iterator<Item = &'t ShownTask>, now: u64) -> Vec<TaskView<'t>> {
-    tasks.map(|task| task.view(now)).collect()
+fn views<'a>(tasks: &[&'a ShownTask], now: u64) -> Vec<TaskView<'a>> {
+    tasks.iter().map(|task| task.view(now)).collect()
 }
 
 /// Whether standard output is a terminal, too.

@@ -87,22 +87,17 @@ impl<'a> Screen<'a> {
     }
 
     /// How long until [`Screen::turn`] must be called.
-    pub(crate) fn patience<'t>(
-        &self,
-        tasks: impl Iterator<Item = &'t ShownTask>,
-    ) -> Option<Duration> {
+    pub(crate) fn patience(&self, tasks: &[&ShownTask]) -> Option<Duration> {
         self.live.as_ref()?.patience(tasks)
     }
 
     /// Draws a frame if one is due, and returns what the user has asked for.
-    pub(crate) fn turn<'t>(
-        &mut self,
-        tasks: impl Iterator<Item = &'t ShownTask> + Clone,
-    ) -> Result<Vec<Command>, CommandError> {
+    pub(crate) fn turn(&mut self, tasks: &[&ShownTask]) -> Result<Vec<Command>, CommandError> {
         self.live.as_mut().map_or_else(|| Ok(Vec::new()), |live| live.turn(tasks))
     }
 
-    pub(crate) fn close(self) -> Result<(), CommandError> {
-        self.live.map_or(Ok(()), Live::close)
+    /// Ends the windows, and restores the terminal.
+    pub(crate) fn close(&mut self) -> Result<(), CommandError> {
+        self.live.take().map_or(Ok(()), Live::close)
     }
 }

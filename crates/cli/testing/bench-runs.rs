@@ -13,7 +13,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use model::{FORMAT, Lifetime, Outcome, Owner, OwnerKind, Plan, RunResult, Status, Usage};
-use plan::{Agent, AgentChoice, Call, Surroundings, Task, Workspace};
+use plan::{Agent, AgentChoice, PlanOptions, Surroundings, Task, Workspace};
 use runner::{Change, Dispatcher, Launcher};
 use serde_json::{Value, json};
 use store::{Journal, Store};
@@ -164,15 +164,15 @@ fn trivial_plan() -> Result<Plan, Box<dyn Error>> {
         timeout: Some(60.0),
         ..Task::default()
     };
-    let call = Call {
-        workspace: &Workspace::load(surroundings, None),
-        agent: &AgentChoice::by_default(Agent::Program(vec!["true".to_owned()])),
-        owner: &Owner { kind: OwnerKind::Shell, id: None },
+    let options = PlanOptions {
+        agent: AgentChoice::by_default(Agent::Program(vec!["true".to_owned()])),
+        owner: Owner { kind: OwnerKind::Shell, id: None },
         lifetime: Lifetime::Foreground,
         all_tools: None,
         models: None,
     };
-    let planned = plan::plan_tasks(&call, [(task, None)])?;
+    let workspace = Workspace::load(surroundings, None);
+    let planned = plan::plan_tasks(&workspace, &options, [(task, None)])?;
     Ok(planned.tasks.into_iter().next().ok_or("nothing was planned")?.plan)
 }
 

@@ -13,7 +13,7 @@ use std::error::Error;
 use std::io::{BufRead, stdin};
 
 use model::{Lifetime, Owner, OwnerKind, Plan};
-use plan::{AgentChoice, Surroundings};
+use plan::{AgentChoice, PlanOptions, Surroundings};
 use runner::{Change, Dispatcher, Launcher};
 use tools::{
     BackgroundArguments, CallOptions, DelegateArguments, PlannedCall, TaskArguments, Workspace,
@@ -27,14 +27,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let workspace = Workspace::load(Surroundings::of_this_process()?, None);
     let options = |agent: &str| -> Result<CallOptions<'_>, Box<dyn Error>> {
         let agent = AgentChoice::new(Some(agent), &workspace.surroundings, &workspace.settings)?;
-        Ok(CallOptions {
+        let planning = PlanOptions {
             agent,
             owner: Owner { kind: OwnerKind::Pi, id: Some(owner.clone()) },
             lifetime: Lifetime::Foreground,
             all_tools: None,
             models: None,
-            book: None,
-        })
+        };
+        Ok(CallOptions { planning, book: None })
     };
     let beside = std::env::current_exe()?.with_file_name("pi-subagents");
     let launcher = || Launcher::new(beside.clone());
@@ -44,11 +44,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));
         match word {
             "background" => {
-                let arguments = BackgroundArguments {
-                    preset: "scout".to_owned(),
-                    task: rest.to_owned(),
-                    ..BackgroundArguments::default()
+                let task = TaskArguments {
+                    name: "scout".to_owned(),
+                    preset: Some("scout".to_owned()),
+                    prompt: rest.to_owned(),
+                    ..TaskArguments::default()
                 };
+                let arguments = BackgroundArguments { task };
                 let call = tools::plan_background(&workspace, arguments, &options(agent)?)?;
                 let (dir, _) = dispatcher.start_background(&launcher(), only(call)?)?;
                 println!("{}", dir.run_id());

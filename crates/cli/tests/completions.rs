@@ -1,11 +1,10 @@
 //! Completions, as bash asks for them. The other shells are tested in `shells`.
 
-#![expect(clippy::unwrap_used, reason = "this is how a test fails")]
-
 use std::fs;
 
 use serde_json::json;
-use test_support::{Program, Ran, World};
+use test_support::fake_agent::saying;
+use test_support::{Ran, World};
 
 /// Calls the function that the script registers, as bash does when the key is pressed: `$1` is the
 /// program, and the last of the words that follow is the one that is completed.
@@ -21,11 +20,7 @@ printf '%s\n' "${COMPREPLY[@]}"
 "#;
 
 fn world() -> World {
-    let program = Program {
-        pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
-        fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
-    };
-    World::new(program)
+    crate::world()
         .with_scout()
         .with_agent_file("agent-profiles/reviewer.md", "---\nname: reviewer\n---\n")
         .with_agent_file("agent-profiles/planner.md", "---\nname: planner\n---\n")
@@ -38,7 +33,7 @@ fn complete(world: &World, words: &[&str]) -> Vec<String> {
     ran.stdout.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
-/// The same without the options, which could always follow, too.
+/// The same without options, which are always possible, too.
 fn complete_name(world: &World, words: &[&str]) -> Vec<String> {
     let mut names = complete(world, words);
     names.retain(|name| !name.starts_with('-'));
@@ -73,7 +68,7 @@ fn names_of_profiles_presets_agents_and_files() {
 fn ids_of_sessions_and_background_runs() {
     let world = world();
     assert_eq!(complete_name(&world, &["sessions", "show", ""]), Vec::<String>::new());
-    let script = json!(["start", {"say": "a"}, {"end": false}, "settle"]);
+    let script = saying("a");
     let mut ids: Vec<String> = (0..2)
         .map(|_| world.play(&script, &[]).task()["sessionId"].as_str().unwrap().to_owned())
         .collect();
@@ -96,16 +91,16 @@ fn ids_of_sessions_and_background_runs() {
 #[test]
 fn looking_for_ids_changes_nothing() {
     let world = world();
-    let script = json!(["start", {"say": "a"}, {"end": false}, "settle"]);
+    let script = saying("a");
     let session = world.play(&script, &[]).task()["sessionId"].as_str().unwrap().to_owned();
-    // As if its supervisor had died: whoever reads the list of sessions would end it.
+    // As if its supervisor had died: listing the sessions would end it.
     let run = world.only_run();
     fs::remove_file(run.join("result.json")).unwrap();
     assert_eq!(complete_name(&world, &["sessions", "show", ""]), [session]);
     assert!(!run.join("result.json").exists());
 }
 
-/// A key that is pressed in a directory agrees to nothing that is in it.
+/// Pressing the key in a directory does not trust the project there.
 #[test]
 fn nothing_that_a_project_says_is_run_or_shown_raw_by_the_shell() {
     let world = world();
@@ -125,7 +120,7 @@ fn nothing_that_a_project_says_is_run_or_shown_raw_by_the_shell() {
     let sessions = complete_name(&world, &["sessions", "show", ""]);
     assert_eq!(sessions, [task["sessionId"].as_str().unwrap()]);
     assert!(!proof.exists() && !world.project().join("owned").exists());
-    // The other shells show what is told about each.
+    // The other shells show a description of each.
     let mut command = world.command(["--", "pi-subagents", "run", "--profile", "g"]);
     command.env("PI_SUBAGENTS_COMPLETE", "fish");
     let fish = Ran::from(command.output().unwrap());

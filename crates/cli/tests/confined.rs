@@ -1,6 +1,5 @@
-//! Disks that are full or cannot be written, and a system that gives no watches. These tests mount
-//! file systems and set limits, so they run in a namespace of their own, into which
-//! `cargo xtask test` puts them.
+//! Disks that are full or cannot be written, and a system without file watches. These tests mount file systems
+//! and set limits, so `cargo xtask test` runs them in a namespace of their own.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "this is how a test fails")]
 
@@ -24,7 +23,7 @@ fn world() -> World {
     })
 }
 
-/// A mount that goes before the world in which it is: nothing below it could be removed otherwise.
+/// A mount that is dropped before its world: otherwise the directory could not be removed.
 struct Mounted(PathBuf);
 
 impl Drop for Mounted {
@@ -59,8 +58,7 @@ fn make_read_only(path: &Path) -> Mounted {
     Mounted(path.to_owned())
 }
 
-/// Refuses to change the mounts of the whole machine should somebody run these tests outside a
-/// namespace of their own.
+/// Refuses to change the mounts of the whole machine if these tests run outside a namespace of their own.
 fn keep_mounts_to_ourselves() {
     let ours = fs::read_link("/proc/self/ns/mnt").unwrap();
     let first = fs::read_link("/proc/1/ns/mnt").ok();
@@ -261,7 +259,7 @@ fn a_background_run_that_cannot_be_ended_in_its_record_has_failed_all_the_same()
     assert!(world.only_run().join("result.json").exists());
 }
 
-/// Background runs are noticed by looking where the system does not tell of changes.
+/// Where the system has no watches, background runs are polled.
 #[test]
 fn without_watches_background_runs_are_waited_for_and_stopped_by_looking() {
     let world = world();

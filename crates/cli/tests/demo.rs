@@ -1,17 +1,12 @@
-//! `demo`: the first thing that anybody runs.
-
-#![expect(clippy::unwrap_used, reason = "this is how a test fails")]
+//! `demo`: the first command that a new user runs.
 
 use std::fs;
 
 use rustix::process::Signal;
-use test_support::{Program, Running, World, wait_until};
+use test_support::{Running, World, wait_until};
 
 fn world() -> World {
-    let world = World::new(Program {
-        pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
-        fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
-    });
+    let world = crate::world();
     fs::create_dir(world.project().join("src")).unwrap();
     for (name, text) in [
         ("README.md", "# A project\n\nIt is small.\n"),
@@ -40,11 +35,11 @@ fn six_agents_work_on_the_directory_and_nothing_is_left() {
     ] {
         assert!(ran.stdout.contains(words), "{words:?} is not in\n{}", ran.stdout);
     }
-    // What they found is true.
+    // Their answers are right.
     for words in [
         "count: There are 3 files here.",
         "2 rs",
-        "search: I found 1 such notes, and 3 files",
+        "search: I found 1 such comments, and 3 files",
         "read: What it begins with: # A project",
         "./README.md",
     ] {
@@ -78,7 +73,7 @@ fn an_empty_directory_has_nothing_in_it() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     for words in [
         "count: There are 0 files here.",
-        "search: I found 0 such notes, and 0 files",
+        "search: I found 0 such comments, and 0 files",
         "read: What it begins with: nothing: there is no file here",
     ] {
         assert!(ran.stderr.contains(words), "{words:?} is not in\n{}", ran.stderr);

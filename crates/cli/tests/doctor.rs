@@ -1,23 +1,16 @@
 //! `doctor`: what it finds in worlds in which something is wrong, and that it changes nothing.
 
-#![expect(clippy::unwrap_used, reason = "this is how a test fails")]
-
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
+use std::os::unix::fs::symlink;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use test_support::{Program, Ran, Running, World, wait_until};
+use test_support::fake_agent::saying;
+use test_support::{Ran, Running, World, wait_until, write_program};
+
+use crate::world;
 
 const PLANTED: &str = "sk-planted-0123456789";
-
-fn world() -> World {
-    World::new(Program {
-        pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
-        fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
-    })
-}
 
 /// `doctor --json` where there is a key, so that nothing is wrong but what the test adds.
 fn doctor(world: &World) -> Ran {
@@ -25,7 +18,7 @@ fn doctor(world: &World) -> Ran {
     command.env("ANTHROPIC_API_KEY", PLANTED).output().unwrap().into()
 }
 
-/// What is not fine: the level, the text and all remedies of each finding.
+/// The findings that are not fine: the level, the text and all remedies of each.
 fn complaints(ran: &Ran) -> Vec<(String, String, String)> {
     let document = ran.json();
     let word = |value: &Value| value.as_str().unwrap().to_owned();
@@ -40,7 +33,7 @@ fn complaints(ran: &Ran) -> Vec<(String, String, String)> {
         .collect()
 }
 
-/// The only complaint has this level, text and remedy, and the exit code follows from it.
+/// Checks that the only complaint has this level, text and remedy, and that the exit code follows from it.
 #[track_caller]
 fn complains(ran: &Ran, level: &str, text: &str, remedy: &str) {
     let complaints = complaints(ran);
@@ -50,12 +43,6 @@ fn complains(ran: &Ran, level: &str, text: &str, remedy: &str) {
     assert!(found_text.contains(text), "{complaints:#?}");
     assert!(found_remedy.contains(remedy), "{complaints:#?}");
     assert_eq!(ran.code, Some(if level == "problem" { 1 } else { 0 }), "{ran:?}");
-}
-
-fn write_program(path: &Path, text: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 #[test]
@@ -212,10 +199,7 @@ fn an_extension_that_does_not_fit_is_told() {
 #[test]
 fn a_store_that_is_a_link_or_damaged_is_told() {
     let world = world();
-    assert_eq!(
-        world.play(&json!(["start", {"say": "a"}, {"end": false}, "settle"]), &[]).code,
-        Some(0)
-    );
+    assert_eq!(world.play(&saying("a"), &[]).code, Some(0));
     let ran = doctor(&world);
     assert_eq!(complaints(&ran), []);
     let store = &ran.json()["facts"]["store"];
@@ -259,7 +243,7 @@ fn temporary_stores_and_half_made_runs_are_told() {
     let world = world();
     fs::create_dir_all(world.project().join(".pi")).unwrap();
     fs::write(world.project().join(".pi/subagents"), "in the way").unwrap();
-    let script = json!(["start", {"say": "a"}, {"end": false}, "settle"]);
+    let script = saying("a");
     assert_eq!(world.play(&script, &[]).code, Some(0));
     fs::remove_file(world.project().join(".pi/subagents")).unwrap();
     complains(&doctor(&world), "warning", "their project could not be written", "`rm -r ");

@@ -1,25 +1,23 @@
-//! The examples in the documents, run as they stand there.
+//! The examples in the documents, run as they are written there.
 //!
 //! Every block of `sh` in `README.md` and `docs/` is run, in the order of its document, in a project
 //! with a `pi` that answers everything; blocks of `console` are for people only. Blocks of
 //! `markdown` are profiles or presets, and blocks of `json` are the files or the arguments that the
 //! word behind `json` names.
 
-#![expect(clippy::panic, clippy::unwrap_used, reason = "this is how a test fails")]
-
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use test_support::{Program, Ran, World};
+use test_support::{Ran, World, write_file, write_program};
 use tools::{
     BackgroundArguments, DelegateArguments, MOST_TASKS, NoArguments, SessionArguments,
     StatusArguments, SubagentArguments,
 };
 
-/// The session that all examples speak of.
+/// The id of the session in all examples.
 const SESSION: &str = "0123456789abcdef";
 
 #[test]
@@ -28,7 +26,7 @@ fn every_example_works() {
     assert!(documents.len() > 8, "{documents:?}");
     let mut run = 0;
     for document in documents {
-        run += Place::new(&document).run_all();
+        run += Examples::new(&document).run_all();
     }
     assert!(run > 12, "only {run} blocks were run");
 }
@@ -46,7 +44,7 @@ fn documents() -> Vec<PathBuf> {
     documents
 }
 
-/// A block of code: what it is, what it is called, and what is in it.
+/// A block of code.
 struct Block {
     kind: String,
     name: String,
@@ -71,28 +69,24 @@ fn blocks(text: &str) -> Vec<Block> {
     blocks
 }
 
-/// Where the examples of a document are run.
-struct Place {
+/// The world in which the examples of a document run.
+struct Examples {
     world: World,
     document: PathBuf,
     session: String,
 }
 
-impl Place {
-    fn new(document: &Path) -> Place {
-        let world = World::new(Program {
-            pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
-            fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
-        });
+impl Examples {
+    fn new(document: &Path) -> Examples {
+        let world = crate::world();
         let bin = world.path("bin");
         fs::create_dir(&bin).unwrap();
         symlink(env!("CARGO_BIN_EXE_pi-subagents"), bin.join("pi-subagents")).unwrap();
         let agent = "#!/bin/sh\nexec \"$FAKE_AGENT\" '[\"start\", {\"say\": \"done\"}, {\"end\": false}, \"settle\"]' \"$@\"\n";
-        // The program is built, installed and tested already.
+        // The examples must not build or install the program.
         let cargo = "#!/bin/sh\n[ \"$1 $2 $3\" = \"run --release --\" ] || exit 0\nshift 3\nexec pi-subagents \"$@\"\n";
         for (name, text) in [("pi", agent), ("cargo", cargo), ("jq", "#!/bin/sh\ncat\n")] {
-            fs::write(bin.join(name), text).unwrap();
-            fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+            write_program(&bin.join(name), text);
         }
         for (name, text) in [
             ("project/src/parser.rs", "fn parse() {}\n"),
@@ -106,9 +100,7 @@ impl Place {
                 "---\nname: scout\ndescription: Looks around.\nmodel: a/one\n---\n",
             ),
         ] {
-            let path = world.path(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
+            write_file(&world.path(name), text);
         }
         let makes_it = fs::read_to_string(document).unwrap().contains("profile create reviewer");
         if !makes_it {
@@ -116,14 +108,16 @@ impl Place {
             fs::write(world.path("home/.pi/agent/agent-profiles/reviewer.md"), profile).unwrap();
         }
         fs::remove_dir(world.project().join(".git")).unwrap();
-        let mut place = Place { world, document: document.to_owned(), session: String::new() };
-        place.shell(
+        let mut examples =
+            Examples { world, document: document.to_owned(), session: String::new() };
+        examples.shell(
             "git init -q . && git add . && git -c user.name=a -c user.email=b commit -qm first",
         );
-        fs::write(place.world.project().join("src/main.rs"), "fn main() {} // changed\n").unwrap();
-        let first = place.shell("pi-subagents run --json first").json();
-        place.session = first["tasks"][0]["sessionId"].as_str().unwrap().to_owned();
-        place
+        fs::write(examples.world.project().join("src/main.rs"), "fn main() {} // changed\n")
+            .unwrap();
+        let first = examples.shell("pi-subagents run --json first").json();
+        examples.session = first["tasks"][0]["sessionId"].as_str().unwrap().to_owned();
+        examples
     }
 
     /// Runs everything, and returns how many blocks were commands.

@@ -1,14 +1,10 @@
 //! Names and ids that are almost right: what the program says could have been meant.
 
-use serde_json::json;
-use test_support::{Program, World};
+use test_support::World;
+use test_support::fake_agent::saying;
 
 fn world() -> World {
-    let program = Program {
-        pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
-        fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
-    };
-    World::new(program)
+    crate::world()
         .with_scout()
         .with_agent_file("agent-profiles/reviewer.md", "---\nname: reviewer\n---\n")
 }
@@ -41,7 +37,7 @@ fn a_name_that_is_almost_right_is_told_with_the_one_that_was_meant() {
 #[test]
 fn an_id_that_is_almost_right_and_the_name_of_a_task_lead_to_the_session() {
     let world = world();
-    let script = json!(["start", {"say": "a"}, {"end": false}, "settle"]);
+    let script = saying("a");
     let ran = world.play(&script, &["--name", "review"]);
     let id = ran.task()["sessionId"].as_str().unwrap().to_owned();
     let last = if id.ends_with('0') { "1" } else { "0" };

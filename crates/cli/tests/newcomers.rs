@@ -3,14 +3,10 @@
 use std::path::Path;
 
 use serde_json::json;
-use test_support::{Program, Ran, World};
+use test_support::Ran;
+use test_support::fake_agent::saying;
 
-fn world() -> World {
-    World::new(Program {
-        pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
-        fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
-    })
-}
+use crate::world;
 
 #[test]
 fn what_an_agent_complains_about_is_said_once() {
@@ -32,10 +28,10 @@ fn what_an_agent_complains_about_is_said_once() {
 #[test]
 fn the_root_of_the_file_system_is_not_made_a_project() {
     let is_project = |mark| Path::new(mark).exists();
-    // Where somebody has made it one, it is one, and this cannot be shown.
+    // On a machine where it is one, this test cannot show anything.
     assert!(!is_project("/.pi") && !is_project("/.git"), "/ is a project on this machine");
     let world = world();
-    let script = json!(["start", {"say": "done"}, {"end": false}, "settle"]);
+    let script = saying("done");
     let mut command = world.play_command(&script, &[]);
     let ran = Ran::from(command.current_dir("/").output().unwrap());
     assert_eq!(ran.code, Some(0), "{ran:?}");

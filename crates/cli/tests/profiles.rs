@@ -1,18 +1,12 @@
 //! `profile create` and `profile edit` on the command line, without a question.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use serde_json::json;
-use test_support::{Program, Ran, World};
+use test_support::{Ran, World, write_program};
 
-fn world() -> World {
-    World::new(Program {
-        pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
-        fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
-    })
-}
+use crate::world;
 
 fn file(world: &World, name: &str) -> PathBuf {
     world.agent_dir().join("agent-profiles").join(format!("{name}.md"))
@@ -112,9 +106,8 @@ fn an_editor_changes_the_file_and_its_mistakes_are_told() {
     let world = world();
     world.run(&["profile", "create", "fast", "--model", "one"]);
     let editor = world.path("my editor");
-    fs::write(&editor, "#!/bin/sh\n[ \"$1\" = --wait ] && sed -i \"s/one/$WORD/\" \"$2\"\n")
-        .unwrap();
-    fs::set_permissions(&editor, fs::Permissions::from_mode(0o755)).unwrap();
+    let script = "#!/bin/sh\n[ \"$1\" = --wait ] && sed -i \"s/one/$WORD/\" \"$2\"\n";
+    write_program(&editor, script);
     let edit = |editor: String, word: &str| -> Ran {
         let mut command = world.command(["profile", "edit", "fast", "--editor"]);
         command.env("EDITOR", editor).env("WORD", word).output().unwrap().into()

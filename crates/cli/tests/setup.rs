@@ -1,13 +1,13 @@
-//! `setup pi`: the extension that the program carries, put into an agent directory and taken away.
-
-#![expect(clippy::unwrap_used, reason = "this is how a test fails")]
+//! `setup pi`: the extension inside the program, put into an agent directory and removed again.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use test_support::{Program, Ran, World};
+use test_support::{Ran, World};
+
+use crate::world;
 
 const FILES: &[&str] = &[
     "bridge.ts",
@@ -21,13 +21,6 @@ const FILES: &[&str] = &[
     "render.ts",
     "session.ts",
 ];
-
-fn world() -> World {
-    World::new(Program {
-        pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
-        fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
-    })
-}
 
 fn extension(world: &World) -> PathBuf {
     world.agent_dir().join("extensions/pi-subagents")

@@ -1,6 +1,4 @@
-//! `setup claude` and the like: what is said, with which exit code, and in which file.
-
-#![expect(clippy::unwrap_used, reason = "this is how a test fails")]
+//! `setup claude` and the like: what they print, their exit codes, and the files that they change.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -9,11 +7,13 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use test_support::{Program, Ran, World};
+use test_support::{Ran, World};
+
+use crate::world;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_pi-subagents");
 
-/// A client, its file of the user's, and that of a project.
+/// A client, its file in the home directory, and that in a project.
 const CLIENTS: &[(&str, &str, &str)] = &[
     ("claude", ".claude.json", ".mcp.json"),
     ("codex", ".codex/config.toml", ".codex/config.toml"),
@@ -22,10 +22,6 @@ const CLIENTS: &[(&str, &str, &str)] = &[
     ("gemini", ".gemini/settings.json", ".gemini/settings.json"),
     ("opencode", ".config/opencode/opencode.json", "opencode.json"),
 ];
-
-fn world() -> World {
-    World::new(Program { pi_subagents: PROGRAM, fake_agent: env!("CARGO_BIN_EXE_fake-agent") })
-}
 
 fn user_file(world: &World, client: &str) -> PathBuf {
     let (_, file, _) = CLIENTS.iter().find(|(name, _, _)| *name == client).unwrap();
@@ -92,7 +88,7 @@ fn what_is_written_starts_a_server() {
             "clientInfo": { "name": "test", "version": "1" },
         },
     });
-    // A client listens until it has its answer.
+    // A client reads until it has the response.
     let mut input = server.stdin.take().unwrap();
     writeln!(input, "{initialize}").unwrap();
     let mut answer = String::new();
@@ -194,7 +190,7 @@ fn a_project_gets_the_name_where_the_name_leads_here() {
     let ran = run();
     assert!(ran.code == Some(0) && !ran.stderr.contains("warning"), "{ran:?}");
     assert_eq!(program(), "pi-subagents");
-    // What others have committed stays, also where it does not work.
+    // An entry that another developer has committed stays, even if it does not work here.
     fs::remove_file(bin.join("pi-subagents")).unwrap();
     let ran = run();
     assert!(ran.stdout.starts_with("Already up to date"), "{ran:?}");

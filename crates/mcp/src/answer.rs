@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use session::cut_bytes;
 use session::view::Phase;
 use store::{RunDir, Store};
-use tools::{AnswerKind, CallKind, MOST_BYTES, Retrieved, RunningCall, ToolError};
+use tools::{CallKind, MOST_BYTES, Retrieved, RunningCall, Tool, ToolAnswer, ToolError};
 
 use crate::resource_uri::ResourceUri;
 
@@ -46,18 +46,17 @@ impl From<ToolError> for Refusal {
 
 impl Answer {
     /// The answer to a call that runs no tasks.
-    pub(crate) fn of_tool(
-        kind: AnswerKind,
-        retrieved: Retrieved,
-        is_full: bool,
-        store: &Store,
-    ) -> Answer {
-        match kind {
-            AnswerKind::Output => of_session("output", retrieved, is_full, store),
-            AnswerKind::Transcript => of_session("transcript", retrieved, is_full, store),
-            AnswerKind::Profiles => of_profiles(retrieved),
-            AnswerKind::Background => of_background(retrieved),
-            AnswerKind::Status => of_status(retrieved),
+    pub(crate) fn of_tool(answer: ToolAnswer, is_full: bool, store: &Store) -> Answer {
+        let ToolAnswer { tool, retrieved, .. } = answer;
+        match tool {
+            Tool::Output => of_session("output", retrieved, is_full, store),
+            Tool::Transcript => of_session("transcript", retrieved, is_full, store),
+            Tool::Profiles => of_profiles(retrieved),
+            Tool::Background => of_background(retrieved),
+            Tool::Status => of_status(retrieved),
+            Tool::Delegate | Tool::Subagent => {
+                Answer::new(&retrieved.text, retrieved.details, false)
+            }
         }
     }
 
@@ -66,12 +65,12 @@ impl Answer {
         let mut text = call.answer();
         let has_answers = matches!(call.kind(), CallKind::Subagent(_));
         let most_bytes = MOST_BYTES / call.results().count().max(1);
-        for report in
-            call.reports().filter(|report| has_answers && is_long(&report.result, most_bytes))
-        {
+        for report in call.reports() {
             let result = &report.result;
-            let rest = rest(&result.session_id, report.run_dir.as_deref());
-            text.push_str(&format!("\n[the whole answer of {}: {rest}]", result.name));
+            if has_answers && result.output.trim().len() > most_bytes {
+                let rest = rest(&result.session_id, report.run_dir.as_deref());
+                text.push_str(&format!("\n[the whole answer of {}: {rest}]", result.name));
+            }
         }
         let sessions = call.results().map(|result| {
             let mut session = ended(result);
@@ -219,10 +218,6 @@ fn ended(result: &RunResult) -> Value {
         session["error"] = json!(error);
     }
     session
-}
-
-fn is_long(result: &RunResult, most_bytes: usize) -> bool {
-    result.output.trim().len() > most_bytes
 }
 
 /// Where the rest of a long answer is.

@@ -20,7 +20,7 @@ pub(crate) struct PendingCall {
 }
 
 impl PendingCall {
-    /// Sends a call to the worker. With a token, the client is told how the call stands.
+    /// Sends a call to the worker. With a token, the client gets reports about it.
     pub(crate) fn send(
         handle: CallHandle,
         token: Option<ProgressToken>,

@@ -20,6 +20,7 @@ use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer, Subsc
 use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{OnceCell, oneshot};
+use tools::Tool;
 
 use crate::answer::{Answer, Refusal};
 use crate::changes::Change;
@@ -47,7 +48,7 @@ struct Shared {
     /// Those of the client, once it has said where it works.
     surroundings: OnceCell<Surroundings>,
     next_call: AtomicU64,
-    /// Whether a client of an older version of the protocol is being told of changes.
+    /// Whether a client of an older version of the protocol gets notifications of changes.
     is_notified: AtomicBool,
     /// The addresses to which a client of an older version has subscribed.
     subscribed: Mutex<BTreeSet<String>>,
@@ -123,8 +124,8 @@ impl Server {
         if tools.iter().any(|tool| tool.name == name) {
             return Ok(());
         }
-        let message = if self.shared.offer == Offer::OnlyLooking && tools_list::is_delegating(name)
-        {
+        let starts_agents = Tool::named(name).is_some_and(Tool::starts_agents);
+        let message = if self.shared.offer == Offer::OnlyLooking && starts_agents {
             format!(
                 "A sub-agent cannot have sub-agents of its own, so there is no tool \"{name}\" here."
             )
@@ -201,7 +202,8 @@ impl ServerHandler for Server {
         let name = request.name.into_owned();
         self.check_tool(self.surroundings(&context).await, &name)?;
         let mut arguments = request.arguments.unwrap_or_default();
-        let full = tools_list::is_cut(&name).then(|| arguments.remove(FULL)).flatten();
+        let is_cut = Tool::named(&name).is_some_and(tools_list::is_cut);
+        let full = is_cut.then(|| arguments.remove(FULL)).flatten();
         let is_full = match full {
             None | Some(Value::Null) => false,
             Some(Value::Bool(is_full)) => is_full,
@@ -300,7 +302,7 @@ impl ServerHandler for Server {
         let uris = context.accepted().resource_subscriptions.clone().unwrap_or_default();
         for uri in &uris {
             self.watch(uri.clone()).await;
-            // The SDK has told the client that we watch, before we did.
+            // The SDK has said to the client that we watch, before we did.
             let _ = context.sink().notify_resource_updated(uri.clone()).await;
         }
         let notifying = async {

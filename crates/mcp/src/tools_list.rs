@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use plan::ToolFamilies;
-use rmcp::model::{JsonObject, Tool, ToolAnnotations};
+use rmcp::model::{JsonObject, ToolAnnotations};
 use serde_json::{Value, json};
-use tools::{ToolDescription, describe_tools};
+use tools::{Tool, ToolDescription, describe_tools};
 
 /// What a client is offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,84 +20,58 @@ pub enum Offer {
 pub(crate) const FULL: &str = "full";
 
 /// The tools of these families that a client is offered, in a fixed order.
-pub(crate) fn list(families: ToolFamilies, offer: Offer) -> Vec<Tool> {
+pub(crate) fn list(families: ToolFamilies, offer: Offer) -> Vec<rmcp::model::Tool> {
     let described = describe_tools(&[], families).into_iter();
-    let offered =
-        described.filter(|tool| offer == Offer::Everything || kind(tool.name).is_looking());
-    offered.map(tool).collect()
-}
-
-/// Whether a tool starts an agent.
-pub(crate) fn is_delegating(name: &str) -> bool {
-    !kind(name).is_looking()
+    let described = described.filter_map(|tool| Some((Tool::named(tool.name)?, tool)));
+    let is_offered = |tool: Tool| offer == Offer::Everything || !tool.starts_agents();
+    described
+        .filter(|(tool, _)| is_offered(*tool))
+        .map(|(tool, text)| describe(tool, text))
+        .collect()
 }
 
 /// Whether the answer of a tool is cut, unless it is asked for in full.
-pub(crate) fn is_cut(name: &str) -> bool {
-    matches!(kind(name), Kind::Session(_))
+pub(crate) fn is_cut(tool: Tool) -> bool {
+    matches!(tool, Tool::Output | Tool::Transcript)
 }
 
-/// What a tool does and answers.
-#[derive(Clone, Copy)]
-enum Kind {
-    Foreground,
-    Background,
-    /// Tells of a session, in the field with this name.
-    Session(&'static str),
-    Profiles,
-    Status,
-}
-
-impl Kind {
-    fn is_looking(self) -> bool {
-        !matches!(self, Kind::Foreground | Kind::Background)
-    }
-}
-
-fn kind(name: &str) -> Kind {
-    match name {
-        "delegate_to_subagents" | "subagent" => Kind::Foreground,
-        "background_agent" => Kind::Background,
-        "get_subagent_output" => Kind::Session("output"),
-        "get_subagent_session" => Kind::Session("transcript"),
-        "background_agent_status" => Kind::Status,
-        _ => Kind::Profiles,
-    }
-}
-
-fn tool(described: ToolDescription) -> Tool {
+fn describe(tool: Tool, described: ToolDescription) -> rmcp::model::Tool {
     let ToolDescription { name, label, description, mut parameters, .. } = described;
-    let kind = kind(name);
     // The protocol cannot say when a background run has ended, and a call may be answered early.
-    let description = match kind {
-        Kind::Background => {
+    let description = match tool {
+        Tool::Background => {
             "Start a sub-agent that goes on by itself, even without this client. Returns its ids \
              at once; get_subagent_output waits for its answer."
         }
-        Kind::Session("output") => "The final answer of a sub-agent's session. Waits for its end.",
+        Tool::Output => "The final answer of a sub-agent's session. Waits for its end.",
         _ => description,
     };
-    if matches!(kind, Kind::Session(_)) {
+    if is_cut(tool) {
         parameters["properties"][FULL] = json!({"type": "boolean", "description": "Uncut"});
     }
-    let annotations = ToolAnnotations::new().read_only(kind.is_looking());
-    let annotations = if kind.is_looking() {
-        annotations.open_world(false)
-    } else {
+    let annotations = ToolAnnotations::new().read_only(!tool.starts_agents());
+    let annotations = if tool.starts_agents() {
         annotations.destructive(true).open_world(true)
+    } else {
+        annotations.open_world(false)
     };
-    Tool::new(name, description, object(parameters))
+    rmcp::model::Tool::new(name, description, object(parameters))
         .with_title(label)
         .with_annotations(annotations)
-        .with_raw_output_schema(object(output(kind)))
+        .with_raw_output_schema(object(output(tool)))
 }
 
 /// The schema of what a tool answers.
-fn output(kind: Kind) -> Value {
+fn output(tool: Tool) -> Value {
     let text = || json!({"type": "string"});
     let schema = |properties: Value, required: &[&str]| json!({"type": "object", "properties": properties, "required": required});
-    match kind {
-        Kind::Foreground => {
+    let session = |field: &str| {
+        let mut properties = json!({"sessionId": text(), "status": text()});
+        properties[field] = text();
+        schema(properties, &["sessionId", "status", field])
+    };
+    match tool {
+        Tool::Delegate | Tool::Subagent => {
             let session = json!({
                 "name": text(), "sessionId": text(), "status": text(), "error": text(),
                 "output": text(),
@@ -109,17 +83,14 @@ fn output(kind: Kind) -> Value {
             });
             schema(properties, &["status", "sessions"])
         }
-        Kind::Background => {
+        Tool::Background => {
             let properties = json!({"runId": text(), "sessionId": text(), "status": text()});
             schema(properties, &["runId", "status"])
         }
-        Kind::Session(field) => {
-            let mut properties = json!({"sessionId": text(), "status": text()});
-            properties[field] = text();
-            schema(properties, &["sessionId", "status", field])
-        }
-        Kind::Profiles => schema(json!({"profiles": {"type": "object"}}), &["profiles"]),
-        Kind::Status => {
+        Tool::Output => session("output"),
+        Tool::Transcript => session("transcript"),
+        Tool::Profiles => schema(json!({"profiles": {"type": "object"}}), &["profiles"]),
+        Tool::Status => {
             let runs = json!({"type": "array", "items": {"type": "object"}});
             schema(json!({"runs": runs, "counts": {"type": "object"}}), &["runs", "counts"])
         }
@@ -159,12 +130,13 @@ mod tests {
         for tool in list(ToolFamilies::All, Offer::Everything) {
             assert!(tool.title.is_some(), "{}", tool.name);
             let hints = tool.annotations.as_ref().unwrap();
-            assert_eq!(hints.read_only_hint, Some(!is_delegating(&tool.name)), "{}", tool.name);
+            let known = Tool::named(&tool.name).unwrap();
+            assert_eq!(hints.read_only_hint, Some(!known.starts_agents()), "{}", tool.name);
             for schema in [&*tool.input_schema, tool.output_schema.as_deref().unwrap()] {
                 assert_eq!(schema["type"], "object", "{}", tool.name);
             }
             let has_full = tool.input_schema["properties"].get(FULL).is_some();
-            assert_eq!(has_full, is_cut(&tool.name), "{}", tool.name);
+            assert_eq!(has_full, is_cut(known), "{}", tool.name);
         }
     }
 

@@ -14,8 +14,8 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{broadcast, oneshot, watch};
 use tools::{
-    AnswerKind, CallContext, CallEvent, CallId, CallReply, CallServer, Caller, FinishedCall,
-    Reporting, StopForce, Work,
+    CallContext, CallEvent, CallReply, CallServer, Caller, FinishedCall, OpenCallId, Reporting,
+    StopForce,
 };
 
 use crate::answer::{Answer, Reply};
@@ -24,8 +24,7 @@ use crate::changes::{Change, Changes};
 /// How many changes are kept for a task of the SDK that is slow to take them.
 const CHANGES: usize = 256;
 
-/// How often a client is told how a call stands. Clients take a minute of silence for the end, some
-/// less.
+/// How often a client gets a report about a call. Clients take a minute of silence for the end, some less.
 const PROGRESS: Reporting = Reporting::Paced {
     busy: Duration::from_millis(500),
     quiet: Some(Duration::from_secs(5)),
@@ -76,13 +75,13 @@ pub(crate) struct WaitingCaller {
     /// Whether the answer may have any length.
     pub(crate) is_full: bool,
     pub(crate) answer: oneshot::Sender<Reply>,
-    /// Takes lines about how the call stands, if the client can be told.
+    /// Takes reports about how the call stands, if the client has asked for them.
     pub(crate) progress: Option<UnboundedSender<String>>,
 }
 
 impl CallHandle {
     pub(crate) fn send(&self, request: Request) {
-        // A worker that is gone drops the channels of all callers, which tells them.
+        // A worker that is gone has dropped the channels of all callers, which ends their waiting.
         let _ = self.requests.send(request);
         self.wake();
     }
@@ -160,7 +159,7 @@ impl<'a> Worker<'a> {
 struct Service<'a> {
     worker: Worker<'a>,
     calls: CallServer,
-    callers: BTreeMap<CallId, WaitingCaller>,
+    callers: BTreeMap<OpenCallId, WaitingCaller>,
     changes: Changes,
 }
 
@@ -235,13 +234,8 @@ impl<'a> Service<'a> {
                 self.callers.insert(call, caller);
             }
             Ok(CallReply::Answer(answer)) => {
-                let (kind, is_full) = (answer.kind, caller.is_full);
-                caller.reply(Ok(Answer::of_tool(
-                    kind,
-                    answer.retrieved,
-                    is_full,
-                    self.calls.store(),
-                )));
+                let answer = Answer::of_tool(answer, caller.is_full, self.calls.store());
+                caller.reply(Ok(answer));
             }
             Err(error) => caller.reply(Err(error.into())),
         }
@@ -262,7 +256,7 @@ impl<'a> Service<'a> {
                 CallEvent::Over(call) => self.answer(call),
                 // Nothing here draws tasks, and nothing keeps a log.
                 CallEvent::TaskEvent { .. }
-                | CallEvent::TaskChanged { .. }
+                | CallEvent::TaskChanged(_)
                 | CallEvent::TaskEnded { .. }
                 | CallEvent::LogEntry { .. }
                 | CallEvent::Footer(_)
@@ -271,35 +265,32 @@ impl<'a> Service<'a> {
         }
     }
 
-    fn answer(&mut self, call: CallId) {
+    fn answer(&mut self, call: OpenCallId) {
         let finished = self.calls.finish(call);
         let (Some(finished), Some(caller)) = (finished, self.callers.remove(&call)) else {
             return;
         };
         let reply = match finished {
             FinishedCall::Tasks(tasks) => Ok(Answer::of_tasks(&tasks)),
-            FinishedCall::Output(Ok(output)) => {
-                let (kind, is_full) = (AnswerKind::Output, caller.is_full);
-                Ok(Answer::of_tool(kind, output, is_full, self.calls.store()))
+            FinishedCall::Answer(Ok(answer)) => {
+                Ok(Answer::of_tool(answer, caller.is_full, self.calls.store()))
             }
-            FinishedCall::Output(Err(error)) => Err(error.into()),
+            FinishedCall::Answer(Err(error)) => Err(error.into()),
         };
         caller.reply(reply);
     }
 
-    /// Answers a client that cannot be told how a call stands, and that would give up waiting. Tasks go
-    /// on.
-    fn answer_early(&mut self, call: CallId, waited: Duration) {
-        let (Some(work), Some(caller)) = (self.calls.work(call), self.callers.remove(&call)) else {
+    /// Answers a client that gets no reports, before it gives up waiting. Tasks go on.
+    fn answer_early(&mut self, call: OpenCallId, waited: Duration) {
+        let Some(caller) = self.callers.remove(&call) else {
             return;
         };
-        match work {
-            Work::Tasks(tasks) => caller.reply(Ok(Answer::of_tasks_so_far(tasks, waited))),
-            Work::Session(session) => {
-                let report = self.calls.report(call);
-                caller.reply(Ok(Answer::of_session_so_far(session.id(), &report, waited)));
-                self.calls.cancel(call, StopForce::Gracefully);
-            }
+        if let Some(tasks) = self.calls.running(call) {
+            caller.reply(Ok(Answer::of_tasks_so_far(tasks, waited)));
+        } else if let Some(session) = self.calls.awaited(call) {
+            let report = self.calls.report(call);
+            caller.reply(Ok(Answer::of_session_so_far(session, &report, waited)));
+            self.calls.cancel(call, StopForce::Gracefully);
         }
     }
 }

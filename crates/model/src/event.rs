@@ -77,7 +77,6 @@ pub enum Event {
     /// The run has ended and nothing of it is left. Always the last event, and there is only one.
     RunEnded {
         outcome: Outcome,
-        /// What went wrong.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
         /// The child's exit code, if it exited.
@@ -176,19 +175,17 @@ fn cut(text: &mut String, bytes: usize) {
 /// What the child is doing now. Never stored: it is only worth knowing while it is true.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Activity {
     /// It has not said anything yet.
     #[default]
     Starting,
     /// The model was asked and has not begun to answer.
     Waiting,
-    /// The model is thinking.
     Thinking,
-    /// The model is writing text.
     Writing,
     /// The model is writing the arguments of a tool call.
     Calling,
-    /// A tool is running.
     Tool,
     /// The provider failed; the agent waits before it tries again.
     Retrying,

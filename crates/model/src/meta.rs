@@ -34,7 +34,6 @@ pub struct Meta {
     /// not a closed set: an earlier version lists a run whose protocol it does not know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub protocol: Option<String>,
-    /// The child's program and all its arguments.
     pub command: Vec<String>,
     pub cwd: PathBuf,
     /// Variables that are set in the child's environment, or, where there is no value, removed.
@@ -52,7 +51,7 @@ pub struct Meta {
     pub profile: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
-    /// Whose preset it is, `global` or `project`.
+    /// The scope of the preset, `global` or `project`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset_source: Option<String>,
     /// The tools that the preset allows, if it allows only some.
@@ -81,24 +80,21 @@ pub struct Owner {
 /// The door through which a run was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum OwnerKind {
-    /// The command line.
     Shell,
-    /// A pi session.
     Pi,
-    /// An MCP client.
     Mcp,
 }
 
 /// What carries out a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum AgentKind {
-    /// The real pi.
     Pi,
     /// Our own agent: the program that supervises it, started once more.
     Builtin,
-    /// Another program.
     Program,
 }
 

@@ -1,70 +1,66 @@
-//! Which program a child is.
+//! Which agent carries out a task.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use model::AgentKind;
 use protocol::Protocol;
+use serde_json::Value;
 
-use crate::{AgentName, Settings, Surroundings, did_you_mean, similar_names};
+use crate::similar::then_did_you_mean;
+use crate::{AgentName, Settings, Surroundings, similar_names};
 
-/// The child agent.
+/// An agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Agent {
-    /// The real pi: the one that calls us, else the one from `PATH`.
+    /// The pi that calls this program, else the one on `PATH`.
     Pi,
     /// Our own agent.
     Builtin,
-    /// Any other program that takes pi's arguments and prints pi's stream.
+    /// Another program that takes pi's arguments and prints pi's stream.
     Program(Vec<String>),
 }
 
-/// The child agent cannot be told.
+/// A flag or variable does not name an agent.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum AgentError {
     #[error(
         "{origin} does not name an agent: {text:?} is neither \"pi\" nor \"builtin\" nor a JSON \
          array of a program and its arguments such as [\"my-agent\", \"--flag\"]{}",
-        meant(text)
+        then_did_you_mean(&similar_names(text, ["pi", "builtin"]))
     )]
     NotUnderstood { origin: String, text: String },
 }
 
-fn meant(text: &str) -> String {
-    let meant = did_you_mean(&similar_names(text, ["pi", "builtin"]));
-    if meant.is_empty() { meant } else { format!(".{meant}") }
-}
-
-/// Which agent tasks get, as far as the caller and the settings decide it.
+/// Which agent a task gets, before its profile or preset has been looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AgentChoice {
-    /// What the caller asks for in so many words.
+    /// The agent of a flag, which wins over profiles and presets.
     asked_for: Option<Agent>,
-    /// What a task gets that is told nothing else.
+    /// The agent of a task whose profile or preset names none.
     otherwise: Agent,
     reason: AgentReason,
 }
 
-/// Why tasks get the agent that they get, unless their profile or preset says otherwise.
+/// Why a task gets its agent, unless its profile or preset names another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgentReason {
-    /// The caller asks for it in so many words.
+    /// A flag names it.
     Asked,
-    /// The environment does.
+    /// A variable of the environment names it.
     Environment,
-    /// The settings do.
+    /// The settings name it.
     Settings,
-    /// Nobody asks for any, and pi is installed.
+    /// No agent is named, and pi is installed.
     PiInstalled,
-    /// Nobody asks for any, and pi is not installed.
+    /// No agent is named, and pi is not installed.
     PiMissing,
 }
 
 impl AgentChoice {
-    /// A flag comes before everything. The environment, else the settings, say what tasks get
-    /// whose profile or preset says nothing; else it is pi where that is installed, and our own
-    /// agent elsewhere.
+    /// In this order: the flag, the task's profile or preset, the environment, the settings, pi if
+    /// it is installed, and our own agent.
     pub fn new(
         flag: Option<&str>,
         surroundings: &Surroundings,
@@ -86,17 +82,17 @@ impl AgentChoice {
         Ok(AgentChoice { asked_for, otherwise, reason })
     }
 
-    /// This agent for every task whose profile or preset says nothing.
+    /// This agent for every task whose profile or preset names none.
     pub fn by_default(agent: Agent) -> AgentChoice {
         AgentChoice { asked_for: None, otherwise: agent, reason: AgentReason::Asked }
     }
 
-    /// Why it is this agent.
+    #[expect(missing_docs, reason = "the type says it")]
     pub fn reason(&self) -> AgentReason {
         self.reason
     }
 
-    /// The agent of a task whose profile or preset asks for this one.
+    /// The agent of a task whose profile or preset names this one.
     pub fn for_task(&self, named: Option<AgentName>) -> Agent {
         let named = named.map(|name| match name {
             AgentName::Pi => Agent::Pi,
@@ -107,8 +103,8 @@ impl AgentChoice {
 }
 
 impl Agent {
-    /// The program and its own arguments, before those that every child gets. The supervisor
-    /// starts itself in the place of our own agent's name.
+    /// The program and the arguments that it always has. For our own agent this is a name only: the
+    /// supervisor starts its own program.
     pub fn command(&self, surroundings: &Surroundings) -> Vec<String> {
         let mut command = match self {
             Agent::Pi => surroundings.pi.clone().unwrap_or_else(|| vec!["pi".to_owned()]),
@@ -121,7 +117,7 @@ impl Agent {
         command
     }
 
-    /// What a run is said to be carried out by.
+    /// How a run's record names it.
     pub fn kind(&self) -> AgentKind {
         match self {
             Agent::Pi => AgentKind::Pi,
@@ -130,8 +126,7 @@ impl Agent {
         }
     }
 
-    /// The file of its program, if there is one that can be executed. Our own agent has none of
-    /// its own.
+    /// The executable file of its program, if there is one. Our own agent is part of this program.
     pub fn find(&self, surroundings: &Surroundings) -> Option<PathBuf> {
         match self {
             Agent::Builtin => None,
@@ -155,24 +150,30 @@ impl Agent {
     }
 
     fn parse(text: &str, origin: &str) -> Result<Agent, AgentError> {
-        match text.trim() {
-            "pi" => Ok(Agent::Pi),
-            "builtin" => Ok(Agent::Builtin),
-            array => match serde_json::from_str::<Vec<String>>(array) {
-                Ok(command) if command.first().is_some_and(|program| !program.is_empty()) => {
-                    Ok(Agent::Program(command))
-                }
-                _ => Err(AgentError::NotUnderstood {
-                    origin: origin.to_owned(),
-                    text: text.chars().take(200).collect(),
-                }),
-            },
+        let word = text.trim();
+        let array = serde_json::from_str(word).ok().filter(Value::is_array);
+        Agent::of(&array.unwrap_or_else(|| Value::from(word))).ok_or_else(|| {
+            let text = text.chars().take(200).collect();
+            AgentError::NotUnderstood { origin: origin.to_owned(), text }
+        })
+    }
+
+    /// The agent that a setting names: by its word, or by a program and its arguments.
+    pub(crate) fn of(value: &Value) -> Option<Agent> {
+        match value {
+            Value::String(word) if word == "pi" => Some(Agent::Pi),
+            Value::String(word) if word == "builtin" => Some(Agent::Builtin),
+            Value::Array(_) => serde_json::from_value::<Vec<String>>(value.clone())
+                .ok()
+                .filter(|command| command.first().is_some_and(|program| !program.is_empty()))
+                .map(Agent::Program),
+            _ => None,
         }
     }
 }
 
-/// The path of a program, as seen from where the caller stands. One that is not found keeps its
-/// name, and cannot be started under it.
+/// The path of a program, relative to the caller's directory. A program that is not found keeps its
+/// name, and starting it fails.
 fn locate(program: &str, surroundings: &Surroundings) -> String {
     if program.contains('/') {
         return surroundings.cwd.join(program).to_string_lossy().into_owned();

@@ -1,6 +1,5 @@
 //! From the tasks of a call to plans.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -13,42 +12,35 @@ use uuid::Uuid;
 
 use crate::definition::check_trust;
 use crate::{
-    Agent, AgentChoice, Contradiction, Definition, DefinitionKind, FileSpec, LoadedSkill, Refusal,
-    Skills, Workspace, check_definition, definition_summary, discover_skills, resolve_model,
-    with_files,
+    Agent, AgentChoice, Contradiction, Definition, DefinitionKind, FileSpec, Refusal, Skills,
+    Workspace, check_definition, definition_summary, discover_skills, resolve_model, with_files,
 };
 
-/// What the tasks of one call share.
-#[derive(Clone, Copy, Debug)]
-pub struct Call<'a> {
-    /// What was found where the caller stands.
-    pub workspace: &'a Workspace,
-    /// Which agent tasks get.
-    pub agent: &'a AgentChoice,
-    /// The session or client that asks.
-    pub owner: &'a Owner,
-    /// Whether the runs end with the program that starts them.
+/// What the tasks of one call share, besides the workspace.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct PlanOptions {
+    pub agent: AgentChoice,
+    pub owner: Owner,
     pub lifetime: Lifetime,
     /// The names of all tools that an agent could have, where the caller knows them.
-    pub all_tools: Option<&'a [String]>,
-    /// The models that there are, as `provider/id`, where the caller knows them.
-    pub models: Option<&'a [String]>,
+    pub all_tools: Option<Vec<String>>,
+    /// The available models, as `provider/id`, where the caller knows them.
+    pub models: Option<Vec<String>>,
 }
 
 /// What is asked for in one task.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Task {
-    /// A short title.
     pub name: String,
-    /// What the agent is told.
     pub prompt: String,
-    /// Where the agent works; where the caller stands if absent.
+    /// Where the agent works; the caller's directory if absent.
     pub cwd: Option<String>,
-    /// The profile that configures the agent.
     pub profile: Option<String>,
-    /// The preset that configures the agent, in the place of a profile.
+    /// Wins over the profile.
     pub preset: Option<String>,
-    /// The model, which wins over that of the profile or preset.
+    /// Wins over the model of the profile or preset.
     pub model: Option<String>,
     /// Seconds until it is stopped.
     pub timeout: Option<f64>,
@@ -61,8 +53,8 @@ pub struct Task {
 
 /// The session that a task continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct ContinuedSession {
-    /// Its id.
     pub id: SessionId,
     /// The task's prompt behind everything that was said in the session before.
     pub prompt: String,
@@ -70,8 +62,8 @@ pub struct ContinuedSession {
 
 /// A task for which everything has been decided.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct PlannedTask {
-    /// What will be run.
     pub plan: Plan,
     /// The profile or preset in a few words.
     pub definition: Option<String>,
@@ -103,11 +95,12 @@ pub fn check_tasks(workspace: &Workspace, tasks: &[Task]) -> Result<(), Contradi
 
 /// Decides everything about the tasks of a call. What is wrong with one task becomes its refusal.
 pub fn plan_tasks(
-    call: &Call<'_>,
+    workspace: &Workspace,
+    options: &PlanOptions,
     tasks: impl IntoIterator<Item = (Task, Option<ContinuedSession>)>,
 ) -> Result<PlannedTasks, InvalidId> {
-    let id = CallId::parse(&Uuid::now_v7().to_string())?;
-    let mut planner = Planner { call, id, skills: None };
+    let call_id = CallId::parse(&Uuid::now_v7().to_string())?;
+    let mut planner = Planner { workspace, options, call_id, skills: None };
     let tasks = tasks.into_iter().map(|(task, session)| planner.plan(task, session));
     let tasks = tasks.collect::<Result<_, _>>()?;
     let warnings = planner.skills.iter().flat_map(|skills| &skills.warnings);
@@ -141,8 +134,9 @@ impl PlannedTask {
 }
 
 struct Planner<'a> {
-    call: &'a Call<'a>,
-    id: CallId,
+    workspace: &'a Workspace,
+    options: &'a PlanOptions,
+    call_id: CallId,
     /// Looked for once, and only if a task needs them.
     skills: Option<Skills>,
 }
@@ -165,12 +159,12 @@ impl Planner<'_> {
         session: Option<ContinuedSession>,
     ) -> Result<PlannedTask, InvalidId> {
         let run_id = RunId::parse(&Uuid::now_v7().to_string())?;
-        let Call { workspace, owner, lifetime, .. } = *self.call;
-        let Workspace { surroundings, settings, .. } = workspace;
+        let Workspace { surroundings, settings, .. } = self.workspace;
+        let PlanOptions { owner, lifetime, .. } = self.options;
         let cwd = task.cwd.as_ref().map_or_else(|| surroundings.cwd.clone(), PathBuf::from);
         let applied = self.apply(&task, &cwd);
         let definition = applied.definition.as_ref();
-        let agent = self.call.agent.for_task(definition.and_then(|definition| definition.agent));
+        let agent = self.options.agent.for_task(definition.and_then(|definition| definition.agent));
         let plain = Configuration { model: task.model.clone(), ..Configuration::default() };
         let configuration = definition.map_or(&plain, |definition| &definition.configuration);
         let started = match applied.refusal {
@@ -185,7 +179,7 @@ impl Planner<'_> {
         let prompt = session.as_ref().map_or(&task.prompt, |session| &session.prompt);
         let prompt = with_files(files, &cwd, prompt);
         // Background runs are listed with their tasks, and a list reads no prompts.
-        let is_listed = lifetime == Lifetime::Background;
+        let is_listed = *lifetime == Lifetime::Background;
         let original = (is_listed || prompt != task.prompt).then_some(task.prompt);
         let session_id = match session {
             Some(session) => session.id,
@@ -194,20 +188,23 @@ impl Planner<'_> {
         let preset = definition.filter(|_| task.preset.is_some());
         let default_timeout = if task.preset.is_some() { None } else { Some(DEFAULT_TIMEOUT) };
         let timeout = preset.and_then(|preset| preset.timeout).or(default_timeout);
+        let mut environment = invocation.environment;
+        environment.insert(variables::CHILD.to_owned(), Some("1".to_owned()));
+        environment.insert(variables::RUN.to_owned(), Some(run_id.to_string()));
         let meta = Meta {
             format: FORMAT,
-            run_id: run_id.clone(),
+            run_id,
             session_id,
-            call_id: Some(self.id.clone()),
+            call_id: Some(self.call_id.clone()),
             name: one_line(&task.name),
             owner: owner.clone(),
-            lifetime,
+            lifetime: *lifetime,
             agent: Some(agent.kind()),
             protocol: Some(agent.protocol().word().to_owned()),
             // It is known once the run has a directory.
             command: Vec::new(),
             cwd,
-            environment: environment(&run_id, invocation.environment),
+            environment,
             model: configuration.model.clone(),
             provider: configuration.provider.clone(),
             thinking_level: configuration.thinking_level.map(|level| level.word().to_owned()),
@@ -244,7 +241,7 @@ impl Planner<'_> {
             return Applied { refusal: directory.err(), ..Applied::default() };
         };
         // Nothing is looked for where the task cannot work.
-        let definitions = self.call.workspace.definitions(kind);
+        let definitions = self.workspace.definitions(kind);
         let found = directory.and_then(|()| Ok(definitions.get(name)?.clone()));
         let mut definition = match found {
             Ok(definition) => definition,
@@ -257,7 +254,7 @@ impl Planner<'_> {
         let summary = Some(definition_summary(&definition));
         let completed = chosen.and_then(|requested_model| {
             self.add_skills(&mut definition, cwd)?;
-            let trust = self.call.workspace.trust_in(kind);
+            let trust = self.workspace.trust_in(kind);
             check_trust(&definition, trust, task.model.is_some())?;
             Ok(requested_model)
         });
@@ -294,7 +291,7 @@ impl Planner<'_> {
         let Some(written) = &configuration.model else {
             return Err(Refusal::NoModel { preset: label, path: definition.path.clone() });
         };
-        let Some(models) = self.call.models else {
+        let Some(models) = &self.options.models else {
             return Ok(None);
         };
         let requested = match &configuration.provider {
@@ -310,25 +307,14 @@ impl Planner<'_> {
         Ok(is_respelled.then_some(requested))
     }
 
-    /// Puts the skills that a definition names into its configuration.
     fn add_skills(&mut self, definition: &mut Definition, cwd: &Path) -> Result<(), Refusal> {
         if definition.suggested_skills.is_empty() && definition.load_skills.is_empty() {
             return Ok(());
         }
-        let workspace = self.call.workspace;
-        let skills = self.skills.get_or_insert_with(|| {
-            discover_skills(&crate::SkillPlaces::of(&workspace.surroundings), workspace.trust)
-        });
-        let skills = skills.resolve(definition, cwd)?;
-        let configuration = &mut definition.configuration;
-        configuration.skills = skills.suggested;
-        if !skills.loaded.is_empty() {
-            // An empty line stands before them even if the definition has no text of its own.
-            let own = configuration.append_system_prompt.take().unwrap_or_default();
-            let loaded: Vec<String> = skills.loaded.iter().map(LoadedSkill::block).collect();
-            configuration.append_system_prompt = Some(format!("{own}\n\n{}", loaded.join("\n\n")));
-        }
-        Ok(())
+        let workspace = self.workspace;
+        let discover = || discover_skills(&workspace.surroundings, workspace.trust);
+        let skills = self.skills.get_or_insert_with(discover);
+        Ok(skills.add_to(definition, cwd)?)
     }
 
     fn start(
@@ -342,29 +328,18 @@ impl Planner<'_> {
             Some(definition) => Origin { title: definition.label(), kind: definition.kind.word() },
             None => Origin { title: "The task".to_owned(), kind: "task" },
         };
-        let surroundings = &self.call.workspace.surroundings;
+        let surroundings = &self.workspace.surroundings;
         let start = Start {
             agent: agent.kind(),
             program: agent.command(surroundings),
             configuration,
             origin,
             keeps_conversation: task.preset.is_some(),
-            all_tools: self.call.all_tools,
+            all_tools: self.options.all_tools.as_deref(),
             agent_dir: &surroundings.agent_dir,
         };
         Ok(agent.protocol().invocation(start)?)
     }
-}
-
-/// What every agent finds in its environment, besides what its protocol and the caller's have.
-fn environment(
-    run_id: &RunId,
-    of_protocol: BTreeMap<String, Option<String>>,
-) -> BTreeMap<String, Option<String>> {
-    let mut environment = of_protocol;
-    environment.insert(variables::CHILD.to_owned(), Some("1".to_owned()));
-    environment.insert(variables::RUN.to_owned(), Some(run_id.to_string()));
-    environment
 }
 
 /// A name is shown at the beginning of lines.

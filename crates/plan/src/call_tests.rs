@@ -49,15 +49,14 @@ impl World {
             pi: None,
             search_path: Vec::new(),
         };
-        let call = Call {
-            workspace: &Workspace::load(surroundings, None),
-            agent: &AgentChoice::by_default(agent),
-            owner: &Owner { kind: OwnerKind::Shell, id: None },
+        let options = PlanOptions {
+            agent: AgentChoice::by_default(agent),
+            owner: Owner { kind: OwnerKind::Shell, id: None },
             lifetime: Lifetime::Foreground,
             all_tools: None,
             models: None,
         };
-        plan_tasks(&call, tasks).unwrap()
+        plan_tasks(&Workspace::load(surroundings, None), &options, tasks).unwrap()
     }
 
     fn plan(&self, task: Task) -> PlannedTask {

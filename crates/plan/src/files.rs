@@ -8,27 +8,24 @@ use crate::plain_file::open_plain;
 /// A file, or a part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileSpec {
-    /// As it was given; relative to where the task works.
+    /// As it was given; relative to the directory in which the task works.
     pub path: String,
-    /// Which lines.
+    /// The part that is meant.
     pub lines: Lines,
 }
 
-/// Which lines of a file.
+/// Some lines of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Lines {
-    /// All.
     All,
-    /// From one line to another, counted from one, both included.
+    /// Counted from one, both included. Without a start from the first line, without an end to the
+    /// last.
     Range {
-        /// The first; the beginning if absent.
         start: Option<usize>,
-        /// The last; the end if absent.
         end: Option<usize>,
     },
-    /// The first few.
     Head(usize),
-    /// The last few.
     Tail(usize),
 }
 

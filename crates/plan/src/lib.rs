@@ -1,17 +1,17 @@
 //! From a request to a plan: everything that is decided before anything is started.
 //!
 //! The process's environment is read once, into [`Surroundings`], so that every decision can be
-//! tested. The one thing written here are profiles and presets.
+//! tested. Profiles and presets are the only files that this crate writes.
 
 mod agent;
 mod call;
 mod definition;
 mod files;
 mod frontmatter;
+mod launcher_choice;
 mod models;
 mod plain_file;
 mod refusal;
-mod runner_choice;
 mod settings;
 mod similar;
 mod skills;
@@ -20,7 +20,9 @@ mod trust;
 mod workspace;
 
 pub use agent::{Agent, AgentChoice, AgentError, AgentReason};
-pub use call::{Call, ContinuedSession, PlannedTask, PlannedTasks, Task, check_tasks, plan_tasks};
+pub use call::{
+    ContinuedSession, PlanOptions, PlannedTask, PlannedTasks, Task, check_tasks, plan_tasks,
+};
 pub use definition::{
     AgentName, Contradiction, Definition, DefinitionDirectories, DefinitionFileError,
     DefinitionKind, Definitions, InvalidDefinitionName, Scope, UnknownDefinition, check_definition,
@@ -29,18 +31,17 @@ pub use definition::{
 };
 pub use files::{FileSpec, Lines, with_files};
 pub use frontmatter::FileWarning;
+pub use launcher_choice::{
+    LauncherChoice, LauncherChoiceError, LauncherKind, load_launcher_choice,
+};
 pub use models::{UnknownModel, resolve_model};
 pub use protocol::{ApiKey, Configuration, ThinkingLevel};
 pub use refusal::Refusal;
-pub use runner_choice::{Runner, RunnerChoice, RunnerError, load_runner};
 pub use settings::{
     SETTINGS, Settings, SettingsFile, ToolFamilies, inspect_settings, load_settings,
 };
 pub use similar::{did_you_mean, name_distance, similar_ids, similar_names};
-pub use skills::{
-    LoadedSkill, ResolvedSkills, Skill, SkillError, SkillPlaces, Skills, discover_skills,
-    with_skill_paths,
-};
+pub use skills::{Skill, SkillError, Skills, discover_skills, with_skill_paths};
 pub use surroundings::{Surroundings, SurroundingsError, is_planted};
 pub use trust::{Trust, project_trust};
 pub use workspace::Workspace;

@@ -1,24 +1,24 @@
-//! The names of models, as the models that are available spell them.
+//! Finding a model by its name in the list of available models.
 
 use protocol::ThinkingLevel;
 
 use crate::{did_you_mean, name_distance};
 
-/// A model is not one of those that are available.
+/// The name means none of the available models, or several of them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Unknown model: \"{name}\". {}", advice(suggestions, available))]
 pub struct UnknownModel {
-    /// The name that was asked for.
+    /// As it was written, but for its length.
     pub name: String,
     /// Names that are much like it, or all that it could mean, best first.
     pub suggestions: Vec<String>,
-    /// All that there are.
+    /// All models that there are.
     pub available: Vec<String>,
 }
 
-/// The model that is meant by a name, in the spelling of the list: the name itself, else one that
-/// differs in case only, else the only one of that name without its provider. How much it shall
-/// think may stand behind it, as in `sonnet:high`.
+/// The model that a name means, in the spelling of the list: the name itself, else one that differs
+/// in case only, else the only one with that name behind its provider. A thinking level may follow,
+/// as in `sonnet:high`.
 pub fn resolve_model(name: &str, available: &[String]) -> Result<String, UnknownModel> {
     if let Some(model) = find(name, available) {
         return Ok(model.clone());
@@ -29,7 +29,7 @@ pub fn resolve_model(name: &str, available: &[String]) -> Result<String, Unknown
     {
         return Ok(format!("{model}:{level}"));
     }
-    // Whatever is longer is not the name of a model, and would only take long to compare.
+    // No model has a longer name, and comparing it would take long.
     let name: String = name.chars().take(LONGEST_NAME).collect();
     Err(UnknownModel {
         suggestions: suggestions(&name, available),
@@ -60,7 +60,7 @@ fn bare(model: &str) -> &str {
     model.split_once('/').map_or(model, |(_, bare)| bare)
 }
 
-/// How much of a name counts.
+/// The most characters of a name that count.
 const LONGEST_NAME: usize = 200;
 
 /// How many names are shown at most.

@@ -1,15 +1,16 @@
-//! Opening files that others wrote.
+//! Opening files that this program did not write.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
+use serde_json::Value;
 
 /// Opens a plain file, and returns it with its length.
 ///
-/// A project's file can be anything: a pipe that nobody writes to, or a device without an end. What
-/// it is is asked of the open file, so that nobody can put another one in its place in between.
+/// A path in a project can lead to a pipe without a writer, or to a device without an end. The kind
+/// of file is read from the open descriptor, so that the path cannot be exchanged in between.
 pub(crate) fn open_plain(path: &Path) -> io::Result<(File, u64)> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
@@ -20,9 +21,22 @@ pub(crate) fn open_plain(path: &Path) -> io::Result<(File, u64)> {
     Ok((file, metadata.len()))
 }
 
+/// What a JSON file holds, or nothing if it does not exist; else what is wrong with it.
+pub(crate) fn read_json(path: &Path) -> Result<Option<Value>, String> {
+    const LARGEST: u64 = 1024 * 1024;
+    let mut text = String::new();
+    let read = open_plain(path).and_then(|(file, _)| file.take(LARGEST).read_to_string(&mut text));
+    match read {
+        Ok(_) => serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(&text))
+            .map(Some)
+            .map_err(|error| format!("it is not JSON: {error}")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("it cannot be read: {error}")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
     use std::os::unix::fs::symlink;
 
     use super::*;

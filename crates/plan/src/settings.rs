@@ -1,32 +1,29 @@
 //! `settings.json`, the user's and the project's.
 
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use crate::plain_file::open_plain;
+use crate::plain_file::read_json;
 use crate::{Agent, Surroundings};
 
 /// The settings under the key `subagents`; the project's win over the user's.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Settings {
-    /// The child agent.
     pub agent: Option<Agent>,
-    /// Seconds that an active child gets beyond its timeout.
+    /// Seconds that an active agent gets beyond its timeout.
     pub extend_timeout_debounce: f64,
     /// How many identical tool calls in a row are a loop.
     pub looping_tool_count: u32,
-    /// How many lines a window shows.
     pub max_lines_per_window: usize,
     /// How wide the preview of a tool call may be; as wide as the terminal if absent.
     pub command_preview_width: Option<usize>,
     /// How many tasks of one call run at a time.
     pub max_concurrency: usize,
-    /// Which tools a model is offered.
     pub tools: ToolFamilies,
-    /// Seconds after which an MCP client is answered that cannot be told how the work stands. The
-    /// work goes on.
+    /// Seconds after which a call of an MCP client that cannot show progress is answered. The tasks
+    /// go on.
     pub mcp_answer_after: f64,
 }
 
@@ -45,25 +42,25 @@ pub const SETTINGS: [&str; 8] = [
 /// One of the files that settings are read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingsFile {
-    /// Where it is, or would be.
+    /// Also if there is no such file.
     pub path: PathBuf,
-    /// Whether there is anything at its place.
+    /// Whether the path exists.
     pub is_there: bool,
     /// What is wrong with it, without its path.
     pub problems: Vec<String>,
-    /// What stands below `subagents` and is no setting.
+    /// The keys below `subagents` that are no settings.
     pub unknown: Vec<String>,
 }
 
-/// The families of tools that a model is offered: each costs tokens in every request.
+/// The families of tools that are offered to models. Each costs tokens in every request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ToolFamilies {
     /// Both.
     #[default]
     All,
-    /// Only delegating to profiles.
+    /// Tools that delegate tasks, with profiles.
     Profiles,
-    /// Only agents with a preset, in the foreground and in the background.
+    /// Tools that run agents with a preset, in the foreground and in the background.
     Presets,
 }
 
@@ -104,12 +101,12 @@ pub fn load_settings(surroundings: &Surroundings) -> (Settings, Vec<String>) {
     (reader.settings, warnings.collect())
 }
 
-/// The files themselves, the user's first: what is wrong in them, and what in them means nothing.
+/// What was found in both files, the user's first.
 pub fn inspect_settings(surroundings: &Surroundings) -> Vec<SettingsFile> {
     Reader::of(surroundings).files
 }
 
-/// Whose file it is. A project that was merely cloned must not choose what program runs.
+/// The owner of a file. A project that was merely cloned must not choose what program runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Scope {
     User,
@@ -118,37 +115,28 @@ enum Scope {
 
 struct Reader {
     settings: Settings,
-    /// Those that were read, the current one last.
+    /// The files that were read, the current one last.
     files: Vec<SettingsFile>,
 }
 
 impl Reader {
     fn of(surroundings: &Surroundings) -> Reader {
         let mut reader = Reader { settings: Settings::default(), files: Vec::new() };
-        reader.read(surroundings.agent_dir.join("settings.json"), Scope::User);
-        let project = surroundings.project_root().join(".pi").join("settings.json");
-        reader.read(project, Scope::Project);
+        reader.read(surroundings.user_state().settings(), Scope::User);
+        reader.read(surroundings.project_state().settings(), Scope::Project);
         reader
     }
 
     fn read(&mut self, path: PathBuf, scope: Scope) {
-        let text = read_plain(&path);
-        let is_there = !text.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+        let file = read_json(&path);
+        let is_there = !matches!(file, Ok(None));
         let (problems, unknown) = (Vec::new(), Vec::new());
         self.files.push(SettingsFile { path, is_there, problems, unknown });
-        let text = match text {
-            Ok(text) => text,
-            Err(_) if !is_there => return,
-            Err(error) => return self.warn(&format!("it cannot be read: {error}")),
-        };
-        let file: Value = match serde_json::from_str(&text) {
-            Ok(file) => file,
-            Err(error) => return self.warn(&format!("it is not JSON: {error}")),
-        };
-        match file.get("subagents") {
-            None => {}
-            Some(Value::Object(subagents)) => self.read_subagents(scope, subagents),
-            Some(_) => self.warn("\"subagents\" must be an object"),
+        match file.as_ref().map(|file| file.as_ref()?.get("subagents")) {
+            Ok(None) => {}
+            Ok(Some(Value::Object(subagents))) => self.read_subagents(scope, subagents),
+            Ok(Some(_)) => self.warn("\"subagents\" must be an object"),
+            Err(problem) => self.warn(problem),
         }
     }
 
@@ -158,7 +146,7 @@ impl Reader {
             file.unknown = names.cloned().collect();
         }
         if let Some(value) = subagents.get("agent") {
-            match (agent(value), scope) {
+            match (Agent::of(value), scope) {
                 (Some(Agent::Program(_)), Scope::Project) => self.warn(
                     "a project may set \"subagents.agent\" only to \"pi\" or \"builtin\"; \
                      put a program into the settings of your agent directory",
@@ -211,26 +199,6 @@ impl Reader {
         if let Some(file) = self.files.last_mut() {
             file.problems.push(problem.to_owned());
         }
-    }
-}
-
-/// The text of a file, as far as any file of settings goes.
-pub(crate) fn read_plain(path: &Path) -> io::Result<String> {
-    const LARGEST: u64 = 1024 * 1024;
-    let mut text = String::new();
-    open_plain(path)?.0.take(LARGEST).read_to_string(&mut text)?;
-    Ok(text)
-}
-
-fn agent(value: &Value) -> Option<Agent> {
-    match value {
-        Value::String(word) if word == "pi" => Some(Agent::Pi),
-        Value::String(word) if word == "builtin" => Some(Agent::Builtin),
-        Value::Array(_) => serde_json::from_value::<Vec<String>>(value.clone())
-            .ok()
-            .filter(|command| command.first().is_some_and(|program| !program.is_empty()))
-            .map(Agent::Program),
-        _ => None,
     }
 }
 

@@ -1,8 +1,8 @@
-//! What somebody could have meant by a name that there is not.
+//! Suggestions for a name or an id that does not exist.
 
 /// How many names are suggested at most.
 const MOST: usize = 3;
-/// Nobody meant anything by a name that is longer, and comparing it would take its time.
+/// A name that is longer is no typing error, and comparing it would take long.
 const LONGEST: usize = 200;
 
 /// How many characters are wrong in `name` if `other` was meant, or nothing if it hardly was: a
@@ -60,6 +60,12 @@ pub fn similar_ids<'a>(id: &str, others: impl IntoIterator<Item = &'a str>) -> V
 pub fn did_you_mean<Name: AsRef<str>>(suggestions: &[Name]) -> String {
     let names: Vec<&str> = suggestions.iter().map(AsRef::as_ref).collect();
     if names.is_empty() { String::new() } else { format!(" Did you mean {}?", names.join(" or ")) }
+}
+
+/// The same behind a sentence that has no full stop yet.
+pub(crate) fn then_did_you_mean(suggestions: &[String]) -> String {
+    let meant = did_you_mean(suggestions);
+    if meant.is_empty() { meant } else { format!(".{meant}") }
 }
 
 #[cfg(test)]

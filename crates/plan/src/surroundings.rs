@@ -1,33 +1,33 @@
-//! Where the caller stands.
+//! What the caller's process knows: its directories, and what its environment says.
 
 use std::env;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use model::paths::{self, StateDir};
 use model::variables;
 use rustix::process::{Uid, geteuid};
 
-/// What the caller's process knows about its place in the world.
+/// The caller's directories and environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Surroundings {
-    /// The caller's working directory.
     pub cwd: PathBuf,
-    /// The user's home directory.
     pub home: Option<PathBuf>,
     /// Where the user's settings, profiles and presets are.
     pub agent_dir: PathBuf,
-    /// The child agent that the environment asks for.
+    /// The agent that the environment names.
     pub agent: Option<String>,
-    /// How pi is started, where the caller knows that better than `PATH` does: whoever is called
-    /// by a pi means that very one.
+    /// How the pi that calls this program was started. Tasks use the same pi, and not the one on
+    /// `PATH`.
     pub pi: Option<Vec<String>>,
-    /// Where programs are looked for, without anything relative: what is meant from where the
-    /// caller stands must not be found where a task works.
+    /// The directories of `PATH`, made absolute: a relative one means a directory below the
+    /// caller's, and not one below the directory in which a task works.
     pub search_path: Vec<PathBuf>,
 }
 
-/// The surroundings cannot be told.
+/// The caller's surroundings are unknown.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum SurroundingsError {
@@ -42,15 +42,11 @@ pub enum SurroundingsError {
 }
 
 impl Surroundings {
-    /// Those of this process.
+    /// The surroundings of this process.
     pub fn of_this_process() -> Result<Surroundings, SurroundingsError> {
         let cwd = env::current_dir().map_err(SurroundingsError::NoCurrentDirectory)?;
         let home = env::home_dir().filter(|home| home.is_absolute());
-        let variable = |name| env::var_os(name).filter(|value| !value.is_empty());
-        let agent_dir = variable(variables::PI_AGENT_DIR)
-            .or_else(|| variable(variables::PI_CODING_AGENT_DIR))
-            .map(|directory| cwd.join(directory))
-            .or_else(|| home.as_ref().map(|home| home.join(".pi").join("agent")))
+        let agent_dir = paths::agent_dir(|name| env::var_os(name), &cwd, home.as_deref())
             .ok_or(SurroundingsError::NoHome)?;
         for path in [&cwd, &agent_dir] {
             // Paths are written into JSON files, and handed on in arguments and variables.
@@ -70,6 +66,16 @@ impl Surroundings {
         Ok(Surroundings { cwd, home, agent_dir, agent, pi: None, search_path })
     }
 
+    /// Where the user keeps settings and definitions.
+    pub fn user_state(&self) -> StateDir {
+        StateDir::of_user(&self.agent_dir)
+    }
+
+    /// Where the project keeps settings and definitions.
+    pub fn project_state(&self) -> StateDir {
+        StateDir::of_project(self.project_root())
+    }
+
     /// The first directory going up that has a `.pi` or a `.git`, else the caller's own. The home
     /// directory does not count: its `.pi` is the user's, not a project's.
     pub fn project_root(&self) -> &Path {
@@ -78,10 +84,11 @@ impl Surroundings {
 
     fn project_root_unless(&self, is_planted: impl Fn(&Path) -> bool) -> &Path {
         let is_project = |directory: &&Path| {
-            let [pi, git] = [".pi", ".git"].map(|mark| directory.join(mark));
+            let state = StateDir::of_project(directory);
+            let (pi, git) = (state.path(), directory.join(".git"));
             let is_mark = |mark: &Path| mark.exists() && !is_planted(mark);
-            // Whoever takes a directory for a project takes its `.pi` for the project's.
-            is_mark(&pi) || (is_mark(&git) && !is_planted(&pi))
+            // The `.pi` of a project's root is the project's own.
+            is_mark(pi) || (is_mark(&git) && !is_planted(pi))
         };
         self.cwd
             .ancestors()
@@ -91,9 +98,9 @@ impl Surroundings {
     }
 }
 
-/// Whether somebody else has put something where everybody can put anything, as in `/tmp`. Those who
-/// work further down must not take it for a part of their project. What belongs to the owner of the
-/// directory is not planted: he can do there what he wants anyway.
+/// Whether the file was put by another user into a directory that all users can write, such as
+/// `/tmp`. Below such a directory it must not be taken for a part of a project. A file that belongs
+/// to the owner of its directory is not planted: the owner can change the directory anyway.
 pub fn is_planted(path: &Path) -> bool {
     is_planted_for(geteuid(), path)
 }
@@ -126,13 +133,13 @@ mod tests {
     }
 
     #[test]
-    fn what_others_put_where_everybody_can_is_planted() {
+    fn a_file_of_another_user_in_a_shared_directory_is_planted() {
         let public = Path::new("/tmp");
-        assert_eq!(fs::metadata(public).unwrap().mode() & 0o1777, 0o1777, "it is for everybody");
+        assert_eq!(fs::metadata(public).unwrap().mode() & 0o1777, 0o1777, "all users can write it");
         let top = tempfile::tempdir_in(public).unwrap();
         let link = tempfile::Builder::new().make_in(public, |path| symlink("/usr", path)).unwrap();
         let owner = if geteuid().is_root() {
-            // Everybody trusts root.
+            // Files of root are trusted.
             for path in [top.path(), link.path()] {
                 lchown(path, Some(12_345), None).unwrap();
             }
@@ -140,24 +147,24 @@ mod tests {
         } else {
             geteuid()
         };
-        let somebody = Uid::from_raw(owner.as_raw() + 1);
+        let other = Uid::from_raw(owner.as_raw() + 1);
         for path in [top.path(), link.path()] {
-            assert!(is_planted_for(somebody, path));
+            assert!(is_planted_for(other, path));
             assert!(!is_planted_for(owner, path));
         }
-        assert!(!is_planted_for(somebody, Path::new("/tmp/there/is/nothing")));
-        // In a directory of one's own, anything may belong to anybody, whoever can write it.
+        assert!(!is_planted_for(other, Path::new("/tmp/there/is/nothing")));
+        // In a user's own directory, files of other users are allowed, whatever its mode.
         let own = top.path().join("own");
         fs::create_dir(&own).unwrap();
         lchown(&own, Some(owner.as_raw()), None).unwrap();
         for mode in [0o755, 0o777] {
             fs::set_permissions(top.path(), Permissions::from_mode(mode)).unwrap();
-            assert!(!is_planted_for(somebody, &own), "{mode:o}");
+            assert!(!is_planted_for(other, &own), "{mode:o}");
         }
     }
 
     #[test]
-    fn nobody_makes_a_project_of_a_directory_for_everybody() {
+    fn a_planted_mark_does_not_make_a_project() {
         let top = tempfile::tempdir().unwrap();
         let at = |path: &str| top.path().join(path);
         for directory in ["shared/.pi", "shared/.git", "shared/below"] {

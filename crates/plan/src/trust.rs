@@ -1,12 +1,13 @@
 //! Whether the user trusts a project, as pi remembers it.
 
 use std::fs;
-use std::io;
 use std::path::Path;
 
+use model::paths::StateDir;
 use serde_json::Value;
 
 use crate::FileWarning;
+use crate::plain_file::read_json;
 
 /// Whether what a project says may run code of its choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,22 +18,23 @@ pub enum Trust {
     Trusted,
     /// The user, or this once the caller, refused to trust it.
     Refused,
-    /// Nobody said anything.
+    /// No decision was made.
     Undecided,
 }
 
 impl Trust {
-    /// Whether the project may.
+    /// Whether the project may run code of its choice.
     pub fn allows(self) -> bool {
         matches!(self, Trust::Approved | Trust::Trusted)
     }
 }
 
-/// What is known about a project: the caller's word, else pi's `trust.json`, else what pi's
-/// settings say about projects in general. What cannot be read is no trust, and a warning.
+/// Whether a project is trusted. What counts, in this order: the caller's approval, pi's
+/// `trust.json`, and what pi's settings say about projects in general. If a file cannot be read, the
+/// project is not trusted, and there is a warning.
 ///
-/// pi itself also trusts projects that have nothing to be careful about. It does not know our
-/// files, so that this says nothing about them, and does not count here.
+/// pi also trusts projects that have no files which could run code. pi does not know our files, so
+/// that rule does not count here.
 pub fn project_trust(
     approval: Option<bool>,
     agent_dir: &Path,
@@ -43,7 +45,8 @@ pub fn project_trust(
         Some(false) => return (Trust::Refused, Vec::new()),
         None => {}
     }
-    let path = agent_dir.join("trust.json");
+    let user = StateDir::of_user(agent_dir);
+    let path = user.trust();
     let saved = read_json(&path).and_then(|store| match store {
         Some(store) => nearest_decision(&store, project),
         None => Ok(None),
@@ -51,7 +54,7 @@ pub fn project_trust(
     match saved {
         Ok(Some(true)) => (Trust::Trusted, Vec::new()),
         Ok(Some(false)) => (Trust::Refused, Vec::new()),
-        Ok(None) if trusts_all_projects(agent_dir) => (Trust::Trusted, Vec::new()),
+        Ok(None) if trusts_all_projects(&user) => (Trust::Trusted, Vec::new()),
         Ok(None) => (Trust::Undecided, Vec::new()),
         Err(problem) => {
             let problem = format!("no project is trusted: {problem}");
@@ -60,11 +63,11 @@ pub fn project_trust(
     }
 }
 
-/// The decision about the project or the nearest directory above it. Paths in the store have no
+/// The decision about the project or the nearest directory above it. Paths in `trust.json` have no
 /// symbolic links.
 fn nearest_decision(store: &Value, project: &Path) -> Result<Option<bool>, String> {
     let store = store.as_object().ok_or("it is not an object")?;
-    // pi does not use a store with anything else in it, and a damaged one must not give rights.
+    // pi ignores a file with anything else in it, and a damaged one must not grant anything.
     if !store.values().all(|value| value.is_boolean() || value.is_null()) {
         return Err("it has values other than true, false and null".to_owned());
     }
@@ -75,20 +78,10 @@ fn nearest_decision(store: &Value, project: &Path) -> Result<Option<bool>, Strin
         .find_map(|directory| store.get(directory).and_then(Value::as_bool)))
 }
 
-/// What is wrong with the settings is told by whoever reads all of them.
-fn trusts_all_projects(agent_dir: &Path) -> bool {
-    let settings = read_json(&agent_dir.join("settings.json")).ok().flatten();
+/// What is wrong with the settings is reported where all of them are read.
+fn trusts_all_projects(user: &StateDir) -> bool {
+    let settings = read_json(&user.settings()).ok().flatten();
     settings.is_some_and(|settings| settings["defaultProjectTrust"] == "always")
-}
-
-fn read_json(path: &Path) -> Result<Option<Value>, String> {
-    match fs::read_to_string(path) {
-        Ok(text) => serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(&text))
-            .map(Some)
-            .map_err(|error| format!("it is not JSON: {error}")),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(format!("it cannot be read: {error}")),
-    }
 }
 
 #[cfg(test)]

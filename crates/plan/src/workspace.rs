@@ -1,32 +1,29 @@
-//! What a call finds where the caller stands.
+//! Everything that is read before tasks are planned.
 
 use crate::{
     DefinitionDirectories, DefinitionKind, Definitions, Settings, Surroundings, Trust,
     load_definitions, load_settings, project_trust,
 };
 
-/// Everything that is read before tasks are planned.
+/// The settings and definitions of the user and of the project in which the caller works.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Workspace {
-    /// Where the caller stands.
     pub surroundings: Surroundings,
-    /// The settings, the user's and the project's.
     pub settings: Settings,
-    /// The profiles, the user's and the project's.
     pub profiles: Definitions,
-    /// The presets, the user's and the project's.
     pub presets: Definitions,
     /// Whether the project's own files may run code.
     pub trust: Trust,
-    /// Whether the project's presets may: they can be those of a directory above it.
+    /// Whether the project's presets may run code: they can be in a directory above the project.
     preset_trust: Trust,
     /// What is wrong with the files that were read.
     pub warnings: Vec<String>,
 }
 
 impl Workspace {
-    /// Reads it all. With `approval` the caller says whether the project is trusted; without,
-    /// pi's own record of that counts.
+    /// Reads everything. `approval` says whether the project is trusted; without it, pi's own record
+    /// of that counts.
     pub fn load(surroundings: Surroundings, approval: Option<bool>) -> Workspace {
         let (settings, mut warnings) = load_settings(&surroundings);
         let profiles = load_definitions(&DefinitionDirectories::of_profiles(&surroundings));
@@ -34,7 +31,7 @@ impl Workspace {
         let presets = load_definitions(&preset_directories);
         let trust_in = |root| project_trust(approval, &surroundings.agent_dir, root);
         let (trust, trust_warnings) = trust_in(surroundings.project_root());
-        // What is wrong with the file is told once.
+        // One warning about the file is enough.
         let (preset_trust, _) = trust_in(preset_directories.project_root());
         let file_warnings =
             profiles.warnings.iter().chain(&presets.warnings).chain(&trust_warnings);

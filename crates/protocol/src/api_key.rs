@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The key for a model's provider. Whoever prints it sees it masked.
+/// The key for a model's provider. It is masked wherever it is printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey(String);
 

@@ -9,12 +9,11 @@ use crate::ApiKey;
 
 /// How an agent works. What is absent or empty is left to the agent.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Configuration {
-    /// The model's provider.
     pub provider: Option<String>,
-    /// The model, as the agent spells it.
+    /// As the agent spells it.
     pub model: Option<String>,
-    /// How much the model thinks.
     pub thinking_level: Option<ThinkingLevel>,
     /// Replaces the agent's own system prompt.
     pub system_prompt: Option<String>,
@@ -28,7 +27,6 @@ pub struct Configuration {
     pub exclude_tools: Vec<String>,
     /// Whether the agent loads no extensions but those that are named here.
     pub no_extensions: bool,
-    /// The extensions to load.
     pub extensions: Vec<String>,
     /// Whether the agent looks for no skills.
     pub no_skills: bool,
@@ -88,14 +86,13 @@ impl ThinkingLevel {
 
 /// An agent that shall be started.
 #[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Start<'a> {
-    /// Which agent it is. The built-in agent takes pi's arguments, but needs less than pi does.
+    /// The built-in agent takes pi's arguments, but needs less than pi does.
     pub agent: AgentKind,
     /// The program, and the arguments that it has before ours.
     pub program: Vec<String>,
-    /// How it works.
     pub configuration: &'a Configuration,
-    /// What the configuration is called in messages.
     pub origin: Origin,
     /// Whether the agent writes its conversation into a file of the run directory.
     pub keeps_conversation: bool,
@@ -137,8 +134,8 @@ pub enum StartError {
     )]
     OverridesTools { argument: String, kind: &'static str },
     #[error(
-        "Refusing extraArg \"--api-key\": arguments can be seen by everybody on this machine. Use \
-         the field apiKey instead."
+        "Refusing extraArg \"--api-key\": every user of this machine can see arguments. Use the \
+         field apiKey instead."
     )]
     ShowsKey,
     #[error("Invalid extraArg: contains null byte")]

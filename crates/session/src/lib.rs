@@ -5,12 +5,12 @@
 //! every screen draws it in its own way.
 
 mod abridged;
-mod doing;
+mod activity;
 mod export;
 mod facts;
 mod loops;
 mod preview;
-mod progress;
+mod progress_words;
 mod state;
 mod summary;
 #[cfg(test)]
@@ -25,12 +25,12 @@ pub mod view;
 mod window;
 
 pub use abridged::abridged;
-pub use doing::Doing;
+pub use activity::Doing;
 pub use export::{ExportedRun, ExportedSession};
 pub use facts::Facts;
 pub use loops::LoopDetector;
 pub use preview::{PreviewContext, preview};
-pub use progress::Progress;
+pub use progress_words::Progress;
 pub use state::{Context, State};
 pub use summary::summary_line;
 pub use text::{clean, cut_bytes, cut_chars, escape_json};

@@ -6,6 +6,7 @@ mod paths;
 #[cfg(test)]
 mod tests;
 
+use model::tool_names;
 use serde_json::Value;
 
 use self::arguments::Arguments;
@@ -62,12 +63,12 @@ pub fn preview(tool: &str, args: &Value, context: &PreviewContext) -> String {
             }
         }
         "bash" => format!("bash → {}", bash::command(arguments.raw_text("command"), context)),
-        "delegate_to_subagents" => delegate(&arguments),
+        tool_names::DELEGATE => delegate(&arguments),
         "write_todos" => {
             format!("write_todos → {} todos written", arguments.list("todos").len())
         }
         "edit_todos" => edit_todos(&arguments),
-        "list_todos" | "list_subagent_profiles" => tool.to_owned(),
+        "list_todos" | tool_names::PROFILES => tool.to_owned(),
         "lsp_diagnostics" => format!("{tool} → {}", arguments.path("file")),
         "lsp_find_references" | "lsp_goto_definition" | "lsp_call_hierarchy" => {
             format!("{tool} → {}", position(&arguments))
@@ -83,7 +84,7 @@ pub fn preview(tool: &str, args: &Value, context: &PreviewContext) -> String {
             format!("{tool} → {}", shorten(what.as_deref().unwrap_or("..."), budget))
         }
         "fetch_repo" => format!("{tool} → {}", arguments.text("url")),
-        "get_subagent_output" | "get_subagent_session" => {
+        tool_names::OUTPUT | tool_names::SESSION => {
             format!("{tool} → {}", arguments.text("sessionId"))
         }
         "workflow_step" => {

@@ -6,10 +6,10 @@ use std::collections::VecDeque;
 use model::{Activity, Event, Record};
 use serde_json::Value;
 
-use crate::doing::Doing;
+use crate::activity::Doing;
 use crate::facts::Facts;
 use crate::preview::{PreviewContext, preview};
-use crate::progress::Progress;
+use crate::progress_words::Progress;
 use crate::text::one_line;
 use crate::todos::Todos;
 use crate::tool_summary::tool_summary;

@@ -85,14 +85,25 @@ pub(crate) fn shorten(text: &str, budget: usize) -> Cow<'_, str> {
 /// Whether a byte can belong to an unsafe character. Almost no text has such a byte, and bytes are
 /// looked at many at a time.
 fn may_be_unsafe(byte: u8) -> bool {
-    // Control characters beyond ASCII begin with the byte 0xC2, those of direction with 0xE2.
-    (byte < 0x20 && byte != b'\n' && byte != b'\t') || matches!(byte, 0x7f | 0xc2 | 0xe2)
+    // Control characters beyond ASCII begin with the byte 0xC2, those of direction with 0xD8 or 0xE2,
+    // tags with 0xF3.
+    (byte < 0x20 && byte != b'\n' && byte != b'\t')
+        || matches!(byte, 0x7f | 0xc2 | 0xd8 | 0xe2 | 0xf3)
 }
 
 fn is_unsafe(character: char) -> bool {
-    // Characters that reverse the direction make a text look like another one.
-    let changes_direction = matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    changes_direction || (character.is_control() && !matches!(character, '\n' | '\t'))
+    // Characters that reverse the direction make a text look like another one, and tags are not seen
+    // at all.
+    let hides = matches!(
+        character,
+        '\u{61c}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}'
+            | '\u{e0000}'..='\u{e007f}'
+    );
+    hides || (character.is_control() && !matches!(character, '\n' | '\t'))
 }
 
 type Characters<'a> = std::iter::Peekable<std::str::Chars<'a>>;
@@ -128,6 +139,7 @@ mod tests {
             ("plain\ttext\nzażółć 🦀", "plain\ttext\nzażółć 🦀"),
             ("\u{1b}[31mred\u{1b}[0m", "red"),
             ("evil\u{202e}txt.exe → \u{2066}x\u{2069}", "eviltxt.exe → x"),
+            ("a\u{200e}b\u{200f}c\u{61c}d\u{e0041}e ب", "abcde ب"),
             ("\u{1b}[?25lhidden", "hidden"),
             ("\u{9b}2Jcleared", "cleared"),
             ("\u{1b}]0;title\u{07}after", "after"),

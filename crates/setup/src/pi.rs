@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use model::paths::StateDir;
 use serde_json::Value;
 
 use crate::SetupError;
@@ -149,7 +150,7 @@ pub fn remove(agent_dir: &Path) -> Result<Removed, SetupError> {
 }
 
 fn directory(agent_dir: &Path) -> PathBuf {
-    agent_dir.join("extensions").join(NAME)
+    StateDir::of_user(agent_dir).extensions().join(NAME)
 }
 
 fn manifest(directory: &Path) -> Value {

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use model::paths::{self, StateDir};
 use model::{Meta, Plan};
 use rustix::process::{Uid, geteuid};
 
@@ -17,9 +18,6 @@ use crate::{Hold, RunDir, StoreError};
 pub struct Store {
     runs: PathBuf,
 }
-
-/// How the name of a temporary store begins.
-pub(crate) const TEMPORARY_PREFIX: &str = "pi-subagents-";
 
 /// A run directory that was just made.
 #[derive(Debug)]
@@ -35,7 +33,7 @@ pub struct NewRun {
 impl Store {
     /// The store of a project. Nothing is created before the first run is.
     pub fn in_project(root: &Path) -> Store {
-        Store { runs: root.join(".pi").join("subagents").join("runs") }
+        Store { runs: paths::runs(root) }
     }
 
     pub(crate) fn at(runs: PathBuf) -> Store {
@@ -45,7 +43,7 @@ impl Store {
     /// A new store in the system's temporary directory, for a project that cannot be written.
     pub fn temporary() -> Result<Store, StoreError> {
         let directory = tempfile::Builder::new()
-            .prefix(TEMPORARY_PREFIX)
+            .prefix(paths::TEMPORARY_PREFIX)
             .permissions(Permissions::from_mode(0o700))
             .tempdir()
             .map_err(StoreError::io("created", std::env::temp_dir()))?;
@@ -110,7 +108,7 @@ impl Store {
 
     fn check_belongs_to(&self, user: Uid) -> Result<(), StoreError> {
         let mut directories = vec![self.runs.as_path()];
-        if self.runs.ends_with(".pi/subagents/runs") {
+        if self.runs.ends_with(paths::runs(Path::new(""))) {
             directories.extend(self.runs.ancestors().skip(1).take(2));
         }
         for directory in directories {
@@ -129,10 +127,12 @@ impl Store {
 
     /// Refuses to make the root of the file system a project, unless it is one already.
     pub(crate) fn check_project(&self) -> Result<(), StoreError> {
-        let is_marked = [".pi", ".git"].iter().any(|mark| Path::new("/").join(mark).exists());
-        if self.runs == Path::new("/.pi/subagents/runs") && !is_marked {
+        let root = Path::new("/");
+        let state = StateDir::of_project(root);
+        let is_marked = state.path().exists() || root.join(".git").exists();
+        if self.runs == paths::runs(root) && !is_marked {
             let problem = io::Error::other("the root of the file system is not a project");
-            return Err(StoreError::io("created", Path::new("/.pi"))(problem));
+            return Err(StoreError::io("created", state.path())(problem));
         }
         Ok(())
     }

@@ -4,11 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use model::RunId;
+use model::{RunId, paths};
 use rustix::fs::Access;
 
 use crate::retention::{ABANDONED_AFTER, size_of};
-use crate::runs::TEMPORARY_PREFIX;
 use crate::{RunDir, Store, StoreError};
 
 /// A directory that was half made, or half removed, when its program died.
@@ -38,7 +37,7 @@ impl Store {
                 metadata.is_dir() && metadata.uid() == user
             });
             let name = path.file_name().and_then(|name| name.to_str());
-            is_own && name.is_some_and(|name| name.starts_with(TEMPORARY_PREFIX))
+            is_own && name.is_some_and(|name| name.starts_with(paths::TEMPORARY_PREFIX))
         };
         let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
         let paths = entries.map(|entry| entry.path()).filter(|path| is_store(path));

@@ -1,9 +1,9 @@
-//! A child that plays a script.
+//! An agent that plays a script.
 //!
 //! `fake-agent SCRIPT [PI'S ARGUMENTS]`, where the script is a JSON array of [`Step`]s, `@` and the
-//! path of a file that holds one, or `-` if it stands in the prompt, between `<<SCRIPT>>` and `<<END>>`:
-//! a program that serves many tasks has one agent for all of them. Without a
-//! script it answers every prompt with `You said: PROMPT`, in pi's stream.
+//! path of a file with one, or `-` for a script in the prompt, between `<<SCRIPT>>` and `<<END>>`, which is for
+//! programs that start the same agent for all tasks. Without a script it answers every prompt with
+//! `You said: PROMPT`, in pi's stream.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -19,18 +19,23 @@ use crate::fake_llm::script_in;
 use crate::processes::wait_until;
 use crate::world::MARK;
 
-/// The script of an agent that answers at once.
-pub fn quick() -> Value {
-    json!(["start", {"say": "found it"}, {"end": false}, "settle"])
+/// The script of an agent that gives this answer, and nothing else.
+pub fn saying(answer: &str) -> Value {
+    json!(["start", {"say": answer}, {"end": false}, "settle"])
 }
 
-/// The arguments of a call of `delegate_to_subagents`: so many tasks that are asked the same.
+/// The script of an agent that answers at once.
+pub fn quick() -> Value {
+    saying("found it")
+}
+
+/// The arguments of a call of `delegate_to_subagents` with so many tasks, all with the same prompt.
 pub fn tasks(count: usize) -> Value {
     let tasks = (1..=count).map(|number| json!({"name": format!("task {number}"), "prompt": "go"}));
     json!({"tasks": tasks.collect::<Vec<Value>>()})
 }
 
-/// One thing that a child can do.
+/// One step of a script.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Step {
@@ -38,13 +43,13 @@ pub enum Step {
     Start,
     /// Prints a message of the model that ends the turn.
     Say(String),
-    /// Prints a message of the model, with all that can be said about one.
+    /// Prints a message of the model with these fields.
     Message(Message),
-    /// Prints the call of a tool and its result.
+    /// Prints a tool call and its result.
     Tool(Tool),
-    /// Prints only the beginning of a call.
+    /// Prints a tool call without a result.
     ToolStart(Tool),
-    /// Prints that the tool of this id is at work.
+    /// Prints progress of the tool call with this id.
     ToolUpdate(String),
     /// Prints this many deltas.
     Deltas(usize),
@@ -64,22 +69,18 @@ pub enum Step {
     LongLine(u64),
     /// Writes a line to standard error.
     Stderr(String),
-    /// Says the value of a variable, the working directory or the arguments.
+    /// Answers with the value of a variable, the working directory, the arguments or the prompt.
     Tell(Fact),
-    /// Does all this several times.
-    Repeat {
-        /// How often.
-        times: usize,
-        /// What.
-        steps: Vec<Step>,
-    },
+    /// Plays steps several times.
+    #[expect(missing_docs, reason = "the names say it")]
+    Repeat { times: usize, steps: Vec<Step> },
     /// Starts another fake agent, and does not wait for it.
     Spawn(Spawn),
     /// Moves to a session of its own.
     Setsid,
     /// Ignores SIGTERM from now on.
     IgnoreSigterm,
-    /// Creates an empty file, for whoever waits for it.
+    /// Creates an empty file, for which a test can wait.
     Touch(PathBuf),
     /// Waits until a file exists.
     Await(PathBuf),
@@ -142,7 +143,7 @@ pub struct Spawn {
     empty_environment: bool,
 }
 
-/// Something that a child knows.
+/// What [`Step::Tell`] answers with.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fact {
@@ -161,7 +162,7 @@ pub enum Fact {
 pub fn main() -> ExitCode {
     match Agent::from_arguments().and_then(Agent::play_all) {
         Ok(code) => code,
-        // The supervisor closed the pipe: what any other child would die of.
+        // The supervisor has closed the pipe, which would end any other child.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::from(141),
         Err(error) => {
             eprintln!("fake-agent: {error}");
@@ -370,7 +371,7 @@ fn long_line(length: u64) -> io::Result<()> {
 
 #[expect(clippy::disallowed_methods, reason = "a test child starts processes of its own")]
 fn start_another(spawn: &Spawn) -> io::Result<()> {
-    // Looked up first: the link in `/proc` cannot be started without an environment by path.
+    // The link is resolved first: without an environment, the path in `/proc` cannot be started.
     let program = fs::read_link("/proc/self/exe").or_else(|_| std::env::current_exe())?;
     let mark: OsString = std::env::var_os(MARK).unwrap_or_default();
     let mut command = Command::new(program);

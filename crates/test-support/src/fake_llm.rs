@@ -1,10 +1,9 @@
 //! A model provider on loopback that plays a script, for testing coding agents without a network.
 //!
 //! [`FakeLlm`] speaks the chat completions API of OpenAI and the messages API of Anthropic over
-//! HTTP/1.1, streamed or whole. What the model "says" is not decided by the server but by the
-//! conversation: the script sits in a prompt, between `<<SCRIPT>>` and `<<END>>`, so that any number
-//! of agents can run against one server in parallel, each with its own script, without knowing of
-//! one another. The same script can be played in both protocols.
+//! HTTP/1.1, streamed or whole. The conversation, and not the server, decides what the
+//! model says: the script is part of a prompt, between `<<SCRIPT>>` and `<<END>>`, so that any number
+//! of agents can run against one server in parallel, each with its own script. The same script can be played in both protocols.
 //!
 //! # Which turn is played
 //!
@@ -38,9 +37,9 @@
 //! | `"garbage": "..."` | send this, as it is, in place of the first event after the beginning |
 //! | `"page": "..."` | answer with this web page instead, and status 200 |
 //!
-//! A server that was started with [`FakeLlm::start_sequence`] looks at no conversation: the first
-//! request gets the first turn, the second the second. That is for clients that change their
-//! conversation on the way, as a client does that compacts it.
+//! A server that was started with [`FakeLlm::start_sequence`] does not look at conversations: the first
+//! request gets the first turn, the second request the second. That is for clients that change their
+//! conversation, for example by compacting it.
 //!
 //! Attempts are counted per server, by the text of the script and the index of the turn.
 //!
@@ -78,7 +77,7 @@ pub use self::http::Request;
 pub(crate) use self::script::script_in;
 use self::service::Service;
 
-/// How long to wait before trying again what failed for want of file descriptors.
+/// How long to wait before a retry when there are no free file descriptors.
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Runs the server as a program: `fake-llm [--port N] [--script FILE]`.
@@ -138,7 +137,7 @@ impl FakeLlm {
         Self::start_on(0, script)
     }
 
-    /// Starts a server that plays one turn of `script` after the other, to whoever asks.
+    /// Starts a server that plays one turn of `script` after the other, whatever the conversations are.
     pub fn start_sequence(script: &Value) -> io::Result<Self> {
         Self::start_service(0, Service::of_sequence(script)?)
     }
@@ -227,7 +226,7 @@ fn accept_until_stopped(listener: TcpListener, address: SocketAddr, service: &Ar
 
     drop(listener);
     for stream in clients.iter().filter_map(|client| client.stream.upgrade()) {
-        // This wakes a thread that reads or writes. The error means that the client has gone.
+        // This wakes a thread that reads or writes. An error means that the client has disconnected.
         let _ = stream.shutdown(Shutdown::Both);
     }
     for client in clients {
@@ -240,7 +239,7 @@ fn serve(stream: TcpStream, address: SocketAddr, service: &Arc<Service>) -> io::
     let weak_stream = Arc::downgrade(&stream);
     let service = Arc::clone(service);
     let thread = spawn(address, move || {
-        // An error means that the client has gone, which is its right.
+        // An error means that the client has disconnected, which it may do.
         let _ = service.serve(&stream);
     })?;
     Ok(Client { stream: weak_stream, thread })

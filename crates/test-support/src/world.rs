@@ -1,5 +1,5 @@
-//! A small world for one test: a project, a home, an agent directory, and no environment but its
-//! own.
+//! The surroundings of one test: a project, a home, an agent directory, and an environment with nothing else
+//! in it.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -8,13 +8,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::clean_start::{clean_command, set_usual_umask};
+use crate::files::write_file;
 use crate::processes::{marked_processes, wait_until};
 
-/// The variable that every process of a world inherits, so that none can hide.
+/// The variable that every process of a world inherits, so that all of them can be found.
 pub const MARK: &str = "PI_SUBAGENTS_TEST";
 
 /// The programs under test.
@@ -26,8 +28,8 @@ pub struct Program {
     pub fake_agent: &'static str,
 }
 
-/// A world. Removed with everything in it at the end of the test, which fails if a process of it
-/// is still alive.
+/// The surroundings of one test. Removed at the end of the test, which fails if a process of it is still
+/// alive.
 #[derive(Debug)]
 pub struct World {
     program: Program,
@@ -46,7 +48,7 @@ pub struct Ran {
     pub stderr: String,
 }
 
-/// A command that is under way.
+/// A command that is running.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
@@ -77,7 +79,7 @@ impl World {
         self.path("project")
     }
 
-    /// A path that nothing else uses.
+    /// A path beside the project and the home.
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
@@ -92,12 +94,10 @@ impl World {
         self.path("home/.pi/agent")
     }
 
-    /// The same world with a file of the user's, such as `agent-profiles/reviewer.md`.
+    /// The same world with a file in the agent directory, such as `agent-profiles/reviewer.md`.
     #[must_use]
     pub fn with_agent_file(self, name: &str, text: &str) -> World {
-        let path = self.agent_dir().join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        write_file(&self.agent_dir().join(name), text);
         self
     }
 
@@ -108,7 +108,7 @@ impl World {
         self.with_agent_file("subagents/scout.md", preset)
     }
 
-    /// The script of an agent that says something, touches the file `working`, waits for
+    /// The script of an agent that sends a message, creates the file `working`, waits for
     /// [`World::let_go`], and then answers.
     pub fn working(&self) -> Value {
         json!([
@@ -122,7 +122,7 @@ impl World {
         ])
     }
 
-    /// Lets working agents go on.
+    /// Lets the agents of [`World::working`] continue.
     pub fn let_go(&self) {
         fs::write(self.path("go"), "").unwrap();
     }
@@ -149,7 +149,7 @@ impl World {
         command
             .current_dir(self.project())
             .env_clear()
-            // Only what every system has: a test must never meet the developer's own agent.
+            // Only what every system has: a test must never start the developer's own agent.
             .env("PATH", "/usr/bin:/bin")
             .env("HOME", self.home())
             .env("TMPDIR", self.path("").as_os_str())
@@ -173,7 +173,7 @@ impl World {
         self.play_command(script, arguments).output().unwrap().into()
     }
 
-    /// The same, not yet started.
+    /// The same command, not yet started.
     pub fn play_command(&self, script: &Value, arguments: &[&str]) -> Command {
         let agent = self.agent(script);
         let mut all = vec!["run", "--json", "--agent", &agent];
@@ -184,7 +184,7 @@ impl World {
         self.command(all)
     }
 
-    /// The same command line behind another program and its arguments, such as `nohup`.
+    /// The same command, started by another program with these arguments, such as `nohup`.
     pub fn behind(wrapper: &[&str], command: &Command) -> Command {
         let (program, arguments) = wrapper.split_first().unwrap();
         let mut wrapped = clean_command(program);
@@ -194,7 +194,7 @@ impl World {
         wrapped
     }
 
-    /// The same, under way.
+    /// The same command, running.
     pub fn start(&self, script: &Value, arguments: &[&str]) -> Running {
         Running::start(self.play_command(script, arguments))
     }
@@ -226,6 +226,7 @@ impl World {
         runs.sort();
         runs
     }
+
     /// Copies the project with everything in it.
     pub fn copy_project(&self, to: &Path) {
         copy_directory(&self.project(), to).unwrap();
@@ -234,6 +235,15 @@ impl World {
     /// Every process of this world that is alive.
     pub fn processes(&self) -> Vec<(u32, String)> {
         marked_processes(&self.mark)
+    }
+
+    /// The supervisor of the only run that is alive.
+    pub fn supervisor(&self) -> Pid {
+        let processes = self.processes();
+        let mut found = processes.iter().filter(|(_, words)| words.contains(" supervise "));
+        let (pid, _) = found.next().unwrap();
+        assert!(found.next().is_none(), "{processes:?}");
+        Pid::from_raw(i32::try_from(*pid).unwrap()).unwrap()
     }
 
     /// Fails unless no process of this world is alive now.
@@ -254,8 +264,8 @@ impl Drop for World {
         // A failed test must not leave its processes to the next one.
         for (pid, _) in &left {
             let pid = *pid;
-            if let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) {
-                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+                let _ = kill_process(pid, Signal::KILL);
             }
         }
         assert!(std::thread::panicking() || left.is_empty(), "left at the end: {left:#?}");
@@ -298,16 +308,15 @@ fn unreadable(what: &str) -> Value {
     reason = "a harness fails its test by panicking"
 )]
 impl Running {
-    /// Starts a command, and listens to what it says.
+    /// Starts a command, and captures its output.
     pub fn start(mut command: Command) -> Running {
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         Running { child }
     }
 
     /// Sends a signal to the command itself.
-    pub fn signal(&self, signal: rustix::process::Signal) {
-        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal)
-            .unwrap();
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     /// The process id of the command.

@@ -1,12 +1,13 @@
-//! The arguments of `delegate_to_subagents`, checked field by field.
+//! The arguments of every tool, each declared once: what it is called, what it is, and what a model
+//! is told about it.
 
 use plan::{FileSpec, Lines};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::fields::{Fields, parse_tasks, wrong};
-use crate::{ArgumentError, TaskArguments};
+use crate::TaskArguments;
+use crate::parameters::{ARGUMENTS, Checked, Parameters, read, schema, wrong};
 
-/// What is asked for in one call.
+/// What `delegate_to_subagents` is asked.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DelegateArguments {
     /// The tasks, in their order.
@@ -15,63 +16,94 @@ pub struct DelegateArguments {
     pub profile: Option<String>,
 }
 
+/// What `subagent` is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SubagentArguments {
+    /// The tasks, in their order, each called by its preset.
+    pub tasks: Vec<TaskArguments>,
+    /// Whether there is one task that is not in a list, so that its answer is the whole answer.
+    pub is_single: bool,
+}
+
+/// What `background_agent` is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BackgroundArguments {
+    /// Called by its preset; the command line can give it another name.
+    pub task: TaskArguments,
+}
+
+/// What `background_agent_status` is asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatusArguments {
+    /// Only this run, also if it belongs to another owner.
+    pub run_id: Option<String>,
+    /// Also the runs that have ended.
+    pub include_completed: bool,
+}
+
+/// What `get_subagent_output` and `get_subagent_session` are asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct SessionArguments {
+    pub session_id: String,
+}
+
+/// What `list_subagent_profiles` is asked: nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoArguments;
+
 impl DelegateArguments {
     /// Reads the arguments. `most_tasks` is the limit of the tool, [`crate::MOST_TASKS`]; the
     /// command line has none.
-    pub fn parse(
-        value: &Value,
+    pub fn parse(value: &Value, most_tasks: Option<usize>) -> Checked<DelegateArguments> {
+        read(value, ARGUMENTS, |call| DelegateArguments::declare(call, most_tasks))
+    }
+
+    pub(crate) fn declare(
+        call: &mut Parameters<'_>,
         most_tasks: Option<usize>,
-    ) -> Result<DelegateArguments, ArgumentError> {
-        let call = Fields::of(value, "arguments")?;
-        call.refuse_unknown(&["tasks", "profile"])?;
+    ) -> Checked<DelegateArguments> {
         Ok(DelegateArguments {
-            tasks: parse_tasks(&call, most_tasks, parse_task)?,
-            profile: call.optional_text("profile")?,
+            tasks: call.tasks(most_tasks, declare_task)?,
+            profile: call
+                .optional_text("profile", "Default profile, one of list_subagent_profiles")?,
         })
     }
 }
 
-fn parse_task(value: &Value, place: &str) -> Result<TaskArguments, ArgumentError> {
-    let task = Fields::of(value, place)?;
-    task.refuse_unknown(&["name", "prompt", "cwd", "profile", "timeout", "resume", "files"])?;
-    let timeout = match task.map.get("timeout") {
-        None | Some(Value::Null) => None,
-        Some(value) => match value.as_f64() {
-            Some(seconds) if seconds >= 1.0 => Some(seconds),
-            _ => return Err(task.wrong("timeout", "must be a number of seconds, at least 1")),
-        },
-    };
-    let files = match task.map.get("files") {
-        None | Some(Value::Null) => Vec::new(),
-        Some(Value::Array(files)) => {
-            let files = files.iter().enumerate();
-            let files =
-                files.map(|(index, file)| parse_file(file, &format!("{place}.files[{index}]")));
-            files.collect::<Result<_, _>>()?
-        }
-        Some(_) => return Err(task.wrong("files", "must be a list of files")),
-    };
+/// A task of `delegate_to_subagents`.
+fn declare_task(task: &mut Parameters<'_>) -> Checked<TaskArguments> {
     Ok(TaskArguments {
-        name: task.text("name")?,
-        prompt: task.text("prompt")?,
-        cwd: task.optional_text("cwd")?,
-        profile: task.optional_text("profile")?,
-        timeout,
-        resume: task.optional_text("resume")?,
-        files,
-        // `subagent` and the command line have them, not this tool.
-        model: None,
-        preset: None,
+        name: task.text("name", "A short title")?,
+        prompt: task.text("prompt", PROMPT)?,
+        cwd: task.optional_text("cwd", CWD)?,
+        profile: task.optional_text("profile", "Instead of the default profile")?,
+        timeout: task.seconds("timeout", "Seconds, 600 by default")?,
+        resume: task.optional_text("resume", "Id of a session to continue")?,
+        files: task.list(
+            "files",
+            "Put before the prompt: whole, or lines start to end, or the first (head) or last \
+             (tail) lines",
+            &json!({"anyOf": [{"type": "string"}, schema(&[], declare_file)]}),
+            read_file,
+        )?,
+        ..TaskArguments::default()
     })
 }
 
-fn parse_file(value: &Value, place: &str) -> Result<FileSpec, ArgumentError> {
-    if let Value::String(path) = value {
-        return Ok(FileSpec { path: path.clone(), lines: Lines::All });
+const PROMPT: &str = "All that the sub-agent has to know";
+const CWD: &str = "Absolute path";
+
+fn read_file(value: &Value, path: &str) -> Checked<FileSpec> {
+    match value {
+        Value::String(path) => Ok(FileSpec { path: path.clone(), lines: Lines::All }),
+        Value::Object(_) => read(value, path, declare_file),
+        _ => Err(wrong(path, "must be a path or an object with a path")),
     }
-    let file = Fields::of(value, place)
-        .map_err(|_| wrong(place, "must be a path or an object with a path"))?;
-    file.refuse_unknown(&["path", "start", "end", "head", "tail"])?;
+}
+
+fn declare_file(file: &mut Parameters<'_>) -> Checked<FileSpec> {
+    let path = file.text("path", "")?;
     let (start, end) = (file.count("start", 0)?, file.count("end", 0)?);
     let (head, tail) = (file.count("head", 1)?, file.count("tail", 1)?);
     let lines = match (start.is_some() || end.is_some(), head, tail) {
@@ -79,9 +111,101 @@ fn parse_file(value: &Value, place: &str) -> Result<FileSpec, ArgumentError> {
         (true, None, None) => Lines::Range { start, end },
         (false, Some(head), None) => Lines::Head(head),
         (false, None, Some(tail)) => Lines::Tail(tail),
-        _ => return Err(wrong(place, "must have only one of start/end, head and tail")),
+        _ => return Err(wrong(file.path, "must have only one of start/end, head and tail")),
     };
-    Ok(FileSpec { path: file.text("path")?, lines })
+    Ok(FileSpec { path, lines })
+}
+
+impl SubagentArguments {
+    /// Reads the arguments. `most_tasks` is the limit of the tool, [`crate::MOST_TASKS`].
+    pub fn parse(value: &Value, most_tasks: Option<usize>) -> Checked<SubagentArguments> {
+        if value.get("chain").is_some() {
+            let problem = "is not supported; call subagent once for each step and put what the \
+                           next step needs into its task, or give tasks that run side by side";
+            return Err(wrong("chain", problem));
+        }
+        read(value, ARGUMENTS, |call| SubagentArguments::declare(call, most_tasks))
+    }
+
+    pub(crate) fn declare(
+        call: &mut Parameters<'_>,
+        most_tasks: Option<usize>,
+    ) -> Checked<SubagentArguments> {
+        let single = declare_preset_task(call);
+        let tasks = call.tasks(most_tasks, |task| declare_preset_task(task.briefly()));
+        call.require_nothing();
+        match (call.given_besides("tasks"), call.given("tasks")) {
+            (None, None) => Err(wrong(ARGUMENTS, "must have preset and task, or tasks")),
+            (Some(_), None) => Ok(SubagentArguments { tasks: vec![single?], is_single: true }),
+            (Some(name), Some(_)) => {
+                Err(wrong(name, "cannot stand beside tasks; every task has its own"))
+            }
+            (None, Some(_)) => {
+                let mut tasks = tasks?;
+                for (number, task) in (1..).zip(&mut tasks) {
+                    task.name = format!("#{number} {}", task.name);
+                }
+                Ok(SubagentArguments { tasks, is_single: false })
+            }
+        }
+    }
+}
+
+/// A task that has a preset, and is called by it.
+pub(crate) fn declare_preset_task(task: &mut Parameters<'_>) -> Checked<TaskArguments> {
+    let preset =
+        task.text("preset", "Its configuration; a wrong name is answered with all names")?;
+    Ok(TaskArguments {
+        name: preset.clone(),
+        preset: Some(preset),
+        prompt: task.text("task", PROMPT)?,
+        model: task.model("model")?,
+        cwd: task.optional_text("cwd", CWD)?,
+        ..TaskArguments::default()
+    })
+}
+
+impl BackgroundArguments {
+    #[expect(missing_docs, reason = "the name says it")]
+    pub fn parse(value: &Value) -> Checked<BackgroundArguments> {
+        Ok(BackgroundArguments { task: read(value, ARGUMENTS, declare_preset_task)? })
+    }
+}
+
+impl StatusArguments {
+    #[expect(missing_docs, reason = "the name says it")]
+    pub fn parse(value: &Value) -> Checked<StatusArguments> {
+        read(value, ARGUMENTS, StatusArguments::declare)
+    }
+
+    pub(crate) fn declare(call: &mut Parameters<'_>) -> Checked<StatusArguments> {
+        Ok(StatusArguments {
+            run_id: call.optional_text("runId", "Only this run, with its answer")?,
+            include_completed: call.flag("includeCompleted", "Also runs that have ended")?,
+        })
+    }
+}
+
+impl SessionArguments {
+    #[expect(missing_docs, reason = "the name says it")]
+    pub fn parse(value: &Value) -> Checked<SessionArguments> {
+        read(value, ARGUMENTS, SessionArguments::declare)
+    }
+
+    pub(crate) fn declare(call: &mut Parameters<'_>) -> Checked<SessionArguments> {
+        Ok(SessionArguments { session_id: call.text("sessionId", "")? })
+    }
+}
+
+impl NoArguments {
+    /// Makes sure that there are none. A model that hands some over expects something of them.
+    pub fn parse(value: &Value) -> Checked<NoArguments> {
+        read(value, ARGUMENTS, NoArguments::declare)
+    }
+
+    pub(crate) fn declare(_: &mut Parameters<'_>) -> Checked<NoArguments> {
+        Ok(NoArguments)
+    }
 }
 
 #[cfg(test)]
@@ -180,5 +304,28 @@ mod tests {
         }
         let many = json!({"tasks": vec![json!({"name": "a", "prompt": "p"}); 100]});
         assert_eq!(DelegateArguments::parse(&many, None).unwrap().tasks.len(), 100);
+    }
+
+    #[test]
+    fn a_session_is_named_by_its_id() {
+        let arguments = SessionArguments::parse(&json!({"sessionId": "0123456789abcdef"}));
+        assert_eq!(arguments.unwrap().session_id, "0123456789abcdef");
+        for (value, expected) in [
+            (json!(null), "arguments: must be an object"),
+            (json!({}), "sessionId: is missing"),
+            (json!({"sessionId": " "}), "sessionId: must not be empty"),
+            (json!({"sessionId": 5}), "sessionId: must be a text"),
+            (json!({"sessionId": "a", "session": "a"}), "session: is unknown; there are sessionId"),
+        ] {
+            assert_eq!(SessionArguments::parse(&value).unwrap_err().to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn where_nothing_is_asked_every_field_is_unknown() {
+        assert_eq!(NoArguments::parse(&json!({})), Ok(NoArguments));
+        let error = |value| NoArguments::parse(&value).unwrap_err().to_string();
+        assert_eq!(error(json!([])), "arguments: must be an object");
+        assert_eq!(error(json!({"scope": "global"})), "scope: is unknown; there are no arguments");
     }
 }

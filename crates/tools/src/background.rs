@@ -1,8 +1,7 @@
-//! `background_agent` and `background_agent_status`: runs that outlive whoever asked for them.
+//! `background_agent` and `background_agent_status`: runs that outlive the program that starts them.
 //!
-//! There is no register of them besides the run directories: what one program starts, every other
-//! finds, counts and waits for. A door that keeps a log of its own, as pi does, writes down in it
-//! what [`BackgroundBook`] reads again.
+//! Their only registry are the run directories: what one program starts, every other finds, counts and
+//! waits for. [`BackgroundBook`] is what a caller like pi keeps of its runs in its own log.
 
 mod agent;
 mod book;
@@ -15,14 +14,12 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-pub use agent::{
-    BackgroundArguments, StartError, background_answer, plan_background, start_background,
-};
+pub use agent::{StartError, background_answer, plan_background, start_background};
 pub use book::{BackgroundBook, COMPLETE_MESSAGE, RUN_ENTRY, Reloaded, UPDATE_ENTRY, reload};
-pub use notification::{Notification, take_notifications};
+pub use notification::Notification;
 pub use record::{ArtifactPaths, BackgroundEnding, BackgroundRecord, BackgroundUpdate};
 pub use registry::{
-    BackgroundCounts, BackgroundRun, BackgroundRunError, BackgroundRuns, BackgroundStatus, Whose,
+    BackgroundCounts, BackgroundRun, BackgroundRunError, BackgroundRuns, BackgroundStatus,
     find_background, load_background, similar_background,
 };
-pub use status::{StatusArguments, background_status};
+pub use status::background_status;

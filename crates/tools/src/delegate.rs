@@ -4,30 +4,22 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use model::{InvalidId, Lifetime, Owner, RunId, SessionId};
+use model::{InvalidId, RunId, SessionId};
 use plan::{
-    AgentChoice, AgentError, Call, ContinuedSession, Contradiction, PlannedTask, Workspace,
-    check_tasks, plan_tasks,
+    AgentError, ContinuedSession, Contradiction, PlanOptions, PlannedTask, Workspace, check_tasks,
+    plan_tasks,
 };
 use store::{Claim, Store, StoreError};
 
 use crate::{DelegateArguments, Session, SessionBook, SessionError, TaskArguments, load_sessions};
 
-/// What the door adds to the arguments.
+/// What a door adds to the arguments.
 #[derive(Clone, Debug)]
 pub struct CallOptions<'a> {
-    /// Which agent tasks get.
-    pub agent: AgentChoice,
-    /// The session or client that asks.
-    pub owner: Owner,
-    /// Whether the runs end with the program that starts them.
-    pub lifetime: Lifetime,
-    /// The names of all tools that a child could have, where the door knows them.
-    pub all_tools: Option<Vec<String>>,
-    /// The models that there are, as `provider/id`, where the door knows them.
-    pub models: Option<Vec<String>>,
-    /// The sessions that the caller remembers, where the door has such a thing. They can be
-    /// continued even if the store knows nothing of them any more.
+    /// What is the same for all tasks.
+    pub planning: PlanOptions,
+    /// The sessions that the door remembers for its caller. They can be continued even if the store
+    /// does not have them any more.
     pub book: Option<&'a SessionBook>,
 }
 
@@ -71,7 +63,7 @@ pub enum CallError {
     Id(#[from] InvalidId),
 }
 
-/// The runs of the project in which the caller stands.
+/// The runs of the caller's project.
 pub fn project_store(workspace: &Workspace) -> Store {
     Store::in_project(workspace.surroundings.project_root())
 }
@@ -94,15 +86,7 @@ pub fn plan_delegation(
         Ok((task, session))
     });
     let tasks: Vec<_> = tasks.collect::<Result<_, CallError>>()?;
-    let call = Call {
-        workspace,
-        agent: &options.agent,
-        owner: &options.owner,
-        lifetime: options.lifetime,
-        all_tools: options.all_tools.as_deref(),
-        models: options.models.as_deref(),
-    };
-    let planned = plan_tasks(&call, tasks)?;
+    let planned = plan_tasks(workspace, &options.planning, tasks)?;
     Ok(PlannedCall { tasks: planned.tasks, warnings: planned.warnings, claims })
 }
 
@@ -110,7 +94,7 @@ pub fn plan_delegation(
 enum Past<'a> {
     /// As the store has it.
     Kept(Session),
-    /// As the caller remembers it.
+    /// As the door remembers it for its caller.
     Remembered(SessionId, &'a SessionBook),
 }
 

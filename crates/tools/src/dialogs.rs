@@ -1,22 +1,21 @@
-//! How a user is asked and told: by pi's dialogs, or in a terminal.
+//! Questions and messages to the user: by pi's dialogs, or in a terminal.
 
-/// What a door offers to talk with its user. Whoever has been asked can also turn away, which is
-/// `None`.
+/// How a door talks with its user. `None` means that the user left the dialog.
 pub trait Dialogs {
-    /// Which of the options is chosen, by its place.
+    /// The index of the option that the user chooses.
     fn select(&mut self, title: &str, options: &[String]) -> Option<usize>;
 
-    /// One line. It must be possible to change what is there now instead of typing it again: a
-    /// door whose input cannot be filled has to use its editor then.
+    /// One line. The user must be able to change the current text instead of typing it again: a door
+    /// whose input cannot begin with a text uses its editor for that.
     fn input(&mut self, title: &str, current: Option<&str>) -> Option<String>;
 
-    /// A text of many lines, which begins as `prefill`.
+    /// A text of many lines, which is `prefill` at first.
     fn editor(&mut self, title: &str, prefill: &str) -> Option<String>;
 
-    /// Yes or no; whoever turns away says no.
+    /// Yes or no. Leaving the dialog means no.
     fn confirm(&mut self, title: &str, message: &str) -> bool;
 
-    /// Tells something.
+    /// Shows a message, and asks nothing.
     fn notify(&mut self, message: &str, level: Level);
 }
 

@@ -6,9 +6,9 @@ mod background;
 mod call_server;
 mod delegate;
 mod dialogs;
-mod fields;
-mod launcher;
+mod foreground_launcher;
 mod listing;
+mod parameters;
 mod profile_command;
 mod profile_wizard;
 mod report;
@@ -16,43 +16,45 @@ mod retrieval;
 mod schema;
 mod session_book;
 mod sessions;
-mod shown;
+mod shown_task;
 mod subagent;
 #[cfg(test)]
 mod testing;
 
-pub use arguments::DelegateArguments;
+pub use arguments::{
+    BackgroundArguments, DelegateArguments, NoArguments, SessionArguments, StatusArguments,
+    SubagentArguments,
+};
 pub use background::{
-    ArtifactPaths, BackgroundArguments, BackgroundBook, BackgroundCounts, BackgroundEnding,
-    BackgroundRecord, BackgroundRun, BackgroundRunError, BackgroundRuns, BackgroundStatus,
-    BackgroundUpdate, COMPLETE_MESSAGE, Notification, RUN_ENTRY, Reloaded, StartError,
-    StatusArguments, UPDATE_ENTRY, Whose, background_answer, background_status, find_background,
-    load_background, plan_background, reload, similar_background, start_background,
-    take_notifications,
+    ArtifactPaths, BackgroundBook, BackgroundCounts, BackgroundEnding, BackgroundRecord,
+    BackgroundRun, BackgroundRunError, BackgroundRuns, BackgroundStatus, BackgroundUpdate,
+    COMPLETE_MESSAGE, Notification, RUN_ENTRY, Reloaded, StartError, UPDATE_ENTRY,
+    background_answer, background_status, find_background, load_background, plan_background,
+    reload, similar_background, start_background,
 };
 pub use call_server::{
-    AnswerKind, AwaitedSession, CallContext, CallEvent, CallId, CallKind, CallReply, CallServer,
-    CallTask, Caller, FinishedCall, Reporting, RunningCall, ToolAnswer, ToolError, Work,
+    CallContext, CallEvent, CallKind, CallReply, CallServer, CallTask, Caller, FinishedCall,
+    OpenCallId, Reporting, RunningCall, Tool, ToolAnswer, ToolError,
 };
 pub use delegate::{CallError, CallOptions, PlannedCall, plan_delegation, project_store};
 pub use dialogs::{Dialogs, Level};
-pub use fields::{ArgumentError, MOST_TASKS};
-pub use launcher::{LauncherError, foreground_launcher};
+pub use foreground_launcher::{LauncherError, foreground_launcher};
 pub use listing::{list_presets, list_profiles, no_presets, no_profiles};
+pub use parameters::{ArgumentError, MOST_LISTED_MODELS, MOST_TASKS};
 pub use plan::{PlannedTask, Task as TaskArguments, Workspace};
 pub use profile_command::{complete_profile_command, profile_command};
 pub use profile_wizard::{edit_profile, save_profile};
 pub use report::{RunReport, SessionReport};
 pub use retrieval::{
-    NoArguments, SessionArguments, latest_run, load_run, load_session, profiles_answer,
-    running_runs, session_of, session_output, session_transcript,
+    latest_run, load_run, load_session, profiles_answer, running_runs, session_of, session_output,
+    session_transcript,
 };
 pub use runner::{StopForce, now_ms};
-pub use schema::{MOST_LISTED_MODELS, ToolDescription, describe_tools};
+pub use schema::{ToolDescription, describe_tools};
 pub use session_book::{Retrieved, SESSION_ENTRY, SessionBook, StartedRun};
 pub use sessions::{
-    KnownRun, Session, SessionError, end_abandoned_elsewhere, find_session, load_sessions,
-    similar_sessions,
+    KnownRun, RunLabel, Session, SessionError, end_abandoned_elsewhere, find_session,
+    load_sessions, similar_sessions,
 };
-pub use shown::{Appearance, ShownTask};
-pub use subagent::{MOST_BYTES, SubagentArguments, SubagentTask, plan_subagent, subagent_answer};
+pub use shown_task::{Appearance, ShownTask};
+pub use subagent::{MOST_BYTES, plan_subagent, subagent_answer};

@@ -10,7 +10,7 @@ pub fn list_profiles(profiles: &Definitions, surroundings: &Surroundings) -> Str
     if lines.is_empty() { no_profiles(surroundings) } else { lines.join("\n") }
 }
 
-/// A line for each preset, with what it is good for.
+/// A line for each preset, with its description.
 pub fn list_presets(presets: &Definitions, surroundings: &Surroundings) -> String {
     let lines: Vec<String> = presets
         .iter()
@@ -23,14 +23,14 @@ pub fn list_presets(presets: &Definitions, surroundings: &Surroundings) -> Strin
     if lines.is_empty() { no_presets(surroundings) } else { lines.join("\n") }
 }
 
-/// What is said when there are no profiles.
+/// Says that there are no profiles, and where they belong.
 pub fn no_profiles(surroundings: &Surroundings) -> String {
     let global = DefinitionDirectories::of_profiles(surroundings).global;
     let global = shown(surroundings, &global);
     format!("No subagent profiles found. Add .md files to {global}/ or .pi/agent-profiles/.")
 }
 
-/// What is said when there are no presets.
+/// Says that there are no presets, and where they belong.
 pub fn no_presets(surroundings: &Surroundings) -> String {
     let global = DefinitionDirectories::of_presets(surroundings).global;
     let global = shown(surroundings, &global);

@@ -1,4 +1,4 @@
-//! `/profile`: the profiles, looked at and changed from within a conversation.
+//! `/profile`: lists, shows and changes profiles from within a conversation.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ const SUBCOMMANDS: [&str; 5] = ["list", "show", "create", "edit", "delete"];
 
 const USAGE: &str = "Usage: /profile [list|show <name>|create <name>|edit <name>|delete <name>]";
 
-/// Does what is asked, and tells what came of it.
+/// Carries out the command, and tells the user what came of it.
 pub fn profile_command(surroundings: &Surroundings, arguments: &str, dialogs: &mut dyn Dialogs) {
     let directories = DefinitionDirectories::of_profiles(surroundings);
     let profiles = load_definitions(&directories);
@@ -35,14 +35,14 @@ pub fn profile_command(surroundings: &Surroundings, arguments: &str, dialogs: &m
     }
 }
 
-/// What the arguments can become, given how they begin.
+/// Completions of the arguments that begin with `prefix`.
 pub fn complete_profile_command(surroundings: &Surroundings, prefix: &str) -> Vec<String> {
     let profiles = load_definitions(&DefinitionDirectories::of_profiles(surroundings));
     let names = profiles.iter().map(|profile| profile.name.as_str());
     let prefix = prefix.trim_start();
     match prefix.split_once(char::is_whitespace) {
         None => {
-            // A profile that is called like a subcommand is not meant by its bare name.
+            // The bare name of such a profile means the subcommand.
             let names = names.filter(|name| !SUBCOMMANDS.contains(name));
             let words = SUBCOMMANDS.into_iter().chain(names);
             words.filter(|word| word.starts_with(prefix)).map(str::to_owned).collect()
@@ -85,12 +85,7 @@ impl Command<'_> {
                 self.tell(&detail);
             }
             Err(unknown) => {
-                let available = match unknown.available.as_slice() {
-                    [] => "(none)".to_owned(),
-                    names => names.join(", "),
-                };
-                let meant = unknown.meant();
-                self.fail(&format!("Profile \"{name}\" not found. Available: {available}{meant}"));
+                self.fail(&unknown.not_found());
                 self.warn_about(|path| is_named(path, name));
             }
         }
@@ -104,7 +99,7 @@ impl Command<'_> {
                 "Profile \"{name}\" already exists. Use /profile edit {name} to modify it."
             ));
         } else {
-            // There can be a file for it that cannot be loaded.
+            // Its file may exist and not be loadable.
             self.warn_about(|path| is_named(path, name));
             if let Some(profile) = edit_profile(self.surroundings, name, None, self.dialogs) {
                 save_profile(self.surroundings, None, profile, self.dialogs);
@@ -119,7 +114,7 @@ impl Command<'_> {
             ));
             return self.warn_about(|path| is_named(path, name));
         };
-        // What could not be understood in the file will not be in it any more.
+        // Whatever could not be understood in the file will be lost.
         self.warn_about(|path| path == current.path);
         let current = Some(&current);
         if let Some(profile) = edit_profile(self.surroundings, name, current, self.dialogs) {
@@ -144,7 +139,7 @@ impl Command<'_> {
         }
     }
 
-    /// Tells what is wrong with the files that are meant.
+    /// Shows what is wrong with these files.
     fn warn_about(&mut self, is_meant: impl Fn(&Path) -> bool) {
         let warnings = self.profiles.warnings.iter().filter(|warning| is_meant(&warning.path));
         let lines: Vec<String> = warnings.map(FileWarning::to_string).collect();

@@ -10,8 +10,8 @@ use plan::{
 
 use crate::{Dialogs, Level};
 
-/// Asks for everything about a profile. What has no step of its own stays as it is. `None` if the
-/// user turned away, or does not want to save it; nothing is written here.
+/// Asks for everything about a profile. Fields without a step of their own stay as they are. `None`
+/// if the user leaves a dialog, or does not want to save the profile. Nothing is written here.
 pub fn edit_profile(
     surroundings: &Surroundings,
     name: &str,
@@ -30,9 +30,8 @@ pub fn edit_profile(
     wizard.review()
 }
 
-/// Writes a profile that came out of [`edit_profile`], and says so. When it cannot be written, the
-/// user is told why and asked again where to, so that nothing that was answered is lost. Returns
-/// its file.
+/// Writes a profile that came out of [`edit_profile`], says so, and returns its file. If it cannot
+/// be written, the user sees why and is asked for another scope, so that no answer is lost.
 pub fn save_profile(
     surroundings: &Surroundings,
     current: Option<&Definition>,
@@ -67,7 +66,7 @@ fn write(
         return update_definition(&directories, profile);
     }
     match create_definition(&directories, profile) {
-        // It is another one, which the user has not seen.
+        // The user has not seen the profile that is there.
         Err(error @ DefinitionFileError::AlreadyExists { .. }) if current.is_some() => {
             if dialogs.confirm("Replace profile?", &format!("{error}\n\nReplace it?")) {
                 update_definition(&directories, profile)
@@ -79,7 +78,7 @@ fn write(
     }
 }
 
-/// What was saved for the user does not count where the project has a profile of that name.
+/// A project's profile hides a profile of the user with the same name.
 fn warn_if_hidden(surroundings: &Surroundings, profile: &Definition, dialogs: &mut dyn Dialogs) {
     let profiles = load_definitions(&DefinitionDirectories::of_profiles(surroundings));
     if let Ok(loaded) = profiles.get(&profile.name)
@@ -91,7 +90,8 @@ fn warn_if_hidden(surroundings: &Surroundings, profile: &Definition, dialogs: &m
     }
 }
 
-/// The first step. A key must not get into a project, so this is said before anything is answered.
+/// The first step. A profile with a key must not become a project's, so that this is said before the
+/// user has answered anything else.
 fn choose_scope(
     surroundings: &Surroundings,
     name: &str,
@@ -119,7 +119,7 @@ fn choose_scope(
     }
 }
 
-/// The profile in a scope: the current one if it is there, else one that will be.
+/// The profile as it is, or will be, in this scope.
 fn placed(
     surroundings: &Surroundings,
     name: &str,
@@ -134,7 +134,7 @@ fn placed(
     }
 }
 
-/// A path as the user knows it: from where he stands in his project, else from his home.
+/// A path as the user knows it: relative to the current directory or the home directory.
 pub(crate) fn shown(surroundings: &Surroundings, path: &Path) -> String {
     if !path.starts_with(&surroundings.agent_dir)
         && let Ok(below) = path.strip_prefix(&surroundings.cwd)
@@ -189,7 +189,7 @@ impl Wizard<'_> {
         Some(())
     }
 
-    /// Here, whoever turns away from the list of levels only leaves the level as it is.
+    /// Leaving the list of levels keeps the level, and does not end the wizard.
     fn thinking_level(&mut self) {
         let current = self.profile.configuration.thinking_level.take();
         let question = match current {
@@ -199,7 +199,7 @@ impl Wizard<'_> {
         if self.dialogs.confirm("Thinking level?", &question) {
             let words = ThinkingLevel::WORDS.map(|(word, _)| word.to_owned());
             let chosen = self.dialogs.select("Thinking level:", &words);
-            let chosen = chosen.and_then(|place| ThinkingLevel::all().nth(place));
+            let chosen = chosen.and_then(|index| ThinkingLevel::all().nth(index));
             self.profile.configuration.thinking_level = chosen.or(current);
         }
     }
@@ -277,7 +277,7 @@ impl Wizard<'_> {
     }
 
     fn review(self) -> Option<Definition> {
-        // It can be saved all the same: what contradicts may have no step here.
+        // It can be saved all the same: the fields that contradict may have no step here.
         if let Err(contradiction) = check_definition(&self.profile) {
             self.dialogs.notify(&contradiction.to_string(), Level::Warning);
         }
@@ -292,7 +292,7 @@ impl Wizard<'_> {
     }
 }
 
-/// A text, or nothing if it was left empty. The outer `None` is that of whoever turned away.
+/// A text, or nothing if it was left empty. The outer `None` means that the user left the dialog.
 fn text(dialogs: &mut dyn Dialogs, title: &str, current: Option<&str>) -> Option<Option<String>> {
     dialogs.input(title, current).map(|answer| not_blank(&answer))
 }

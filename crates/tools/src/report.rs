@@ -1,11 +1,11 @@
-//! Sessions and runs, as every door tells of them in JSON.
+//! Sessions and runs in JSON, the same for every door.
 
 use model::{Outcome, Status};
 use serde::Serialize;
 
 use crate::{KnownRun, Session};
 
-/// A session, as it is told to programs.
+/// A session in JSON.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names say it")]
@@ -16,7 +16,7 @@ pub struct SessionReport<'a> {
     pub runs: Vec<RunReport<'a>>,
 }
 
-/// A run, as it is told to programs.
+/// A run in JSON.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names say it")]

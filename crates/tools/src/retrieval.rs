@@ -1,5 +1,4 @@
-//! `get_subagent_output`, `get_subagent_session` and `list_subagent_profiles`: what was run, and
-//! what can be.
+//! `get_subagent_output`, `get_subagent_session` and `list_subagent_profiles`.
 
 use model::{Event, RunId, SessionId, Status};
 use plan::{Definitions, Surroundings, definition_summary};
@@ -7,38 +6,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use store::{RunDir, Store, StoreError};
 
-use crate::fields::Fields;
 use crate::session_book::without_absent;
 use crate::sessions::{KnownRun, Session, SessionError};
-use crate::{ArgumentError, Retrieved, SessionBook, list_profiles};
-
-/// What `get_subagent_output` and `get_subagent_session` are asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SessionArguments {
-    /// The session that is looked at.
-    pub session_id: String,
-}
-
-impl SessionArguments {
-    /// Reads the arguments.
-    pub fn parse(value: &Value) -> Result<SessionArguments, ArgumentError> {
-        let call = Fields::of(value, "arguments")?;
-        call.refuse_unknown(&["sessionId"])?;
-        Ok(SessionArguments { session_id: call.text("sessionId")? })
-    }
-}
-
-/// What `list_subagent_profiles` is asked: nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoArguments;
-
-impl NoArguments {
-    /// Makes sure that there are none. A model that hands some over expects something of them.
-    pub fn parse(value: &Value) -> Result<NoArguments, ArgumentError> {
-        Fields::of(value, "arguments")?.refuse_unknown(&[])?;
-        Ok(NoArguments)
-    }
-}
+use crate::{Retrieved, SessionBook, list_profiles};
 
 /// `get_subagent_output`: the answer of the latest run. `max_lines` is what a view may show.
 pub fn session_output(
@@ -105,12 +75,10 @@ pub fn load_session(store: &Store, id: &SessionId) -> Result<Session, SessionErr
 
 /// The run with this id.
 pub fn load_run(store: &Store, id: &RunId) -> Result<KnownRun, StoreError> {
-    let dir = RunDir::open(&store.path().join(id.as_str()))?;
-    let result = runner::recover(&dir)?.result();
-    Ok(KnownRun { meta: dir.meta()?, dir, result })
+    KnownRun::read(RunDir::open(&store.path().join(id.as_str()))?)
 }
 
-/// The runs of a session that have not ended, whoever started them.
+/// The runs of a session that have not ended, of any program.
 pub fn running_runs(store: &Store, id: &SessionId) -> Result<Vec<RunDir>, StoreError> {
     let running = runs_of(store, id)?.into_iter().filter(|run| run.result.is_none());
     Ok(running.map(|run| run.dir).collect())
@@ -134,13 +102,14 @@ pub fn profiles_answer(profiles: &Definitions, surroundings: &Surroundings) -> R
 }
 
 enum Found<'a> {
-    /// The session, and which of its runs is the latest.
+    /// The store has it; the index is that of its latest run.
     Kept(Session, usize),
+    /// Only the book has it, or its runs are the same.
     Remembered(&'a SessionBook),
 }
 
-/// Whoever knows the latest run answers. Other programs can have continued a session, and what one
-/// remembers can be gone from the store, or have never been in it.
+/// Finds out where the latest run is known. Another program can have continued a session in the store, and
+/// a session of the book can be gone from the store, or have never been in it.
 fn find<'a>(
     store: &Store,
     book: Option<&'a SessionBook>,
@@ -179,12 +148,7 @@ pub fn session_of(dir: &RunDir) -> Option<SessionId> {
 fn runs_of(store: &Store, session: &SessionId) -> Result<Vec<KnownRun>, StoreError> {
     let of_session =
         store.runs()?.into_iter().filter(|dir| session_of(dir).as_ref() == Some(session));
-    of_session
-        .map(|dir| {
-            let result = runner::recover(&dir)?.result();
-            Ok(KnownRun { meta: dir.meta()?, dir, result })
-        })
-        .collect()
+    of_session.map(KnownRun::read).collect()
 }
 
 fn is_message(event: &Event) -> bool {
@@ -192,34 +156,4 @@ fn is_message(event: &Event) -> bool {
         event,
         Event::UserMessage { .. } | Event::AssistantMessage { .. } | Event::ToolResult { .. }
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_session_is_named_by_its_id() {
-        let arguments = SessionArguments::parse(&json!({"sessionId": "0123456789abcdef"}));
-        assert_eq!(arguments.unwrap().session_id, "0123456789abcdef");
-        for (value, expected) in [
-            (json!(null), "arguments: must be an object"),
-            (json!({}), "sessionId: is missing"),
-            (json!({"sessionId": " "}), "sessionId: must not be empty"),
-            (json!({"sessionId": 5}), "sessionId: must be a text"),
-            (json!({"sessionId": "a", "session": "a"}), "session: is unknown; there are sessionId"),
-        ] {
-            assert_eq!(SessionArguments::parse(&value).unwrap_err().to_string(), expected);
-        }
-    }
-
-    #[test]
-    fn where_nothing_is_asked_every_field_is_unknown() {
-        assert_eq!(NoArguments::parse(&json!({})), Ok(NoArguments));
-        let error = |value| NoArguments::parse(&value).unwrap_err().to_string();
-        assert_eq!(error(json!([])), "arguments: must be an object");
-        assert_eq!(error(json!({"scope": "global"})), "scope: is unknown; there are no arguments");
-    }
 }

@@ -1,7 +1,7 @@
-//! The sessions of one caller in memory, for a door that must answer without the store.
+//! The sessions of one caller in memory, for answers about runs that are not in the store, or not any
+//! more.
 //!
-//! Nothing here reads a file or a clock. The store knows more and remembers longer; a book knows
-//! what its caller did, and comes back from what the caller wrote down about it.
+//! Nothing here reads a file or a clock. A caller that keeps a log gets its book back from the log.
 
 mod catch_up;
 mod entry;
@@ -21,7 +21,7 @@ pub(crate) use self::entry::without_absent;
 use crate::SessionError;
 use crate::sessions::{answer, continued};
 
-/// The kind of the entry that is written when a run begins and when it has ended.
+/// The kind of the log entry for a run that begins, and for a run that has ended.
 pub const SESSION_ENTRY: &str = "pi-subagents";
 
 /// The latest sessions, their latest runs, and the latest messages of those.
@@ -31,57 +31,51 @@ pub struct SessionBook {
     sessions: Vec<BookSession>,
 }
 
-/// A run that begins.
+/// What the book keeps of a run's plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct StartedRun {
-    /// The run.
     pub run_id: RunId,
-    /// The session that it belongs to.
     pub session_id: SessionId,
-    /// The task's name.
     pub name: String,
-    /// What the caller asked for, without files and earlier runs.
+    /// The task, without files and earlier runs.
     pub prompt: String,
-    /// Where it works.
     pub cwd: PathBuf,
-    /// The profile that the agent is configured by.
     pub profile: Option<String>,
-    /// The model that was asked for.
     pub model: Option<String>,
-    /// When it was asked for, in milliseconds since 1970.
+    /// In milliseconds since 1970.
     pub started_at: u64,
 }
 
-/// The answer of a tool.
+/// The answer of a tool: a text for the model, and details for views and programs.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Retrieved {
-    /// What the model reads.
     pub text: String,
-    /// What a view can show besides.
     pub details: Value,
 }
 
 impl SessionBook {
-    /// How many sessions there are at most, unless more are running.
+    /// How many sessions are kept, unless more are running.
     pub const MOST_SESSIONS: usize = 32;
     /// How many runs of a session are kept.
     pub const MOST_RUNS: usize = 10;
     /// How many messages of a run are kept. Tool calls belong to the message that made them.
     pub const MOST_MESSAGES: usize = 500;
 
-    /// A run begins. If it is known, it begins anew.
+    /// Adds a run that begins. If it is known, it begins anew.
     pub fn start(&mut self, run: StartedRun) {
         self.put(BookRun::new(run));
     }
 
-    /// Something happened in a run. A run that is not known any more is of no interest.
+    /// Adds an event of a run, unless the book has dropped the run.
     pub fn apply(&mut self, run: &RunId, record: &Record) {
         if let Some(run) = self.run_mut(run) {
             run.apply(record);
         }
     }
 
-    /// A run has ended.
+    /// Adds how a run ended.
     pub fn end(&mut self, run: &RunId, result: &RunResult) {
         if let Some(run) = self.run_mut(run) {
             run.end(result);
@@ -120,12 +114,12 @@ impl SessionBook {
         Ok(Retrieved { text: session::transcript(runs.collect()), details })
     }
 
-    /// Whether there is such a session.
+    /// Whether the book has this session.
     pub fn knows(&self, session: &str) -> bool {
         self.find(session).is_ok()
     }
 
-    /// Whether there is such a run.
+    /// Whether the book has this run.
     pub fn knows_run(&self, run: &RunId) -> bool {
         self.runs().any(|known| known.run_id() == run)
     }
@@ -135,7 +129,7 @@ impl SessionBook {
         self.find(session).is_ok_and(|(session, _)| session.is_running())
     }
 
-    /// What an agent that continues the session is told.
+    /// The prompt for an agent that continues the session.
     pub fn resume_prompt(&self, session: &str, prompt: &str) -> Result<String, SessionError> {
         let (session, _) = self.find(session)?;
         let runs = session.runs.iter().map(|run| PastRun {
@@ -147,13 +141,13 @@ impl SessionBook {
         Ok(continued(&session::resume_transcript(runs.collect()), prompt))
     }
 
-    /// What is written down about a run when it begins and when it has ended.
+    /// The log entry for a run.
     pub fn to_entry(&self, run: &RunId) -> Option<Value> {
         self.runs().find(|known| known.started.run_id == *run).map(BookRun::to_entry)
     }
 
-    /// The book as far as it was written down. Of several entries about a run the last counts;
-    /// what is not an entry is passed over. A run that had not ended then was interrupted.
+    /// Reads the entries of a log. Of several entries about a run the last counts; what is not an entry is
+    /// ignored. A run without an end in the log was interrupted.
     pub fn restore<'a>(entries: impl IntoIterator<Item = &'a Value>) -> SessionBook {
         let mut runs: Vec<BookRun> = Vec::new();
         let mut positions = HashMap::new();
@@ -195,7 +189,7 @@ impl SessionBook {
         }
     }
 
-    /// A run that has moved to another session must not be in both.
+    /// Removes a run that has moved to another session.
     fn forget(&mut self, run: &RunId) {
         for session in &mut self.sessions {
             session.runs.retain(|known| known.started.run_id != *run);
@@ -254,7 +248,7 @@ impl StartedRun {
 #[derive(Clone, Debug, PartialEq)]
 struct BookSession {
     id: SessionId,
-    /// Oldest first; never none.
+    /// Oldest first, and at least one.
     runs: VecDeque<BookRun>,
 }
 
@@ -271,17 +265,17 @@ impl BookSession {
 #[derive(Clone, Debug, PartialEq)]
 struct BookRun {
     started: StartedRun,
-    /// Not that of the facts: a run that comes from an entry has no terminal event.
+    /// Apart from the facts, because a run that comes from a log entry has no terminal event.
     status: Status,
     facts: Facts,
     /// The conversation, abridged, oldest first.
     messages: VecDeque<Event>,
-    /// Its beginning was written down, and its end was not.
+    /// Whether the log has its beginning and not its end.
     is_cut_off: bool,
 }
 
 impl BookRun {
-    /// Tool calls do not count as messages, but there cannot be any number of them.
+    /// Tool calls do not count as messages, but need a limit, too.
     const MOST_EVENTS: usize = 2 * SessionBook::MOST_MESSAGES;
 
     fn new(started: StartedRun) -> BookRun {
@@ -313,8 +307,8 @@ impl BookRun {
         if let Event::UserMessage { text } = &mut event
             && !self.messages.iter().any(is_users)
         {
-            // The first message holds files and earlier runs, too, which can be of any length and
-            // which no transcript shows.
+            // The first message also has files and earlier runs, which can have any length and which no
+            // transcript shows.
             text.clone_from(&self.started.prompt);
         }
         self.messages.push_back(event);
@@ -325,7 +319,7 @@ impl BookRun {
         }
     }
 
-    /// What was asked stays, since a later message of the user would be taken for it.
+    /// The first message of the user stays, because the next one would be taken for it.
     fn drop_oldest(&mut self) {
         let oldest = usize::from(self.messages.front().is_some_and(is_users));
         let is_message = self.messages.remove(oldest).is_some_and(|event| !is_call(&event));

@@ -1,29 +1,28 @@
-//! `get_subagent_output` and `get_subagent_session`: what was run in a project.
+//! The sessions of a project, read from its run directories.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Meta, Record, RunResult, SessionId, Status};
+use model::{Lifetime, Meta, Record, RunResult, SessionId, Status};
 use serde::Deserialize;
 use session::{ExportedRun, ExportedSession, Facts, PastRun};
 use store::{RunDir, Store, StoreError};
 
-/// One run of a session, as it stands.
+/// One run of a session.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct KnownRun {
-    /// Where it is recorded.
     pub dir: RunDir,
-    /// What was asked for.
     pub meta: Meta,
-    /// How it ended, if it has.
+    /// Absent while it runs.
     pub result: Option<RunResult>,
 }
 
-/// The runs that continue one another, oldest first; never none.
+/// Runs that continue one another.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Session {
-    /// Its id.
     pub id: SessionId,
-    /// Its runs.
+    /// Oldest first, and at least one.
     pub runs: Vec<KnownRun>,
 }
 
@@ -47,24 +46,24 @@ pub fn load_sessions(
     let mut sessions = BTreeMap::new();
     let mut warnings = Vec::new();
     for dir in store.runs()? {
-        let known = runner::recover(&dir).and_then(|recovery| Ok((dir.meta()?, recovery.result())));
-        match known {
-            Ok((meta, result)) => {
-                let id = meta.session_id.clone();
+        let path = dir.path().to_owned();
+        match KnownRun::read(dir) {
+            Ok(run) => {
+                let id = run.meta.session_id.clone();
                 let session =
                     sessions.entry(id.clone()).or_insert_with(|| Session { id, runs: Vec::new() });
-                session.runs.push(KnownRun { dir, meta, result });
+                session.runs.push(run);
             }
-            // Somebody may have pruned it in the meantime.
-            Err(_) if !dir.path().exists() => {}
+            // Another program has pruned it meanwhile.
+            Err(_) if !path.exists() => {}
             Err(error) => warnings.push(error.to_string()),
         }
     }
     Ok((sessions, warnings))
 }
 
-/// Ends the runs in temporary stores that have lost their supervisor, and stops what is left of them: they
-/// are in no project, so that nobody else would come across them. Returns what could not be done.
+/// Ends the runs in temporary stores that have lost their supervisor, and stops what is left of them. They
+/// are in no project, so that no other command finds them. Returns what could not be done.
 pub fn end_abandoned_elsewhere() -> Vec<String> {
     let stores = Store::temporary_stores();
     let runs = stores.iter().flat_map(|store| store.runs().unwrap_or_default());
@@ -103,31 +102,51 @@ pub fn find_session(store: &Store, id: &str) -> Result<Session, SessionError> {
     }
 }
 
-/// The ids of sessions that could have been meant by one that there is not, or by the name of a task.
-/// Only looks: nothing is ended on the way.
+/// The fields of `meta.json` that lists of runs show. Reading no more keeps them fast.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct RunLabel {
+    pub session_id: SessionId,
+    pub name: String,
+    pub lifetime: Lifetime,
+    pub created_at: u64,
+}
+
+/// The ids of sessions that may be meant by a mistyped id, or by the name of a task. Unlike
+/// [`find_session`], this ends no run.
 pub fn similar_sessions(store: &Store, id: &str) -> Vec<String> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Known {
-        session_id: SessionId,
-        name: String,
-    }
     let runs = store.runs().unwrap_or_default();
-    let known: Vec<Known> = runs.iter().filter_map(|run| run.meta_as().ok()).collect();
-    let named = known.iter().rev().filter(|known| known.name.eq_ignore_ascii_case(id));
-    let mut ids: Vec<String> = named.map(|known| known.session_id.to_string()).collect();
-    if ids.is_empty() {
-        let all: BTreeSet<&str> = known.iter().map(|known| known.session_id.as_str()).collect();
-        ids = plan::similar_ids(id, all);
+    let labels = runs.iter().filter_map(|run| run.meta_as::<RunLabel>().ok());
+    let labels = labels.map(|label| (label.session_id.to_string(), label.name));
+    similar_runs(id, &labels.collect::<Vec<_>>())
+}
+
+/// Of ids with their names, oldest first: the latest ones with that name, or else those that are like the
+/// id. Each comes once.
+pub(crate) fn similar_runs(id: &str, labels: &[(String, String)]) -> Vec<String> {
+    let named = labels.iter().rev().filter(|(_, name)| name.eq_ignore_ascii_case(id));
+    let mut ids: Vec<&str> = Vec::new();
+    for (id, _) in named {
+        if !ids.contains(&id.as_str()) && ids.len() < 3 {
+            ids.push(id);
+        }
     }
-    let mut seen = BTreeSet::new();
-    ids.retain(|id| seen.insert(id.clone()));
-    ids.truncate(3);
-    ids
+    if ids.is_empty() {
+        let all: BTreeSet<&str> = labels.iter().map(|(id, _)| id.as_str()).collect();
+        return plan::similar_ids(id, all);
+    }
+    ids.into_iter().map(str::to_owned).collect()
 }
 
 impl KnownRun {
-    /// Where it stands.
+    /// Reads a run. It is ended on the way if it has lost its supervisor.
+    pub(crate) fn read(dir: RunDir) -> Result<KnownRun, StoreError> {
+        let result = runner::recover(&dir)?.result();
+        Ok(KnownRun { meta: dir.meta()?, dir, result })
+    }
+
+    /// How it ended, or that it runs.
     pub fn status(&self) -> Status {
         self.result.as_ref().map_or(Status::Running, |result| result.status)
     }
@@ -137,12 +156,12 @@ impl KnownRun {
         self.result.as_ref().and_then(|result| result.error.as_deref())
     }
 
-    /// What it was asked, without files and earlier runs.
+    /// The task, without files and earlier runs.
     pub fn asked(&self) -> Result<String, StoreError> {
         self.meta.task.clone().map_or_else(|| self.dir.prompt(), Ok)
     }
 
-    /// The last text that the agent said, also if the run has not ended.
+    /// The last text that the agent said so far.
     pub fn output(&self) -> Result<String, StoreError> {
         match &self.result {
             Some(result) => Ok(result.output.clone()),
@@ -152,12 +171,12 @@ impl KnownRun {
 }
 
 impl Session {
-    /// Where its latest run stands.
+    /// The status of its latest run.
     pub fn status(&self) -> Status {
         self.runs.last().map_or(Status::Running, KnownRun::status)
     }
 
-    /// Whether one of its runs is still alive.
+    /// Whether one of its runs has not ended.
     pub fn is_running(&self) -> bool {
         self.runs.iter().any(|run| run.result.is_none())
     }
@@ -182,12 +201,12 @@ impl Session {
         Ok(session::transcript_with_prompts(self.past_runs()?))
     }
 
-    /// What an agent that continues the session is told.
+    /// The prompt for an agent that continues the session.
     pub fn resume_prompt(&self, prompt: &str) -> Result<String, StoreError> {
         Ok(continued(&session::resume_transcript(self.past_runs()?), prompt))
     }
 
-    /// Everything, to be read elsewhere.
+    /// Everything, for a document.
     pub fn export(&self) -> Result<ExportedSession, StoreError> {
         let runs = self.runs.iter().map(|run| {
             Ok(ExportedRun {
@@ -213,15 +232,15 @@ impl Session {
     }
 }
 
-/// What is answered for an agent that said nothing.
+/// The answer of an agent that said nothing.
 pub(crate) const NO_OUTPUT: &str = "(no text output from sub-agent)";
 
-/// What is answered for the last text of an agent, if it said any.
+/// The answer of an agent whose last text is this.
 pub(crate) fn answer(output: &str) -> &str {
     if output.trim().is_empty() { NO_OUTPUT } else { output }
 }
 
-/// What an agent is told that takes up what is told in a transcript.
+/// The prompt for an agent that continues what a transcript says.
 pub(crate) fn continued(transcript: &str, prompt: &str) -> String {
     format!("Previously:\n\n{transcript}\n\nInstructions:\n\n{prompt}")
 }

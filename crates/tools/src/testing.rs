@@ -8,7 +8,7 @@ use model::{
     Argument, Event, FORMAT, Lifetime, Limits, Meta, Outcome, Owner, OwnerKind, Plan, Record,
     RunId, RunResult, Secrets, SessionId, StopReason, Usage,
 };
-use plan::{Agent, AgentChoice, Surroundings};
+use plan::{Agent, AgentChoice, PlanOptions, Surroundings};
 use serde_json::Value;
 use store::{Journal, NewRun, Store};
 use tempfile::TempDir;
@@ -76,14 +76,14 @@ impl World {
 }
 
 pub(crate) fn options() -> CallOptions<'static> {
-    CallOptions {
+    let planning = PlanOptions {
         agent: AgentChoice::by_default(Agent::Pi),
         owner: Owner { kind: OwnerKind::Pi, id: None },
         lifetime: Lifetime::Foreground,
         all_tools: None,
         models: None,
-        book: None,
-    }
+    };
+    CallOptions { planning, book: None }
 }
 
 pub(crate) fn session_id(number: u64) -> SessionId {

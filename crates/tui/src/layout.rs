@@ -1,7 +1,7 @@
 //! Decides what is shown in the rows and columns of a screen.
 
-mod header;
 mod heights;
+mod overview;
 #[cfg(test)]
 mod tests;
 
@@ -10,8 +10,8 @@ use session::view::{
     window_header, window_lines,
 };
 
-use self::header::overview;
 use self::heights::{Share, share};
+use self::overview::overview;
 use crate::controls::{Controls, Mode, Ownership};
 use crate::fit::{add, fit, line_width, wrap};
 

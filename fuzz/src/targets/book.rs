@@ -1,15 +1,15 @@
-//! The entries in pi's session log, from which a conversation finds its runs again.
+//! The entries in pi's session log, from which a conversation restores its runs.
 
 use serde_json::Value;
 use store::Store;
 use tools::{BackgroundBook, SESSION_ENTRY, SessionBook};
 
 use crate::assertions::{assert_clean, assert_reads_back};
-use crate::place::Place;
+use crate::scratch::Scratch;
 
 thread_local! {
-    /// A project in which nothing is.
-    static PLACE: Place = Place::new();
+    /// An empty project.
+    static SCRATCH: Scratch = Scratch::new();
 }
 
 /// A line is an entry: its kind, a space, and its data.
@@ -22,7 +22,7 @@ pub(super) fn check(data: &[u8]) {
         .collect();
     let of_sessions: Vec<&Value> =
         entries.iter().filter(|(kind, _)| *kind == SESSION_ENTRY).map(|(_, data)| data).collect();
-    let store = PLACE.with(|place| Store::in_project(place.path()));
+    let store = SCRATCH.with(|scratch| Store::in_project(scratch.path()));
     check_sessions(&of_sessions, &store);
     check_background(&entries, &store);
 }
@@ -37,7 +37,7 @@ fn check_sessions(entries: &[&Value], store: &Store) {
         assert!(book.knows_run(&run), "{run} was caught up with and is not known");
     }
     for session in ids("sessionId").iter().filter(|session| book.knows(session)) {
-        assert!(!book.is_running(session), "what was written down cannot be running");
+        assert!(!book.is_running(session), "a restored run cannot be running");
         let told = book.transcript(session, 10).map(|told| told.text);
         assert_clean("a transcript", &told.unwrap_or_default());
         assert!(book.output(session, 10).is_ok());

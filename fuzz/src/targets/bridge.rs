@@ -5,42 +5,44 @@ use std::os::fd::AsFd;
 
 use serde_json::Value;
 
-use crate::place::Place;
-use crate::said::Said;
+use crate::captured::Captured;
+use crate::scratch::Scratch;
 
 thread_local! {
-    static PLACE: Place = furnished();
+    static SCRATCH: Scratch = prepared();
 }
 
-/// With a file, a profile and a preset.
-fn furnished() -> Place {
-    let place = Place::new();
-    place.write("project/file", b"one\n");
-    place.write("agent/agent-profiles/fast.md", b"---\nname: fast\ntools: [read]\n---\nBe fast.\n");
-    place.write("agent/subagents/scout.md", b"---\nname: scout\ndescription: Looks.\n---\nLook.\n");
-    place
+/// A directory with a file, a profile and a preset.
+fn prepared() -> Scratch {
+    let scratch = Scratch::new();
+    scratch.write("project/file", b"one\n");
+    scratch
+        .write("agent/agent-profiles/fast.md", b"---\nname: fast\ntools: [read]\n---\nBe fast.\n");
+    scratch
+        .write("agent/subagents/scout.md", b"---\nname: scout\ndescription: Looks.\n---\nLook.\n");
+    scratch
 }
 
 pub(super) fn check(data: &[u8]) {
     let messages = data.split(|byte| *byte == b'\n');
     let messages: Vec<Value> =
         messages.filter_map(|line| serde_json::from_slice(line).ok()).collect();
-    // A command that asks its user something waits for an answer, on a thread that would stay.
+    // A command that asks the user waits for an answer, on a thread that would stay.
     if messages.iter().any(|message| message["method"] == "command/run") {
         return;
     }
     let (path, surroundings) =
-        PLACE.with(|place| (place.write("input", data), place.surroundings()));
+        SCRATCH.with(|scratch| (scratch.write("input", data), scratch.surroundings()));
     let Ok(input) = File::open(path) else { return };
-    let said = Said::default();
-    let output = Box::new(said.clone());
+    let captured = Captured::default();
+    let output = Box::new(captured.clone());
     let served = bridge::serve_in(|| Ok(surroundings), input.as_fd(), output);
-    let answers = said.messages();
+    let answers = captured.messages();
     if let Err(error) = served {
         assert!(!error.to_string().is_empty());
         return;
     }
-    // The last line is not whole, and is not read.
+    // A last line without its end is not read.
     let whole = data.iter().rposition(|byte| *byte == b'\n').unwrap_or_default();
     let asked = data[..whole].split(|byte| *byte == b'\n');
     let asked = asked.filter_map(|line| serde_json::from_slice::<Value>(line).ok());
@@ -49,5 +51,5 @@ pub(super) fn check(data: &[u8]) {
     let is_answer =
         |answer: &&Value| answer.get("result").is_some() || answer.get("error").is_some();
     let answered = answers.iter().filter(is_answer).count();
-    assert!(answered >= asked.count(), "somebody has not got an answer: {answers:?}");
+    assert!(answered >= asked.count(), "a request has no answer: {answers:?}");
 }

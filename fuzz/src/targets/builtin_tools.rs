@@ -1,4 +1,4 @@
-//! The calls that a model makes of the built-in agent's tools, and the files that it makes them about.
+//! The calls that a model makes of the built-in agent's tools, and the files that they read and change.
 
 use std::fs;
 
@@ -7,42 +7,41 @@ use agent::message::Content;
 use agent::tools::{ALL, Call, Shell, Tool, ToolError, ToolOutput};
 use serde_json::{Map, Value};
 
-use crate::place::Place;
+use crate::scratch::Scratch;
 
-struct Workplace {
-    place: Place,
+struct Context {
+    scratch: Scratch,
     shell: Shell,
     cancel: Cancel,
 }
 
 thread_local! {
-    static WORKPLACE: Option<Workplace> = Workplace::new();
+    static CONTEXT: Option<Context> = Context::new();
 }
 
-impl Workplace {
-    fn new() -> Option<Workplace> {
-        let place = Place::new();
-        let outputs = place.path().to_owned();
+impl Context {
+    fn new() -> Option<Context> {
+        let scratch = Scratch::new();
+        let outputs = scratch.path().to_owned();
         let shell = Shell { program: None, prefix: None, outputs };
-        Some(Workplace { place, shell, cancel: Cancel::new().ok()? })
+        Some(Context { scratch, shell, cancel: Cancel::new().ok()? })
     }
 }
 
-/// What a tool may answer at most: 50 KiB of text, and a few words about what is left out. A picture
-/// is as large as its file.
+/// The longest text that a tool may return: 50 KiB, and a few words about what is left out.
 const LONGEST_ANSWER: usize = 64 * 1024;
 
 /// The first byte chooses the tool; the parts are its arguments and the content of a file.
 pub(super) fn check(data: &[u8]) {
-    WORKPLACE.with(|workplace| {
-        if let (Some(workplace), Some((choice, data))) = (workplace, data.split_first()) {
-            check_call(workplace, *choice, data);
+    CONTEXT.with(|context| {
+        if let (Some(context), Some((choice, data))) = (context, data.split_first()) {
+            check_call(context, *choice, data);
         }
     });
 }
 
-fn check_call(workplace: &Workplace, choice: u8, data: &[u8]) {
-    // Commands are not for a fuzzer.
+fn check_call(context: &Context, choice: u8, data: &[u8]) {
+    // A fuzzer must not run commands.
     let tools: Vec<&Tool> = ALL.iter().filter(|tool| tool.name != "bash").collect();
     let tool = tools[usize::from(choice) % tools.len()];
     let (arguments, content) = {
@@ -50,11 +49,11 @@ fn check_call(workplace: &Workplace, choice: u8, data: &[u8]) {
         (parts.next().unwrap_or_default(), parts.next().unwrap_or_default())
     };
     let Ok(Value::Object(mut arguments)) = serde_json::from_slice(arguments) else { return };
-    // Nothing outside of the place may be looked at, or changed.
+    // Nothing outside the directory may be read or changed.
     let is_directory = matches!(tool.name, "find" | "ls");
     arguments.insert("path".to_owned(), if is_directory { "." } else { "file" }.into());
-    let path = workplace.place.write("file", content);
-    let result = run(workplace, tool, &arguments);
+    let path = context.scratch.write("file", content);
+    let result = run(context, tool, &arguments);
     let left = fs::read(&path).unwrap_or_default();
     match &result {
         Ok(output) => assert!(text(output).len() <= LONGEST_ANSWER, "{} talks too much", tool.name),
@@ -73,14 +72,14 @@ fn check_call(workplace: &Workplace, choice: u8, data: &[u8]) {
 }
 
 fn run(
-    workplace: &Workplace,
+    context: &Context,
     tool: &Tool,
     arguments: &Map<String, Value>,
 ) -> Result<ToolOutput, ToolError> {
     let call = Call {
-        cwd: workplace.place.path(),
-        shell: &workplace.shell,
-        cancel: &workplace.cancel,
+        cwd: context.scratch.path(),
+        shell: &context.shell,
+        cancel: &context.cancel,
         report: &mut |_| {},
     };
     tool.run(arguments, call)
@@ -94,7 +93,7 @@ fn text(output: &ToolOutput) -> String {
     texts.collect()
 }
 
-/// The simple case, in which there is no doubt about what was wanted.
+/// Checks the result of the simple edits, of which there is only one possible.
 fn assert_edited(arguments: &Map<String, Value>, content: &[u8], left: &[u8]) {
     assert_ne!(left, content, "the edit has changed nothing");
     let text = |value: &Value, name| value.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -107,6 +106,6 @@ fn assert_edited(arguments: &Map<String, Value>, content: &[u8], left: &[u8]) {
     let is_simple = [content, &old, &new].into_iter().all(is_plain) && !old.is_empty();
     if is_simple && !arguments.contains_key("oldText") && content.contains(&old) {
         let expected = content.replacen(&old, &new, 1);
-        assert_eq!(String::from_utf8_lossy(left), expected, "the wrong place was edited");
+        assert_eq!(String::from_utf8_lossy(left), expected, "the wrong text was edited");
     }
 }

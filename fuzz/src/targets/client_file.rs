@@ -7,18 +7,18 @@ use setup::SetupError;
 use setup::clients::{CLIENTS, Environment, Outcome, Report, Scope, Setup};
 
 use crate::assertions::assert_clean;
-use crate::place::Place;
+use crate::scratch::Scratch;
 
 thread_local! {
-    static PLACE: Place = Place::new();
+    static SCRATCH: Scratch = Scratch::new();
 }
 
 /// The first byte chooses the client, the rest is its file.
 pub(super) fn check(data: &[u8]) {
     if let Some((choice, data)) = data.split_first() {
         let client = &CLIENTS[usize::from(*choice) % CLIENTS.len()];
-        PLACE.with(|place| {
-            let home = place.path().join("home");
+        SCRATCH.with(|scratch| {
+            let home = scratch.path().join("home");
             let _ = fs::remove_dir_all(&home);
             let setup = Setup {
                 client,
@@ -34,15 +34,15 @@ pub(super) fn check(data: &[u8]) {
                 is_found_by_name: false,
                 is_dry_run: false,
             };
-            check_file(place, &setup, data);
+            check_file(scratch, &setup, data);
         });
     }
 }
 
-fn check_file(place: &Place, setup: &Setup, data: &[u8]) {
+fn check_file(scratch: &Scratch, setup: &Setup, data: &[u8]) {
     let Ok(path) = setup.path() else { return };
-    let name = path.strip_prefix(place.path()).unwrap_or(&path).to_string_lossy().into_owned();
-    place.write(&name, data);
+    let name = path.strip_prefix(scratch.path()).unwrap_or(&path).to_string_lossy().into_owned();
+    scratch.write(&name, data);
     let Some(report) = changed_or_not(setup.install(), &path, data) else { return };
     assert_eq!(report.path, path, "another file was changed");
     let installed = fs::read(&path).unwrap_or_default();
@@ -56,7 +56,7 @@ fn check_file(place: &Place, setup: &Setup, data: &[u8]) {
     }
 }
 
-/// What cannot be done has changed nothing.
+/// Checks that a refusal has changed nothing.
 fn changed_or_not(done: Result<Report, SetupError>, path: &Path, before: &[u8]) -> Option<Report> {
     if let Err(error) = &done {
         assert_clean("an error", &error.to_string().replace('\r', ""));

@@ -1,16 +1,13 @@
 //! Profiles, presets and skills: Markdown files that begin with YAML.
 
 use model::{AgentKind, Argument};
-use plan::{
-    Configuration, Definition, DefinitionDirectories, DefinitionKind, SkillPlaces, Skills,
-    Surroundings, Trust,
-};
+use plan::{Definition, DefinitionDirectories, DefinitionKind, Skills, Surroundings, Trust};
 use protocol::{Origin, Protocol, Start};
 
-use crate::place::Place;
+use crate::scratch::Scratch;
 
 thread_local! {
-    static PLACE: Place = Place::new();
+    static SCRATCH: Scratch = Scratch::new();
 }
 
 const FILES: [&str; 4] = [
@@ -21,14 +18,14 @@ const FILES: [&str; 4] = [
 ];
 
 pub(super) fn check(data: &[u8]) {
-    PLACE.with(|place| check_files(place, &place.surroundings(), data));
+    SCRATCH.with(|scratch| check_files(scratch, &scratch.surroundings(), data));
 }
 
-fn check_files(place: &Place, surroundings: &Surroundings, data: &[u8]) {
+fn check_files(scratch: &Scratch, surroundings: &Surroundings, data: &[u8]) {
     for file in FILES.iter().chain(&["agent/skills/a/SKILL.md"]) {
-        place.write(file, data);
+        scratch.write(file, data);
     }
-    let skills = plan::discover_skills(&SkillPlaces::of(surroundings), Trust::Trusted);
+    let skills = plan::discover_skills(surroundings, Trust::Trusted);
     let lines = data.split(|byte| matches!(byte, b'\n' | b'\r')).count();
     for kind in [DefinitionKind::Profile, DefinitionKind::Preset] {
         let directories = match kind {
@@ -41,21 +38,25 @@ fn check_files(place: &Place, surroundings: &Surroundings, data: &[u8]) {
             assert!(!warning.problem.is_empty());
         }
         if loaded.iter().len() == 0 {
-            assert!(!loaded.warnings.is_empty(), "a file was passed over in silence");
+            assert!(!loaded.warnings.is_empty(), "a file was left out without a warning");
         }
         for definition in loaded.iter() {
-            assert_reads_back(place, definition, &directories);
+            assert_reads_back(scratch, definition, &directories);
             assert_key_hidden(definition);
             check_start(definition, &skills);
         }
     }
 }
 
-/// What is written is what is read.
-fn assert_reads_back(place: &Place, definition: &Definition, directories: &DefinitionDirectories) {
+/// Checks that what is written is read back unchanged.
+fn assert_reads_back(
+    scratch: &Scratch,
+    definition: &Definition,
+    directories: &DefinitionDirectories,
+) {
     let written = plan::to_markdown(definition);
-    let name = definition.path.strip_prefix(place.path()).unwrap_or(&definition.path);
-    place.write(&name.to_string_lossy(), written.as_bytes());
+    let name = definition.path.strip_prefix(scratch.path()).unwrap_or(&definition.path);
+    scratch.write(&name.to_string_lossy(), written.as_bytes());
     let loaded = plan::load_definitions(directories);
     assert_eq!(loaded.get(&definition.name), Ok(definition), "as it is written: {written}");
     assert_eq!(plan::to_markdown(definition), written);
@@ -68,7 +69,7 @@ fn assert_key_hidden(definition: &Definition) {
     let mut public = definition.clone();
     public.configuration.api_key = None;
     let elsewhere = format!("{public:?}{}", plan::definition_detail(&public));
-    // By chance, a short one can be part of anything.
+    // A short key can be part of another text by chance.
     if key.len() < 8 || elsewhere.contains(key) {
         return;
     }
@@ -84,13 +85,14 @@ fn assert_key_hidden(definition: &Definition) {
 
 fn check_start(definition: &Definition, skills: &Skills) {
     let _ = plan::check_definition(definition);
-    let Ok(resolved) = skills.resolve(definition, "/".as_ref()) else { return };
-    let configuration =
-        Configuration { skills: resolved.suggested, ..definition.configuration.clone() };
+    let mut definition = definition.clone();
+    if skills.add_to(&mut definition, "/".as_ref()).is_err() {
+        return;
+    }
     let start = Start {
         agent: AgentKind::Pi,
         program: vec!["pi".to_owned()],
-        configuration: &configuration,
+        configuration: &definition.configuration,
         origin: Origin { title: definition.label(), kind: definition.kind.word() },
         keeps_conversation: definition.kind == DefinitionKind::Preset,
         all_tools: None,

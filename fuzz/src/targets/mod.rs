@@ -6,8 +6,8 @@ mod bridge;
 mod builtin_tools;
 mod client_file;
 mod definition;
-mod dialect;
 mod mcp;
+mod protocol;
 mod provider;
 mod run_directory;
 mod session_file;
@@ -15,24 +15,24 @@ mod settings;
 mod terminal;
 mod tool_arguments;
 
-/// Something that reads what others wrote.
+/// A reader of what other programs wrote.
 #[derive(Debug)]
 pub struct Target {
-    /// What it is called, by whoever runs it and in `corpus`.
+    /// Its name on the command line, and that of its directory in `corpus`.
     pub name: &'static str,
-    /// Hands bytes to it, and panics if something is not as it must be.
+    /// Gives it bytes, and panics if an assertion fails.
     pub check: fn(&[u8]),
 }
 
-/// All of them.
+/// All targets.
 pub const TARGETS: &[Target] = &[
     Target { name: "book", check: book::check },
     Target { name: "bridge", check: bridge::check },
     Target { name: "builtin_tools", check: builtin_tools::check },
     Target { name: "client_file", check: client_file::check },
     Target { name: "definition", check: definition::check },
-    Target { name: "dialect", check: dialect::check },
     Target { name: "mcp", check: mcp::check },
+    Target { name: "protocol", check: protocol::check },
     Target { name: "provider", check: provider::check },
     Target { name: "run_directory", check: run_directory::check },
     Target { name: "session_file", check: session_file::check },

@@ -1,4 +1,4 @@
-//! The answers of providers: the streams of both protocols, and documents in their place.
+//! The answers of providers: the streams of both protocols, and documents instead of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
@@ -56,7 +56,7 @@ fn read(answer: impl FnOnce(&mut dyn FnMut(Piece)) -> Result<(), ProviderError>)
     (pieces, result)
 }
 
-/// A call without a name of its own is given one, which is another every time.
+/// The answer without the ids that are made up for calls that have none: they differ every time.
 fn without_made_up((pieces, result): &Answer) -> Answer {
     let pieces = pieces.iter().cloned().map(|piece| match piece {
         Piece::ToolCall { index, id, name } if is_made_up(&id) => {

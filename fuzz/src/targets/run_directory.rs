@@ -1,24 +1,24 @@
-//! Run directories, as others may have left them: read, listed, told, exported and recovered.
+//! Run directories in any state: read, listed, shown, exported and recovered.
 
 use std::fs;
 use std::path::PathBuf;
 
 use model::{Event, Record, RunId};
 use store::{RunDir, Store};
-use tools::{Appearance, Session, ShownTask, Whose, Workspace};
+use tools::{Appearance, Session, ShownTask, Workspace};
 
 use crate::assertions::assert_clean;
 use crate::folds;
-use crate::place::{Place, parts};
+use crate::scratch::{Scratch, parts};
 
 const RUNS: &str = "project/.pi/subagents/runs";
-/// The run that is made up.
+/// The run whose files are the input.
 const RUN: &str = "run-made-up-1";
-/// A run of which nothing is wrong.
+/// A run without a fault.
 const HEALTHY: &str = "run-healthy-1";
 
 struct Project {
-    place: Place,
+    scratch: Scratch,
     store: Store,
     appearance: Appearance,
     run: PathBuf,
@@ -29,23 +29,23 @@ thread_local! {
 }
 
 fn project() -> Project {
-    let place = Place::new();
-    add_healthy_run(&place);
-    let workspace = Workspace::load(place.surroundings(), Some(true));
+    let scratch = Scratch::new();
+    add_healthy_run(&scratch);
+    let workspace = Workspace::load(scratch.surroundings(), Some(true));
     let appearance = Appearance::new(&workspace, Some(80));
-    let run = place.path().join(RUNS).join(RUN);
-    Project { store: tools::project_store(&workspace), appearance, run, place }
+    let run = scratch.path().join(RUNS).join(RUN);
+    Project { store: tools::project_store(&workspace), appearance, run, scratch }
 }
 
-/// Adds the run of which nothing is wrong to the project at a place.
-pub(super) fn add_healthy_run(place: &Place) {
+/// Adds a run without a fault to the project in a directory.
+pub(super) fn add_healthy_run(scratch: &Scratch) {
     let files = [
         ("meta.json", include_str!("run_directory/healthy/meta.json")),
         ("events.jsonl", include_str!("run_directory/healthy/events.jsonl")),
         ("result.json", include_str!("run_directory/healthy/result.json")),
     ];
     for (name, text) in files {
-        place.write(&format!("{RUNS}/{HEALTHY}/{name}"), text.as_bytes());
+        scratch.write(&format!("{RUNS}/{HEALTHY}/{name}"), text.as_bytes());
     }
 }
 
@@ -58,10 +58,10 @@ fn check_in(project: &Project, data: &[u8]) {
     let _ = fs::remove_dir_all(&project.run);
     let files = ["events.jsonl", "meta.json", "result.json", "prompt.md"];
     for (name, content) in files.iter().zip(parts(data)) {
-        // A part that is empty is a file that is not there.
+        // An empty part stands for a missing file.
         if !content.is_empty() {
             let content = in_place(content, &project.run.to_string_lossy());
-            project.place.write(&format!("{RUNS}/{RUN}/{name}"), &content);
+            project.scratch.write(&format!("{RUNS}/{RUN}/{name}"), &content);
         }
     }
     check_lists(project);
@@ -78,7 +78,7 @@ fn check_in(project: &Project, data: &[u8]) {
     }
 }
 
-/// One bad directory is one bad directory.
+/// Checks that a bad directory does not hide the others.
 fn check_lists(project: &Project) {
     let store = &project.store;
     let listed = tools::load_sessions(store);
@@ -93,7 +93,7 @@ fn check_lists(project: &Project) {
         check_session(session);
         assert!(tools::find_session(store, session.id.as_str()).is_ok());
     }
-    let background = tools::load_background(store, Whose::Everyone);
+    let background = tools::load_background(store, None);
     assert!(background.is_ok(), "{background:?}");
     tools::similar_sessions(store, "task");
     tools::similar_background(store, RUN);
@@ -126,7 +126,7 @@ fn check_run(dir: &RunDir) {
     assert!(recovered.is_some(), "a run without a supervisor is alive");
     let again = runner::recover(dir).map(runner::Recovery::result);
     if first.is_none() && dir.result().is_ok_and(|result| result.is_some()) {
-        // It was ended in its own directory, by this very check.
+        // The recovery above has ended it in its own directory.
         assert_eq!(again.ok(), Some(recovered), "a run ended twice");
         let is_end = |record: &Record| matches!(record.event, Event::RunEnded { .. });
         let ended: Vec<Record> = dir.events().map(Iterator::collect).unwrap_or_default();

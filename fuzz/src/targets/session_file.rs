@@ -6,20 +6,20 @@ use agent::continue_session;
 use agent::message::{Content, Message, UserMessage};
 
 use crate::assertions::assert_reads_back;
-use crate::place::Place;
+use crate::scratch::Scratch;
 
 thread_local! {
-    static PLACE: Place = Place::new();
+    static SCRATCH: Scratch = Scratch::new();
 }
 
 pub(super) fn check(data: &[u8]) {
-    PLACE.with(|place| check_in(place, data));
+    SCRATCH.with(|scratch| check_in(scratch, data));
 }
 
-fn check_in(place: &Place, data: &[u8]) {
-    let path = place.write("session.jsonl", data);
+fn check_in(scratch: &Scratch, data: &[u8]) {
+    let path = scratch.write("session.jsonl", data);
     let (first, second) = (said("first"), said("second"));
-    let Ok(mut before) = continue_session(&path, place.path(), first.clone()) else {
+    let Ok(mut before) = continue_session(&path, scratch.path(), first.clone()) else {
         let left = std::fs::read(&path).unwrap_or_default();
         assert_eq!(left, data, "a file that cannot be used was changed");
         return;
@@ -27,7 +27,7 @@ fn check_in(place: &Place, data: &[u8]) {
     for message in &before {
         assert_reads_back(&**message);
     }
-    let after = continue_session(&path, place.path(), second);
+    let after = continue_session(&path, scratch.path(), second);
     before.push(Arc::new(first));
     assert_eq!(after.ok(), Some(before), "what was added is not what is read");
     let written = std::fs::read(&path).unwrap_or_default();

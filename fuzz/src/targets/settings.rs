@@ -1,4 +1,4 @@
-//! The settings of pi and of ours, the user's and the project's, and the files with models and keys.
+//! The settings of pi and our own, those of the user and of the project, and the files with models and keys.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -6,10 +6,10 @@ use std::time::SystemTime;
 use agent::config::{load_agent_settings, survey_keys};
 use plan::{Agent, Settings, Surroundings, Trust};
 
-use crate::place::{Place, parts};
+use crate::scratch::{Scratch, parts};
 
 thread_local! {
-    static PLACE: Place = Place::new();
+    static SCRATCH: Scratch = Scratch::new();
 }
 
 const FILES: [&str; 7] = [
@@ -24,40 +24,40 @@ const FILES: [&str; 7] = [
 
 /// The parts are the files.
 pub(super) fn check(data: &[u8]) {
-    PLACE.with(|place| check_files(place, &place.surroundings(), data));
+    SCRATCH.with(|scratch| check_files(scratch, &scratch.surroundings(), data));
 }
 
-fn check_files(place: &Place, surroundings: &Surroundings, data: &[u8]) {
+fn check_files(scratch: &Scratch, surroundings: &Surroundings, data: &[u8]) {
     let mut contents: Vec<&[u8]> = parts(data).take(FILES.len()).collect();
     let has_models = contents.len() > 4;
     contents.resize(FILES.len(), b"{}");
     for (file, content) in FILES.iter().zip(contents) {
-        place.write(file, content);
+        scratch.write(file, content);
     }
     let (settings, warnings) = plan::load_settings(surroundings);
     assert_in_range(&settings);
-    assert_named(&warnings, place.path());
+    assert_named(&warnings, scratch.path());
     let problems: usize =
         plan::inspect_settings(surroundings).iter().map(|file| file.problems.len()).sum();
     assert_eq!(problems, warnings.len(), "two readers of the same files differ");
-    place.write(FILES[0], b"{}");
+    scratch.write(FILES[0], b"{}");
     let (of_project, _) = plan::load_settings(surroundings);
     assert!(!matches!(of_project.agent, Some(Agent::Program(_))), "a project has chosen a program");
-    if let Err(error) = plan::load_runner(surroundings) {
-        assert_named(&[error.to_string()], place.path());
+    if let Err(error) = plan::load_launcher_choice(surroundings) {
+        assert_named(&[error.to_string()], scratch.path());
     }
     for trust in [Trust::Trusted, Trust::Undecided] {
         let (of_agent, warnings) = load_agent_settings(surroundings, trust);
-        assert_named(&warnings, place.path());
+        assert_named(&warnings, scratch.path());
         assert!(trust.allows() || of_agent.shell_path.is_none(), "a project has chosen a shell");
     }
     if has_models {
-        // What is known without configuration is read as well, and takes much longer.
+        // The models that are built in are read as well, and take much longer.
         let survey = survey_keys(&surroundings.agent_dir, &|_| None, SystemTime::UNIX_EPOCH);
-        assert_named(&survey.problems, place.path());
+        assert_named(&survey.problems, scratch.path());
     }
     let (_, warnings) = plan::project_trust(None, &surroundings.agent_dir, &surroundings.cwd);
-    assert!(warnings.iter().all(|warning| warning.path.starts_with(place.path())));
+    assert!(warnings.iter().all(|warning| warning.path.starts_with(scratch.path())));
 }
 
 fn assert_in_range(settings: &Settings) {
@@ -71,9 +71,9 @@ fn assert_in_range(settings: &Settings) {
     assert!((1..=256).contains(&settings.max_concurrency), "{settings:?}");
 }
 
-/// Whoever is warned must know of which file.
-fn assert_named(warnings: &[String], place: &Path) {
+/// Checks that each warning names its file.
+fn assert_named(warnings: &[String], path: &Path) {
     for warning in warnings {
-        assert!(warning.starts_with(&*place.to_string_lossy()), "of which file? {warning}");
+        assert!(warning.starts_with(&*path.to_string_lossy()), "of which file? {warning}");
     }
 }

@@ -1,4 +1,4 @@
-//! Text that ends up on a screen, and the keys that come from there.
+//! Text that is shown on a screen, and the keys that are typed there.
 
 use model::{Activity, Event, Record, SessionId};
 use serde_json::Value;
@@ -7,10 +7,10 @@ use session::view::{Phase, TaskView, call_line, truncated};
 use tui::{Controls, Keys, Ownership, Painter, Scene, Size, layout, styled};
 
 use crate::assertions::{assert_clean, assert_row};
-use crate::place::{Place, parts};
+use crate::scratch::{Scratch, parts};
 
 thread_local! {
-    static PLACE: Place = Place::new();
+    static SCRATCH: Scratch = Scratch::new();
 }
 
 /// The first two bytes are the size of the screen; the parts are a text, the arguments of a tool,
@@ -42,14 +42,15 @@ fn check_cleaning(text: &str) {
 }
 
 fn check_output(bytes: &[u8]) {
-    let of =
-        |length| PLACE.with(|place| agent::tools::shown_output(bytes.chunks(length), place.path()));
+    let of = |length| {
+        SCRATCH.with(|scratch| agent::tools::shown_output(bytes.chunks(length), scratch.path()))
+    };
     let whole = of(usize::MAX);
-    // What is longer is kept in a file, which has another name every time.
+    // A longer text is kept in a file, whose name differs every time.
     if bytes.len() < 50_000 && !whole.contains("Full output: ") {
         assert_eq!(whole, of(3), "it matters how the output arrives");
     }
-    // The model may read the other control characters, as with pi; whoever shows them, cleans them.
+    // The model may read the other control characters, as with pi; a view cleans them.
     let is_bad = |character| {
         matches!(character, '\0'..='\u{1f}' | '\u{9b}') && !matches!(character, '\t' | '\n' | '\r')
     };

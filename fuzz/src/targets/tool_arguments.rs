@@ -1,7 +1,7 @@
-//! The arguments that models give to the tools of every door, and the plans that are made of them.
+//! The arguments that models give to our tools, and the plans that are made of them.
 
 use model::{Lifetime, Owner, OwnerKind};
-use plan::{Agent, AgentChoice};
+use plan::{Agent, AgentChoice, PlanOptions};
 use serde_json::Value;
 use session::view::call_line;
 use tools::{
@@ -10,20 +10,22 @@ use tools::{
 };
 
 use crate::assertions::{assert_reads_back, assert_row};
-use crate::place::Place;
+use crate::scratch::Scratch;
 
 thread_local! {
-    static WORKSPACE: (Place, Workspace) = furnished();
+    static WORKSPACE: (Scratch, Workspace) = prepared();
 }
 
-/// With a file, a profile and a preset.
-fn furnished() -> (Place, Workspace) {
-    let place = Place::new();
-    place.write("project/file", b"one\ntwo\nthree\n");
-    place.write("agent/agent-profiles/fast.md", b"---\nname: fast\ntools: [read]\n---\nBe fast.\n");
-    place.write("agent/subagents/scout.md", b"---\nname: scout\ndescription: Looks.\n---\nLook.\n");
-    let workspace = Workspace::load(place.surroundings(), Some(true));
-    (place, workspace)
+/// A directory with a file, a profile and a preset.
+fn prepared() -> (Scratch, Workspace) {
+    let scratch = Scratch::new();
+    scratch.write("project/file", b"one\ntwo\nthree\n");
+    scratch
+        .write("agent/agent-profiles/fast.md", b"---\nname: fast\ntools: [read]\n---\nBe fast.\n");
+    scratch
+        .write("agent/subagents/scout.md", b"---\nname: scout\ndescription: Looks.\n---\nLook.\n");
+    let workspace = Workspace::load(scratch.surroundings(), Some(true));
+    (scratch, workspace)
 }
 
 pub(super) fn check(data: &[u8]) {
@@ -39,7 +41,7 @@ fn check_call(workspace: &Workspace, value: &Value) {
     let options = options();
     if let Some(arguments) = read(DelegateArguments::parse(value, Some(MOST_TASKS))) {
         let count = arguments.tasks.len();
-        // Only what is in the project may be read here.
+        // Only files of the project may be read here.
         let files = arguments.tasks.iter().flat_map(|task| &task.files);
         if files.clone().all(|file| !file.path.contains('/') && !file.path.contains('\0')) {
             let prompts: Vec<String> =
@@ -48,12 +50,12 @@ fn check_call(workspace: &Workspace, value: &Value) {
         }
     }
     if let Some(arguments) = read(SubagentArguments::parse(value, Some(MOST_TASKS))) {
-        let prompts: Vec<String> = arguments.tasks().iter().map(|task| task.task.clone()).collect();
+        let prompts: Vec<String> = arguments.tasks.iter().map(|task| task.prompt.clone()).collect();
         let planned = tools::plan_subagent(workspace, &arguments, &options);
         assert_planned(planned, prompts.len(), &prompts);
     }
     if let Some(arguments) = read(BackgroundArguments::parse(value)) {
-        let prompts = [arguments.task.clone()];
+        let prompts = [arguments.task.prompt.clone()];
         assert_planned(tools::plan_background(workspace, arguments, &options), 1, &prompts);
     }
     if let Some(arguments) = read(StatusArguments::parse(value)) {
@@ -66,7 +68,7 @@ fn check_call(workspace: &Workspace, value: &Value) {
     read(NoArguments::parse(value));
 }
 
-/// Whoever has made a mistake is told where and what.
+/// Checks that a refusal says what is wrong and where.
 fn read<T>(parsed: Result<T, ArgumentError>) -> Option<T> {
     if let Err(error) = &parsed {
         assert!(!error.field.is_empty() && !error.problem.is_empty(), "{error:?}");
@@ -90,12 +92,12 @@ fn assert_planned(planned: Result<PlannedCall, CallError>, count: usize, prompts
 }
 
 fn options() -> CallOptions<'static> {
-    CallOptions {
+    let planning = PlanOptions {
         agent: AgentChoice::by_default(Agent::Pi),
         owner: Owner { kind: OwnerKind::Pi, id: Some("session".to_owned()) },
         lifetime: Lifetime::Foreground,
         all_tools: Some(vec!["read".to_owned(), "bash".to_owned()]),
         models: Some(vec!["anthropic/claude-haiku-4-5".to_owned(), "openai/gpt-5".to_owned()]),
-        book: None,
-    }
+    };
+    CallOptions { planning, book: None }
 }

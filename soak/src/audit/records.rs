@@ -1,16 +1,16 @@
-//! One run directory: whole, ended once, and in nobody's hands.
+//! One run directory: complete, ended once, and not locked.
 
 use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
 
-use super::{entries, name_of};
-use crate::ledger::{Account, BlowKind, Ledger, Pages};
+use super::{directory_entries, name_of};
+use crate::log::{Entries, HitKind, Log, TaskEntry};
 use crate::plan::Project;
 use crate::task::Task;
 
-/// What a run directory says.
+/// What a run directory contains.
 #[derive(Clone, Debug)]
 pub(super) struct Record {
     pub(super) token: String,
@@ -22,7 +22,7 @@ pub(super) struct Record {
     pub(super) output: String,
 }
 
-/// The files that a run directory may hold; see docs/runs.md.
+/// The files that a run directory may contain; see docs/runs.md.
 const FILES: &[&str] = &[
     "meta.json",
     "prompt.md",
@@ -40,33 +40,33 @@ const FILES: &[&str] = &[
     "notified",
 ];
 
-/// Reads a run directory, and complains about everything that is wrong with it. `None` if it is not
-/// one, or if its run cannot be told because we have deleted parts of it.
-pub(super) fn read(run: &Path, project: Project, pages: &Pages, ledger: &Ledger) -> Option<Record> {
+/// Reads a run directory, and reports everything that is wrong with it. `None` if it is not one, or if its run
+/// is not known because the soak has deleted parts of it.
+pub(super) fn read(run: &Path, project: Project, entries: &Entries, log: &Log) -> Option<Record> {
     let run_id = name_of(run);
     if run_id.starts_with('.') {
-        check_hidden(run, &run_id, pages, ledger);
+        check_hidden(run, &run_id, entries, log);
         return None;
     }
-    check_locks(run, &run_id, ledger);
+    check_locks(run, &run_id, log);
     let prompt = fs::read_to_string(run.join("prompt.md")).unwrap_or_default();
     let token = Task::token_in(&prompt).unwrap_or_default().to_owned();
-    let Some(account) = pages.accounts.get(&token) else {
-        let is_ours = project == Project::Doomed && !pages.removals.is_empty();
+    let Some(entry) = entries.tasks.get(&token) else {
+        let is_ours = project == Project::Doomed && !entries.removals.is_empty();
         if !is_ours {
-            ledger.complain(&[&run_id], format!("{} is nobody's run", run.display()));
+            log.report_violation(&[&run_id], format!("{} belongs to no task", run.display()));
         }
         return None;
     };
-    if project == Project::Doomed && pages.is_removed(&run_id, account.issued) {
-        // What is there is what came after the deletion, or a part of what was before.
+    if project == Project::Doomed && entries.is_removed(&run_id, entry.submitted_at) {
+        // What exists was written after the deletion, or is a part of what was before.
         return None;
     }
-    let complain = |what: String| ledger.complain(&[&token, &run_id], what);
-    for path in entries(run) {
+    let violation = |what: String| log.report_violation(&[&token, &run_id], what);
+    for path in directory_entries(run) {
         let name = name_of(&path);
         if !FILES.contains(&name.as_str()) && !name.starts_with("pi-bash-") {
-            complain(format!("there is a file too many: {}", path.display()));
+            violation(format!("this file should not be there: {}", path.display()));
         }
     }
     let result = fs::read_to_string(run.join("result.json"));
@@ -76,15 +76,15 @@ pub(super) fn read(run: &Path, project: Project, pages: &Pages, ledger: &Ledger)
     let outcome = match &result {
         Ok(result) => result["outcome"].as_str().map(str::to_owned),
         Err(error) => {
-            complain(format!("its result cannot be read: {error}"));
+            violation(format!("its result cannot be read: {error}"));
             None
         }
     };
     let text = fs::read_to_string(run.join("events.jsonl")).unwrap_or_default();
     let is_begun = text.contains(r#""type":"run_started""#);
     if outcome.is_some() {
-        let has_gaps = is_full(project, account, pages);
-        complaints_about_events(&text, outcome.as_deref(), has_gaps).into_iter().for_each(complain);
+        let has_gaps = is_full(project, entry, entries);
+        faults_of_events(&text, outcome.as_deref(), has_gaps).into_iter().for_each(violation);
     }
     let result = result.unwrap_or_default();
     let status = result["status"].as_str().map(str::to_owned);
@@ -93,59 +93,59 @@ pub(super) fn read(run: &Path, project: Project, pages: &Pages, ledger: &Ledger)
 }
 
 /// Whether the disk of the run was full at some time, so that its events may have gaps.
-fn is_full(project: Project, account: &Account, pages: &Pages) -> bool {
-    project == Project::Small && pages.was_full_since(account.issued)
+fn is_full(project: Project, entry: &TaskEntry, entries: &Entries) -> bool {
+    project == Project::Small && entries.was_full_since(entry.submitted_at)
 }
 
-/// A directory that was half made is left by a door that was killed meanwhile. Nothing is ever half
-/// removed: nobody has removed anything.
-fn check_hidden(run: &Path, name: &str, pages: &Pages, ledger: &Ledger) {
-    let is_door_killed = pages.blows.iter().any(|blow| blow.kind == BlowKind::DoorKilled);
+/// Checks a hidden directory. Only a door that was killed while it made a run directory may leave one; the soak
+/// never asks for the removal of runs.
+fn check_hidden(run: &Path, name: &str, entries: &Entries, log: &Log) {
+    let is_door_killed = entries.hits.iter().any(|hit| hit.kind == HitKind::DoorKilled);
     let is_known = name == ".gitignore" || (name.starts_with(".new-") && is_door_killed);
     if !is_known {
-        ledger.complain(&[name], format!("{} is left", run.display()));
+        log.report_violation(&[name], format!("{} is left", run.display()));
     }
 }
 
-fn check_locks(run: &Path, run_id: &str, ledger: &Ledger) {
+fn check_locks(run: &Path, run_id: &str, log: &Log) {
     for name in ["events.jsonl", "meta.json"] {
-        // Where there is no file, there is no lock.
+        // Without a file, there is no lock.
         if let Ok(file) = fs::File::open(run.join(name))
             && let Err(error) = file.try_lock()
         {
-            ledger.complain(&[run_id], format!("{name} is locked: {error}"));
+            log.report_violation(&[run_id], format!("{name} is locked: {error}"));
         }
     }
 }
 
-/// The events are whole and numbered without a gap, and one of them is terminal: the last one, which
-/// says what the result says. Where the disk was full, there may be gaps, and no end.
-fn complaints_about_events(text: &str, outcome: Option<&str>, has_gaps: bool) -> Vec<String> {
-    let mut complaints = Vec::new();
+/// What is wrong with the events: they must be complete and numbered without a gap, and only the last must be
+/// terminal and agree with the result. If the disk was full, there may be gaps, and no end.
+fn faults_of_events(text: &str, outcome: Option<&str>, has_gaps: bool) -> Vec<String> {
+    let mut faults = Vec::new();
     let lines: Vec<Result<Value, _>> = text.lines().map(serde_json::from_str::<Value>).collect();
     let events: Vec<&Value> = lines.iter().flatten().collect();
     if events.len() != lines.len() || !(text.is_empty() || text.ends_with('\n')) {
-        complaints.push("an event is torn".to_owned());
+        faults.push("an event is torn".to_owned());
     }
     let numbers: Vec<u64> = events.iter().filter_map(|event| event["seq"].as_u64()).collect();
     let is_next = |pair: &[u64]| {
         if has_gaps { pair[0] < pair[1] } else { pair[0] + 1 == pair[1] }
     };
     if !numbers.windows(2).all(is_next) || numbers.len() != events.len() {
-        complaints.push(format!("its events are numbered {numbers:?}"));
+        faults.push(format!("its events are numbered {numbers:?}"));
     }
     let is_end = |event: &&&Value| event["type"] == "run_ended";
     let ends = events.iter().filter(is_end).count();
     let last = events.last().filter(|event| is_end(event));
     if ends > 1 || last.is_some() != (ends == 1) || (ends == 0 && !has_gaps) {
-        complaints.push(format!("it has {ends} terminal events, of {} events", events.len()));
+        faults.push(format!("it has {ends} terminal events, of {} events", events.len()));
     }
     if let Some(last) = last
         && last["outcome"].as_str() != outcome
     {
-        complaints.push(format!("its events end with {last}, and its result says {outcome:?}"));
+        faults.push(format!("its events end with {last}, and its result says {outcome:?}"));
     }
-    complaints
+    faults
 }
 
 #[cfg(test)]
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_whole_and_have_one_end() {
+    fn events_are_complete_and_have_one_end() {
         let started = r#"{"seq":1,"type":"run_started"}"#;
         let ended = r#"{"seq":2,"type":"run_ended","outcome":"completed"}"#;
         let later = r#"{"seq":9,"type":"run_ended","outcome":"completed"}"#;
@@ -161,7 +161,7 @@ mod tests {
         let after = r#"{"seq":3,"type":"stderr"}"#;
         let count = |lines: &[&str], outcome, has_gaps| {
             let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-            complaints_about_events(&text, Some(outcome), has_gaps).len()
+            faults_of_events(&text, Some(outcome), has_gaps).len()
         };
         assert_eq!(count(&[started, ended], "completed", false), 0);
         assert_eq!(count(&[started, ended], "cancelled", false), 1, "the result says otherwise");

@@ -1,8 +1,7 @@
 //! The tests that need mounts of their own: `crates/cli/tests/confined.rs`.
 //!
-//! They run as root of a fresh user namespace, in a fresh mount namespace, so that what they mount
-//! is seen by nobody else and is gone with them. Not every machine permits that (containers and
-//! hardened kernels often do not); there, the step is reported as not run.
+//! They run as root of a new user namespace, in a new mount namespace, so that no other process sees what
+//! they mount. Containers and hardened kernels often forbid that; there, the step is reported as not run.
 
 use xtask::{Invocation, namespace};
 
@@ -17,17 +16,17 @@ pub(super) fn run() -> StepResult {
     let build = Invocation::new("cargo test --package pi-subagents --test confined --no-run");
     let executable =
         executable::build(&build, TARGET).map_err(|what| StepFailure::of(&build, &what))?;
-    let entrance = match namespace::find_entrance() {
-        Ok(entrance) => entrance,
+    let wrapper = match namespace::find_wrapper() {
+        Ok(wrapper) => wrapper,
         Err(reason) => {
             println!("The confined tests are NOT RUN, because this machine permits no mounts:");
             println!("{reason}");
             return Ok(Outcome::NotRun(reason));
         }
     };
-    // As Cargo does, in the directory of the package. One test at a time: they share the mounts.
+    // In the directory of the package, as Cargo does. One test at a time: they share the mounts.
     super::execute(
-        &Invocation::new(entrance)
+        &Invocation::new(wrapper)
             .word(executable)
             .words("--test-threads=1")
             .directory("crates/cli"),

@@ -1,4 +1,4 @@
-//! The tests that need something of the kernel: `crates/process/tests/landlock.rs` and `cgroup.rs`.
+//! The tests that need a feature of the kernel: `crates/process/tests/landlock.rs` and `cgroup.rs`.
 
 use xtask::Invocation;
 
@@ -8,7 +8,7 @@ use crate::executable;
 /// Builds the tests on every machine, and runs them where the kernel has Landlock.
 pub(super) fn landlock() -> StepResult {
     let executable = build("landlock")?;
-    run_behind(&[Invocation::new("")], "Landlock", &executable)
+    run_with(&[Invocation::new("")], "Landlock", &executable)
 }
 
 /// Builds the tests on every machine, and runs them for root where there is a cgroup hierarchy of
@@ -17,7 +17,7 @@ pub(super) fn cgroups() -> StepResult {
     let executable = build("cgroup")?;
     let mounted = Invocation::new("unshare --mount --propagation private sh -c")
         .word(r#"mount -t cgroup2 none /mnt && exec "$0" "$@""#);
-    run_behind(&[Invocation::new(""), mounted], "cgroup", &executable)
+    run_with(&[Invocation::new(""), mounted], "cgroup", &executable)
 }
 
 fn build(target: &str) -> Result<String, StepFailure> {
@@ -26,14 +26,14 @@ fn build(target: &str) -> Result<String, StepFailure> {
     executable::build(&build, target).map_err(|what| StepFailure::of(&build, &what))
 }
 
-/// Runs the tests behind the first entrance behind which their probe succeeds.
-fn run_behind(entrances: &[Invocation], name: &str, executable: &str) -> StepResult {
+/// Runs the tests with the first wrapper with which their probe succeeds.
+fn run_with(wrappers: &[Invocation], name: &str, executable: &str) -> StepResult {
     let mut reasons = Vec::new();
-    for entrance in entrances {
-        let tests = entrance.clone().word(executable);
+    for wrapper in wrappers {
+        let tests = wrapper.clone().word(executable);
         let probe = tests.clone().words("--exact probe --nocapture");
         match probe.environment("RUST_BACKTRACE", "0").probe() {
-            // As Cargo does, in the directory of the package.
+            // In the directory of the package, as Cargo does.
             Ok(()) => return super::execute(&tests.directory("crates/process")),
             Err(reason) => reasons.push(reason),
         }

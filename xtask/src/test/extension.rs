@@ -1,7 +1,7 @@
 //! The types of the extension for pi, checked against those of the pinned pi.
 //!
-//! pi runs TypeScript without looking at its types, so that a mistake would be found by whoever
-//! first comes by it. The compiler is one of the npm packages, like pi and its Node.
+//! pi runs TypeScript without checking its types, so a user would be the first to meet a mistake. The compiler
+//! is one of the npm packages, like pi and its Node.
 
 use xtask::{Invocation, packages};
 

@@ -1,7 +1,7 @@
 //! A short run of the fuzzer: `fuzz/`.
 //!
-//! The tests have gone through the corpora already. This looks a little beyond them, always in the
-//! same direction, so that what it finds was brought by the change and not by chance.
+//! The tests run the corpora already. This searches a little beyond them, always with the same seed, so that
+//! what it finds comes from the change and not from chance.
 
 use super::{Outcome, StepFailure, StepResult, system_package};
 use crate::fuzz::{Build, Fuzzer, targets};
@@ -16,10 +16,10 @@ pub(super) fn run() -> StepResult {
     }
     let repeat = "cargo xtask fuzz".to_owned();
     let failure = |reason| StepFailure { reason, repeat: repeat.clone() };
-    let built = Fuzzer::build(Build::Soon);
+    let built = Fuzzer::build(Build::Quick);
     let fuzzer = built.map_err(|(build, what)| StepFailure::of(&build, &what))?;
     for target in targets().map_err(failure)? {
-        let search = fuzzer.look_around(&target, SECONDS).map_err(failure)?;
+        let search = fuzzer.search_nearby(&target, SECONDS).map_err(failure)?;
         println!("$ {search}");
         let said = search.run_quietly().map_err(|what| StepFailure::of(&search, &what))?;
         let inputs = statistic(&said, "number_of_executed_units");
@@ -28,7 +28,7 @@ pub(super) fn run() -> StepResult {
     Ok(Outcome::Passed)
 }
 
-/// A figure that the fuzzer tells at its end.
+/// A figure that the fuzzer prints at its end.
 fn statistic<'a>(said: &'a str, name: &str) -> &'a str {
     let mut figures = said.lines().filter_map(|line| line.strip_prefix("stat::")?.split_once(':'));
     figures.find(|(figure, _)| *figure == name).map_or("?", |(_, value)| value.trim())

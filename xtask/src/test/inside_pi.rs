@@ -1,6 +1,6 @@
-//! The tests of our extension inside of the real pi: `crates/cli/tests/inside_pi`.
+//! The tests of our extension inside the real pi: `crates/cli/tests/inside_pi`.
 //!
-//! They need what the tests with the real pi need, and tmux for those who look at a screen.
+//! They need what the tests with the real pi need; those that look at a screen also need tmux.
 
 use xtask::Invocation;
 

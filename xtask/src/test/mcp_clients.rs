@@ -1,7 +1,6 @@
-//! The tests with clients of the Model Context Protocol that others wrote:
-//! `crates/cli/tests/mcp_clients`.
+//! The tests with the official clients of the Model Context Protocol: `crates/cli/tests/mcp_clients`.
 //!
-//! The official SDKs are pinned packages, installed once into folders that git ignores: one from npm,
+//! The official SDKs are pinned packages, installed once into directories that Git ignores: one from npm,
 //! with the Node that it runs in, and one for the Python of this machine.
 
 use xtask::{Invocation, packages, repository_root};
@@ -14,7 +13,7 @@ use crate::python_packages;
 pub(super) fn run() -> StepResult {
     let test = Invocation::new("cargo test --package pi-subagents --test mcp_clients");
     super::execute(&test.clone().words("--no-run"))?;
-    // Debian has Python without what a virtual environment needs, and that in a package of its own.
+    // On Debian, what a virtual environment needs is not part of Python, but a package of its own.
     if let Err(missing) = system_package::provide("python3-venv", "python3 -m ensurepip --version")
     {
         return missing.report();
@@ -28,7 +27,7 @@ pub(super) fn run() -> StepResult {
             is_ci(),
         );
     }
-    // Some of the tests take three minutes, in which they only wait, so the others run meanwhile.
+    // Some of the tests only wait, for three minutes; the others run meanwhile.
     let e2e = repository_root().join("e2e");
     super::execute(&test.words("-- --test-threads=8").environment(E2E, &e2e.to_string_lossy()))
 }

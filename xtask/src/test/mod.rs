@@ -19,15 +19,15 @@ use xtask::Invocation;
 
 use crate::tidy;
 
-/// A step that has come to its end without a failure.
+/// How a step ended that did not fail.
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
     Passed,
-    /// This machine cannot do it, for this reason.
+    /// Impossible on this machine, for this reason.
     NotRun(String),
 }
 
-/// Why a step failed, and what shows the failure once more.
+/// Why a step failed, and the command that repeats the failure.
 #[derive(Debug, PartialEq, Eq)]
 struct StepFailure {
     reason: String,
@@ -47,10 +47,8 @@ struct Step {
     run: fn() -> StepResult,
 }
 
-/// Cheap checks come first. The fuzzer, the check of the extension, the tests with the real pi, with
-/// tmux, with both, with clients of others and with other shells, those that need something of the
-/// kernel and the confined tests come last because they are the only steps that may be impossible on a machine, and the last lines of all are
-/// where nobody overlooks that.
+/// Cheap checks come first. The steps that may be impossible on a machine come last, because a developer
+/// reads the last lines of the summary.
 const STEPS: &[Step] = &[
     Step { name: "format", run: format },
     Step { name: "lints", run: lints },
@@ -93,7 +91,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// All steps, or those that are named, in their own order.
+/// All steps, or those with these names, in the order of [`STEPS`].
 fn chosen(names: &[String]) -> Result<Vec<&'static Step>, String> {
     if let Some(unknown) = names.iter().find(|name| STEPS.iter().all(|step| step.name != **name)) {
         let known: Vec<&str> = STEPS.iter().map(|step| step.name).collect();
@@ -111,7 +109,7 @@ fn lints() -> StepResult {
     execute(&Invocation::new(
         "cargo clippy --workspace --all-targets --all-features -- -D warnings",
     ))?;
-    // Despite its name, `--all-targets` passes over test targets that say `test = false`.
+    // Despite its name, `--all-targets` leaves out test targets with `test = false`.
     execute(&Invocation::new(
         "cargo clippy --package pi-subagents --test confined --test inside_pi --test real_pi \
          --test mcp_clients --test shells --test tmux --all-features -- -D warnings",
@@ -138,7 +136,7 @@ fn tests() -> StepResult {
     execute(&Invocation::new("cargo test --workspace"))
 }
 
-/// Shows the command, as a developer would type it, and runs it in the open.
+/// Shows the command as a developer would type it, and runs it.
 fn execute(invocation: &Invocation) -> StepResult {
     println!("$ {invocation}");
     invocation.run().map_err(|what| StepFailure::of(invocation, &what))?;

@@ -1,5 +1,5 @@
-//! What is given out, made from the program that the tests have built, installed with npm into a
-//! directory of its own, and started.
+//! The packages of a release, made from the program that the tests have built, installed with npm into a
+//! directory of their own, and started.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use super::real_pi::{is_ci, without_packages};
 use super::{Outcome, StepFailure, StepResult};
 use crate::package;
 
-/// Checks it where there is npm.
+/// Checks them where there is npm.
 pub(super) fn run() -> StepResult {
     if let Err((install, what)) = packages::install() {
         return without_packages("The packages", "pi", &install, &what, is_ci());
@@ -23,7 +23,7 @@ pub(super) fn run() -> StepResult {
     let program = target_directory().join("debug/pi-subagents");
     let files = package::make(&program, &top).map_err(failure)?;
     let installed = top.join("installed");
-    // Our peer is pi, which is left out here. A package needs a project to be installed into, or npm looks for one further up.
+    // pi, our peer dependency, is left out. npm needs a project to install into, or it looks for one further up.
     fs::create_dir_all(&installed)
         .and_then(|()| fs::write(installed.join("package.json"), "{}"))
         .map_err(|error| failure(error.to_string()))?;
@@ -35,7 +35,7 @@ pub(super) fn run() -> StepResult {
         install = install.word(file.display().to_string());
     }
     super::execute(&install)?;
-    // The command of the package becomes the very program.
+    // The command in the package must start the program that was packed.
     let said = |program: &Path| {
         let ask = Invocation::new("").word(program.display().to_string()).word("--version");
         ask.read().map_err(|what| failure(format!("`{ask}` {what}")))
@@ -45,7 +45,7 @@ pub(super) fn run() -> StepResult {
     if packaged != built {
         return Err(failure("the package has another version than the program".to_owned()));
     }
-    // It is large, and says nothing that making it anew would not.
+    // It is large, and the next run makes it anew.
     fs::remove_dir_all(&top).map_err(|error| failure(error.to_string()))?;
     Ok(Outcome::Passed)
 }

@@ -1,8 +1,8 @@
 //! The tests with the real pi: `crates/cli/tests/real_pi`.
 //!
-//! pi and the Node that it needs are pinned npm packages, installed once into a folder that git
-//! ignores. A machine without npm, or without a registry, cannot do that; there, the step is
-//! reported as not run, except in continuous integration, where it has to be possible.
+//! pi and the Node that it needs are pinned npm packages, installed once into a directory that
+//! Git ignores. A machine without npm, or without a registry, cannot install them; there, the step is
+//! reported as not run, except in continuous integration, where it fails.
 
 use std::env;
 
@@ -10,7 +10,7 @@ use xtask::{Invocation, packages, repository_root};
 
 use super::{Outcome, StepFailure, StepResult};
 
-/// Tells the tests where `e2e` is.
+/// The variable that tells the tests where `e2e` is.
 pub(super) const E2E: &str = "PI_SUBAGENTS_TEST_E2E";
 
 /// Builds the tests on every machine, and runs them where there is a pi.
@@ -26,16 +26,16 @@ pub(super) fn run_target(target: &str) -> StepResult {
     if let Err((install, what)) = packages::install() {
         return without_packages("The tests with the real pi", "pi", &install, &what, is_ci());
     }
-    // Each test mostly waits for a child that starts, so that there are more than two.
+    // Each test mostly waits for a child to start, so more of them run at once than there are processors.
     super::execute(&test.words("-- --test-threads=4").environment(E2E, &e2e.to_string_lossy()))
 }
 
-/// Where pi has to be possible.
+/// Whether this is continuous integration, where every step must be possible.
 pub(super) fn is_ci() -> bool {
     env::var("CI").is_ok_and(|value| value == "true")
 }
 
-/// What becomes of steps that need packages, such as pi, where they could not be installed.
+/// The result of a step whose packages, such as pi, could not be installed.
 pub(super) fn without_packages(
     steps: &str,
     packages: &str,

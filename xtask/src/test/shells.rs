@@ -4,11 +4,11 @@ use xtask::Invocation;
 
 use super::{StepResult, system_package};
 
-/// The programs that are needed, by package, with a command that works where they are.
+/// The packages that are needed, each with a command that succeeds where it is installed.
 const PROGRAMS: &[(&str, &str)] =
     &[("zsh", "zsh --version"), ("fish", "fish --version"), ("man-db", "man --version")];
 
-/// Builds the tests on every machine, and runs them where the programs are.
+/// Builds the tests on every machine, and runs them where the packages are.
 pub(super) fn run() -> StepResult {
     super::execute(&Invocation::new("cargo test --package pi-subagents --test shells --no-run"))?;
     for (package, probe) in PROGRAMS {

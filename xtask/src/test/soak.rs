@@ -1,13 +1,13 @@
-//! The soak: two minutes in continuous integration, always with the same seed, so that what it finds was
-//! brought by the change; and less on a developer's machine, with another seed each time, so that many
-//! runs see more than one.
+//! The soak: two minutes in continuous integration, always with the same seed, so that what it finds comes
+//! from the change; and less on a developer's machine, with another seed each time, so that many short runs
+//! see as much as a long one.
 
 use xtask::Invocation;
 
 use super::real_pi::is_ci;
 use super::{Outcome, StepResult};
 
-/// Soaks where that is possible.
+/// Runs it on Linux.
 pub(super) fn run() -> StepResult {
     if cfg!(not(target_os = "linux")) {
         return Ok(Outcome::NotRun("its faults, and what it looks for, need Linux".to_owned()));

@@ -1,21 +1,19 @@
 //! Packages of the system that a step needs.
 //!
-//! Where this is Debian or one of its like and we are root, they are installed; elsewhere they have to
-//! be there. Without one, its step is reported as not run, except in continuous integration, where it
-//! has to be possible.
-
-use std::env;
+//! On Debian and its derivatives they are installed, if we are root; elsewhere they must be there already.
+//! Without one, its step is reported as not run, except in continuous integration, where it fails.
 
 use xtask::Invocation;
 
+use super::real_pi::is_ci;
 use super::{Outcome, StepFailure, StepResult};
 
-/// A package that is not there, and could not be installed.
+/// A package that is missing and could not be installed.
 #[derive(Debug)]
 pub(super) struct Missing {
     package: String,
     install: Invocation,
-    /// What became of the attempt.
+    /// How the attempt to install it failed.
     what: String,
 }
 
@@ -28,7 +26,7 @@ pub(super) fn provide(package: &str, probe: &str) -> Result<(), Missing> {
         .word(package)
         .environment("DEBIAN_FRONTEND", "noninteractive");
     println!("$ {install}");
-    // The lists of packages are often missing from an image, or old.
+    // Images often have no list of packages, or an old one.
     install
         .run()
         .or_else(|_| {
@@ -40,9 +38,9 @@ pub(super) fn provide(package: &str, probe: &str) -> Result<(), Missing> {
 }
 
 impl Missing {
-    /// What this means for the step.
+    /// The result of the step that needs it.
     pub(super) fn report(&self) -> StepResult {
-        self.report_in(env::var("CI").is_ok_and(|value| value == "true"))
+        self.report_in(is_ci())
     }
 
     fn report_in(&self, is_ci: bool) -> StepResult {

@@ -82,8 +82,8 @@ mod tests {
         let text = format!("{}\n", block())
             .replace("session      -> model", "session -> store")
             .replace("plan         -> model, protocol\n", "")
-            .replace("```\n", "somebody -> model\n```\n");
-        let line = text.lines().position(|line| line.starts_with("somebody")).unwrap_or(0) + 1;
+            .replace("```\n", "stranger -> model\n```\n");
+        let line = text.lines().position(|line| line.starts_with("stranger")).unwrap_or(0) + 1;
         let found: Vec<String> = check_document(&text).iter().map(ToString::to_string).collect();
         assert_eq!(
             found,
@@ -91,7 +91,7 @@ mod tests {
                 "ARCHITECTURE.md:4: This line must say what xtask enforces: `session -> model`"
                     .to_owned(),
                 format!(
-                    "ARCHITECTURE.md:{line}: `somebody` is not in the table in \
+                    "ARCHITECTURE.md:{line}: `stranger` is not in the table in \
                      xtask/src/tidy/arrows.rs, or is here twice; every line has the form \
                      `crate -> a, b`."
                 ),

@@ -5,7 +5,7 @@ use super::tree::{TextFile, Tree};
 
 const PATH: &str = "docs/security.md";
 
-/// Checks that every row of every table names tests that there are.
+/// Checks that every row of every table names tests that exist.
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
     let Some(page) = tree.file(PATH) else { return Vec::new() };
     let rows = page.text.lines().enumerate().filter(|(_, line)| is_claim(line));
@@ -26,7 +26,7 @@ fn is_claim(line: &str) -> bool {
     line.starts_with('|') && !line.starts_with("|---") && !line.starts_with("| claim ")
 }
 
-/// What stands between backticks in the last column.
+/// The words between backticks in the last column.
 fn tests_of(row: &str) -> Vec<&str> {
     let cells = row.trim().trim_matches('|').rsplit('|').next();
     cells.unwrap_or_default().split('`').skip(1).step_by(2).collect()
@@ -50,7 +50,7 @@ fn wrong(tree: &Tree, test: &str) -> Option<String> {
 fn has_test(file: &TextFile, name: &str) -> bool {
     let declaration = format!("fn {name}(");
     file.code.match_indices(&declaration).any(|(position, _)| {
-        // Its attributes stand behind whatever comes before it.
+        // Its attributes follow the item before it.
         let before = &file.code[..position];
         let attributes = before.rfind(['}', ';', '{']).map_or(before, |end| &before[end..]);
         attributes.contains("#[test]")

@@ -7,7 +7,7 @@ use super::tree::{TextFile, Tree};
 /// A file that is longer has more than one purpose.
 const MAXIMAL_LINES: usize = 600;
 
-/// Where everything was written by us. What a fuzzer has found was not.
+/// The directories with files of ours. What a fuzzer has found may have any form.
 const OURS: &[&str] = &["bench/", "crates/", "fuzz/src/", "fuzz/tests/", "soak/", "xtask/"];
 
 /// What no Rust file contains, not even in a comment. Put together from pieces, or this file would

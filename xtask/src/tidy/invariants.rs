@@ -1,14 +1,14 @@
-//! Who may do what: each power of the product belongs to one crate.
+//! What each crate may do: starting processes, printing and writing files belong to one crate each.
 
 use super::Violation;
 use super::pattern;
 use super::tree::{TextFile, Tree};
 
-/// A rule about what the product's code says.
+/// Words that some of the product's code must not contain.
 struct Invariant {
     scope: Scope,
     patterns: &'static [&'static str],
-    /// The files for which it does not hold, each with its reason beside it.
+    /// The files that may contain them, each with its reason beside it.
     except: &'static [&'static str],
     reason: &'static str,
 }
@@ -77,7 +77,7 @@ const INVARIANTS: &[Invariant] = &[
             "std::thread",
             "SystemTime",
             "Instant::now",
-            // Anything could be inside, so imports are written out one by one.
+            // The braces could hide any module, so imports are written out one by one.
             "std::{",
         ],
         except: &[],
@@ -88,11 +88,11 @@ const INVARIANTS: &[Invariant] = &[
         scope: Scope::OnlyIn(&["model", "session"]),
         patterns: &[".unwrap()", ".expect(", "panic!", "unreachable!"],
         except: &[],
-        reason: "crates/model and crates/session never panic: they fold over what others wrote.",
+        reason: "crates/model and crates/session never panic: they fold over what other programs wrote.",
     },
 ];
 
-/// What is not part of the product: it plays against the product.
+/// The directories and the crate that are not part of the product: they test it.
 const TEST_DIRECTORIES: &[&str] = &["tests", "testing", "benches"];
 const TEST_CRATE: &str = "test-support";
 
@@ -110,7 +110,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
 }
 
 /// The crate of the file, if the file is part of the product.
-fn product_crate(file: &TextFile) -> Option<&str> {
+pub(super) fn product_crate(file: &TextFile) -> Option<&str> {
     let is_test = file.directories().any(|directory| TEST_DIRECTORIES.contains(&directory));
     file.crate_name().filter(|name| *name != TEST_CRATE && !is_test)
 }
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn each_power_belongs_to_one_crate() {
+    fn each_act_belongs_to_one_crate() {
         assert_belongs_to("process", "let a = std::process::Command::new(b);");
         assert_belongs_to("process", "rustix::process::kill_process_group(a, b)");
         assert_belongs_to("process", "pidfd_send_signal(a, b)");
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_and_the_rule_are_named() {
+    fn the_line_and_the_rule_are_named() {
         assert_eq!(
             found("crates/plan/src/a.rs", "fn a() {\n    Command::new(b);\n}\n"),
             ["crates/plan/src/a.rs:2: `Command::new`: only crates/process starts processes."]
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_the_product_is_passed_over() {
+    fn tests_are_left_out() {
         let line = "Command::new(a).unwrap()";
         for path in [
             "crates/cli/tests/a.rs",

@@ -1,4 +1,4 @@
-//! Traces of the machine on which something was made.
+//! Traces of the machine on which a file was made.
 //!
 //! A path or a host that exists only there would make the repository depend on it.
 
@@ -26,7 +26,7 @@ fn check_file(file: &TextFile) -> Vec<Violation> {
         let number = index + 1;
         for text in LOCAL.iter().filter(|text| line.contains(**text)) {
             let rule = format!(
-                "`{text}`: files name no places of one machine, and no hosts that packages are \
+                "`{text}`: files name no paths of one machine, and no hosts that packages are \
                  loaded from."
             );
             violations.push(Violation::new(&file.path, number, rule));

@@ -68,7 +68,7 @@ fn is_optional(text: &str) -> bool {
     without_spaces(text).contains("optional=true")
 }
 
-/// The package that hides behind another name.
+/// The package, if the dependency has another name.
 fn renamed(text: &str) -> Option<String> {
     let text = without_spaces(text);
     let (_, after) = text.split_once("package=\"")?;

@@ -1,6 +1,6 @@
 //! `cargo xtask tidy`: the rules of this repository that no compiler knows.
 //!
-//! Every check takes the [`Tree`] and returns what it found, so that its tests can make up a tree
+//! Every check takes the [`Tree`] and returns what it found, so that a test can give it a tree
 //! in memory.
 
 mod architecture;
@@ -9,8 +9,10 @@ mod claims;
 mod conventions;
 mod invariants;
 mod leaks;
+mod left_out_tests;
 mod manifest;
 mod pattern;
+mod pi_words;
 mod rust_source;
 mod test_modules;
 mod tree;
@@ -19,7 +21,7 @@ use std::fmt;
 
 use tree::Tree;
 
-/// One place where one rule is broken.
+/// A line that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Violation {
     path: String,
@@ -48,6 +50,8 @@ const CHECKS: &[fn(&Tree) -> Vec<Violation>] = &[
     conventions::check,
     leaks::check,
     claims::check,
+    left_out_tests::check,
+    pi_words::check,
 ];
 
 /// Runs the command.

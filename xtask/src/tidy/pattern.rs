@@ -1,4 +1,4 @@
-//! Text that is looked for in source.
+//! Searching source for words.
 
 use super::rust_source::is_identifier_byte;
 

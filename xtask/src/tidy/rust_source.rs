@@ -15,18 +15,42 @@ struct Token {
 /// and offsets are those of the original.
 pub(super) fn blank_comments_and_literals(text: &str) -> String {
     let mut blanked = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(&first) = rest.as_bytes().first() {
-        let token = token(first, rest);
-        let (opening, after) = rest.split_at(token.opening);
-        let (hidden, after) = after.split_at(token.hidden);
-        let (closing, after) = after.split_at(token.closing);
+    for [opening, hidden, closing] in tokens(text) {
         blanked.push_str(opening);
         blank(hidden, &mut blanked);
         blanked.push_str(closing);
-        rest = after;
     }
     blanked
+}
+
+/// The opposite, in the same way: replaces everything with spaces but the contents of string and
+/// character literals.
+pub(super) fn blank_all_but_literals(text: &str) -> String {
+    let mut blanked = String::with_capacity(text.len());
+    for [opening, hidden, closing] in tokens(text) {
+        blank(opening, &mut blanked);
+        // A comment has nothing that opens it.
+        if opening.is_empty() {
+            blank(hidden, &mut blanked);
+        } else {
+            blanked.push_str(hidden);
+        }
+        blank(closing, &mut blanked);
+    }
+    blanked
+}
+
+/// The tokens of a text: what opens each, what it hides, and what closes it.
+fn tokens(text: &str) -> impl Iterator<Item = [&str; 3]> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let token = token(*rest.as_bytes().first()?, rest);
+        let (opening, after) = rest.split_at(token.opening);
+        let (hidden, after) = after.split_at(token.hidden);
+        let (closing, after) = after.split_at(token.closing);
+        rest = after;
+        Some([opening, hidden, closing])
+    })
 }
 
 /// Appends `text` to `blanked` as spaces.
@@ -156,6 +180,18 @@ mod tests {
         assert_blanked(r#"'"' a '\'' b '\u{41}'"#, r#"' ' a '  ' b '      '"#);
         assert_blanked("&'a str, 'é', b'x'", "&'a str, '  ', b' '");
         assert_blanked("'outer: loop {}", "'outer: loop {}");
+    }
+
+    #[test]
+    fn literals_are_what_is_left_of_the_opposite() {
+        for (text, expected) in [
+            (r#"f("a // b", 'c') // "d""#, r#"   a // b    c         "#),
+            ("r#\"a \" b\"# c", "   a \" b    "),
+            ("/* \"a\" */ b\"c\"", "            c "),
+            ("&'a str", "       "),
+        ] {
+            assert_eq!(blank_all_but_literals(text), expected);
+        }
     }
 
     #[test]

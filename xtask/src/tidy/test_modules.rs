@@ -3,6 +3,8 @@
 //! `#[cfg(test)]` modules are found wherever they are, both in the file that declares them and in
 //! files of their own.
 
+use std::ops::Range;
+
 use super::rust_source::{blank, is_identifier_byte};
 use super::tree::TextFile;
 
@@ -29,6 +31,7 @@ pub(super) fn blank_all(files: &mut [TextFile]) {
         });
         if is_test {
             file.product_code.clear();
+            file.product_literals.clear();
         }
     }
 }
@@ -37,24 +40,34 @@ pub(super) fn blank_all(files: &mut [TextFile]) {
 /// file itself, or a directory with a slash at its end.
 fn blank_inline(file: &mut TextFile) -> Vec<String> {
     let mut test_paths = Vec::new();
-    let mut product_code = String::with_capacity(file.code.len());
+    let mut inline = Vec::new();
     let mut position = 0;
     while let Some(found) = file.code[position..].find(ATTRIBUTE) {
-        let after = position + found + ATTRIBUTE.len();
-        product_code.push_str(&file.code[position..after]);
-        position = after;
-        let Some(module) = parse(&file.code, &file.text, after) else { continue };
+        position += found + ATTRIBUTE.len();
+        let Some(module) = parse(&file.code, &file.text, position) else { continue };
         match module.end {
             Some(end) => {
-                blank(&file.code[after..end], &mut product_code);
+                inline.push(position..end);
                 position = end;
             }
             None => test_paths.extend(paths_of(&file.path, &module)),
         }
     }
-    product_code.push_str(&file.code[position..]);
-    file.product_code = product_code;
+    file.product_code = without(&file.product_code, &inline);
+    file.product_literals = without(&file.product_literals, &inline);
     test_paths
+}
+
+/// The text with these pieces of it blanked.
+fn without(text: &str, pieces: &[Range<usize>]) -> String {
+    let mut left = String::with_capacity(text.len());
+    let mut position = 0;
+    for piece in pieces {
+        left.push_str(&text[position..piece.start]);
+        blank(&text[piece.clone()], &mut left);
+        position = piece.end;
+    }
+    left + &text[position..]
 }
 
 /// The module that is declared at `position`, perhaps after more attributes.
@@ -138,6 +151,14 @@ mod tests {
         assert_eq!(code.lines().count(), text.lines().count());
         assert!(code.contains("fn a()") && code.contains("fn c()"), "{code}");
         assert!(!code.contains("fn b()"), "{code}");
+    }
+
+    #[test]
+    fn so_are_their_literals() {
+        let path = "crates/a/src/lib.rs";
+        let text = "f(\"a\");\n#[cfg(test)]\nmod tests {\n f(\"b\");\n}\nf(\"c\");";
+        let literals = Tree::of(&[(path, text)]).file(path).unwrap().product_literals.clone();
+        assert_eq!(literals.lines().map(str::trim).collect::<Vec<_>>(), ["a", "", "", "", "", "c"]);
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub(super) struct TextFile {
     pub(super) code: String,
     /// Only for Rust: the code without what is compiled for tests only.
     pub(super) product_code: String,
+    /// Only for Rust: the contents of the literals in the product's code, where they were.
+    pub(super) product_literals: String,
 }
 
 impl Tree {
@@ -53,12 +55,16 @@ impl Tree {
         let mut files: Vec<TextFile> = files
             .into_iter()
             .map(|(path, text)| {
-                let code = if path.ends_with(".rs") {
-                    rust_source::blank_comments_and_literals(&text)
+                let (code, literals) = if path.ends_with(".rs") {
+                    (
+                        rust_source::blank_comments_and_literals(&text),
+                        rust_source::blank_all_but_literals(&text),
+                    )
                 } else {
-                    String::new()
+                    Default::default()
                 };
-                TextFile { path, text, product_code: code.clone(), code }
+                let product_code = code.clone();
+                TextFile { path, text, code, product_code, product_literals: literals }
             })
             .collect();
         test_modules::blank_all(&mut files);

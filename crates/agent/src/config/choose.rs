@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use model::paths::StateDir;
 use serde_json::Map;
 
 use super::catalogue;
@@ -66,7 +67,7 @@ pub(crate) fn choose_model(
         let thinking = query.thinking.unwrap_or_default();
         return Ok(Choice { model: script, key: None, thinking, warnings: Vec::new() });
     }
-    let registry = Registry::load(&sources.agent_dir.join("models.json"))?;
+    let registry = Registry::load(&StateDir::of_user(sources.agent_dir).models())?;
     let &Sources { agent_dir, profile_key, environment, now, .. } = sources;
     let stored = read_auth_file(agent_dir)?;
     let credentials = Credentials { agent_dir, profile_key, environment, now, stored };
@@ -381,7 +382,7 @@ impl<'a> Chooser<'a> {
     }
 
     fn models_file(&self) -> PathBuf {
-        self.credentials.agent_dir.join("models.json")
+        StateDir::of_user(self.credentials.agent_dir).models()
     }
 }
 

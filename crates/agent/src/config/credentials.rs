@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use model::paths::StateDir;
 use serde_json::Value;
 
 use super::definition::is_loopback;
@@ -43,7 +44,7 @@ const MARGIN: Duration = Duration::from_secs(60);
 
 impl Credentials<'_> {
     pub(super) fn auth_file(&self) -> PathBuf {
-        auth_file(self.agent_dir)
+        StateDir::of_user(self.agent_dir).logins()
     }
 
     /// Whether there is probably a key for the provider. Commands are not run. A profile's key
@@ -214,7 +215,7 @@ impl Credentials<'_> {
         ConfigValue::parse(value)
             .resolve(|name| self.variable(&provider.name, name), self.agent_dir)
             .map_err(|reason| ConfigError::Unresolved {
-                path: self.agent_dir.join("models.json"),
+                path: StateDir::of_user(self.agent_dir).models(),
                 field: format!("{what} \"{}\"", provider.name),
                 reason,
             })
@@ -227,7 +228,7 @@ impl Credentials<'_> {
 
 /// What `auth.json` has for each provider.
 pub(super) fn read_auth_file(agent_dir: &Path) -> Result<BTreeMap<String, Stored>, ConfigError> {
-    let path = auth_file(agent_dir);
+    let path = StateDir::of_user(agent_dir).logins();
     let broken =
         |line, reason: String| ConfigError::BrokenFile { path: path.clone(), line, reason };
     let text = read_whole(&path, LARGEST)
@@ -240,10 +241,6 @@ pub(super) fn read_auth_file(agent_dir: &Path) -> Result<BTreeMap<String, Stored
         .map_err(|error| broken(Some(error.line()), format!("it is not JSON: {error}")))?;
     let file = Fields::new(&json, "the file").map_err(|wrong| broken(None, wrong.to_string()))?;
     Ok(file.names().filter_map(|name| read_stored(&file, name)).collect())
-}
-
-fn auth_file(agent_dir: &Path) -> PathBuf {
-    agent_dir.join("auth.json")
 }
 
 fn bearer(token: &str) -> (String, Secret) {

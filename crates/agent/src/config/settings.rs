@@ -105,9 +105,8 @@ pub fn load_agent_settings(
 ) -> (AgentSettings, Vec<String>) {
     let mut settings = AgentSettings::default();
     let mut warnings = Vec::new();
-    let user = surroundings.agent_dir.join("settings.json");
-    let project = surroundings.project_root().join(".pi").join("settings.json");
-    let files = [Some(user), trust.allows().then_some(project)];
+    let project = trust.allows().then(|| surroundings.project_state().settings());
+    let files = [Some(surroundings.user_state().settings()), project];
     for path in files.into_iter().flatten() {
         let mut warn = |problem: String| warnings.push(format!("{}: {problem}", path.display()));
         match read_json(&path) {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::SystemTime;
 
+use model::paths::StateDir;
+
 use super::credentials::{Credentials, read_auth_file};
 use super::registry::Registry;
 
@@ -48,7 +50,7 @@ pub fn survey_keys(
 ) -> KeySurvey {
     let mut survey = KeySurvey::default();
     // A broken file does not hide the keys of the others.
-    let registry = Registry::load(&agent_dir.join("models.json")).unwrap_or_else(|error| {
+    let registry = Registry::load(&StateDir::of_user(agent_dir).models()).unwrap_or_else(|error| {
         survey.problems.push(error.to_string());
         Registry::known()
     });

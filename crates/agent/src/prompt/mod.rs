@@ -4,7 +4,7 @@ mod context_files;
 
 use std::path::{Path, PathBuf};
 
-use plan::{SkillPlaces, Skills, Surroundings, Trust, discover_skills, with_skill_paths};
+use plan::{Skills, Surroundings, Trust, discover_skills, with_skill_paths};
 use serde_json::{Map, Value};
 
 use crate::invocation::Invocation;
@@ -130,11 +130,11 @@ fn text_or_file(prompt: &mut SystemPrompt, given: &str, cwd: &Path) -> Option<St
 
 /// The content of the project's file of this name, if the project is trusted, else of the user's.
 fn discovered(prompt: &mut SystemPrompt, inputs: &PromptInputs<'_>, name: &str) -> Option<String> {
-    let project = inputs.surroundings.project_root().join(".pi").join(name);
+    let project = inputs.surroundings.project_state().prompt(name);
     if inputs.trust.allows() && project.exists() {
         return read_prompt(prompt, &project);
     }
-    let user = inputs.surroundings.agent_dir.join(name);
+    let user = inputs.surroundings.user_state().prompt(name);
     if user.exists() { read_prompt(prompt, &user) } else { None }
 }
 
@@ -158,7 +158,7 @@ fn skills(inputs: &PromptInputs<'_>) -> Skills {
     let found = if inputs.invocation.no_skills {
         Skills::default()
     } else {
-        discover_skills(&SkillPlaces::of(inputs.surroundings), inputs.trust)
+        discover_skills(inputs.surroundings, inputs.trust)
     };
     let cwd = &inputs.surroundings.cwd;
     let paths: Vec<PathBuf> = inputs.invocation.skills.iter().map(|path| cwd.join(path)).collect();

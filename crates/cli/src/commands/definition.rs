@@ -112,15 +112,7 @@ pub(super) fn find<'a>(
     definitions: &'a Definitions,
     name: &str,
 ) -> Result<&'a Definition, CommandError> {
-    definitions.get(name).map_err(|unknown| {
-        let available = match unknown.available.as_slice() {
-            [] => "(none)".to_owned(),
-            names => names.join(", "),
-        };
-        let title = definitions.kind().title();
-        let meant = unknown.meant();
-        CommandError::usage(format!("{title} \"{name}\" not found. Available: {available}{meant}"))
-    })
+    definitions.get(name).map_err(|unknown| CommandError::usage(unknown.not_found()))
 }
 
 fn reports(definitions: &Definitions) -> Vec<DefinitionReport<'_>> {

@@ -3,10 +3,12 @@
 //! The built-in agent really works on the current directory; only its model plays scripts, which are
 //! part of this program. The demo changes no file, but records its runs.
 
-use model::{Lifetime, Outcome, RunResult};
+use model::{Outcome, RunResult};
 use runner::Waiting;
 use store::RunDir;
-use tools::{CallContext, CallOptions, DelegateArguments, RunningCall, TaskArguments};
+use tools::{
+    BackgroundArguments, CallContext, CallOptions, DelegateArguments, RunningCall, TaskArguments,
+};
 
 use super::tasks::{Answers, Door, Ended};
 use crate::arguments::AgentArguments;
@@ -100,10 +102,11 @@ fn run(
 
 fn start_in_background(door: &mut Door) -> Result<RunDir, CommandError> {
     let task = task("report", "report", "How many directories are there?");
-    let call = DelegateArguments { tasks: vec![task], profile: None };
-    let options = door.server.options(&door.workspace, &CallContext::default())?;
-    let options = CallOptions { lifetime: Lifetime::Background, ..options };
-    let planned = tools::plan_delegation(&door.workspace, call, &options)?;
+    let plan = |options: &CallOptions<'_>| {
+        let arguments = BackgroundArguments { task };
+        tools::plan_background(&door.workspace, arguments, options)
+    };
+    let planned = door.server.plan(&door.workspace, &CallContext::default(), plan)?;
     let record = door.server.start_background(planned)?;
     Ok(RunDir::open(&record.paths.run_dir)?)
 }

@@ -39,17 +39,18 @@ pub(super) fn find(store: &Store, id: &str) -> Result<Session, CommandError> {
     tools::find_session(store, id).map_err(|error| {
         let refused = CommandError::usage(error.to_string());
         match error {
-            SessionError::NotFound(id) => refused.hint(not_found_hint(store, &id)),
+            SessionError::NotFound(id) => {
+                refused.hint(not_found_hint(&tools::similar_sessions(store, &id)))
+            }
             SessionError::Ambiguous { .. } | SessionError::Store(_) => refused,
         }
     })
 }
 
 /// What to do about an id that is not that of a session.
-pub(super) fn not_found_hint(store: &Store, id: &str) -> String {
-    let meant = plan::did_you_mean(&tools::similar_sessions(store, id));
-    let list = "`pi-subagents sessions list` lists the sessions of this project";
-    if meant.is_empty() { list.to_owned() } else { format!("{}; {list}", meant.trim()) }
+pub(super) fn not_found_hint(similar: &[String]) -> String {
+    let list = " `pi-subagents sessions list` lists the sessions of this project";
+    format!("{}{list}", plan::did_you_mean(similar)).trim_start().to_owned()
 }
 
 fn list(store: &Store, json: bool, printer: &Printer) -> Result<Exit, CommandError> {

@@ -3,20 +3,19 @@
 mod report;
 mod view;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsFd;
 
 use model::{Owner, OwnerKind, Status};
 use plan::Surroundings;
 use process::{Notice, SignalPipe};
 use tools::{
-    CallContext, CallError, CallEvent, CallId, CallKind, CallServer, Caller, DelegateArguments,
-    FinishedCall, RunningCall, StartError, StopForce, ToolError, Workspace,
+    CallContext, CallEvent, CallKind, CallOptions, CallServer, Caller, DelegateArguments,
+    FinishedCall, OpenCallId, RunningCall, StartError, StopForce, ToolError, Workspace,
 };
 use tui::{Command, Ownership};
 
-use self::report::Reporter;
-use self::view::{View, shown};
+use self::view::View;
 use super::sessions::not_found_hint;
 use crate::arguments::AgentArguments;
 use crate::error::{CommandError, Exit};
@@ -110,24 +109,25 @@ impl Door {
         let printer = &*printer;
         let live =
             (answers != Answers::Json).then(|| Live::open(printer, Ownership::Owner)).flatten();
-        let mut view = View::new(Screen::new(printer, live), Reporter::new(printer, answers));
+        let screen = Screen::new(printer, live);
+        let mut view = View { printer, answers, screen, printed: BTreeMap::new() };
         let mut stopping = Stopping { call, quit: None, tasks: BTreeSet::new() };
         let mut is_over = false;
         while !is_over {
             let mut wakers = vec![signals.as_fd()];
             wakers.extend(view.screen.wakers());
-            let tasks = self.server.running(call).into_iter().flat_map(shown);
-            let patience = view.screen.patience(tasks);
+            let patience = view.screen.patience(&self.server.shown(call));
             for event in self.server.wait(&wakers, patience) {
                 is_over |= matches!(event, CallEvent::Over(_));
-                self.show(event, &mut view);
+                if let Some(tasks) = self.server.running(call) {
+                    view.show(tasks, event);
+                }
             }
             for notice in signals.drain() {
                 printer.hurry();
                 stopping.handle(notice, &mut self.server, &mut view);
             }
-            let tasks = self.server.running(call).into_iter().flat_map(shown);
-            for command in view.screen.turn(tasks)? {
+            for command in view.screen.turn(&self.server.shown(call))? {
                 stopping.carry_out(command, &mut self.server, &mut view);
             }
         }
@@ -142,41 +142,18 @@ impl Door {
         &mut self,
         call: DelegateArguments,
         concurrency: Option<usize>,
-    ) -> Result<CallId, CommandError> {
+    ) -> Result<OpenCallId, CommandError> {
         let context = CallContext { concurrency, ..CallContext::default() };
-        let options = self.server.options(&self.workspace, &context)?;
-        let planned = tools::plan_delegation(&self.workspace, call, &options);
-        let planned = planned.map_err(|error| match &error {
-            CallError::ResumeNotFound(id) => {
-                let hint = not_found_hint(self.server.store(), id);
-                CommandError::from(error).hint(hint)
-            }
-            _ => error.into(),
-        })?;
+        let plan =
+            |options: &CallOptions<'_>| tools::plan_delegation(&self.workspace, call, options);
+        let planned = self.server.plan(&self.workspace, &context, plan)?;
         Ok(self.server.submit(&self.workspace, CallKind::Delegate, planned, &context)?)
-    }
-
-    fn show(&self, event: CallEvent, view: &mut View<'_>) {
-        let task = |call, task| Some((task, self.server.running(call)?.tasks().get(task)?));
-        match event {
-            CallEvent::TaskEvent { call, task: index, record, words } => {
-                if let Some(task) = task(call, index) {
-                    view.show(task, &record.event, words);
-                }
-            }
-            CallEvent::TaskEnded { call, task: index } => {
-                if let Some(task) = task(call, index) {
-                    view.show_end(task);
-                }
-            }
-            _ => view.screen.change(),
-        }
     }
 }
 
 /// What the user has stopped.
 struct Stopping {
-    call: CallId,
+    call: OpenCallId,
     /// The first signal that stopped all tasks.
     quit: Option<Notice>,
     /// The tasks that were stopped one by one.
@@ -215,12 +192,6 @@ impl Stopping {
     }
 }
 
-impl From<CallError> for CommandError {
-    fn from(error: CallError) -> CommandError {
-        CommandError::usage(error.to_string())
-    }
-}
-
 impl From<ToolError> for CommandError {
     fn from(error: ToolError) -> CommandError {
         match error {
@@ -230,6 +201,9 @@ impl From<ToolError> for CommandError {
                     Some(hint) => refused.hint(hint),
                     None => refused,
                 }
+            }
+            ToolError::UnknownSession { problem, similar } => {
+                CommandError::usage(problem).hint(not_found_hint(&similar))
             }
             ToolError::Start(StartError::Background(error)) => error.into(),
             ToolError::Start(_) | ToolError::Store(_) => CommandError::failure(error),

@@ -36,7 +36,7 @@ pub(crate) fn watch(arguments: &Watch, printer: &mut Printer) -> Result<Exit, Co
     let printer = &*printer;
     let appearance = Appearance::new(&workspace, printer.columns());
     let screen = Screen::new(printer, Live::open(printer, Ownership::Watcher));
-    let mut screen = WatchScreen::new(printer, screen, appearance);
+    let mut screen = WatchScreen { printer, appearance, screen, runs: Vec::new() };
     let mut stops = Stops::default();
     let left = loop {
         for change in following.look() {
@@ -60,10 +60,10 @@ pub(crate) fn watch(arguments: &Watch, printer: &mut Printer) -> Result<Exit, Co
             break None;
         }
         let mut wakers = vec![signals.as_fd()];
-        wakers.extend(screen.wakers());
+        wakers.extend(screen.screen.wakers());
         following.wait(&wakers, screen.patience());
     };
-    screen.close()?;
+    screen.screen.close()?;
     if let Some(exit) = left {
         printer.note("Stopped watching. The runs continue.");
         return Ok(exit);
@@ -121,7 +121,7 @@ impl Stops {
         let is_done = |stop: &mut (String, JoinHandle<_>)| stop.1.is_finished();
         for (name, stop) in self.threads.extract_if(.., is_done) {
             if let Ok(Err(error)) = stop.join() {
-                screen.warn(format!("cannot stop {name}: {error}"));
+                screen.screen.warn(format!("cannot stop {name}: {error}"));
             }
         }
     }

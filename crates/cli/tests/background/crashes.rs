@@ -6,12 +6,11 @@ use rustix::process::Signal;
 use serde_json::json;
 use test_support::{Ran, Running, World, wait_until};
 
-use crate::{
-    Door, has_said, names, run_dir, signal, start, start_working, status, supervisor,
-    wait_for_result, world,
+use super::{
+    Door, has_said, names, run_dir, signal, start, start_working, status, wait_for_result, world,
 };
 
-/// The run has not been stopped, and ends by itself.
+/// Checks that the run was not stopped, and ends by itself.
 fn assert_goes_on(world: &World, id: &str) {
     assert_eq!(status(world, id)["status"], "running");
     world.let_go();
@@ -33,7 +32,7 @@ fn a_killed_supervisor_is_found_out_and_nothing_is_left() {
     ]);
     let id = start(&world, &script);
     wait_until(|| world.path("working").exists() && has_said(&world, &id, "working on it"));
-    signal(supervisor(&world), Signal::KILL);
+    signal(world.supervisor(), Signal::KILL);
     wait_until(|| world.processes().len() == 1);
     let found = world.run(&["bg", "list", "--all", "--json"]).json();
     world.assert_nothing_left();
@@ -55,7 +54,7 @@ fn whoever_waits_notices_that_the_supervisor_was_killed() {
     let world = world();
     let id = start_working(&world);
     let waiting = Running::start(world.command(["bg", "wait", &id, "--json"]));
-    signal(supervisor(&world), Signal::KILL);
+    signal(world.supervisor(), Signal::KILL);
     let waited = waiting.finish();
     assert_eq!((waited.code, &waited.json()["runs"][0]["status"]), (Some(1), &json!("failed")));
     world.assert_nothing_left();

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::{run_dir, start, start_working, wait_for_result, world};
+use super::{run_dir, start, start_working, wait_for_result, world};
 
 #[test]
 fn a_run_is_followed_until_its_end() {
@@ -15,7 +15,7 @@ fn a_run_is_followed_until_its_end() {
     let mut command = world.command(["bg", "logs", "-f", "--json", &id]);
     let mut following = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut output = BufReader::new(following.stdout.take().unwrap());
-    // What was said before is there at once, while the run goes on.
+    // Earlier output appears at once, while the run continues.
     let mut read = String::new();
     while !read.contains("working on it") {
         assert_ne!(output.read_line(&mut read).unwrap(), 0, "{read}");
@@ -61,7 +61,7 @@ fn nothing_in_a_log_reaches_the_terminal_as_a_command() {
     let id = start(&world, &json!(["start", {"say": "red \u{1b}[31m and \u{9b}2J clear"}]));
     wait_for_result(&world, &id);
     world.wait_until_nothing_is_left();
-    // As somebody could have changed it.
+    // As another program could have changed it.
     let path = run_dir(&world, &id).join("transcript.log");
     let mut transcript = fs::read(&path).unwrap();
     transcript.extend(b"\x1b[2J\x9b31m torn");
@@ -70,7 +70,7 @@ fn nothing_in_a_log_reaches_the_terminal_as_a_command() {
     assert!(ran.stdout.contains("red") && ran.stdout.contains("torn"), "{ran:?}");
     let is_control = |letter: char| letter.is_control() && letter != '\n';
     assert!(!ran.stdout.contains(is_control), "{ran:?}");
-    // Lines that are no events are passed over.
+    // Lines that are no events are left out.
     let events = run_dir(&world, &id).join("events.jsonl");
     let text = fs::read_to_string(&events).unwrap();
     fs::write(&events, format!("not JSON\n{text}{{\"seq\": 99, \"ty")).unwrap();

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use test_support::{Ran, wait_until};
 
-use crate::{quick, run_dir, start, start_command, start_working, wait_for_result, world};
+use super::{quick, run_dir, start, start_command, start_working, wait_for_result, world};
 
 #[test]
 fn start_prints_a_handle() {
@@ -130,7 +130,7 @@ fn a_store_that_cannot_be_written_refuses_background_runs() {
     assert!(ran.stderr.contains("error: a background run must be recorded: "), "{ran:?}");
     assert!(ran.stderr.contains("hint: make the directory writable"), "{ran:?}");
     world.assert_nothing_left();
-    let temporary: Vec<_> = crate::names(&world.path(""));
+    let temporary: Vec<_> = super::names(&world.path(""));
     assert_eq!(temporary, ["home", "project"], "nothing was put elsewhere");
 }
 
@@ -143,7 +143,7 @@ fn an_agent_that_cannot_be_started_is_a_run_that_failed() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let handle: Value = ran.json();
     let id = handle["runId"].as_str().unwrap();
-    wait_until(|| crate::status(&world, id)["status"] == "failed");
-    assert_eq!(crate::status(&world, id)["outcome"], "spawn_failure");
+    wait_until(|| super::status(&world, id)["status"] == "failed");
+    assert_eq!(super::status(&world, id)["outcome"], "spawn_failure");
     world.wait_until_nothing_is_left();
 }

@@ -1,4 +1,4 @@
-//! Many runs, started and asked for by many programs at once.
+//! Many runs, started and listed by many programs at once.
 
 use std::collections::BTreeSet;
 use std::process::Stdio;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use store::Store;
 use test_support::{Ran, World, wait_until};
 
-use crate::{Door, quick, start_command, world};
+use super::{Door, quick, start_command, world};
 
 const EACH: usize = 50;
 
@@ -29,7 +29,7 @@ fn two_hundred_runs_of_four_programs_are_all_found_counted_and_told_of_once() {
     let all: BTreeSet<&String> = ids.iter().flatten().collect();
     assert_eq!(all.len(), 4 * EACH, "none is lost, none is doubled");
 
-    // Eight programs take what there is to be told, while the last runs still end.
+    // Eight programs take notifications while the last runs still end.
     let taken = AtomicUsize::new(0);
     let told: Vec<Vec<(usize, String)>> = thread::scope(|scope| {
         let takers: Vec<_> =
@@ -75,8 +75,7 @@ fn start_from_a_door(world: &World, owner: &str) -> Vec<String> {
     ids
 }
 
-/// Takes what there is to be told to the shell (0) and to both doors (1 and 2) until everything has
-/// been told to somebody.
+/// Takes the notifications of the shell (0) and of both doors (1 and 2) until each has been taken once.
 fn take(world: &World, taken: &AtomicUsize, all: usize) -> Vec<(usize, String)> {
     let store = Store::in_project(&world.project());
     let mut told = Vec::new();
@@ -87,8 +86,9 @@ fn take(world: &World, taken: &AtomicUsize, all: usize) -> Vec<(usize, String)> 
         told.extend(shell.map(|one| (0, one["runId"].as_str().unwrap().to_owned())));
         for (number, owner) in [(1, "one"), (2, "two")] {
             let owner = Owner { kind: OwnerKind::Pi, id: Some(owner.to_owned()) };
-            let (notifications, warnings) = tools::take_notifications(&store, &owner).unwrap();
-            assert_eq!(warnings, [""; 0]);
+            let mut loaded = tools::load_background(&store, Some(&owner)).unwrap();
+            let notifications = loaded.take_notifications(&owner);
+            assert_eq!(loaded.warnings, [""; 0]);
             told.extend(notifications.into_iter().map(|one| (number, one.run_id.to_string())));
         }
         let fresh = told.len() - before;

@@ -1,18 +1,14 @@
 //! Starters that are killed, and terminals that are closed.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{BufRead, BufReader};
-use std::os::fd::OwnedFd;
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::json;
-use test_support::{Ran, World, wait_until};
+use test_support::{Ran, World, pseudo_terminal, wait_until};
 
-use crate::{
-    Door, names, run_dir, signal, start_command, status, supervisor, wait_for_result, world,
-};
+use super::{Door, names, run_dir, signal, start_command, status, wait_for_result, world};
 
 #[test]
 fn the_starter_is_killed_and_the_run_completes_and_its_owner_is_told_once() {
@@ -43,7 +39,7 @@ fn the_starter_is_killed_and_the_run_completes_and_its_owner_is_told_once() {
     assert_only_its_directory_is_left(&world, id);
 }
 
-/// What so many programs say about ends when they ask at once.
+/// The notifications that so many programs print when they ask at once.
 fn told_at_once(world: &World, programs: usize) -> Vec<String> {
     let asked: Vec<_> = (0..programs)
         .map(|number| if number % 2 == 0 { "list" } else { "status" })
@@ -97,13 +93,13 @@ fn nothing_that_the_starter_has_inherited_is_kept() {
     world.wait_until_nothing_is_left();
 }
 
-/// Servers that do not care for their children start programs like this.
+/// Servers that ignore the end of their children start programs like this.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_end_of_an_agent_is_noticed_although_the_starter_ignores_the_end_of_children() {
     let world = world();
     let command = start_command(&world, &json!(["start", {"exit": 3}]), &[]);
-    // Not by a shell: not every one passes this on.
+    // Not by a shell: not every shell passes this on.
     let ignoring = ["env", "--ignore-signal=CHLD"];
     let ran = Ran::from(World::behind(&ignoring, &command).output().unwrap());
     assert_eq!(ran.code, Some(0), "{ran:?}");
@@ -123,40 +119,35 @@ fn a_program_that_stays_is_killed_and_its_runs_complete() {
     world.let_go();
     wait_for_result(&world, &id);
     world.wait_until_nothing_is_left();
-    assert_eq!(status(&world, &id)["status"], "completed", "everybody finds it");
+    assert_eq!(status(&world, &id)["status"], "completed", "every program finds it");
     let meta: serde_json::Value =
         serde_json::from_slice(&fs::read(run_dir(&world, &id).join("meta.json")).unwrap()).unwrap();
     assert_eq!(meta["owner"], json!({"kind": "pi", "id": "session-1"}));
     assert_eq!(meta["lifetime"], "background");
-    // It is not the shell's, unless the shell asks for all.
+    // It does not belong to the shell, so only `--everyone` lists it.
     let own = world.run(&["bg", "list", "--all", "--json"]).json();
     assert_eq!((&own["runs"], &own["counts"]["total"]), (&json!([]), &json!(0)));
     let all = world.run(&["bg", "list", "--all", "--everyone", "--json"]).json();
     assert_eq!((&all["runs"][0]["runId"], &all["counts"]["total"]), (&json!(id), &json!(1)));
-    assert_eq!(all["notifications"], json!([]), "the shell takes nobody else's");
+    assert_eq!(all["notifications"], json!([]), "the shell takes only its own");
     assert!(!run_dir(&world, &id).join("notified").exists());
 }
 
 #[test]
 fn a_closed_terminal_does_not_end_a_run() {
     let world = world();
-    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-    grantpt(&terminal).unwrap();
-    unlockpt(&terminal).unwrap();
-    let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
-    let inside =
-        || -> OwnedFd { File::options().read(true).write(true).open(&name).unwrap().into() };
+    let (terminal, inside) = pseudo_terminal::open(80, 24).unwrap();
     // A shell that owns the terminal, starts a run, and stays.
     let line = "\"$@\" && exec sleep 1000";
     let start = start_command(&world, &world.working(), &[]);
     let mut shell = World::behind(&["setsid", "--ctty", "sh", "-c", line, "sh"], &start);
-    shell.stdin(inside()).stdout(inside()).stderr(inside());
+    shell.stdin(inside.try_clone().unwrap()).stdout(inside.try_clone().unwrap()).stderr(inside);
     let mut shell = shell.spawn().unwrap();
     wait_until(|| world.path("working").exists());
     let has_sleep = || world.processes().iter().any(|(_, words)| words.starts_with("sleep"));
     wait_until(has_sleep);
     assert!(terminal_of(Pid::from_child(&shell)).1, "the shell has the terminal");
-    let supervisor = supervisor(&world);
+    let supervisor = world.supervisor();
     let raw = supervisor.as_raw_nonzero().get();
     assert_eq!(terminal_of(supervisor), (raw, false), "a session of its own, without a terminal");
 

@@ -7,9 +7,8 @@ use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
 use test_support::{Running, World, wait_until};
 
-use crate::{
-    has_said, quick, run_dir, signal, start, start_working, status, supervisor, wait_for_result,
-    world,
+use super::{
+    has_said, quick, run_dir, signal, start, start_working, status, wait_for_result, world,
 };
 
 /// The only run of the document.
@@ -18,7 +17,7 @@ fn stopped(document: &Value) -> Value {
     document["runs"][0].clone()
 }
 
-/// An agent and a command of it, in a session of its own, that both ignore SIGTERM.
+/// Starts an agent and a command of it in a session of its own, which both ignore SIGTERM.
 fn start_stubborn(world: &World) -> String {
     let hidden = json!(["setsid", "ignore_sigterm", {"touch": world.path("hidden")}, "hang"]);
     let script = json!([
@@ -62,7 +61,7 @@ fn at_once_means_without_grace() {
 fn a_stopped_supervisor_is_woken() {
     let world = world();
     let id = start_working(&world);
-    signal(supervisor(&world), Signal::STOP);
+    signal(world.supervisor(), Signal::STOP);
     let run = stopped(&world.run(&["bg", "stop", "--json", &id]).json());
     world.assert_nothing_left();
     assert_eq!((&run["status"], &run["left"]), (&json!("aborted"), &json!(0)));
@@ -74,7 +73,7 @@ fn a_stopped_supervisor_is_woken() {
 fn a_supervisor_that_never_answers_is_killed() {
     let world = world();
     let id = start_working(&world);
-    let pid = supervisor(&world);
+    let pid = world.supervisor();
     let is_over = AtomicBool::new(false);
     let run = thread::scope(|scope| {
         scope.spawn(|| {
@@ -121,7 +120,7 @@ fn several_are_stopped_and_what_had_ended_stays_what_it_was() {
     let finished = start(&world, &quick());
     wait_for_result(&world, &finished);
     let running = start_working(&world);
-    // An id that nobody knows refuses the whole command.
+    // With an unknown id, the whole command is refused.
     let refused = world.run(&["bg", "stop", &running, "zzzzzzzz"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.stderr.contains("No run found for runId: zzzzzzzz"), "{refused:?}");

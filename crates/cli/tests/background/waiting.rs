@@ -4,7 +4,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use test_support::{Running, wait_until};
 
-use crate::{quick, start, start_working, status, wait_for_result, world};
+use super::{quick, start, start_working, status, wait_for_result, world};
 
 #[test]
 fn several_runs_are_waited_for_and_the_exit_code_says_whether_all_completed() {

@@ -1,4 +1,4 @@
-//! Background runs: told about once, whoever is there when they end.
+//! Background runs: their end is notified once, to whichever bridge runs then.
 
 use test_support::wait_until;
 
@@ -11,7 +11,7 @@ fn start_scout(bridge: &mut Bridge) -> String {
 }
 
 fn restore(bridge: &mut Bridge, entries: &[Value]) {
-    bridge.ask("session/start", &json!({"reason": "resume", "entries": entries}));
+    bridge.request("session/start", &json!({"reason": "resume", "entries": entries}));
 }
 
 fn has_ended(world: &World, run: &str) -> bool {
@@ -23,7 +23,7 @@ fn a_run_is_counted_while_it_runs_and_told_about_when_it_ends() {
     let world = world();
     let mut bridge = Bridge::of_pi(&world, &world.working());
     let run = start_scout(&mut bridge);
-    let footer = bridge.await_told("ui/status");
+    let footer = bridge.wait_for("ui/status");
     assert_eq!(footer["params"], json!({"text": "bg: 1 running / 1 total"}));
     let entries = bridge.entries();
     assert_eq!(entries[0]["customType"], json!("pi-subagents:bg-run"));
@@ -31,12 +31,12 @@ fn a_run_is_counted_while_it_runs_and_told_about_when_it_ends() {
     let status = bridge.call("background_agent_status", &json!({}));
     assert!(status["text"].as_str().unwrap().starts_with("Active runs: 1. Counts: running=1"));
     world.let_go();
-    let told = bridge.await_told("ui/notify")["params"].clone();
+    let told = bridge.wait_for("ui/notify")["params"].clone();
     assert_eq!(
         told,
         json!({"message": "Background agent scout finished: found it", "level": "info"})
     );
-    let message = bridge.await_told("session/message")["params"].clone();
+    let message = bridge.wait_for("session/message")["params"].clone();
     assert_eq!(
         message,
         json!({
@@ -45,11 +45,11 @@ fn a_run_is_counted_while_it_runs_and_told_about_when_it_ends() {
             "details": {"runId": run, "status": "completed"},
         })
     );
-    assert_eq!(bridge.await_told("ui/status")["params"]["text"], json!("bg: 0 running / 1 total"));
+    assert_eq!(bridge.wait_for("ui/status")["params"]["text"], json!("bg: 0 running / 1 total"));
     assert_eq!(bridge.entries()[0]["customType"], json!("pi-subagents:bg-update"));
     let status = bridge.call("background_agent_status", &json!({"runId": run}));
     assert!(status["text"].as_str().unwrap().contains("final=\"found it\""), "{status}");
-    assert!(bridge.told("ui/notify").is_empty(), "once is enough");
+    assert!(bridge.received("ui/notify").is_empty(), "once is enough");
     bridge.close();
     world.wait_until_nothing_is_left();
 }
@@ -64,30 +64,30 @@ fn a_run_outlives_pi_and_the_next_one_is_told() {
         wait_until(|| world.path("working").exists());
         if is_killed {
             bridge.kill();
-            // Nobody has written anything down.
+            // The log of the conversation has no entry of it.
             entries.clear();
         }
         bridge.close();
-        // While it runs, the next pi takes it up.
+        // While it runs, the next pi restores it.
         let mut bridge = Bridge::of_pi(&world, &quick());
         restore(&mut bridge, &entries);
-        let footer = bridge.await_told("ui/status");
+        let footer = bridge.wait_for("ui/status");
         assert_eq!(footer["params"]["text"], json!("bg: 1 running / 1 total"));
         bridge.close();
         world.let_go();
         wait_until(|| has_ended(&world, &run));
-        // When it has ended, the one after that is told, and only that one.
+        // When it has ended, the pi after that is notified, and only that one.
         let mut bridge = Bridge::of_pi(&world, &quick());
         restore(&mut bridge, &entries);
-        let told = bridge.told("ui/notify");
+        let told = bridge.received("ui/notify");
         assert_eq!(told.len(), 1, "{told:?}");
         assert_eq!(told[0]["message"], json!("Background agent scout finished: found it"));
         entries.extend(bridge.entries());
         bridge.close();
         let mut bridge = Bridge::of_pi(&world, &quick());
         restore(&mut bridge, &entries);
-        assert!(bridge.told("ui/notify").is_empty() && bridge.entries().is_empty());
-        assert_eq!(bridge.told("ui/status"), [json!({"text": "bg: 0 running / 1 total"})]);
+        assert!(bridge.received("ui/notify").is_empty() && bridge.entries().is_empty());
+        assert_eq!(bridge.received("ui/status"), [json!({"text": "bg: 0 running / 1 total"})]);
         bridge.close();
         world.wait_until_nothing_is_left();
     }
@@ -102,6 +102,6 @@ fn what_cannot_be_started_is_refused() {
     let model = json!({"preset": "scout", "task": "x", "model": "a/thre"});
     let refusal = bridge.refusal("background_agent", &model);
     assert!(refusal.starts_with("Unknown model: \"a/thre\"."), "{refusal}");
-    assert!(bridge.told("ui/status").is_empty() && bridge.entries().is_empty());
+    assert!(bridge.received("ui/status").is_empty() && bridge.entries().is_empty());
     bridge.close();
 }

@@ -31,7 +31,7 @@ fn a_call_is_answered_with_everything_about_its_tasks() {
     let lines = text(&result["details"]["lines"]);
     assert!(lines.starts_with("Sub-agents: 1 done, 1 error\n\n✓ task 1 • 0 tools • "), "{lines}");
     assert!(lines.contains("  found it\n"), "{lines}");
-    // Both were written down when they began and when they had ended.
+    // Both were written to the log at their start and at their end.
     let entries = bridge.entries();
     let kinds: Vec<(&str, &str)> = entries
         .iter()
@@ -67,8 +67,8 @@ fn calls_run_side_by_side_and_are_cancelled_one_by_one() {
     let first = bridge.begin_call("first", "delegate_to_subagents", &tasks(6));
     let second = bridge.begin_call("second", "subagent", &json!({"preset": "scout", "task": "x"}));
     wait_until(|| world.processes().iter().filter(|(_, p)| p.contains("fake-agent")).count() == 5);
-    bridge.tell("tools/cancel", &json!({"callId": "first"}));
-    let cancelled = bridge.finish(first)["result"].clone();
+    bridge.notify("tools/cancel", &json!({"callId": "first"}));
+    let cancelled = bridge.response(first)["result"].clone();
     assert_eq!(cancelled["isError"], json!(true));
     let lines = cancelled["text"].as_str().unwrap();
     assert_eq!(lines.matches("Cancelled before it had finished").count(), 4, "{lines}");
@@ -76,7 +76,7 @@ fn calls_run_side_by_side_and_are_cancelled_one_by_one() {
     // The answer comes when everything of the call is gone, and nothing of the other.
     wait_until(|| world.processes().iter().filter(|(_, p)| p.contains("fake-agent")).count() == 1);
     world.let_go();
-    let completed = bridge.finish(second)["result"].clone();
+    let completed = bridge.response(second)["result"].clone();
     assert_eq!(completed["text"], json!("found it"));
     bridge.close();
     world.assert_nothing_left();
@@ -88,11 +88,11 @@ fn a_screen_is_told_often_enough_and_not_more() {
     let chatter = json!(["start", {"repeat": {"times": 300, "steps": [
         {"message": {"text": "and then", "stop": "toolUse"}}, {"sleep_ms": 2},
     ]}}, {"say": "found it"}, {"end": false}, "settle"]);
-    let mut bridge = Bridge::greeted(&world, &chatter, "tui");
+    let mut bridge = Bridge::initialized(&world, &chatter, "tui");
     let started = Instant::now();
     let result = bridge.call("delegate_to_subagents", &tasks(4));
     let most = usize::try_from(started.elapsed().as_millis() / 50).unwrap() + 2;
-    let updates = bridge.told("tools/update");
+    let updates = bridge.received("tools/update");
     assert!(!updates.is_empty() && updates.len() <= most, "{} of {most}", updates.len());
     let last = updates.last().unwrap();
     assert_eq!(last["callId"], json!("call"));
@@ -108,15 +108,15 @@ fn what_pi_keeps_stays_small_and_the_rest_can_be_looked_at() {
     let talker = json!(["start", {"repeat": {"times": 600, "steps": [
         {"message": {"text": long, "stop": "toolUse"}},
     ]}}, {"say": "found it"}, {"end": false}, "settle"]);
-    let mut bridge = Bridge::greeted(&world, &talker, "tui");
+    let mut bridge = Bridge::initialized(&world, &talker, "tui");
     let result = bridge.call("delegate_to_subagents", &tasks(2));
     let kept = result["details"].to_string().len();
     assert!(kept < 16 * 1024, "{kept} bytes are kept");
-    for update in bridge.told("tools/update") {
+    for update in bridge.received("tools/update") {
         assert!(update["details"].to_string().len() < 16 * 1024);
     }
     let runs = json!({"runs": result["details"]["runs"]});
-    let expanded = text(&bridge.ask("view/expand", &runs)["result"]["lines"]);
+    let expanded = text(&bridge.request("view/expand", &runs)["result"]["lines"]);
     let shown = expanded.matches(long.trim_end()).count();
     assert!((990..1_000).contains(&shown), "{shown} of the 500 last lines of both");
     assert!(expanded.contains("found it"));
@@ -165,20 +165,20 @@ fn when_pi_goes_away_everything_in_the_foreground_ends() {
 fn escape_sequences_of_an_agent_reach_nobody() {
     let world = world();
     let rude = json!(["start", {"say": "\u{1b}]0;title\u{7}red \u{1b}[31mtext"}, {"end": false}, "settle"]);
-    let mut bridge = Bridge::greeted(&world, &rude, "tui");
+    let mut bridge = Bridge::initialized(&world, &rude, "tui");
     let result = bridge.call("subagent", &json!({"preset": "scout", "task": "x"}));
     assert!(result["text"].as_str().unwrap().contains("red text"), "{result}");
     let id = result["details"]["sessions"][0]["sessionId"].clone();
     let output = bridge.call("get_subagent_output", &json!({"sessionId": id}));
     let started = bridge.call("background_agent", &json!({"preset": "scout", "task": "x"}));
-    let notified = bridge.await_told("ui/notify");
-    let message = bridge.await_told("session/message");
+    let notified = bridge.wait_for("ui/notify");
+    let message = bridge.wait_for("session/message");
     assert!(message.to_string().contains("red text"), "{message}");
     let refused = json!(bridge.refusal("subagent", &json!({"preset": "\u{1b}[31m", "task": ""})));
     let unknown = json!(bridge.refusal("\u{1b}[2J", &json!({})));
     let asked = json!({"name": "profile", "arguments": "show \u{1b}[31mx\u{7}"});
-    bridge.ask("command/run", &asked);
-    let shown = bridge.await_told("ui/notify");
+    bridge.request("command/run", &asked);
+    let shown = bridge.wait_for("ui/notify");
     for said in [result, output, started, notified, message, refused, unknown, shown] {
         let text = said.to_string();
         assert!(!text.contains("\\u001b") && !text.contains("\\u0007"), "{said}");
@@ -193,9 +193,9 @@ fn all_calls_of_an_id_are_cancelled_together() {
     let mut bridge = Bridge::of_pi(&world, &world.working());
     let calls = [(); 2].map(|()| bridge.begin_call("same", "delegate_to_subagents", &tasks(1)));
     wait_until(|| world.processes().iter().filter(|(_, p)| p.contains("fake-agent")).count() == 2);
-    bridge.tell("tools/cancel", &json!({"callId": "same"}));
+    bridge.notify("tools/cancel", &json!({"callId": "same"}));
     for call in calls {
-        assert_eq!(bridge.finish(call)["result"]["isError"], json!(true));
+        assert_eq!(bridge.response(call)["result"]["isError"], json!(true));
     }
     bridge.close();
     world.assert_nothing_left();
@@ -205,6 +205,8 @@ fn all_calls_of_an_id_are_cancelled_together() {
 fn nothing_is_started_in_a_project_that_is_gone() {
     let world = world();
     let mut bridge = Bridge::of_pi(&world, &quick());
+    // With an answer to this, the bridge knows where it is.
+    bridge.request("tools/list", &json!({"models": []}));
     fs::remove_dir_all(world.project()).unwrap();
     let refusal = bridge.refusal("delegate_to_subagents", &tasks(1));
     assert!(refusal.ends_with("is gone"), "{refusal}");

@@ -1,4 +1,4 @@
-//! The first words, and words that cannot be understood.
+//! The first messages, and messages that cannot be understood.
 
 use super::*;
 
@@ -7,11 +7,11 @@ fn another_version_is_refused_with_what_to_do() {
     let world = world();
     let mut bridge = Bridge::start(&world);
     let params = json!({"protocol": 99, "extensionVersion": "7.0.0", "mode": "tui"});
-    let answer = bridge.ask("initialize", &params);
+    let answer = bridge.request("initialize", &params);
     let message = answer["error"]["message"].as_str().unwrap();
     assert!(message.contains("version 7.0.0, protocol 99"), "{message}");
     assert!(message.contains("Run `pi-subagents setup pi`"), "{message}");
-    // It has gone by itself, with the same words.
+    // It has ended by itself, with the same error.
     let ran = bridge.close();
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stderr.contains("protocol 99"), "{ran:?}");
@@ -24,11 +24,11 @@ fn nothing_is_done_before_the_greeting_and_garbage_is_answered() {
     let mut bridge = Bridge::start(&world);
     bridge.write(b"garbage\n[]\n\n");
     for code in [-32700, -32600, -32700] {
-        assert_eq!(bridge.await_complaint()["error"]["code"], json!(code));
+        assert_eq!(bridge.wait_for_complaint()["error"]["code"], json!(code));
     }
-    let answer = bridge.ask("tools/list", &json!({"models": []}));
+    let answer = bridge.request("tools/list", &json!({"models": []}));
     assert_eq!(answer["error"]["message"], json!("tools/list before initialize"));
-    let answer = bridge.ask("initialize", &json!({"protocol": bridge::PROTOCOL}));
+    let answer = bridge.request("initialize", &json!({"protocol": bridge::PROTOCOL}));
     assert!(answer["error"]["message"].as_str().unwrap().contains("mode"), "{answer}");
     let ran = bridge.close();
     assert_eq!(ran.code, Some(1), "{ran:?}");
@@ -57,7 +57,7 @@ fn what_is_unknown_is_named() {
             "There is no tool \"fly\".",
         ),
     ] {
-        let answer = bridge.ask(method, &params);
+        let answer = bridge.request(method, &params);
         assert_eq!(answer["error"]["message"], json!(expected));
     }
     bridge.close();
@@ -77,7 +77,7 @@ fn the_tools_are_those_of_the_setting() {
     let names = |setting: &str| -> Vec<String> {
         world.settings(&json!({"tools": setting}));
         let mut bridge = Bridge::of_pi(&world, &quick());
-        let answer = bridge.ask("tools/list", &json!({"models": ["a/one"]}));
+        let answer = bridge.request("tools/list", &json!({"models": ["a/one"]}));
         bridge.close();
         let tools = answer["result"]["tools"].as_array().unwrap();
         tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()

@@ -1,12 +1,13 @@
-//! What is remembered of earlier runs of a conversation.
+//! What a bridge knows of earlier runs of a conversation.
 
+use test_support::fake_agent::saying;
 use test_support::wait_until;
 
 use super::*;
 
-/// Begins a session as pi does when it is started with what was written down.
+/// Starts a session as pi does when it resumes a conversation with these entries.
 fn restore(bridge: &mut Bridge, entries: &[Value]) {
-    let answer = bridge.ask("session/start", &json!({"reason": "resume", "entries": entries}));
+    let answer = bridge.request("session/start", &json!({"reason": "resume", "entries": entries}));
     assert!(answer["error"].is_null(), "{answer}");
 }
 
@@ -53,7 +54,7 @@ fn what_was_cut_off_is_interrupted_with_what_it_had_said() {
     let mut bridge = Bridge::of_pi(&world, &world.working());
     bridge.begin_call("call", "delegate_to_subagents", &tasks(1));
     wait_until(|| world.path("working").exists());
-    let mut entries = vec![bridge.await_told("session/append")["params"].clone()];
+    let mut entries = vec![bridge.wait_for("session/append")["params"].clone()];
     bridge.kill();
     bridge.close();
     world.wait_until_nothing_is_left();
@@ -69,7 +70,7 @@ fn what_was_cut_off_is_interrupted_with_what_it_had_said() {
     assert_eq!(output["text"], json!("working on it"));
     let whole = bridge.call("get_subagent_session", &session);
     assert!(whole["text"].as_str().unwrap().contains(&format!("[Error: {message}]")), "{whole}");
-    // Once it is written down, it is not written down again.
+    // Once it is in the log, it is not written again.
     entries.extend(told);
     restore(&mut bridge, &entries);
     assert!(bridge.entries().is_empty());
@@ -89,11 +90,11 @@ fn sessions_of_other_programs_are_found_by_their_ids() {
     );
     let whole = bridge.call("get_subagent_session", &json!({"sessionId": id}));
     assert_eq!(whole["details"]["messageCount"], json!(2), "{whole}");
-    // What one remembers gives way to what another program did with it since.
+    // A run that another program has continued since replaces the entry in the log.
     let result = bridge.call("delegate_to_subagents", &tasks(1));
     let session = session_of(&result, 0);
     let id = session["sessionId"].as_str().unwrap();
-    let later = json!(["start", {"say": "found more"}, {"end": false}, "settle"]);
+    let later = saying("found more");
     assert_eq!(world.play(&later, &["--resume", id]).code, Some(0));
     let output = bridge.call("get_subagent_output", &session);
     assert_eq!(output["text"], json!("found more"));
@@ -133,7 +134,7 @@ fn a_session_that_runs_cannot_be_resumed() {
     let mut bridge = Bridge::of_pi(&world, &world.working());
     let call = bridge.begin_call("first", "delegate_to_subagents", &tasks(1));
     wait_until(|| world.path("working").exists());
-    let entry = bridge.await_told("session/append")["params"]["data"].clone();
+    let entry = bridge.wait_for("session/append")["params"]["data"].clone();
     let mut again = tasks(1);
     again["tasks"][0]["resume"] = entry["sessionId"].clone();
     assert_eq!(
@@ -144,7 +145,7 @@ fn a_session_that_runs_cannot_be_resumed() {
         )
     );
     world.let_go();
-    bridge.finish(call);
+    bridge.response(call);
     bridge.close();
 }
 
@@ -154,12 +155,12 @@ fn moving_in_the_tree_forgets_no_run_that_is_under_way() {
     let mut bridge = Bridge::of_pi(&world, &world.working());
     let call = bridge.begin_call("first", "delegate_to_subagents", &tasks(1));
     wait_until(|| world.path("working").exists());
-    let id = bridge.await_told("session/append")["params"]["data"]["sessionId"].clone();
+    let id = bridge.wait_for("session/append")["params"]["data"]["sessionId"].clone();
     restore(&mut bridge, &[]);
     let output = bridge.call("get_subagent_output", &json!({"sessionId": id}));
     assert_eq!(output["details"]["status"], json!("running"), "{output}");
     world.let_go();
-    bridge.finish(call);
+    bridge.response(call);
     let output = bridge.call("get_subagent_output", &json!({"sessionId": id}));
     assert_eq!(output["text"], json!("found it"));
     bridge.close();

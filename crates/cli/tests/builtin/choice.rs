@@ -1,15 +1,15 @@
-//! Which agent a task gets, and how that is told.
+//! Which agent runs a task, and how that is reported.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use test_support::Ran;
+use test_support::{Ran, write_program};
 
-use crate::harness::{Api, Builtin};
+use super::harness::{Api, Builtin};
 
-/// A world in which a program called `pi` can be found, and says so.
+/// A world with a program called `pi` on its `PATH`, whose answer is `pi`.
 struct Installed {
     builtin: Builtin,
 }
@@ -21,12 +21,11 @@ impl Installed {
         let script = json!([{"say": "pi"}]).to_string();
         let text =
             format!("#!/bin/sh\nexec {} '{script}' \"$@\"\n", env!("CARGO_BIN_EXE_fake-agent"));
-        crate::write(&program, &text);
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(&program, &text);
         Installed { builtin }
     }
 
-    /// The agent of a task with these arguments, as it says itself and as `--json` says.
+    /// The agent of a task with these arguments, according to its answer and to `--json`.
     #[track_caller]
     fn agent(&self, has_pi: bool, arguments: &[&str], variable: Option<&str>) -> String {
         let task = self.task(has_pi, arguments, variable);

@@ -5,11 +5,11 @@ use std::fs;
 use serde_json::{Value, json};
 use test_support::{Ran, Running};
 
-use crate::bash;
-use crate::harness::{ANSWER, Api, Asked, Builtin, CALLS, CLOSING, OPENING};
+use super::bash;
+use super::harness::{ANSWER, Api, Asked, Builtin, CALLS, CLOSING, OPENING};
 
 const TASK: &str = "Read the long file, and mind the gap.";
-/// Stands in the result that must not be sent again.
+/// Part of the result that must not be sent again.
 const NEEDLE: &str = "needle-in-the-result";
 
 const READ: &[&str] =
@@ -187,7 +187,7 @@ fn a_conversation_that_must_be_compacted_and_cannot_ends_with_an_error() {
             let story = [CALLS, READ, &["turn start"], REFUSED, &compacted].concat();
             heard.assert_story(0, &[OPENING, &story]);
             assert_eq!(builtin.asked().len(), 3);
-            // Who does not see the stream is told.
+            // Without the stream, the user gets a message.
             let turns = json!([read(), too_long(), summary]);
             let ran = with_long_file(Builtin::new(api, &turns)).text(&["agent", "-p", TASK]);
             assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran:#?}");

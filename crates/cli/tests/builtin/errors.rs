@@ -1,10 +1,10 @@
-//! Providers that fail: what is asked again, how often, and what is said in the end.
+//! Providers that fail: what is retried, how often, and what the error says in the end.
 
 use std::net::TcpListener;
 
 use serde_json::json;
 
-use crate::harness::{Api, Asked, Builtin, CLOSING, Heard, OPENING};
+use super::harness::{Api, Asked, Builtin, CLOSING, Heard, OPENING};
 
 /// An answer that failed before its first word.
 const ERROR: &[&str] = &["assistant starts", "assistant ends: error", "turn ends"];
@@ -53,7 +53,7 @@ fn a_request_that_is_refused_is_not_sent_again() {
             let words = error_of(&heard);
             assert!(words.contains("no such thing"), "{words}");
             assert!(words.contains(&status.to_string()), "{words}");
-            // Whoever reads the stream knows it from there, as with pi.
+            // As with pi, a reader of the stream finds it there.
             assert_eq!(heard.stderr, "");
         }
     }
@@ -114,7 +114,7 @@ fn a_provider_that_wants_to_be_waited_for_too_long_is_given_up() {
         let heard = builtin.ask(&["do it"]);
         heard.assert_story(0, &[OPENING, ERROR, CLOSING]);
         builtin.asked_once();
-        // Where a longer wait is allowed, it is kept; a little longer than this test wants to wait.
+        // Where a longer wait is allowed, it is waited for; longer than this test waits.
         let turns = json!([{"error": 429, "headers": {"retry-after-ms": "30"}}, {"text": "?"}]);
         let builtin = Builtin::new(api, &turns);
         builtin.settings(&json!({"retry": {"provider": {"maxRetryDelayMs": 29}}}));
@@ -214,7 +214,7 @@ fn a_call_that_breaks_off_is_not_executed() {
 
 #[test]
 fn nonsense_in_the_middle_of_an_answer_is_asked_for_again() {
-    // One provider gives events a name, the other does not look at it.
+    // One protocol names its events, the other ignores names.
     let garbage = "event: content_block_start\ndata: {nonsense\n\n";
     for api in Api::BOTH {
         let turns = json!([{"garbage": garbage, "text": "x"}, {"text": "here"}]);
@@ -243,7 +243,7 @@ fn a_provider_that_falls_silent_is_asked_again() {
     let silent = [json!({"hang": true}), json!({"text": "I was about to", "stall": true})];
     let cases = silent.iter().zip([ERROR, CUT]);
     let cases = cases.flat_map(|(turn, story)| Api::BOTH.map(|api| (turn, story, api)));
-    // All at once, with a patience that a busy machine does not exceed.
+    // All at once, with a limit that a busy machine does not exceed.
     let running: Vec<_> = cases
         .map(|(turn, story, api)| {
             let builtin = Builtin::new(api, &json!([turn, {"text": "here"}]));

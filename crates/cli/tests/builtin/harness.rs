@@ -1,5 +1,4 @@
-//! A world with a provider in it, and the stream of the agent in a form that a test can compare at
-//! a glance.
+//! A world with a provider in it, and the stream of the agent in a short form that a test can compare.
 
 use std::fmt;
 use std::fs;
@@ -13,14 +12,14 @@ use std::thread::{self, JoinHandle};
 use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 use test_support::fake_llm::FakeLlm;
-use test_support::{Ran, World, wait_until};
+use test_support::{Ran, World, wait_until, write_file};
 
-use crate::{world, write};
+use super::world;
 
-/// The key that is used unless a test brings another one.
+/// The key that is used unless a test sets another one.
 pub(crate) const KEY: &str = "key-of-models-json";
 
-/// What the provider speaks.
+/// The protocol of the provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Api {
     Completions,
@@ -57,7 +56,7 @@ impl Builtin {
     /// The provider is a file of turns, and no server.
     pub(crate) fn script(turns: &Value) -> Builtin {
         let mut script = Builtin::new(Api::Completions, &json!([]));
-        write(&script.world.path("turns.json"), &turns.to_string());
+        write_file(&script.world.path("turns.json"), &turns.to_string());
         script.is_script = true;
         script
     }
@@ -67,7 +66,7 @@ impl Builtin {
         Builtin::with(api, FakeLlm::start_sequence(turns).unwrap())
     }
 
-    /// The provider plays the scripts that stand in the prompts.
+    /// The provider plays the scripts in the prompts.
     pub(crate) fn of_prompts(api: Api) -> Builtin {
         Builtin::with(api, FakeLlm::start().unwrap())
     }
@@ -103,19 +102,19 @@ impl Builtin {
     }
 
     pub(crate) fn agent_file(&self, name: &str, text: &str) {
-        write(&self.world.agent_dir().join(name), text);
+        write_file(&self.world.agent_dir().join(name), text);
     }
 
     pub(crate) fn project_file(&self, name: &str, text: &str) {
-        write(&self.world.project().join(name), text);
+        write_file(&self.world.project().join(name), text);
     }
 
     pub(crate) fn project(&self, name: &str) -> PathBuf {
         self.world.project().join(name)
     }
 
-    /// Makes a directory of the project such that a walk through it waits for whoever writes to the
-    /// pipe that is returned: it is a worktree, and the pipe is where its repository is noted.
+    /// Makes a directory of the project in which a search waits until the test writes to the pipe that is
+    /// returned: it is a worktree, and the pipe replaces the file that names its repository.
     pub(crate) fn hold_walk(&self, name: &str) -> PathBuf {
         let repository = self.world.path(&format!("repository-of-{name}"));
         fs::create_dir_all(&repository).unwrap();
@@ -137,12 +136,12 @@ impl Builtin {
         agent(&self.world, &[&model, arguments].concat())
     }
 
-    /// Has the agent answer.
+    /// Runs the agent to its end.
     pub(crate) fn ask(&self, arguments: &[&str]) -> Heard {
         heard(&self.world, self.agent(arguments))
     }
 
-    /// Starts the agent, and listens.
+    /// Starts the agent, and reads its stream.
     pub(crate) fn start(&self, arguments: &[&str]) -> Live {
         Live::start(self.agent(arguments))
     }
@@ -201,7 +200,7 @@ impl Builtin {
 /// The agent as it is started for its stream.
 pub(crate) fn agent(world: &World, arguments: &[&str]) -> Command {
     let all = [&["agent", "--mode", "json", "-p", "--no-session"], arguments].concat();
-    // Whoever keeps a session must not say that he does not.
+    // The flags for keeping a session and for not keeping one exclude each other.
     let has_session = arguments.contains(&"--session");
     world.command(all.into_iter().filter(|word| !(has_session && *word == "--no-session")))
 }
@@ -372,7 +371,7 @@ fn describe(record: &Value) -> String {
     }
 }
 
-/// An agent that is being listened to.
+/// A running agent whose stream is read.
 pub(crate) struct Live {
     child: Child,
     lines: Arc<Mutex<Vec<String>>>,

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use test_support::{Running, marked_processes, wait_until};
 
-use crate::bash;
-use crate::harness::{Api, Builtin, KEY as KEY_OF_MODELS, Live, heard};
+use super::bash;
+use super::harness::{Api, Builtin, KEY as KEY_OF_MODELS, Live, heard};
 
-/// The key that counts.
+/// The key that the agent must use.
 const KEY: &str = "sk-secret-0123456789abcdef";
 
-/// A command that shows everything that it can see of keys, and waits to be looked at.
+/// A command that prints everything that it can see of keys, and waits to be examined.
 const LOOK: &str = "env; cat /proc/self/environ | tr '\\0' '\\n'; \
     tr '\\0' '\\n' < /proc/$PPID/environ; tr '\\0' ' ' < /proc/$PPID/cmdline; \
     touch looked; until [ -e go ]; do sleep 0.01; done";
@@ -35,11 +35,11 @@ fn contains(bytes: &[u8]) -> bool {
     bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes())
 }
 
-/// Checks that the key stands in this file alone, or in none.
+/// Checks that the key is in this file only, or in none.
 #[track_caller]
 fn assert_stored_only_in(builtin: &Builtin, file: Option<&str>) {
-    let place = file.map(|name| builtin.world.agent_dir().join(name));
-    assert_eq!(files_with_key(&builtin.world.path("")), Vec::from_iter(place));
+    let path = file.map(|name| builtin.world.agent_dir().join(name));
+    assert_eq!(files_with_key(&builtin.world.path("")), Vec::from_iter(path));
 }
 
 /// The processes of this world that have the key in their arguments or their environment.
@@ -66,7 +66,7 @@ fn the_key_of_a_profile_is_seen_by_the_provider_alone() {
         wait_until(|| builtin.project("looked").exists());
         let processes = builtin.world.processes();
         assert!(processes.len() >= 4, "caller, supervisor, agent and bash: {processes:#?}");
-        // Not even the agent itself shows it any more.
+        // Not even the agent itself shows it.
         assert_eq!(holders(&builtin), []);
         assert_stored_only_in(&builtin, Some("agent-profiles/keyed.md"));
         builtin.project_file("go", "");
@@ -236,7 +236,7 @@ fn a_profile_without_a_key_leaves_the_agent_its_own() {
             "plain",
             "do it",
         ]);
-        // What the caller has in this variable is meant for somebody else.
+        // The value that the caller has in this variable is for another program.
         let output = command.env("PI_API_KEY", "key-of-the-caller").output().unwrap();
         assert!(output.status.success(), "{output:?}");
         builtin.world.assert_nothing_left();

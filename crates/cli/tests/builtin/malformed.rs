@@ -1,12 +1,12 @@
-//! Models that call tools in ways that nobody can understand: they are told, and the work goes on.
+//! Models that call tools with invalid arguments: they get an error, and the work continues.
 
 use serde_json::{Value, json};
 
-use crate::harness::{
+use super::harness::{
     ANSWER, Api, Asked, Builtin, CALLS, CLOSING, FAILURE, NEXT_TURN, OPENING, RESULT,
 };
 
-/// What becomes of one call that is refused.
+/// Checks what happens to one call that is refused.
 const REFUSED: &[&str] = &["bash runs", "bash failed"];
 
 #[track_caller]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{ANSWER, Api, Builtin, CLOSING, OPENING};
+use super::harness::{ANSWER, Api, Builtin, CLOSING, OPENING};
 
 fn answering(api: Api) -> Builtin {
     Builtin::new(api, &json!(vec![json!({"text": "hi"}); 9]))
@@ -83,15 +83,15 @@ fn without_any_configuration_it_says_what_to_set_and_where() {
     std::fs::remove_file(builtin.world.agent_dir().join("settings.json")).unwrap();
     let heard = builtin.ask(&["hello"]);
     assert_eq!((heard.code, heard.records.len()), (Some(2), 0), "{heard:#?}");
-    let place = |name: &str| builtin.world.agent_dir().join(name).display().to_string();
+    let path = |name: &str| builtin.world.agent_dir().join(name).display().to_string();
     assert_eq!(
         heard.stderr,
         format!(
             "error: No model can be asked, because there is no API key for any provider. Set a \
              variable such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or put a key into {}, or a \
              server of your own into {}\n",
-            place("auth.json"),
-            place("models.json")
+            path("auth.json"),
+            path("models.json")
         )
     );
 }
@@ -112,7 +112,7 @@ fn broken_files_are_named_with_their_line() {
         assert!(heard.stderr.contains(words), "{text}: {}", heard.stderr);
         assert_eq!(builtin.asked().len(), 0);
     }
-    // Settings are a matter of taste, and are left as they were.
+    // A setting is a preference, and stays as it was.
     let builtin = answering(Api::Completions);
     builtin.agent_file("settings.json", "{nonsense");
     let heard = builtin.ask(&["--model", "fake-1", "hello"]);

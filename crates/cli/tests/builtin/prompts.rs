@@ -4,10 +4,10 @@
 use std::process::Stdio;
 
 use serde_json::json;
-use test_support::Ran;
+use test_support::{Ran, write_file};
 
-use crate::harness::{ANSWER, Api, Asked, Builtin, CLOSING, OPENING};
-use crate::{bash, world};
+use super::harness::{ANSWER, Api, Asked, Builtin, CLOSING, OPENING};
+use super::{bash, world};
 
 /// A model that answers, and needs nothing for that.
 fn answering(api: Api) -> Builtin {
@@ -180,9 +180,9 @@ fn context_files_are_told_from_the_outermost_to_the_innermost() {
         builtin.project_file("AGENTS.md", "the project's rules");
         builtin.project_file("CLAUDE.md", "not these, too");
         let system = system_prompt(&builtin, &[]);
-        let place = |words: &str| system.find(words).unwrap_or_default();
-        assert!(place("the user's rules") > 0, "{system}");
-        assert!(place("the project's rules") > place("the user's rules"), "{system}");
+        let position = |words: &str| system.find(words).unwrap_or_default();
+        assert!(position("the user's rules") > 0, "{system}");
+        assert!(position("the project's rules") > position("the user's rules"), "{system}");
         assert!(!system.contains("not these"), "{system}");
         let path = builtin.project("AGENTS.md");
         let block = format!(
@@ -242,12 +242,12 @@ fn extensions_are_refused_before_anything_is_asked() {
 #[test]
 fn a_script_answers_about_real_files() {
     let world = world();
-    crate::write(&world.project().join("list"), "one\ntwo\nthree\n");
+    write_file(&world.project().join("list"), "one\ntwo\nthree\n");
     let turns = json!([
         {"tools": [{"name": "bash", "args": {"command": "cat list"}}]},
         {"text": "{{prompt}}: {{count:0}} lines from {{first:0}} to {{last:0}}."},
     ]);
-    crate::write(&world.project().join("turns.json"), &turns.to_string());
+    write_file(&world.project().join("turns.json"), &turns.to_string());
     let model = ["agent", "-p", "--model", "script/turns.json", "Counted"];
     let mut command = world.command(model);
     let ran: Ran = command.stdin(Stdio::null()).output().unwrap().into();

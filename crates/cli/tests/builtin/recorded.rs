@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use test_support::pi_stream;
 
-use crate::harness::{Api, Builtin};
+use super::harness::{Api, Builtin};
 
 /// The turns of the model that led to these records.
 fn turns(records: &[Value]) -> Value {
@@ -52,7 +52,7 @@ fn recorded_conversations_are_printed_in_the_same_shapes() {
         let builtin = Builtin::new(Api::Completions, &turns(&records));
         builtin.project_file("a.txt", "hello\nworld\n");
         builtin.project_file("README.md", "# Hello\n");
-        // There is no `src`: pi had neither `rg` nor `fd`, and in this way ours fails there, too.
+        // There is no `src`: pi had neither `rg` nor `fd`, and without the directory our tools fail there, too.
         let heard = builtin.ask(&["--tools", &tools(&records), "do it"]);
         assert_eq!(heard.code, Some(0), "{name}: {heard:#?}");
         let recorded = pi_stream::comparable(records);

@@ -5,8 +5,8 @@ use std::fs;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::bash;
-use crate::harness::{ANSWER, Api, Asked, Builtin, CALLS, CLOSING, NEXT_TURN, OPENING, RESULT};
+use super::bash;
+use super::harness::{ANSWER, Api, Asked, Builtin, CALLS, CLOSING, NEXT_TURN, OPENING, RESULT};
 
 const SESSION: &[&str] = &["--session", "kept.jsonl"];
 

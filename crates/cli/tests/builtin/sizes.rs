@@ -1,22 +1,22 @@
-//! Much of everything, and how little of it is held.
+//! Large input of every kind, and how little memory the agent needs for it.
 //!
-//! Every agent is looked at while it waits for a provider that does not answer any more, so that
-//! the most memory that it ever had is known.
+//! The memory of every agent is read while it waits for a provider that does not answer, so that its peak is
+//! known.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::harness::{ANSWER, Api, Builtin, CALLS, CLOSING, Heard, OPENING, RESULT, text_of};
-use crate::{bash, call};
+use super::harness::{ANSWER, Api, Builtin, CALLS, CLOSING, Heard, OPENING, RESULT, text_of};
+use super::{bash, call};
 
 const MEBIBYTE: u64 = 1024;
 
-/// An answer that never comes, and that nobody waits for any more.
+/// An answer that never comes, and for which the test does not wait.
 const STOPPED: &[&str] =
     &["turn start", "assistant starts", "assistant ends: aborted", "turn ends"];
 
-/// Has the agent work until the provider falls silent, and returns what it printed, and its peak of
-/// memory in KiB.
+/// Runs the agent until the provider stops answering, and returns what it printed, and its peak of memory in
+/// KiB.
 fn work(builtin: &Builtin, arguments: &[&str], requests: usize) -> (Heard, u64) {
     let live = builtin.start(&[arguments, &["do it"]].concat());
     builtin.wait_until_asked(requests);
@@ -27,12 +27,12 @@ fn work(builtin: &Builtin, arguments: &[&str], requests: usize) -> (Heard, u64) 
     (heard, peak)
 }
 
-/// Has a tool come upon many megabytes; which protocol is spoken does not matter to it.
+/// Runs a tool on many megabytes; the protocol does not matter to it.
 #[track_caller]
 fn assert_bounded(api: Api, turn: &Value, name: &str) {
     let builtin = Builtin::new(api, &json!([turn, {"hang": true}]));
     if name != "bash" {
-        // To look at every line takes a while in a build that is not optimised.
+        // Searching every line takes a while in a build that is not optimised.
         let size = if name == "grep" { 30_000_000 } else { 100_000_000 };
         let line = "a line of a very long list ".repeat(50);
         builtin.project_file("long", &format!("{line}\n").repeat(size / line.len()));

@@ -1,5 +1,4 @@
-//! Agents that are told to stop: they end by themselves, with what was said so far, and leave
-//! nothing.
+//! Agents that are told to stop: they end by themselves, with what was said so far, and leave nothing running.
 
 use std::fs;
 use std::path::Path;
@@ -10,8 +9,8 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use test_support::{Running, wait_until};
 
-use crate::harness::{Api, Builtin, CALLS, CLOSING, FAILURE, OPENING, text_of, wait_for_end};
-use crate::{bash, call};
+use super::harness::{Api, Builtin, CALLS, CLOSING, FAILURE, OPENING, text_of, wait_for_end};
+use super::{bash, call};
 
 /// An answer that was stopped before its first word.
 const SILENT: &[&str] = &["assistant starts", "assistant ends: aborted", "turn ends"];
@@ -22,7 +21,7 @@ const CUT: &[&str] =
 const STOPPED_COMMAND: &[&str] = &["bash runs", "bash runs…", "bash failed"];
 const STOPPED_TURN: &[&str] = &["turn ends, 1 results", "turn start"];
 
-/// A command of which nothing that it starts wants to end, with their numbers in files.
+/// A command that starts processes which ignore SIGTERM, and writes their ids into files.
 const STUBBORN: &str = "\
     trap '' TERM INT HUP; \
     setsid sh -c 'trap \"\" TERM; echo $$ > one; exec sleep 600' < /dev/null > /dev/null 2>&1 & \
@@ -37,7 +36,7 @@ fn assert_all_gone(builtin: &Builtin) {
     for name in ["one", "two", "all"] {
         let pid = builtin.read(name);
         assert!(!pid.is_empty(), "{name} was not started");
-        // A dead process may still wait for somebody to look at how it ended.
+        // A dead process may still wait to be reaped.
         let words = fs::read(Path::new("/proc").join(pid.trim()).join("cmdline"));
         assert_eq!(words.unwrap_or_default(), b"", "{name} is left");
     }
@@ -194,7 +193,7 @@ fn a_signal_ends_a_compaction() {
 
 #[test]
 fn an_agent_whose_reader_does_not_read_ends_all_the_same() {
-    // More than any pipe holds, of the model and of a command that never ends.
+    // More than any pipe holds, from the model and from a command that never ends.
     let talk = json!({"text": "x".repeat(2 * 1024 * 1024), "chunk": 1000});
     let command = bash(&STUBBORN.replace("echo ready; exec sleep 600", "yes"));
     for (turn, has_command) in [(talk, false), (command, true)] {
@@ -225,7 +224,7 @@ fn an_agent_whose_reader_does_not_read_ends_all_the_same() {
 
 #[test]
 fn an_agent_whose_reader_goes_away_stops_its_tools_and_ends() {
-    // Whatever a command prints is shown at once, and so the agent learns that nobody listens.
+    // The agent prints what a command prints at once, and so learns that its reader is gone.
     let turns = json!([
         bash(&STUBBORN.replace("exec sleep 600", "while sleep 0.01; do echo more; done")),
         {"text": "?"},
@@ -263,7 +262,7 @@ fn an_interrupt_of_the_caller_ends_the_agent_and_its_command() {
         let task: Value = ran.task();
         assert_eq!((ran.code, &task["outcome"]), (Some(130), &json!("cancelled")), "{ran:#?}");
         let events = fs::read_to_string(ran.run_dir().join("events.jsonl")).unwrap();
-        // It ended by itself, and was heard to the last word.
+        // It ended by itself, and its output was read to the end.
         assert!(events.contains("\"stopReason\":\"aborted\""), "{events}");
         let end: Value = serde_json::from_str(events.lines().last().unwrap()).unwrap();
         assert_eq!((&end["type"], &end["exitCode"]), (&json!("run_ended"), &json!(143)), "{end}");

@@ -6,8 +6,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 use test_support::{Ran, Running, wait_until};
 
-use crate::bash;
-use crate::harness::{Api, Asked, Builtin};
+use super::bash;
+use super::harness::{Api, Asked, Builtin};
 
 /// The events of a run, without times and numbers.
 fn kinds(ran: &Ran) -> Vec<String> {
@@ -116,7 +116,7 @@ fn a_provider_that_hangs_is_stopped_at_the_timeout() {
         builtin.world.assert_nothing_left();
         let events = ["run_started", "user_message", "stopping", "assistant_message", "run_ended"];
         assert_task(&ran, 1, "timeout", &events);
-        // It ended by itself, with what was said.
+        // It ended by itself, with what it had said.
         let records = fs::read_to_string(ran.run_dir().join("events.jsonl")).unwrap();
         let end: Value = serde_json::from_str(records.lines().last().unwrap()).unwrap();
         assert_eq!(end["exitCode"], 143, "{end}");
@@ -199,7 +199,7 @@ fn many_tasks_run_at_once_without_knowing_of_one_another() {
     for api in Api::BOTH {
         let builtin = Builtin::of_prompts(api);
         let task = |number: usize| {
-            // All of them wait until everybody is there.
+            // All of them wait until all of them run.
             let command = format!(
                 "touch there-{number}; until [ $(ls | grep -c there-) = 8 ]; do sleep 0.01; done; \
                  echo {number}"
@@ -246,14 +246,14 @@ fn the_agent_is_called_by_its_name_in_lists_of_processes() {
     );
 }
 
-/// What a run has written is removed with the run, so it must all be in one place.
+/// Everything that a run has written is removed with the run, so all of it must be in one directory.
 #[test]
 fn what_is_too_long_for_the_model_is_kept_in_the_run_directory() {
     let turns = json!([bash("seq 5000"), {"text": "{{result:0}}"}]);
     let builtin = Builtin::new(Api::BOTH[0], &turns);
     let ran = builtin.run(&["count"]);
-    let kept = |place: &Path| -> Vec<String> {
-        let names = fs::read_dir(place).unwrap().map(|entry| entry.unwrap().file_name());
+    let kept = |directory: &Path| -> Vec<String> {
+        let names = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name());
         let names = names.map(|name| name.into_string().unwrap());
         names.filter(|name| name.starts_with("pi-bash-")).collect()
     };

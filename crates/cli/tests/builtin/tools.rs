@@ -7,10 +7,10 @@ use rustix::fs::OFlags;
 use serde_json::{Value, json};
 use test_support::wait_until;
 
-use crate::harness::{
+use super::harness::{
     ANSWER, Api, Asked, Builtin, CALLS, CLOSING, FAILURE, NEXT_TURN, OPENING, RESULT,
 };
-use crate::{bash, call};
+use super::{bash, call};
 
 const ALL_TOOLS: &[&str] = &["--tools", "read,bash,edit,write,grep,find,ls"];
 
@@ -62,7 +62,7 @@ fn every_tool_does_what_it_says() {
     }
 }
 
-/// Opens a pipe for writing, if somebody reads it or waits to.
+/// Opens a pipe for writing, if another process has it open for reading or waits to open it.
 fn open_for_reader(path: &std::path::Path) -> Option<std::fs::File> {
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     OpenOptions::new().write(true).custom_flags(flags).open(path).ok()
@@ -82,11 +82,11 @@ fn calls_that_only_look_run_side_by_side_and_answer_in_their_order() {
         builtin.project_file("one/a", "");
         builtin.project_file("two/b", "x");
         let live = builtin.start(&[ALL_TOOLS, &["look"]].concat());
-        // The last of them ends while the others wait: all three are under way.
+        // The last of them ends while the others wait: all three are running.
         live.wait_for("\"tool_execution_end\"");
         for (pipe, name) in pipes.iter().zip(["find", "grep"]) {
             wait_until(|| {
-                // Whoever waits for a writer is given one that has nothing to say.
+                // A reader that waits for a writer gets one that writes nothing.
                 drop(open_for_reader(pipe));
                 live.has_said(&format!("\"toolName\":\"{name}\",\"result\""))
             });

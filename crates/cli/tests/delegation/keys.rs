@@ -7,7 +7,7 @@ use std::process::Stdio;
 use serde_json::json;
 use test_support::{Ran, wait_until};
 
-use crate::{profile, project_profile, world};
+use super::{profile, project_profile, world};
 
 const KEY: &str = "sk-secret-0123456789\"\\quoted";
 

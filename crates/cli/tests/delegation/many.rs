@@ -6,7 +6,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use test_support::{Ran, wait_until};
 
-use crate::{delegate, world};
+use super::{delegate, world};
 
 fn tasks(count: usize) -> Value {
     let task = |number| json!({"name": format!("t{number}"), "prompt": format!("task {number}")});
@@ -16,12 +16,12 @@ fn tasks(count: usize) -> Value {
 #[test]
 fn sixteen_tasks_run_four_at_a_time_and_keep_their_order() {
     let world = world();
-    let place = world.path("started");
-    fs::create_dir(&place).unwrap();
-    // Every child leaves a file of its own and waits for the word to go on.
+    let started_directory = world.path("started");
+    fs::create_dir(&started_directory).unwrap();
+    // Every child writes a file of its own and waits until the test lets it continue.
     let shell = format!(
         "mktemp -p {} > /dev/null; while [ ! -e {} ]; do sleep 0.01; done; exec {} --mode json",
-        place.display(),
+        started_directory.display(),
         world.path("go").display(),
         env!("CARGO_BIN_EXE_fake-agent"),
     );
@@ -35,7 +35,7 @@ fn sixteen_tasks_run_four_at_a_time_and_keep_their_order() {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    let started = || fs::read_dir(&place).unwrap().count();
+    let started = || fs::read_dir(&started_directory).unwrap().count();
     wait_until(|| started() == 4);
     assert_eq!(world.runs().len(), 4, "the others are queued, and have no run yet");
     fs::write(world.path("go"), "").unwrap();
@@ -54,6 +54,28 @@ fn sixteen_tasks_run_four_at_a_time_and_keep_their_order() {
     let expected: Vec<String> =
         (0..16).map(|number| format!("t{number}: You said: task {number}")).collect();
     assert_eq!((ran.code, said), (Some(0), expected));
+}
+
+#[test]
+fn the_runs_of_one_call_share_its_id() {
+    let world = world();
+    let script = json!(["start", {"tell": "prompt"}]);
+    for count in [3, 2] {
+        let ran = delegate(&world, &script, &tasks(count), &[]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+    let ran = world.run(&["run", "--agent", &world.agent(&script), "one task"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    world.assert_nothing_left();
+    let ids = world.runs().into_iter().map(|run| {
+        let meta: Value =
+            serde_json::from_slice(&fs::read(run.join("meta.json")).unwrap()).unwrap();
+        meta["callId"].as_str().unwrap().to_owned()
+    });
+    let ids: Vec<String> = ids.collect();
+    let calls: Vec<usize> = ids.chunk_by(|one, other| one == other).map(<[String]>::len).collect();
+    assert_eq!(calls, [3, 2, 1], "{ids:?}");
+    assert_ne!(ids[0], ids[5]);
 }
 
 #[test]
@@ -89,7 +111,7 @@ fn the_problem_of_one_task_is_not_that_of_the_others() {
 #[test]
 fn summaries_are_printed_in_order_with_their_profiles() {
     let world = world();
-    crate::profile(&world, "fast", "---\nname: fast\nmodel: x/y\nthinkingLevel: low\n---\n");
+    super::profile(&world, "fast", "---\nname: fast\nmodel: x/y\nthinkingLevel: low\n---\n");
     let call = world.path("call.json");
     let tasks = json!({"profile": "fast", "tasks": [
         {"name": "a", "prompt": "p"}, {"name": "b", "prompt": "p", "profile": "nope"}]});

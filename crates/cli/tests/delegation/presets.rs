@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
-use crate::{preset, project_preset, world};
+use super::{preset, project_preset, world};
 
 const SCOUT: &str = "---\nname: scout\ndescription: Fast repo exploration\n\
                      model: github-copilot/gpt-4o\ntools: read,grep,find,ls\n---\n\
@@ -109,7 +109,7 @@ fn copilot_models_are_announced_and_others_are_not() {
     let script = json!([{"tell": {"variable": "PI_SUBAGENTS_GITHUB_COPILOT_INITIATOR"}}]);
     let said = |arguments: &[&str]| {
         let mut command = world.play_command(&script, arguments);
-        // A value that the caller happens to have is not meant for this child.
+        // The value that the caller has is not for this child.
         command.env("PI_SUBAGENTS_GITHUB_COPILOT_INITIATOR", "agent");
         test_support::Ran::from(command.output().unwrap()).task()["output"].clone()
     };
@@ -196,7 +196,7 @@ fn progress_is_in_the_same_words_live_and_in_the_transcript() {
     assert_eq!(live, words, "{ran:?}");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Done.\n"));
     let transcript = fs::read_to_string(world.only_run().join("transcript.log")).unwrap();
-    // Behind a header, with the answer at the end.
+    // After a header, with the answer at the end.
     let (_, told) = transcript.split_once("\n\n").unwrap();
     let told: Vec<&str> = told.lines().filter(|line| !line.is_empty()).collect();
     let (last, told) = told.split_last().unwrap();

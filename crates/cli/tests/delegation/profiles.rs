@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::{delegate, profile, project_profile, world};
+use super::{delegate, profile, project_profile, world};
 
 #[test]
 fn a_profile_becomes_arguments_in_their_order() {

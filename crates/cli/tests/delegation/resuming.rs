@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use serde_json::json;
 use test_support::wait_until;
 
-use crate::{delegate, world};
+use super::{delegate, world};
 
 #[test]
 fn a_session_is_continued_by_another_process_with_all_that_was_said() {
@@ -88,7 +88,7 @@ fn of_many_that_resume_a_session_at_once_one_does() {
     let session = first.task()["sessionId"].as_str().unwrap().to_owned();
     let hold = json!([{"await": world.path("released")}, {"say": "Two."}]);
     let running: Vec<_> = (0..8).map(|_| world.start(&hold, &["--resume", &session])).collect();
-    // The others are refused, so only the one that may go on is left.
+    // The others are refused, so only one continues.
     let is_alone = || {
         let programs = world.processes();
         programs.iter().filter(|(_, line)| line.contains(" run ")).count() == 1

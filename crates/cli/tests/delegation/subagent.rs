@@ -1,10 +1,10 @@
-//! The tool `subagent`, from its arguments to its answer, as a door that speaks JSON calls it.
+//! The tool `subagent`, from its arguments to its answer, as a door with JSON calls it.
 
 use std::collections::BTreeMap;
 use std::fs;
 
 use model::{Lifetime, Outcome, Owner, OwnerKind, RunResult};
-use plan::{Agent, AgentChoice, Surroundings};
+use plan::{Agent, AgentChoice, PlanOptions, Surroundings};
 use runner::{Change, Dispatcher, Launcher};
 use serde_json::{Value, json};
 use test_support::{World, marked_processes};
@@ -12,7 +12,7 @@ use tools::{
     CallOptions, MOST_TASKS, SubagentArguments, Workspace, plan_subagent, subagent_answer,
 };
 
-use crate::{preset, world};
+use super::{preset, world};
 
 /// Plans the call, runs it four at a time, and returns the results and the answer.
 fn call(world: &World, arguments: &Value) -> (Vec<RunResult>, String) {
@@ -26,7 +26,7 @@ fn call(world: &World, arguments: &Value) -> (Vec<RunResult>, String) {
     };
     let workspace = Workspace::load(surroundings, None);
     let models = ["a/one".to_owned(), "github-copilot/gpt-4o".to_owned()];
-    let options = CallOptions {
+    let planning = PlanOptions {
         agent: AgentChoice::by_default(Agent::Program(vec![
             env!("CARGO_BIN_EXE_fake-agent").to_owned(),
         ])),
@@ -34,8 +34,8 @@ fn call(world: &World, arguments: &Value) -> (Vec<RunResult>, String) {
         lifetime: Lifetime::Foreground,
         all_tools: None,
         models: Some(models.into()),
-        book: None,
     };
+    let options = CallOptions { planning, book: None };
     let arguments = SubagentArguments::parse(arguments, Some(MOST_TASKS)).unwrap();
     let planned = plan_subagent(&workspace, &arguments, &options).unwrap();
     let launcher = Launcher::new(env!("CARGO_BIN_EXE_pi-subagents").into());

@@ -1,4 +1,4 @@
-//! Runs that outlive the pi that started them, and how it is told of their end.
+//! Runs that outlive the pi that started them, and how it is notified of their end.
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use test_support::wait_until;
 use crate::remote::Remote;
 use crate::{Inside, bash, call, offered, told};
 
-/// Has a scout start that waits for the file `go`, and then says this.
+/// Starts a scout that waits for the file `go`, and then gives this answer.
 fn launch(pi: &mut Remote, script: &Value) -> String {
     let started = call("background_agent", json!({"preset": "scout", "task": told(script)}));
     let started = pi.call_once(started);
@@ -32,7 +32,7 @@ fn messages(pi: &Remote) -> Vec<&Value> {
     messages.filter(|message| message["customType"] == "pi-subagents:bg-complete").collect()
 }
 
-/// The runs whose end the session of a pi tells, in order.
+/// The runs of whose end the session of a pi was notified, in order.
 fn shown_in(pi: &mut Remote) -> Vec<String> {
     let answer = pi.ask(&json!({"type": "get_messages"}));
     let messages = answer["messages"].as_array().unwrap().iter();
@@ -95,7 +95,7 @@ fn the_end_of_a_run_is_told_once_and_starts_no_turn() {
     assert_eq!(statuses, ["completed", "failed"]);
 }
 
-/// What holds for a run that goes on while pi is gone, and for what it is told about later.
+/// Checks a run that continues after pi has ended, and its notification in the next pi.
 fn pick_up(end: impl FnOnce(Remote)) {
     let inside = world();
     let mut pi = inside.remote(&[]);
@@ -105,7 +105,7 @@ fn pick_up(end: impl FnOnce(Remote)) {
     end(pi);
     wait_until(|| inside.of_role("bridge").is_empty());
     assert_eq!(inside.of_role("supervise").len(), 2, "both go on");
-    // One ends while nobody is there.
+    // One ends while no pi is running.
     inside.project_file("go", "");
     wait_until(|| inside.of_role("supervise").len() == 1);
 
@@ -123,7 +123,7 @@ fn pick_up(end: impl FnOnce(Remote)) {
     assert_eq!(notices(&pi).len(), 2);
     pi.close();
 
-    // Nobody is told again.
+    // No pi is notified again.
     let mut pi = inside.remote(&["--continue"]);
     pi.call_once(call("background_agent_status", json!({}))).answer();
     pi.wait_for_footer("bg: 0 running / 2 total");

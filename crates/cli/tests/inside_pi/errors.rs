@@ -7,7 +7,7 @@ use test_support::wait_until;
 
 use crate::{Inside, bash, call, delegate, task, task_with};
 
-/// The id of a session that nobody has.
+/// The id of a session that does not exist.
 const NOBODYS: &str = "0123456789abcdef";
 
 fn done() -> Value {
@@ -53,7 +53,7 @@ fn problems_of_single_tasks() {
     let refused = lines[expected.len()];
     assert!(refused.starts_with("✗ refused: error — ") && refused.contains("no such luck"));
     assert_eq!(lines.len(), tasks.len());
-    // Each of them is a session, and can be asked for.
+    // Each of them is a session, and can be read.
     let calls = result
         .sessions()
         .into_iter()

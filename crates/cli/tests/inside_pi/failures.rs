@@ -1,15 +1,13 @@
-//! Without the program that does the work, pi goes on.
-
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
+//! Without the program that does the work, pi continues.
 
 use serde_json::json;
+use test_support::write_program;
 
 use crate::remote::Remote;
 use crate::{Inside, TOOLS, offered};
 
-/// Starts pi with something else in the place of our program, and has it answer. Returns what the
-/// user was told.
+/// Starts pi with another program instead of ours, and lets it answer a prompt. Returns the message to the
+/// user.
 fn without_us(inside: &Inside, program: &str) -> String {
     let mut command = inside.pi(&["--mode", "rpc"]);
     command.env("PI_SUBAGENTS_BIN", program);
@@ -38,11 +36,10 @@ fn the_program_is_missing() {
     assert!(message.contains("PI_SUBAGENTS_BIN"), "{message}");
 }
 
-/// A program that plays this in the place of ours.
+/// A program that runs these commands, to be started instead of ours.
 fn impostor(inside: &Inside, commands: &str) -> String {
     let path = inside.world.path("impostor");
-    fs::write(&path, format!("#!/bin/sh\n{commands}\n")).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    write_program(&path, &format!("#!/bin/sh\n{commands}\n"));
     path.to_str().unwrap().to_owned()
 }
 

@@ -1,5 +1,5 @@
-//! Our extension inside of the real pi, pinned in `e2e/package.json`, in each of the ways in which
-//! pi can be talked to: as a stream of records ([`stream`]), by remote calls ([`remote`]) and in a
+//! Our extension inside the real pi, pinned in `e2e/package.json`, in each of the ways in which pi can be
+//! used: as a stream of records ([`stream`]), by remote calls ([`remote`]) and in a
 //! terminal ([`terminal`]). `cargo xtask test` installs pi and says where it is.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "this is how a test fails")]
@@ -25,10 +25,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use test_support::fake_llm::FakeLlm;
-use test_support::{Program, World};
-
-/// The variable with the path of `e2e`, in whose `node_modules` pi and Node are.
-const E2E: &str = "PI_SUBAGENTS_TEST_E2E";
+use test_support::{Program, World, e2e, write_file};
 
 /// The seven tools, in the order of their names.
 const TOOLS: [&str; 7] = [
@@ -96,17 +93,17 @@ impl Inside {
     }
 
     fn agent_file(&self, name: &str, document: &Value) {
-        write(&self.world.agent_dir().join(name), &document.to_string());
+        write_file(&self.world.agent_dir().join(name), &document.to_string());
     }
 
     fn project_file(&self, name: &str, text: &str) {
-        write(&self.world.project().join(name), text);
+        write_file(&self.world.project().join(name), text);
     }
 
     /// Writes a profile of the user's.
     fn profile(&self, name: &str, fields: &str) {
         let path = self.world.agent_dir().join("agent-profiles").join(format!("{name}.md"));
-        write(&path, &format!("---\nname: {name}\n{fields}\n---\n"));
+        write_file(&path, &format!("---\nname: {name}\n{fields}\n---\n"));
     }
 
     /// Writes the preset `scout` of the user's.
@@ -114,7 +111,7 @@ impl Inside {
         let path = self.world.agent_dir().join("subagents/scout.md");
         let text =
             format!("---\nname: scout\ndescription: Looks around\n{fields}\n---\nBe quick.\n");
-        write(&path, &text);
+        write_file(&path, &text);
     }
 
     /// pi with our extension, in one of its modes.
@@ -221,18 +218,8 @@ impl ToolResult {
     }
 }
 
-/// Where the packages from npm are.
-fn e2e() -> PathBuf {
-    std::env::var_os(E2E).expect("run these tests with `cargo xtask test`").into()
-}
-
 fn extension() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../extension").canonicalize().unwrap()
-}
-
-fn write(path: &Path, text: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
 }
 
 /// A call of a tool by the model.

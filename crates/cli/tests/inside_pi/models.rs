@@ -1,11 +1,11 @@
 //! For which models the tools are described, and what follows the user through pi's tree.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::{Value, json};
+use test_support::write_program;
 
 use crate::remote::Remote;
 use crate::{Inside, call, delegate, offered, task};
@@ -48,8 +48,7 @@ fn start(inside: &Inside) -> Remote {
         heard(inside).display(),
         env!("CARGO_BIN_EXE_pi-subagents")
     );
-    fs::write(&program, text).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    write_program(&program, &text);
     let mut command: Command = inside.pi(&["--mode", "rpc", "--extension"]);
     command.arg(extension).env("PI_SUBAGENTS_BIN", program);
     Remote::start(command)

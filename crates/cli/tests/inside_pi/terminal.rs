@@ -1,13 +1,12 @@
 //! pi as people use it, in a terminal: a pane of a tmux server that belongs to the test.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use test_support::{Ran, clean_command, wait_until};
+use test_support::{Ran, clean_command, wait_until, write_program};
 
 use crate::{Inside, calling};
 
@@ -16,8 +15,8 @@ const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// Nothing takes that long to be seen.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A terminal with a pi in it. The server does not carry the mark of the world, so that what else
-/// is left is found as everywhere.
+/// A terminal with a pi in it. The server does not have the mark of the world, so that only the processes that
+/// pi left behind are found.
 pub(crate) struct Terminal<'inside> {
     inside: &'inside Inside,
     server: Pid,
@@ -29,8 +28,8 @@ impl Inside {
         self.start_terminal(self.pi(arguments))
     }
 
-    /// The same, with a prompt for a model that makes these calls. Whoever starts pi without one has
-    /// to wait until it takes one.
+    /// The same, with a prompt for a model that makes these calls. Without one, a test would have to wait until
+    /// pi accepts a prompt.
     pub(crate) fn terminal_calling(&self, calls: &[Value]) -> Terminal<'_> {
         self.terminal(&[&veiled(&calling(calls))])
     }
@@ -39,8 +38,7 @@ impl Inside {
         pi.env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8");
         // A file, because the arguments of a server stay visible as long as it lives.
         let script = self.world.path("start-pi");
-        fs::write(&script, shell_script(&pi)).unwrap();
-        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(&script, &shell_script(&pi));
         let mut command = self.tmux();
         command.args(["-f", "/dev/null", "new-session", "-d", "-x", "140", "-y", "90"]);
         command.args(["-P", "-F", "#{pid}"]).arg(&script);
@@ -147,7 +145,7 @@ impl Terminal<'_> {
 
 impl Drop for Terminal<'_> {
     fn drop(&mut self) {
-        // However the test has ended, and whatever state the server is in.
+        // Always, however the test has ended.
         let _ = kill_process(self.server, Signal::KILL);
     }
 }

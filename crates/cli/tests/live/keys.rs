@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::terminal::Terminal;
-use crate::{delegate, let_go, room, run, working, world};
+use super::terminal::Terminal;
+use super::{delegate, let_go, room, run, working, world};
 
 #[test]
 fn an_agent_is_selected_expanded_and_left_again() {

@@ -1,11 +1,11 @@
-//! Terminals and wishes of other kinds.
+//! Other kinds of terminals, and options that change the view.
 
 use std::fs;
 
 use serde_json::json;
 
-use crate::terminal::{Streams, Terminal};
-use crate::{delegate, let_go, room, run, working, world};
+use super::terminal::{Streams, Terminal};
+use super::{delegate, let_go, room, run, working, world};
 
 #[test]
 fn without_colours_the_view_is_still_live() {

@@ -1,9 +1,9 @@
-//! What is left when the view is gone.
+//! What stays on the terminal after the view.
 
 use serde_json::json;
 
-use crate::terminal::{Streams, Terminal};
-use crate::{delegate, let_go, room, run, working, world};
+use super::terminal::{Streams, Terminal};
+use super::{delegate, let_go, room, run, working, world};
 
 #[test]
 fn what_ends_in_the_middle_is_told_above_the_view() {

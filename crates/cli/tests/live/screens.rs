@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::terminal::{Terminal, assert_record};
-use crate::{delegate, delegate_these, let_go, room, run, working, world};
+use super::terminal::{Terminal, assert_record};
+use super::{delegate, delegate_these, let_go, room, run, working, world};
 
 const SIZES: [(u16, u16); 4] = [(80, 24), (120, 40), (200, 60), (40, 10)];
 

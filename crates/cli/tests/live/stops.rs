@@ -1,11 +1,11 @@
-//! Whatever ends or stops the program in the middle, the terminal can be used afterwards.
+//! However the program is ended or stopped, the terminal can be used afterwards.
 
 use rustix::process::Signal;
 use serde_json::json;
 use test_support::wait_until;
 
-use crate::terminal::Terminal;
-use crate::{delegate, let_go, run, working, world};
+use super::terminal::Terminal;
+use super::{delegate, let_go, run, working, world};
 
 #[test]
 fn ctrl_c_once_stops_all_agents() {

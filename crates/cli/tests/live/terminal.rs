@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::num::NonZero;
-use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
@@ -11,9 +10,8 @@ use std::time::{Duration, Instant};
 use insta::internals::SnapshotContents;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
-use test_support::World;
+use test_support::{World, pseudo_terminal};
 
 /// A program on a terminal.
 pub(crate) struct Terminal {
@@ -31,15 +29,15 @@ pub(crate) struct Terminal {
 pub(crate) enum Streams {
     /// The terminal is on all of them.
     Terminal,
-    /// Nothing can be typed.
+    /// Standard input is empty.
     NoKeys,
-    /// The answers go elsewhere.
+    /// Standard output is a file.
     AnswersElsewhere,
-    /// The terminal is on all of them, but it is the shell's, which waits for the program.
+    /// The terminal is on all of them, but the program is in the background of a shell.
     Background,
 }
 
-/// Whoever waits longer than this waits in vain.
+/// How long to wait before the test fails.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 impl Terminal {
@@ -53,16 +51,9 @@ impl Terminal {
         rows: u16,
         streams: Streams,
     ) -> Terminal {
-        let master =
-            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-        set_size(&master, columns, rows);
+        let (master, inside) = pseudo_terminal::open(columns, rows).unwrap();
         let before = tcgetattr(&master).unwrap();
-        let inside =
-            || -> OwnedFd { File::options().read(true).write(true).open(&name).unwrap().into() };
-        // The terminal becomes that of the session through standard input, whatever is there later.
+        // `setsid` takes the terminal of the session from standard input, which is changed afterwards.
         let line = match streams {
             Streams::Terminal => "exec \"$@\"",
             Streams::NoKeys => "exec \"$@\" < /dev/null",
@@ -70,7 +61,7 @@ impl Terminal {
             Streams::Background => "set -m; \"$@\" & wait $!",
         };
         let mut shell = World::behind(&["setsid", "--ctty", "sh", "-c", line, "sh"], command);
-        shell.stdin(inside()).stdout(inside()).stderr(inside());
+        shell.stdin(inside.try_clone().unwrap()).stdout(inside.try_clone().unwrap()).stderr(inside);
         let child = shell.spawn().unwrap();
         let screen = emulator(columns, rows);
         let master = File::from(master);
@@ -104,8 +95,7 @@ impl Terminal {
         normal(&self.screen.screen().contents())
     }
 
-    /// Everything that stays, from the first line on: what a terminal shows that is larger than
-    /// the program knows.
+    /// Everything that stays on the terminal, from the first line on: what a larger terminal shows.
     pub(crate) fn record(&self) -> String {
         let mut large = emulator(400, 4_000);
         large.process(&self.bytes);
@@ -131,25 +121,25 @@ impl Terminal {
         self.wait_until(text, |terminal| terminal.text().contains(text));
     }
 
-    /// Waits until the screen looks like this one, which was looked at by a person before.
+    /// Waits until the screen is that of the snapshot.
     #[track_caller]
     pub(crate) fn expect(&mut self, name: &str) {
         if is_updating() {
             while self.read(Duration::from_millis(700)) {}
         } else {
             let expected = snapshot(name);
-            self.comes_to(|terminal| terminal.text().trim() == expected.trim());
+            self.reaches(|terminal| terminal.text().trim() == expected.trim());
         }
         assert_snapshot(name, &self.text());
     }
 
     #[track_caller]
     pub(crate) fn wait_until(&mut self, what: &str, condition: impl Fn(&Terminal) -> bool) {
-        assert!(self.comes_to(condition), "not {what}\nbut:\n{}", self.text());
+        assert!(self.reaches(condition), "not {what}\nbut:\n{}", self.text());
     }
 
-    /// Takes in what is written until the condition is true; false if that does not come to be.
-    fn comes_to(&mut self, condition: impl Fn(&Terminal) -> bool) -> bool {
+    /// Reads output until the condition is true; false if it does not become true.
+    fn reaches(&mut self, condition: impl Fn(&Terminal) -> bool) -> bool {
         let deadline = Instant::now() + PATIENCE;
         while !condition(self) {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -168,7 +158,7 @@ impl Terminal {
         self.child.wait().unwrap().code()
     }
 
-    /// Takes in what is written within a time; false if nothing was.
+    /// Reads what is written within the time; false if there was nothing.
     fn read(&mut self, limit: Duration) -> bool {
         let mut fds = [PollFd::new(&self.master, PollFlags::IN)];
         let limit = Timespec::try_from(limit).unwrap();
@@ -176,7 +166,7 @@ impl Terminal {
             return false;
         }
         let mut buffer = [0; 16 * 1024];
-        // An error means that nobody has the terminal open any more.
+        // An error means that no process has the terminal open any more.
         let length = self.master.read(&mut buffer).unwrap_or(0);
         self.is_closed = length == 0;
         self.screen.process(&buffer[..length]);
@@ -201,7 +191,7 @@ fn size(number: u16) -> NonZero<u16> {
     NonZero::new(number).unwrap()
 }
 
-/// Compares the record with the one that was looked at by a person before.
+/// Compares the record with its snapshot.
 #[track_caller]
 pub(crate) fn assert_record(terminal: &Terminal, name: &str) {
     assert_snapshot(name, &terminal.record());
@@ -214,7 +204,7 @@ fn assert_snapshot(name: &str, text: &str) {
     });
 }
 
-/// The text that was looked at by a person, or nothing if there is none yet.
+/// The text of a snapshot, which is empty if there is none yet.
 fn snapshot(name: &str) -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/live/snapshots");
     let snapshot = insta::Snapshot::from_file(&Path::new(path).join(format!("{name}.snap")));
@@ -224,7 +214,7 @@ fn snapshot(name: &str) -> String {
     }
 }
 
-/// Whether what is seen is to be written down, so that there is nothing to wait for.
+/// Whether snapshots are written anew, so that there is no text to wait for.
 fn is_updating() -> bool {
     std::env::var("INSTA_UPDATE").is_ok_and(|value| value != "no")
 }

@@ -4,8 +4,8 @@ use std::process::Stdio;
 
 use test_support::{Ran, World};
 
-use crate::terminal::Terminal;
-use crate::{delegate, let_go, on_terminal, room, working, world};
+use super::terminal::Terminal;
+use super::{delegate, let_go, on_terminal, room, working, world};
 
 fn start(world: &World, number: usize) -> String {
     let (agent, room) = (world.agent(&working()), room(world, number));

@@ -1,15 +1,14 @@
 //! `profile create` and `profile edit`, step by step.
 
-use std::os::unix::fs::PermissionsExt;
+use test_support::write_program;
 
 use super::terminal::Terminal;
 use super::*;
 
-/// An editor that puts a text in the place of what is there.
+/// An editor that replaces the file with a text.
 fn editor(world: &World, text: &str) -> String {
     let path = world.path("editor");
-    fs::write(&path, format!("#!/bin/sh\nprintf '%s' '{text}' > \"$1\"\n")).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    write_program(&path, &format!("#!/bin/sh\nprintf '%s' '{text}' > \"$1\"\n"));
     path.to_str().unwrap().to_owned()
 }
 
@@ -61,7 +60,7 @@ fn a_profile_is_made_in_ten_steps_and_changed_with_what_is_there() {
         "---\nname: reviewer\nprovider: anthropic\nmodel: claude-haiku-4-5\nthinkingLevel: low\n\
          tools: read,grep\n---\n\nYou review code.\n"
     );
-    // What is there is in the line already, and stays for whoever only presses Enter.
+    // The line contains the present value already, and Enter alone keeps it.
     let mut terminal = wizard(&world, &["edit", "reviewer"], "true");
     answer(
         &mut terminal,

@@ -12,7 +12,7 @@ fn talker(bytes: usize) -> Value {
 #[test]
 fn a_long_answer_is_cut_with_the_place_of_the_rest() {
     let world = world();
-    let mut server = Server::greeted(&world, &talker(100_000));
+    let mut server = Server::initialized(&world, &talker(100_000));
     let result = server.call("subagent", &json!({"preset": "scout", "task": "look"}));
     let id = session(&result, 0);
     let run_dir = world.only_run().canonicalize().unwrap();
@@ -34,7 +34,7 @@ fn a_long_answer_is_cut_with_the_place_of_the_rest() {
     );
     let transcript = server.call("get_subagent_session", &json!({"sessionId": id}));
     assert!(text(&transcript).len() < BUDGET + 1_000 && text(&transcript).contains(&places));
-    // Whoever asks for everything gets it.
+    // A client that asks for everything gets it.
     let full = server.call("get_subagent_output", &json!({"sessionId": id, "full": true}));
     assert!(text(&full).ends_with("x last") && text(&full).len() > 100_000);
     assert_eq!(full["structuredContent"]["output"], json!(text(&full)));
@@ -47,13 +47,13 @@ fn a_long_answer_is_cut_with_the_place_of_the_rest() {
 #[test]
 fn several_long_answers_share_the_budget() {
     let world = world();
-    let mut server = Server::greeted(&world, &talker(100_000));
+    let mut server = Server::initialized(&world, &talker(100_000));
     let task = json!({"preset": "scout", "task": "look"});
     let result = server.call("subagent", &json!({"tasks": [task, task, task]}));
     assert!(text(&result).len() < BUDGET + 3_000, "{}", text(&result).len());
-    for place in 0..3 {
-        let id = session(&result, place);
-        assert!(text(&result).contains(&format!("subagent://session/{id}")), "{place}");
+    for index in 0..3 {
+        let id = session(&result, index);
+        assert!(text(&result).contains(&format!("subagent://session/{id}")), "{index}");
     }
     server.close();
 }
@@ -61,7 +61,7 @@ fn several_long_answers_share_the_budget() {
 #[test]
 fn a_long_answer_of_a_background_run_is_cut_too() {
     let world = world();
-    let mut server = Server::greeted(&world, &talker(100_000));
+    let mut server = Server::initialized(&world, &talker(100_000));
     let started = server.call("background_agent", &json!({"preset": "scout", "task": "look"}));
     let id = &started["structuredContent"]["sessionId"];
     server.call("get_subagent_output", &json!({"sessionId": id}));
@@ -78,13 +78,13 @@ fn what_agents_print_reaches_nobody_raw() {
     let world = world();
     let script =
         json!(["start", {"say": "red \u{1b}[31m\u{7} alert \u{202e}"}, {"end": false}, "settle"]);
-    let mut server = Server::greeted(&world, &script);
+    let mut server = Server::initialized(&world, &script);
     let call = json!({"tasks": [{"name": "na\u{1b}]0;me", "prompt": "go"}]});
     let id = server.begin_call("delegate_to_subagents", &call, Some("token"));
     let result = server.result(id);
     let output = server.call("get_subagent_output", &json!({"sessionId": session(&result, 0)}));
     let resource = server.read(&format!("subagent://session/{}", session(&result, 0)));
-    let listed = server.ask("resources/list", &json!({}));
+    let listed = server.request("resources/list", &json!({}));
     let raw = "\u{1b}[31m\u{7}\u{202e}";
     let named = json!({"name": raw, "arguments": {}});
     let reference = json!({"type": "ref/resource", "uri": raw});
@@ -92,7 +92,7 @@ fn what_agents_print_reaches_nobody_raw() {
     let refused =
         [("tools/call", &named), ("prompts/get", &named), ("completion/complete", &completed)]
             .map(|(method, params)| server.refusal(method, params).1);
-    let words = server.told("notifications/progress");
+    let words = server.received("notifications/progress");
     let told = json!([result, output, resource, listed, refused, words]);
     for raw in ["\\u001b", "\\u0007", "\u{202e}"] {
         assert!(!told.to_string().contains(raw), "{raw}: {told}");

@@ -1,4 +1,4 @@
-//! Every tool once, side by side, cancelled, and with words about how it stands.
+//! Every tool once, several at once, cancelled, and with progress.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use super::*;
 #[test]
 fn delegated_tasks_are_answered_with_their_sessions() {
     let world = world();
-    let mut server = Server::greeted(&world, &quick());
+    let mut server = Server::initialized(&world, &quick());
     let mut arguments = tasks(2);
     arguments["tasks"][1]["profile"] = json!("nobody");
     let result = server.call("delegate_to_subagents", &arguments);
@@ -28,7 +28,7 @@ fn delegated_tasks_are_answered_with_their_sessions() {
     assert_eq!(structured["sessions"][0]["status"], json!("completed"));
     assert_eq!(structured["sessions"][1]["status"], json!("error"));
     assert!(structured["sessions"][1]["error"].as_str().unwrap().contains("Unknown profile"));
-    // What was run here is found by everybody else.
+    // Other programs find the run.
     let listed = world.run(&["sessions", "list", "--json"]).json();
     assert_eq!(listed["sessions"].as_array().unwrap().len(), 2, "{listed}");
     let meta = world.runs()[0].join("meta.json");
@@ -42,7 +42,7 @@ fn delegated_tasks_are_answered_with_their_sessions() {
 #[test]
 fn a_subagent_answers_in_text_and_in_structure() {
     let world = world();
-    let mut server = Server::greeted(&world, &quick());
+    let mut server = Server::initialized(&world, &quick());
     let result = server.call("subagent", &json!({"preset": "scout", "task": "look"}));
     assert_eq!(text(&result), "found it");
     assert_eq!(result["structuredContent"]["sessions"][0]["output"], json!("found it"));
@@ -60,7 +60,7 @@ fn a_subagent_answers_in_text_and_in_structure() {
 #[test]
 fn a_call_in_which_nothing_succeeds_is_an_error() {
     let world = world();
-    let mut server = Server::greeted(&world, &json!(["start", {"exit": 3}]));
+    let mut server = Server::initialized(&world, &json!(["start", {"exit": 3}]));
     let result = server.call("subagent", &json!({"preset": "scout", "task": "look"}));
     assert_eq!(result["isError"], json!(true), "{result}");
     assert_eq!(result["structuredContent"]["sessions"][0]["status"], json!("error"));
@@ -70,7 +70,7 @@ fn a_call_in_which_nothing_succeeds_is_an_error() {
 #[test]
 fn a_call_that_cannot_be_carried_out_says_why() {
     let world = world();
-    let mut server = Server::greeted(&world, &quick());
+    let mut server = Server::initialized(&world, &quick());
     let mut resuming = tasks(1);
     resuming["tasks"][0]["resume"] = json!("0123456789abcdef");
     let result = server.call("delegate_to_subagents", &resuming);
@@ -93,7 +93,7 @@ fn a_call_that_cannot_be_carried_out_says_why() {
 fn a_session_is_continued() {
     let world = world();
     let script = json!(["start", {"tell": "prompt"}, {"end": false}, "settle"]);
-    let mut server = Server::greeted(&world, &script);
+    let mut server = Server::initialized(&world, &script);
     let first = server.call("delegate_to_subagents", &tasks(1));
     let id = session(&first, 0);
     let again = json!({"tasks": [{"name": "again", "prompt": "and now", "resume": id}]});
@@ -114,7 +114,7 @@ fn a_session_is_continued() {
 fn profiles_are_listed() {
     let profile = "---\nname: fast\nmodel: a/one\n---\nBe fast.\n";
     let world = world().with_agent_file("agent-profiles/fast.md", profile);
-    let mut server = Server::greeted(&world, &quick());
+    let mut server = Server::initialized(&world, &quick());
     let result = server.call("list_subagent_profiles", &json!({}));
     assert!(text(&result).contains("fast"), "{result}");
     let summary = &result["structuredContent"]["profiles"]["fast"];
@@ -125,7 +125,7 @@ fn profiles_are_listed() {
 #[test]
 fn background_runs_are_started_and_asked_after() {
     let world = world();
-    let mut server = Server::greeted(&world, &world.working());
+    let mut server = Server::initialized(&world, &world.working());
     let started = server.call("background_agent", &json!({"preset": "scout", "task": "look"}));
     let structured = &started["structuredContent"];
     let run = structured["runId"].as_str().unwrap().to_owned();
@@ -135,9 +135,9 @@ fn background_runs_are_started_and_asked_after() {
     assert!(text(&started).contains(&id), "it can be waited for: {started}");
     let status = server.call("background_agent_status", &json!({}));
     assert_eq!(status["structuredContent"]["counts"]["running"], json!(1), "{status}");
-    // The output of a session waits for its end, whoever runs it.
+    // Reading the output of a session waits for its end, whichever program runs it.
     let waiting = server.begin_call("get_subagent_output", &json!({"sessionId": id}), Some("w"));
-    let word = server.await_told("notifications/progress")["params"].clone();
+    let word = server.wait_for("notifications/progress")["params"].clone();
     assert!(word["message"].as_str().unwrap().contains("scout"), "{word}");
     world.let_go();
     assert_eq!(text(&server.result(waiting)), "found it");
@@ -150,20 +150,20 @@ fn background_runs_are_started_and_asked_after() {
 #[test]
 fn calls_run_side_by_side_and_are_cancelled_one_by_one() {
     let world = world();
-    let mut server = Server::greeted(&world, &world.working());
+    let mut server = Server::initialized(&world, &world.working());
     let first = server.begin_call("delegate_to_subagents", &tasks(6), None);
     let scout = json!({"preset": "scout", "task": "x"});
     let second = server.begin_call("subagent", &scout, None);
     wait_until(|| agents(&world) == 5);
     let cancel = json!({"requestId": first, "reason": "the user pressed Escape"});
-    server.tell("notifications/cancelled", &cancel);
+    server.notify("notifications/cancelled", &cancel);
     // Everything of the call is gone, and nothing of the other.
     wait_until(|| agents(&world) == 1);
     // Meanwhile everything else is answered.
-    assert!(server.ask("tools/list", &json!({}))["result"]["tools"].is_array());
+    assert!(server.request("tools/list", &json!({}))["result"]["tools"].is_array());
     world.let_go();
     assert_eq!(text(&server.result(second)), "found it");
-    let (said, _) = server.0.close_and_listen();
+    let (said, _) = server.0.close_and_read();
     assert!(said.iter().all(|message| message["id"] != json!(first)), "{said:?}");
     let results: Vec<Value> =
         world.runs().iter().map(|run| read_json(run, "result.json")).collect();
@@ -175,11 +175,11 @@ fn calls_run_side_by_side_and_are_cancelled_one_by_one() {
 #[test]
 fn a_client_that_listens_hears_what_happens_in_growing_numbers() {
     let world = world();
-    let mut server = Server::greeted(&world, &world.working());
+    let mut server = Server::initialized(&world, &world.working());
     let call = server.begin_call("delegate_to_subagents", &tasks(2), Some("token"));
     let mut words = Vec::new();
     loop {
-        let params = server.await_told("notifications/progress")["params"].clone();
+        let params = server.wait_for("notifications/progress")["params"].clone();
         assert_eq!(params["progressToken"], json!("token"));
         words.push((params["progress"].as_f64().unwrap(), params["message"].clone()));
         if words.last().unwrap().1.as_str().unwrap().starts_with("Sub-agents: 2 running | ") {
@@ -189,7 +189,7 @@ fn a_client_that_listens_hears_what_happens_in_growing_numbers() {
     world.let_go();
     let result = server.result(call);
     assert_eq!(result["structuredContent"]["status"], json!("done"));
-    let later = server.told("notifications/progress");
+    let later = server.received("notifications/progress");
     words.extend(
         later
             .into_iter()
@@ -203,7 +203,7 @@ fn a_client_that_listens_hears_what_happens_in_growing_numbers() {
 #[test]
 fn what_people_should_know_goes_to_standard_error_once() {
     let world = world().with_agent_file("agent-profiles/broken.md", "---\nname: [\n---\n");
-    let mut server = Server::greeted(&world, &quick());
+    let mut server = Server::initialized(&world, &quick());
     server.call("list_subagent_profiles", &json!({}));
     server.call("list_subagent_profiles", &json!({}));
     let ran = server.close();

@@ -11,7 +11,7 @@ use super::*;
 #[test]
 fn foreground_runs_end_with_the_client_and_background_runs_go_on() {
     let world = world();
-    let mut server = Server::greeted(&world, &world.working());
+    let mut server = Server::initialized(&world, &world.working());
     let scout = json!({"preset": "scout", "task": "look"});
     let started = server.call("background_agent", &scout);
     server.begin_call("delegate_to_subagents", &tasks(4), Some("token"));
@@ -34,7 +34,7 @@ fn foreground_runs_end_with_the_client_and_background_runs_go_on() {
 #[test]
 fn a_killed_server_leaves_nothing_in_the_foreground() {
     let world = world();
-    let mut server = Server::greeted(&world, &world.working());
+    let mut server = Server::initialized(&world, &world.working());
     server.begin_call("delegate_to_subagents", &tasks(3), None);
     wait_until(|| agents(&world) == 3);
     server.kill();
@@ -47,7 +47,7 @@ fn a_killed_server_leaves_nothing_in_the_foreground() {
     server.close();
 }
 
-/// A client that holds the server's streams and is killed cannot close anything in good order.
+/// A client that is killed cannot shut the server down first.
 #[test]
 fn a_killed_client_leaves_nothing_in_the_foreground() {
     let world = world();
@@ -77,10 +77,10 @@ fn a_killed_client_leaves_nothing_in_the_foreground() {
 #[test]
 fn what_was_asked_before_the_end_is_answered() {
     let world = world();
-    let mut server = Server::greeted(&world, &quick());
-    let listed = server.begin("tools/list", &json!({}));
+    let mut server = Server::initialized(&world, &quick());
+    let listed = server.start_request("tools/list", &json!({}));
     let profiles = server.begin_call("list_subagent_profiles", &json!({}), None);
-    let (said, ran) = server.0.close_and_listen();
+    let (said, ran) = server.0.close_and_read();
     for id in [listed, profiles] {
         let answer = said.iter().find(|message| message["id"] == json!(id));
         assert!(answer.is_some_and(|answer| answer["result"].is_object()), "{said:?}");
@@ -91,9 +91,9 @@ fn what_was_asked_before_the_end_is_answered() {
 #[test]
 fn nothing_is_begun_for_a_client_that_has_left() {
     let world = world();
-    let mut server = Server::greeted(&world, &world.working());
+    let mut server = Server::initialized(&world, &world.working());
     server.begin_call("delegate_to_subagents", &tasks(2), None);
-    let (_, ran) = server.0.close_and_listen();
+    let (_, ran) = server.0.close_and_read();
     assert_eq!(ran.code, Some(0));
     world.wait_until_nothing_is_left();
 }
@@ -102,13 +102,13 @@ fn nothing_is_begun_for_a_client_that_has_left() {
 fn two_clients_work_in_one_project_side_by_side() {
     let world = world();
     let (mut one, mut other) =
-        (Server::greeted(&world, &world.working()), Server::greeted(&world, &quick()));
+        (Server::initialized(&world, &world.working()), Server::initialized(&world, &quick()));
     let call = one.begin_call("delegate_to_subagents", &tasks(2), Some("token"));
     wait_until(|| agents(&world) == 2);
     let done = other.call("delegate_to_subagents", &tasks(2));
     assert_eq!(done["isError"], json!(false), "{done}");
     // What one of them runs, the other can wait for.
-    let listed = other.ask("resources/list", &json!({}))["result"]["resources"].clone();
+    let listed = other.request("resources/list", &json!({}))["result"]["resources"].clone();
     let running = listed
         .as_array()
         .unwrap()
@@ -116,11 +116,11 @@ fn two_clients_work_in_one_project_side_by_side() {
         .find(|resource| resource["title"] == json!("task 1 (running)"));
     let id = running.unwrap()["uri"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
     let waiting = other.begin_call("get_subagent_output", &json!({"sessionId": id}), Some("w"));
-    other.await_told("notifications/progress");
+    other.wait_for("notifications/progress");
     world.let_go();
     assert_eq!(text(&other.result(waiting)), "found it");
     assert_eq!(one.result(call)["isError"], json!(false));
-    // Nobody continues a session while somebody else does.
+    // No program can continue a session while another one does.
     one.close();
     other.close();
     world.assert_nothing_left();

@@ -12,10 +12,10 @@ use super::*;
 fn sessions_runs_and_profiles_are_listed_and_read() {
     let profile = "---\nname: fast\nmodel: a/one\napiKey: sk-secret\nprovider: a\n---\nBe fast.\n";
     let world = world().with_agent_file("agent-profiles/fast.md", profile);
-    let mut server = Server::greeted(&world, &quick());
+    let mut server = Server::initialized(&world, &quick());
     let done = server.call("delegate_to_subagents", &tasks(1));
     let id = session(&done, 0);
-    let listed = server.ask("resources/list", &json!({}))["result"].clone();
+    let listed = server.request("resources/list", &json!({}))["result"].clone();
     let run = world.only_run().file_name().unwrap().to_str().unwrap().to_owned();
     let uris: Vec<&str> = listed["resources"]
         .as_array()
@@ -43,7 +43,7 @@ fn sessions_runs_and_profiles_are_listed_and_read() {
         let (code, message) = server.refusal("resources/read", &json!({"uri": uri}));
         assert_eq!(code, -32002, "{uri}: {message}");
     }
-    let templates = server.ask("resources/templates/list", &json!({}))["result"].clone();
+    let templates = server.request("resources/templates/list", &json!({}))["result"].clone();
     assert_eq!(templates["resourceTemplates"].as_array().unwrap().len(), 3, "{templates}");
     server.close();
 }
@@ -51,14 +51,14 @@ fn sessions_runs_and_profiles_are_listed_and_read() {
 #[test]
 fn many_sessions_are_listed_page_by_page_the_latest_first() {
     let world = world();
-    let mut server = Server::greeted(&world, &quick());
+    let mut server = Server::initialized(&world, &quick());
     for _ in 0..4 {
         server.call("delegate_to_subagents", &tasks(16));
     }
     let (mut sessions, mut pages) = (Vec::new(), 0);
     let mut params = json!({});
     loop {
-        let page = server.ask("resources/list", &params)["result"].clone();
+        let page = server.request("resources/list", &params)["result"].clone();
         pages += 1;
         let uris =
             page["resources"].as_array().unwrap().iter().map(|resource| resource["uri"].clone());
@@ -82,14 +82,14 @@ fn many_sessions_are_listed_page_by_page_the_latest_first() {
 #[test]
 fn ids_and_names_are_completed() {
     let world = world().with_agent_file("agent-profiles/fast.md", "---\nname: fast\n---\n");
-    let mut server = Server::greeted(&world, &quick());
+    let mut server = Server::initialized(&world, &quick());
     let done = server.call("delegate_to_subagents", &tasks(2));
     let mut complete = |uri: &str, name: &str, value: &str| {
         let params = json!({
             "ref": {"type": "ref/resource", "uri": uri},
             "argument": {"name": name, "value": value},
         });
-        server.ask("completion/complete", &params)["result"]["completion"].clone()
+        server.request("completion/complete", &params)["result"]["completion"].clone()
     };
     let ids = complete("subagent://session/{id}", "id", "");
     assert_eq!((ids["total"].clone(), ids["hasMore"].clone()), (json!(2), json!(false)));
@@ -112,25 +112,25 @@ fn ids_and_names_are_completed() {
 #[test]
 fn a_client_hears_of_new_runs_and_of_what_it_asked_to_hear_of() {
     let world = world();
-    let mut server = Server::greeted(&world, &world.working());
-    // Answered by whoever watches, who has begun with that.
+    let mut server = Server::initialized(&world, &world.working());
+    // Answered by the thread that watches, so the watch has begun.
     server.call("list_subagent_profiles", &json!({}));
-    // Whoever starts it: the shell does here.
+    // Also if another program has started it: here it is the shell.
     let running = world.start(&world.working(), &["--name", "shell's"]);
-    server.await_told("notifications/resources/list_changed");
+    server.wait_for("notifications/resources/list_changed");
     let meta = fs::read_to_string(world.only_run().join("meta.json")).unwrap();
     let meta: Value = serde_json::from_str(&meta).unwrap();
     let uri = format!("subagent://session/{}", meta["sessionId"].as_str().unwrap());
     wait_until(|| world.path("working").exists());
-    let subscribed = server.ask("resources/subscribe", &json!({"uri": uri}));
+    let subscribed = server.request("resources/subscribe", &json!({"uri": uri}));
     assert!(subscribed["result"].is_object(), "{subscribed}");
     world.let_go();
-    let updated = server.await_told("notifications/resources/updated");
+    let updated = server.wait_for("notifications/resources/updated");
     assert_eq!(updated["params"]["uri"], json!(uri));
     assert_eq!(running.finish().code, Some(0));
     world.play(&quick(), &[]);
-    server.await_told("notifications/resources/list_changed");
-    server.ask("resources/unsubscribe", &json!({"uri": uri}));
+    server.wait_for("notifications/resources/list_changed");
+    server.request("resources/unsubscribe", &json!({"uri": uri}));
     let (code, _) = server.refusal("resources/subscribe", &json!({"uri": "file:///etc/passwd"}));
     assert_eq!(code, -32002);
     server.close();
@@ -140,15 +140,15 @@ fn a_client_hears_of_new_runs_and_of_what_it_asked_to_hear_of() {
 #[test]
 fn a_change_is_told_once_however_often_a_client_says_that_it_is_ready() {
     let world = world();
-    let mut server = Server::greeted(&world, &quick());
+    let mut server = Server::initialized(&world, &quick());
     for _ in 0..3 {
-        server.tell("notifications/initialized", &json!({}));
+        server.notify("notifications/initialized", &json!({}));
     }
     server.call("list_subagent_profiles", &json!({}));
     world.play(&quick(), &[]);
-    server.await_told("notifications/resources/list_changed");
-    server.ask("ping", &json!({}));
-    let more = server.told("notifications/resources/list_changed");
+    server.wait_for("notifications/resources/list_changed");
+    server.request("ping", &json!({}));
+    let more = server.received("notifications/resources/list_changed");
     assert!(more.is_empty(), "{more:?}");
     server.close();
 }
@@ -156,7 +156,7 @@ fn a_change_is_told_once_however_often_a_client_says_that_it_is_ready() {
 #[test]
 fn many_changes_at_once_are_all_told() {
     let world = world();
-    let mut server = Server::greeted(&world, &quick());
+    let mut server = Server::initialized(&world, &quick());
     server.call("delegate_to_subagents", &tasks(1));
     let template = world.only_run();
     let name = template.file_name().unwrap().to_str().unwrap().to_owned();
@@ -169,14 +169,14 @@ fn many_changes_at_once_are_all_told() {
             let text = fs::read_to_string(template.join(file)).unwrap().replace(&name, run);
             fs::write(copy.join(file), text).unwrap();
         }
-        server.ask("resources/subscribe", &json!({"uri": format!("subagent://run/{run}")}));
+        server.request("resources/subscribe", &json!({"uri": format!("subagent://run/{run}")}));
     }
     server.call("list_subagent_profiles", &json!({}));
     fs::remove_dir_all(template.parent().unwrap()).unwrap();
     let mut left: BTreeSet<String> =
         runs.iter().map(|run| format!("subagent://run/{run}")).collect();
     while !left.is_empty() {
-        let updated = server.await_told("notifications/resources/updated");
+        let updated = server.wait_for("notifications/resources/updated");
         left.remove(updated["params"]["uri"].as_str().unwrap());
     }
     server.close();
@@ -193,14 +193,14 @@ fn a_client_of_the_newest_protocol_listens() {
     });
     let notifications = json!({"resourcesListChanged": true});
     let listening = json!({"_meta": meta, "notifications": notifications});
-    let id = server.begin("subscriptions/listen", &listening);
-    server.await_told("notifications/subscriptions/acknowledged");
+    let id = server.start_request("subscriptions/listen", &listening);
+    server.wait_for("notifications/subscriptions/acknowledged");
     let call = json!({"_meta": meta, "name": "delegate_to_subagents", "arguments": tasks(1)});
-    let call = server.begin("tools/call", &call);
-    let changed = server.await_told("notifications/resources/list_changed");
+    let call = server.start_request("tools/call", &call);
+    let changed = server.wait_for("notifications/resources/list_changed");
     assert_eq!(changed["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"], json!(id));
     assert_eq!(server.result(call)["isError"], json!(false));
-    // Whoever listens has nothing to say that would be waited for.
+    // A subscriber sends nothing that the server would wait for.
     let closed = Instant::now();
     server.close();
     assert!(closed.elapsed() < Duration::from_secs(4), "{:?}", closed.elapsed());
@@ -214,11 +214,11 @@ fn a_client_that_says_where_it_works_is_served_there() {
     fs::create_dir_all(elsewhere.join(".git")).unwrap();
     let script = json!(["start", {"tell": "cwd"}, {"end": false}, "settle"]);
     let mut server = Server::start(&world, &script);
-    server.greet(&json!({"roots": {}}));
-    let asked = server.await_told("roots/list");
+    server.initialize(&json!({"roots": {}}));
+    let asked = server.wait_for("roots/list");
     let uri = format!("file://{}", elsewhere.display()).replace(' ', "%20");
     let roots = json!([{"uri": "file:///nowhere"}, {"uri": uri}]);
-    server.say(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": roots}}));
+    server.send(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": roots}}));
     let result = server.call("subagent", &json!({"preset": "scout", "task": "where"}));
     assert!(text(&result).ends_with("/a project"), "{result}");
     assert!(elsewhere.join(".pi/subagents/runs").is_dir() && world.runs().is_empty());

@@ -4,7 +4,7 @@ use test_support::wait_until;
 
 use super::*;
 
-/// A world in which nobody waits longer than a second without a word.
+/// A world in which a call without progress is answered after a second.
 fn impatient() -> World {
     let world = world();
     world.settings(&json!({"mcpAnswerAfter": 1}));
@@ -14,7 +14,7 @@ fn impatient() -> World {
 #[test]
 fn a_call_is_answered_in_time_and_its_work_goes_on() {
     let world = impatient();
-    let mut server = Server::greeted(&world, &world.working());
+    let mut server = Server::initialized(&world, &world.working());
     let result = server.call("delegate_to_subagents", &tasks(6));
     assert_eq!(result["isError"], json!(false), "{result}");
     let structured = &result["structuredContent"];
@@ -39,8 +39,8 @@ fn a_call_is_answered_in_time_and_its_work_goes_on() {
     assert_eq!(waited["structuredContent"]["status"], json!("running"), "{waited}");
     assert!(text(&waited).ends_with("Call get_subagent_output again to wait on."), "{waited}");
     world.let_go();
-    for place in 0..6 {
-        let id = json!({"sessionId": session(&result, place)});
+    for index in 0..6 {
+        let id = json!({"sessionId": session(&result, index)});
         let output = server.call("get_subagent_output", &id);
         assert_eq!(output["structuredContent"]["output"], json!("found it"), "{output}");
     }
@@ -52,7 +52,7 @@ fn a_call_is_answered_in_time_and_its_work_goes_on() {
 #[test]
 fn a_client_that_listens_is_not_answered_before_the_end() {
     let world = impatient();
-    let mut server = Server::greeted(&world, &world.working());
+    let mut server = Server::initialized(&world, &world.working());
     let heard = server.begin_call("delegate_to_subagents", &tasks(1), Some("token"));
     let unheard = server.begin_call("delegate_to_subagents", &tasks(1), None);
     // The second call begins later, and is answered nevertheless: its time is over.
@@ -66,7 +66,7 @@ fn a_client_that_listens_is_not_answered_before_the_end() {
 #[test]
 fn what_was_answered_early_ends_with_the_client() {
     let world = impatient();
-    let mut server = Server::greeted(&world, &world.working());
+    let mut server = Server::initialized(&world, &world.working());
     server.call("delegate_to_subagents", &tasks(2));
     assert_eq!(agents(&world), 2);
     server.close();
@@ -83,12 +83,12 @@ fn what_was_answered_early_ends_with_the_client() {
 #[test]
 fn waiting_costs_nothing() {
     let world = impatient();
-    let mut server = Server::greeted(&world, &world.working());
+    let mut server = Server::initialized(&world, &world.working());
     let result = server.call("delegate_to_subagents", &tasks(5));
     let before = ticks(server.pid());
     // A second each: a task that runs, and one that waits for its turn.
-    for place in [0, 4] {
-        let id = json!({"sessionId": session(&result, place)});
+    for index in [0, 4] {
+        let id = json!({"sessionId": session(&result, index)});
         let waited = server.call("get_subagent_output", &id);
         assert_eq!(waited["structuredContent"]["status"], json!("running"), "{waited}");
     }
@@ -110,15 +110,15 @@ fn ticks(pid: u32) -> u64 {
 #[test]
 fn waiting_is_given_up_without_stopping_what_is_waited_for() {
     let world = world();
-    let mut server = Server::greeted(&world, &world.working());
+    let mut server = Server::initialized(&world, &world.working());
     let agent = world.agent(&world.working());
     let started =
         world.run(&["bg", "start", "--json", "--agent", &agent, "--preset", "scout", "look"]);
     let id = started.json()["sessionId"].as_str().unwrap().to_owned();
     let arguments = json!({"sessionId": id});
     let waiting = server.begin_call("get_subagent_output", &arguments, Some("token"));
-    server.await_told("notifications/progress");
-    server.tell("notifications/cancelled", &json!({"requestId": waiting}));
+    server.wait_for("notifications/progress");
+    server.notify("notifications/cancelled", &json!({"requestId": waiting}));
     // Another call waits on, and hears of the end.
     let again = server.begin_call("get_subagent_output", &arguments, None);
     wait_until(|| world.path("working").exists());

@@ -3,9 +3,9 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use test_support::{Ran, World};
+use test_support::{Ran, World, e2e};
 
-use crate::{assert_only_results_are_left, e2e, echo, program_in, world};
+use crate::{assert_only_results_are_left, echo, program_in, world};
 
 #[test]
 fn the_inspector_lists_calls_reads_and_gets() {

@@ -32,7 +32,7 @@ fn three_minutes_are_waited_for_piece_by_piece(client: Client) {
     });
     let mut playing = client.start(&world, "wait", &options);
     let facts = playing.facts();
-    // Whoever waits does nothing else.
+    // A client that waits does nothing else.
     let worked = processor_time(of_role(&world, "mcp")[0]);
     assert!(worked < Duration::from_secs(10), "{worked:?}");
     let_leave(&world);
@@ -90,7 +90,7 @@ fn without_words_that_count_a_limit_is_the_end_in_typescript() {
 }
 
 /// The client of the Python SDK hears words, and loses patience all the same. It says so to the
-/// server, which stops the work that nobody waits for any more.
+/// server, which stops the work that no client waits for any more.
 #[test]
 fn words_do_not_count_in_python() {
     let world = world_of_work(THREE_MINUTES);

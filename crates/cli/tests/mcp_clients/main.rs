@@ -1,9 +1,9 @@
-//! `pi-subagents mcp` with clients that nobody here has written: those of the official SDKs, pinned
+//! `pi-subagents mcp` with clients that we did not write: those of the official SDKs, pinned
 //! in `e2e/requirements.txt` and `e2e/package.json`. Each test has one of them play a scenario
 //! (`e2e/mcp`) and looks at what it has seen, and at what is left. `cargo xtask test` installs them
 //! and says where they are.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "this is how a test fails")]
+#![expect(clippy::unwrap_used, reason = "this is how a test fails")]
 
 /// Makes a test of each function for each of the two SDKs.
 macro_rules! with_both_clients {
@@ -34,15 +34,12 @@ mod tour;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use test_support::{Program, World};
-
-/// The variable with the path of `e2e`, where the clients are.
-const E2E: &str = "PI_SUBAGENTS_TEST_E2E";
+use test_support::{Program, World, e2e};
 
 /// Who speaks to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,8 +67,8 @@ impl Client {
         command
     }
 
-    /// A scenario under way, with the client connected: how long it takes to start, which can be
-    /// long where many do at once, is nobody's concern.
+    /// Starts a scenario, and returns when the client is connected: many clients at once take long to start, which
+    /// is not what the tests are about.
     fn start(self, world: &World, scenario: &str, options: &Value) -> Playing {
         let mut command = self.command(world, scenario, options);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -215,7 +212,7 @@ fn agents(world: &World) -> usize {
     world.processes().iter().filter(|(_, words)| is_agent(words)).count()
 }
 
-/// Fails unless every process is gone, every run has a result, and nobody left anything beside.
+/// Fails unless every process is gone, every run has a result, and no other file is left.
 #[track_caller]
 fn assert_only_results_are_left(world: &World) {
     world.assert_nothing_left();
@@ -239,9 +236,4 @@ fn names_in(directory: &Path) -> Vec<String> {
 /// Lets clients leave that stay until the file `leave` is there.
 fn let_leave(world: &World) {
     fs::write(world.path("leave"), "").unwrap();
-}
-
-/// Where the clients are.
-fn e2e() -> PathBuf {
-    std::env::var_os(E2E).expect("run these tests with `cargo xtask test`").into()
 }

@@ -30,7 +30,7 @@ fn a_task_has_an_answer_and_the_sum_of_its_usage() {
 
 #[test]
 fn sixteen_tasks_run_four_at_a_time_and_stay_in_order() {
-    // Nobody goes on before four were there together; everybody counts who is there.
+    // Each waits until four run at once, and counts how many run.
     let meet = "mkdir -p here seen; touch here/$$ seen/$$; \
         until [ $(ls seen | wc -l) -ge 4 ]; do sleep 0.02; done; \
         ls here | wc -l >> counts; rm here/$$";

@@ -57,9 +57,9 @@ fn play(agent: &str, script: &Value, speaks: Speaks) -> Told {
     let ran = pi.run(&["--agent", agent, "--profile", "worker"]);
     let task = ran.task();
     let directory = Path::new(task["runDir"].as_str().unwrap());
-    let place = pi.world.path("").to_string_lossy().into_owned();
+    let world = pi.world.path("").to_string_lossy().into_owned();
     let parse = |text: &str| -> Vec<Value> {
-        let text = text.replace(&place, "/world/");
+        let text = text.replace(&world, "/world/");
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
     let read = |name: &str| parse(&fs::read_to_string(directory.join(name)).unwrap());

@@ -28,7 +28,7 @@ fn files_with_key(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A world in which every place holds another key, and the profile says which counts.
+/// A world with another key in every file and variable, and a profile that chooses one.
 fn with_keys(commands: &str) -> PiWorld {
     let pi = PiWorld::new(&json!([bash(commands), {"text": "{{result:0}}"}]));
     let auth = json!({"fake": {"type": "api_key", "key": KEY_OF_AUTH}});
@@ -62,7 +62,7 @@ fn the_key_of_a_profile_wins_and_is_seen_by_the_provider_alone() {
     let processes = pi.world.processes();
     assert!(processes.len() >= 4, "caller, supervisor, pi and bash: {processes:#?}");
     assert!(!processes.iter().any(|(_, words)| words.contains(KEY)), "{processes:#?}");
-    // pi was started with it in its environment, and has given it to nobody.
+    // pi was started with it in its environment, and has not passed it on.
     let is_ours = |holder: &(u32, String)| processes.iter().any(|(pid, _)| *pid == holder.0);
     let holders: Vec<_> = marked_processes(KEY).into_iter().filter(is_ours).collect();
     assert!(holders.len() <= 1, "{holders:#?}");

@@ -1,7 +1,7 @@
-//! The real pi, pinned in `e2e/package.json`, against a model without a network: what the provider
-//! of the model sees is what counts. `cargo xtask test` installs pi and says where it is.
+//! The real pi, pinned in `e2e/package.json`, with a model without a network: the tests compare what the provider
+//! receives. `cargo xtask test` installs pi and says where it is.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "this is how a test fails")]
+#![expect(clippy::unwrap_used, reason = "this is how a test fails")]
 
 mod answers;
 mod builtin;
@@ -13,17 +13,14 @@ mod project;
 mod stops;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
 use test_support::fake_llm::FakeLlm;
-use test_support::{Program, Ran, Running, World};
+use test_support::{Program, Ran, Running, World, e2e, write_file};
 
-/// The variable with the path of `e2e`, in whose `node_modules` pi and Node are.
-const E2E: &str = "PI_SUBAGENTS_TEST_E2E";
-
-/// The key that is used unless a profile brings another one.
+/// The key that is used unless a profile has another one.
 const KEY_OF_MODELS: &str = "key-of-models-json";
 
 /// A world with pi on its `PATH`, and a model that plays one script to every task.
@@ -55,12 +52,12 @@ impl PiWorld {
 
     /// Writes a file of the user's.
     fn agent_file(&self, name: &str, text: &str) {
-        write(&self.world.agent_dir().join(name), text);
+        write_file(&self.world.agent_dir().join(name), text);
     }
 
     /// Writes a file of the project's.
     fn project_file(&self, name: &str, text: &str) {
-        write(&self.world.project().join(name), text);
+        write_file(&self.world.project().join(name), text);
     }
 
     /// Writes a profile of the user's, called `worker`.
@@ -96,7 +93,7 @@ impl PiWorld {
         ran.task()
     }
 
-    /// The same, under way.
+    /// The same, running.
     fn start(&self, arguments: &[&str]) -> Running {
         Running::start(self.run_command(arguments))
     }
@@ -114,16 +111,6 @@ impl PiWorld {
         assert_eq!(asked.len(), 1, "{asked:#?}");
         asked[0].clone()
     }
-}
-
-/// Where the packages from npm are.
-fn e2e() -> PathBuf {
-    std::env::var_os(E2E).expect("run these tests with `cargo xtask test`").into()
-}
-
-fn write(path: &Path, text: &str) {
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, text).unwrap();
 }
 
 /// A turn of the model that calls bash.

@@ -1,13 +1,12 @@
 //! `@harms-haus/pi-subagents` from npm, an extension of pi that starts children of its own, with
-//! the built-in agent as these children: a reader of the stream that nobody here wrote.
+//! the built-in agent as these children: a reader of the stream that we did not write.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
-use test_support::Ran;
+use test_support::{Ran, e2e, write_file, write_program};
 
-use crate::{PiWorld, bash, e2e, system_prompt, tools};
+use crate::{PiWorld, bash, system_prompt, tools};
 
 /// A world in which `pi` means the built-in agent. What it is called with is written down.
 fn world() -> PiWorld {
@@ -19,11 +18,10 @@ fn world() -> PiWorld {
         calls.display(),
         env!("CARGO_BIN_EXE_pi-subagents")
     );
-    crate::write(&program, &text);
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    write_program(&program, &text);
     // The peer starts what it runs in itself, if that has a path. Without one, it starts `pi`.
     let anonymous = "export default () => { process.argv[1] = ''; };\n";
-    crate::write(&pi.world.path("anonymous.mjs"), anonymous);
+    write_file(&pi.world.path("anonymous.mjs"), anonymous);
     pi.project_file("notes.txt", "one\ntwo\nthree\n");
     pi.project_file("src/lib.rs", "pub fn one() {}\n");
     pi
@@ -139,7 +137,7 @@ fn a_child_whose_provider_refuses() {
 #[test]
 fn children_side_by_side() {
     let pi = world();
-    // Nobody goes on before all three are there.
+    // Each waits until all three run.
     let meet =
         "mkdir -p here; touch here/$$; until [ $(ls here | wc -l) = 3 ]; do sleep 0.02; done";
     let script = |name: &str| json!([bash(meet), {"text": format!("{name} was there.")}]);

@@ -17,7 +17,7 @@ fn man_shows_every_page_without_a_complaint() {
     pages.sort();
     assert!(pages.len() > 20, "{pages:?}");
     for page in pages {
-        // The program that every command of a world names is none of man's business.
+        // `World::behind` adds the program under test, which man must not see.
         let man = r#"MANROFFOPT=-ww exec man --warnings -E UTF-8 -l "$0""#;
         let shell = ["sh", "-c", man, page.to_str().unwrap()];
         let ran = Ran::from(World::behind(&shell, &world.command::<&str>([])).output().unwrap());

@@ -1,14 +1,15 @@
 //! How children end, and what that means.
 
 use serde_json::json;
+use test_support::fake_agent::saying;
 
-use crate::events::assert_ended;
-use crate::world;
+use super::events::assert_ended;
+use super::world;
 
 #[test]
 fn an_answer_and_exit_zero_is_a_success() {
     let world = world();
-    let ran = world.play(&json!(["start", {"say": "done"}, {"end": false}, "settle"]), &[]);
+    let ran = world.play(&saying("done"), &[]);
     assert_ended(
         &world,
         &ran,
@@ -45,7 +46,7 @@ fn exit_three_is_an_error_with_the_last_line_of_standard_error() {
 /// Standard output and standard error are two pipes; their order is not known.
 fn assert_ended_in_any_order(world: &test_support::World, ran: &test_support::Ran) {
     world.assert_nothing_left();
-    let mut events = crate::events::events(&ran.run_dir());
+    let mut events = super::events::events(&ran.run_dir());
     events[1..3].sort();
     assert_eq!(
         events,

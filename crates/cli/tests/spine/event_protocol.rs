@@ -6,7 +6,7 @@ use serde_json::json;
 use store::Store;
 use test_support::World;
 
-use crate::events::events;
+use super::events::events;
 use crate::world;
 
 const STARTED: &str = r#"{"seq":1,"at":1,"type":"run_started","pid":7}"#;

@@ -1,4 +1,4 @@
-//! Events in a form that a test can compare at a glance.
+//! Events in a short form that a test can compare.
 
 use std::fs;
 use std::path::Path;
@@ -45,7 +45,7 @@ pub(crate) fn assert_ended(world: &World, ran: &Ran, outcome: &str, expected: &[
     assert_only_known_files(&run_dir);
 }
 
-/// A run directory holds nothing but what it should: no temporary file stays behind.
+/// Checks that a run directory contains only its own files, and no temporary one.
 pub(crate) fn assert_only_known_files(run_dir: &Path) {
     let mut names: Vec<String> = fs::read_dir(run_dir)
         .unwrap()

@@ -1,4 +1,4 @@
-//! Parents and supervisors that die or are told to.
+//! Parents and supervisors that die or are told to end.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use test_support::{Running, World, wait_until};
 
-use crate::events::{assert_only_known_files, events};
-use crate::world;
+use super::events::{assert_only_known_files, events};
+use super::world;
 
 /// A child that has said something, started a command in a session of its own, and works on.
 fn start_working(world: &World, empty_environment: bool) -> Running {
@@ -34,7 +34,7 @@ fn has_event(world: &World, text: &str) -> bool {
 
 /// Kills parent and supervisor, so that neither can clean up behind the other.
 fn kill_both(world: &World, running: Running) {
-    let supervisor = supervisor(world);
+    let supervisor = world.supervisor();
     running.signal(Signal::STOP);
     kill_process(supervisor, Signal::KILL).unwrap();
     running.signal(Signal::KILL);
@@ -42,7 +42,7 @@ fn kill_both(world: &World, running: Running) {
     wait_until(|| !world.processes().iter().any(|(_, line)| line.contains("supervise")));
 }
 
-/// The directory whose name begins so.
+/// The directory whose name begins with this.
 fn directory_in(parent: &Path, beginning: &str) -> PathBuf {
     let mut entries = fs::read_dir(parent).unwrap().map(|entry| entry.unwrap().path());
     let is_meant =
@@ -52,12 +52,6 @@ fn directory_in(parent: &Path, beginning: &str) -> PathBuf {
 
 fn result(world: &World) -> Value {
     serde_json::from_slice(&fs::read(world.only_run().join("result.json")).unwrap()).unwrap()
-}
-
-fn supervisor(world: &World) -> Pid {
-    let processes = world.processes();
-    let (pid, _) = processes.iter().find(|(_, line)| line.contains("supervise")).unwrap();
-    Pid::from_raw(i32::try_from(*pid).unwrap()).unwrap()
 }
 
 #[test]
@@ -153,7 +147,7 @@ fn a_second_sigint_does_not_wait_for_the_grace() {
 fn a_killed_supervisor(empty_environment: bool) {
     let world = world();
     let running = start_working(&world, empty_environment);
-    kill_process(supervisor(&world), Signal::KILL).unwrap();
+    kill_process(world.supervisor(), Signal::KILL).unwrap();
     let ran = running.finish();
     world.assert_nothing_left();
     assert_eq!(ran.code, Some(1), "{ran:?}");
@@ -198,7 +192,7 @@ fn parent_and_supervisor_killed_together_are_found_out_by_the_next_look() {
     assert_only_known_files(&world.only_run());
 }
 
-/// A run that could not be kept in its project is in none, and found out about all the same.
+/// A run that could not be stored in its project is stored outside, and its end is still found out.
 #[test]
 fn parent_and_supervisor_killed_together_are_found_out_in_a_temporary_store() {
     let world = world();
@@ -244,7 +238,7 @@ fn a_torn_event_of_a_dead_supervisor_is_repaired() {
 fn a_stopped_supervisor_is_woken_by_who_wants_to_leave() {
     let world = world();
     let running = start_working(&world, false);
-    kill_process(supervisor(&world), Signal::STOP).unwrap();
+    kill_process(world.supervisor(), Signal::STOP).unwrap();
     running.signal(Signal::INT);
     let ran = running.finish();
     world.assert_nothing_left();
@@ -252,18 +246,17 @@ fn a_stopped_supervisor_is_woken_by_who_wants_to_leave() {
     assert_eq!(ran.task()["output"], "working on it");
 }
 
-/// A parent that does not read makes the child wait; that is not the child's silence.
-/// The kernel sends SIGHUP and SIGCONT to stopped processes whose parent dies. That must not look as if
-/// somebody had asked for the end.
+/// The kernel sends SIGHUP and SIGCONT to stopped processes whose parent dies. That must not look like
+/// a request to end.
 #[test]
 fn a_stopped_supervisor_knows_that_its_parent_was_killed() {
     let world = world();
     let running = start_working(&world, false);
-    let supervisor = supervisor(&world);
+    let supervisor = world.supervisor();
     kill_process(supervisor, Signal::STOP).unwrap();
     running.signal(Signal::KILL);
     drop(running.finish());
-    // Also where it is in a group in which somebody is left; it is gone already where it is not.
+    // Also if a process is left in its group; if none is, it is gone already.
     for signal in [Signal::HUP, Signal::CONT] {
         let _ = kill_process(supervisor, signal);
     }
@@ -343,7 +336,7 @@ fn nohup_means_what_it_says() {
     assert_eq!((ran.code, &ran.task()["output"]), (Some(0), &json!("done")));
 }
 
-/// What the caller has blocked must not make us deaf.
+/// Signals that the caller has blocked must still arrive.
 #[test]
 fn signals_that_the_caller_has_blocked_are_heard() {
     let world = world();
@@ -369,7 +362,7 @@ fn signals_that_the_caller_has_blocked_are_heard() {
     let ran = test_support::Ran::from(child.wait_with_output().unwrap());
     world.assert_nothing_left();
     assert_eq!((ran.code, &ran.task()["outcome"]), (Some(130), &json!("cancelled")));
-    let records = crate::events::records(&ran.run_dir());
+    let records = super::events::records(&ran.run_dir());
     let signal = &records.last().unwrap()["signal"];
     assert_eq!(signal, &json!(15), "the child hears SIGTERM too");
 }
@@ -389,7 +382,7 @@ fn children_that_were_there_before_us_are_left_alone() {
         .spawn()
         .unwrap();
     wait_until(|| world.path("working").exists());
-    kill_process(supervisor(&world), Signal::KILL).unwrap();
+    kill_process(world.supervisor(), Signal::KILL).unwrap();
     let ran = test_support::Ran::from(child.wait_with_output().unwrap());
     assert_eq!(ran.task()["outcome"], "interrupted");
     let other: i32 = fs::read_to_string(file).unwrap().trim().parse().unwrap();
@@ -436,7 +429,7 @@ fn a_copy_of_a_project_does_not_end_the_original_runs() {
 #[test]
 fn one_signal_is_enough_for_a_parent_whose_reader_does_not_read() {
     let world = world();
-    let line = "a line of progress that nobody reads, and another one";
+    let line = "a line of progress that is never read, and another one";
     let agent = world.agent(&json!([
         {"repeat": {"times": 100_000_000, "steps": [{"stderr": line}]}},
     ]));

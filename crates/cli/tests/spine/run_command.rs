@@ -1,10 +1,10 @@
-//! `run` as people use it.
+//! `run` as users call it.
 
 use std::fs;
 
 use serde_json::json;
 
-use crate::world;
+use super::world;
 
 #[test]
 fn the_answer_goes_to_standard_output_and_the_rest_to_standard_error() {
@@ -147,7 +147,7 @@ fn a_reader_that_leaves_does_not_stop_the_run() {
     assert!(world.only_run().join("result.json").exists());
 }
 
-/// A repository must not choose the program by what it has at a relative place on `PATH`.
+/// A repository must not choose the program by a relative path on `PATH`.
 #[test]
 fn a_relative_search_path_is_meant_from_where_the_caller_stands() {
     let world = world();

@@ -1,11 +1,13 @@
-//! `sessions` as people use it.
+//! `sessions` as users call it.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::thread;
 
 use serde_json::json;
+use test_support::fake_agent::quick;
 
-use crate::world;
+use super::world;
 
 #[test]
 fn a_run_is_listed_shown_and_its_output_printed() {
@@ -112,4 +114,32 @@ fn a_session_is_exported_in_every_form() {
     assert!(events.iter().any(|event| event["text"] == recorded.as_str()), "{events:?}");
     let ran = world.run(&["sessions", "export", &id, "--output", "/no/such/directory/file"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
+}
+
+#[test]
+fn an_export_is_written_into_a_pipe_or_a_device_and_does_not_replace_it() {
+    let world = world();
+    let ran = world.play(&quick(), &["--name", "count"]);
+    let id = ran.task()["sessionId"].as_str().unwrap().to_owned();
+    let export = |path: &str| world.run(&["sessions", "export", &id, "--output", path]);
+    let ran = export("/dev/stdout");
+    assert!(ran.stdout.starts_with("# count\n"), "{ran:?}");
+    assert_eq!(export("/dev/full").code, Some(1));
+    let is_device = |path: &str| fs::metadata(path).unwrap().file_type().is_char_device();
+    assert!(is_device("/dev/full"));
+    let file = world.path("redirected.md");
+    let mut command = world.command(["sessions", "export", &id, "--output", "/dev/stdout"]);
+    let ran = command.stdout(fs::File::create(&file).unwrap()).output().unwrap();
+    assert_eq!(ran.status.code(), Some(0));
+    assert!(fs::symlink_metadata("/dev/stdout").unwrap().is_symlink());
+    assert!(fs::read_to_string(&file).unwrap().starts_with("# count\n"));
+    let pipe = world.path("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
+    let reader = thread::spawn({
+        let pipe = pipe.clone();
+        move || fs::read_to_string(pipe).unwrap()
+    });
+    assert_eq!(export(pipe.to_str().unwrap()).code, Some(0));
+    assert!(reader.join().unwrap().starts_with("# count\n"));
+    assert!(fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo());
 }

@@ -1,4 +1,4 @@
-//! Run directories: private, versioned, shared by many programs, gone when one least expects it.
+//! Run directories: private, versioned, shared by many programs, and deleted at any time.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,7 +7,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 use test_support::{Ran, World, wait_until};
 
-use crate::world;
+use super::world;
 
 #[test]
 fn directories_and_files_are_private_and_ignored_by_git() {
@@ -17,7 +17,11 @@ fn directories_and_files_are_private_and_ignored_by_git() {
     assert_eq!(fs::read_to_string(runs.join(".gitignore")).unwrap(), "*\n");
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&runs), 0o700);
-    assert_ne!(mode(runs.parent().unwrap()), 0o700, "presets live there, for everybody to read");
+    assert_ne!(
+        mode(runs.parent().unwrap()),
+        0o700,
+        "it also has presets, which all users may read"
+    );
     assert_eq!(mode(&ran.run_dir()), 0o700);
     for entry in fs::read_dir(ran.run_dir()).unwrap() {
         let path = entry.unwrap().path();
@@ -255,7 +259,7 @@ fn an_answer_that_cannot_be_printed_is_an_error() {
     assert!(ran.stderr.contains("the answer cannot be printed"), "{ran:?}");
 }
 
-/// A repository can hold a run directory that somebody has prepared.
+/// A repository can contain a run directory that an attacker has prepared.
 #[test]
 fn a_planted_run_directory_cannot_make_us_write_anywhere() {
     let world = world();

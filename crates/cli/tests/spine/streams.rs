@@ -1,12 +1,12 @@
-//! What children print, and what must not come of it.
+//! What children print, and what it must not cause.
 
 use std::process::Stdio;
 
 use serde_json::json;
 use test_support::Ran;
 
-use crate::events::{assert_ended, events, records};
-use crate::world;
+use super::events::{assert_ended, events, records};
+use super::world;
 
 #[test]
 fn invalid_utf8_is_one_bad_line() {
@@ -324,7 +324,7 @@ fn large_messages_do_not_overfill_the_logs() {
     }
 }
 
-/// The answer is as large as an answer can be, and there is no other way to the parent.
+/// The answer is as large as possible, and the lifeline is the only way to the parent.
 #[test]
 fn the_largest_answer_reaches_the_parent_also_without_a_directory() {
     let world = world();

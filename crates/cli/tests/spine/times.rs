@@ -1,9 +1,9 @@
-//! Timeout, loop and last word.
+//! Timeouts, loops, and children that do not exit after their last message.
 
 use serde_json::json;
 
-use crate::events::{assert_ended, records};
-use crate::world;
+use super::events::{assert_ended, records};
+use super::world;
 
 #[test]
 fn a_silent_child_is_stopped_at_its_timeout_and_not_later() {
@@ -149,7 +149,7 @@ fn a_loop_is_a_loop_also_when_the_child_is_already_gone() {
         let ran = world.play(&json!([{"text": all}]), &[]);
         let task = ran.task();
         assert_eq!((&task["outcome"], &task["output"]), (&json!("loop"), &json!("")), "{ran:?}");
-        let events = crate::events::events(&ran.run_dir());
+        let events = super::events::events(&ran.run_dir());
         assert_eq!(
             events[1..7].join(", "),
             format!("{}, stopping loop", ["call bash {}"; 5].join(", "))

@@ -1,9 +1,9 @@
-//! Trees that do not want to go.
+//! Process trees that resist being ended.
 
 use serde_json::{Value, json};
 
-use crate::events::assert_ended;
-use crate::world;
+use super::events::assert_ended;
+use super::world;
 
 #[test]
 fn a_child_that_ignores_sigterm_is_killed() {
@@ -25,7 +25,7 @@ fn a_child_that_ignores_sigterm_is_killed() {
     );
 }
 
-/// Starts a grandchild, waits until it is there, answers and exits.
+/// Starts a grandchild, waits until it runs, answers and exits.
 fn leaves_behind(grandchild: Value, holds_stdout: bool, empty_environment: bool) {
     let world = world();
     let ready = world.path("ready");

@@ -1,5 +1,5 @@
-//! However a run, its caller, its pane or the whole of tmux ends, nothing of the run is left, and
-//! whoever is left to be told is told the truth.
+//! However a run, its caller, its pane or tmux itself ends, nothing of the run is left, and the programs that
+//! still run report the right outcome.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
 //! Runs in panes of a real tmux, which has a server of its own in each test. `cargo xtask test`
-//! sees to it that there is a tmux.
+//! installs tmux where it can.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "this is how a test fails")]
 
@@ -24,8 +24,8 @@ const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// A variable that only the server has.
 const OF_THE_SERVER: &str = "ONLY_THE_SERVER_HAS_IT";
 
-/// A world with a server of tmux, whose only pane does nothing. The server does not carry the mark
-/// of the world, so that what else is left in it is found as everywhere.
+/// A world with a server of tmux, whose only pane does nothing. The server does not have the mark of the world,
+/// so that only the processes that a run left behind are found.
 struct TmuxWorld {
     world: World,
     server: Pid,
@@ -74,7 +74,7 @@ impl TmuxWorld {
         self.start(script, arguments).finish()
     }
 
-    /// The same, under way.
+    /// The same, running.
     fn start(&self, script: &Value, arguments: &[&str]) -> Running {
         Running::start(self.inside(self.world.play_command(script, arguments)))
     }
@@ -105,7 +105,7 @@ impl TmuxWorld {
         });
     }
 
-    /// The panes that were not there from the start.
+    /// The panes that were opened since the start.
     fn new_panes(&self) -> Vec<String> {
         let panes = self.tmux(&["list-panes", "-a", "-F", "#{pane_id}"]);
         panes.lines().filter(|pane| *pane != CALLER).map(str::to_owned).collect()
@@ -121,7 +121,7 @@ impl TmuxWorld {
     /// What a pane shows, lines that were broken put together again.
     fn shown(&self, pane: &str) -> String {
         let ran = tmux_command(&self.world).args(["capture-pane", "-p", "-J", "-t", pane]).output();
-        // It may have gone in the meantime.
+        // The pane may be closed already.
         Ran::from(ran.unwrap()).stdout
     }
 
@@ -166,7 +166,7 @@ impl TmuxWorld {
 
 impl Drop for TmuxWorld {
     fn drop(&mut self) {
-        // However the test has ended, and whatever state the server is in.
+        // Always, however the test has ended.
         let _ = kill_process(self.server, Signal::KILL);
     }
 }

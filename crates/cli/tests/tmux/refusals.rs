@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 
 use rustix::process::{Signal, kill_process};
 use serde_json::{Value, json};
-use test_support::{Ran, wait_until};
+use test_support::{Ran, wait_until, write_program};
 
 use crate::{PATH, TmuxWorld};
 
@@ -109,14 +109,11 @@ fn a_pane_that_cannot_be_opened_fails_its_task_alone() {
     let tmux = TmuxWorld::new();
     // A tmux that knows its panes but makes no new ones.
     let bin = tmux.world.path("bin");
-    fs::create_dir(&bin).unwrap();
     let wrapper = format!(
         "#!/bin/sh\ncase $1 in split-window) echo 'out of panes' >&2; exit 1;; esac\n\
          PATH={PATH} exec tmux \"$@\"\n"
     );
-    fs::write(bin.join("tmux"), wrapper).unwrap();
-    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(bin.join("tmux"), executable).unwrap();
+    write_program(&bin.join("tmux"), &wrapper);
     let mut command = tmux.inside(tmux.world.play_command(&script(&tmux), &[]));
     let path = format!("{}:{PATH}", bin.display());
     let ran = Ran::from(command.env("PATH", path).output().unwrap());

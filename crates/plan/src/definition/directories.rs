@@ -1,49 +1,48 @@
-//! Where definitions are kept.
+//! The directories of definitions.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use model::paths::StateDir;
+
 use super::{DefinitionKind, Scope};
 use crate::Surroundings;
 use crate::surroundings::is_planted;
 
-/// Where the definitions of a kind are kept.
+/// The directories of the definitions of one kind, the user's and the project's.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct DefinitionDirectories {
-    /// Which kind.
     pub kind: DefinitionKind,
-    /// The user's.
     pub global: PathBuf,
-    /// The project's.
     pub project: PathBuf,
 }
 
 impl DefinitionDirectories {
-    /// Those of the caller's profiles: the project's are those of its root.
+    /// The caller's profiles. The project's are in its root.
     pub fn of_profiles(surroundings: &Surroundings) -> DefinitionDirectories {
         DefinitionDirectories {
             kind: DefinitionKind::Profile,
-            global: surroundings.agent_dir.join("agent-profiles"),
-            project: surroundings.project_root().join(".pi").join("agent-profiles"),
+            global: surroundings.user_state().profiles(),
+            project: surroundings.project_state().profiles(),
         }
     }
 
-    /// Those of the caller's presets: the project's are the nearest that there are, going up from
-    /// where the caller stands.
+    /// The caller's presets. The project's are the nearest that exist, going up from the caller's
+    /// directory.
     pub fn of_presets(surroundings: &Surroundings) -> DefinitionDirectories {
-        let within = |directory: &Path| directory.join(".pi").join("subagents");
-        let own =
-            surroundings.cwd.ancestors().filter(|directory| !is_planted(&directory.join(".pi")));
-        let nearest = own.map(within).find(|path| may_hold_any(path));
+        let states = surroundings.cwd.ancestors().map(StateDir::of_project);
+        let own = states.filter(|state| !is_planted(state.path()));
+        let nearest = own.map(|state| state.presets()).find(|path| may_hold_any(path));
         DefinitionDirectories {
             kind: DefinitionKind::Preset,
-            global: surroundings.agent_dir.join("subagents"),
-            project: nearest.unwrap_or_else(|| within(surroundings.project_root())),
+            global: surroundings.user_state().presets(),
+            project: nearest.unwrap_or_else(|| surroundings.project_state().presets()),
         }
     }
 
-    /// The one of a scope.
+    /// The directory of a scope.
     pub fn of_scope(&self, scope: Scope) -> &Path {
         match scope {
             Scope::Global => &self.global,
@@ -51,13 +50,13 @@ impl DefinitionDirectories {
         }
     }
 
-    /// The directory whose `.pi` holds the project's definitions: whom one has to trust.
+    /// The directory whose `.pi` holds the project's definitions, and which has to be trusted.
     pub fn project_root(&self) -> &Path {
         self.project.ancestors().nth(2).unwrap_or(&self.project)
     }
 
-    /// Those that there are, in the order in which they are read. An agent directory can be the
-    /// project's own `.pi`; its definitions are the user's then.
+    /// The scopes in the order in which they are read. If the agent directory is the project's own
+    /// `.pi`, its definitions are the user's.
     pub(super) fn scopes(&self) -> Vec<Scope> {
         let same = match (fs::canonicalize(&self.global), fs::canonicalize(&self.project)) {
             (Ok(global), Ok(project)) => global == project,
@@ -76,8 +75,8 @@ pub(super) fn list(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Whether to look no further. The directory of the presets also holds runs, and need not hold
-/// anything else. One that cannot be read counts, so that somebody is told about it.
+/// Whether this is the directory of the project's presets. A directory without definitions is not:
+/// it may only hold runs. A directory that cannot be read is, so that there is a warning about it.
 fn may_hold_any(directory: &Path) -> bool {
     match list(directory) {
         Ok(paths) => !paths.is_empty(),

@@ -33,7 +33,7 @@ static FIELDS: [Field; 19] = [
     field("loadSkills", |d| Value::List(&mut d.load_skills)),
 ];
 
-/// The order in which people are shown them.
+/// The order in which they are shown.
 const SHOWN: [&str; 19] = [
     "description",
     "provider",
@@ -91,7 +91,7 @@ pub(super) fn shown(definition: &Definition) -> Vec<(&'static str, String)> {
     }
     let fields = SHOWN.iter().filter_map(|name| FIELDS.iter().find(|field| field.name == *name));
     let shown = fields.filter_map(|field| match field.name {
-        // They can have any character in them.
+        // An argument can hold commas and brackets.
         "extraArgs" if !definition.configuration.extra_args.is_empty() => {
             let arguments = serde_json::Value::from(definition.configuration.extra_args.clone());
             Some((field.name, arguments.to_string()))
@@ -108,7 +108,7 @@ fn of_kind(kind: DefinitionKind) -> impl Iterator<Item = &'static Field> {
 
 struct Field {
     name: &'static str,
-    /// The kinds of definitions in whose frontmatter it stands.
+    /// The kinds of definitions that have it in their frontmatter.
     kinds: &'static [DefinitionKind],
     restricts: bool,
     value: fn(&mut Definition) -> Value<'_>,
@@ -166,7 +166,7 @@ impl Value<'_> {
         }
     }
 
-    /// As people are shown it, with a key masked.
+    /// As it is shown, with a key masked.
     fn shown(self) -> Option<String> {
         match self {
             Value::Text(text) => text.clone(),

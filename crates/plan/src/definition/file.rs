@@ -113,7 +113,7 @@ fn target(
         return Err(DefinitionFileError::KeyInProject { definition: definition.label(), global });
     }
     let files = read_directory(directories, definition.scope, &mut Vec::new());
-    // When several files define a definition, the last one counts.
+    // If several files define it, the last one counts.
     let defines =
         |file: &&DefinitionFile| file.definition.as_ref().is_some_and(|p| p.name == *name);
     if let Some(file) = files.iter().rfind(defines) {
@@ -136,8 +136,8 @@ fn is_named(path: &Path, name: &str) -> bool {
     path.file_stem().is_some_and(|stem| stem == name)
 }
 
-/// Makes the definition's text appear under `path` at once and whole, for nobody else to read.
-/// Whoever follows the path afterwards finds this file, also where there was a symbolic link.
+/// Writes the definition's text to `path` in one step, readable by its user alone. A symbolic link
+/// at `path` is replaced, not followed.
 fn write(
     path: &Path,
     definition: &Definition,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::directories::list;
 use super::{Definition, DefinitionDirectories, DefinitionKind, Scope, validate};
 use crate::frontmatter::{Document, Fields, FileWarning};
-use crate::{did_you_mean, similar_names};
+use crate::similar::{similar_names, then_did_you_mean};
 
 /// All definitions of a kind, the user's and the project's.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,37 +20,34 @@ pub struct Definitions {
 
 /// There is no definition of that name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "Unknown {0}: \"{name}\". Available {0}s: {1}{2}",
-    kind.word(),
-    if available.is_empty() { "(none)".to_owned() } else { available.join(", ") },
-    self.meant()
-)]
+#[error("Unknown {0}: \"{name}\". Available {0}s: {1}", kind.word(), self.alternatives())]
+#[expect(missing_docs, reason = "the message says it")]
 pub struct UnknownDefinition {
-    /// What was asked for.
     pub kind: DefinitionKind,
-    /// The name that was asked for.
     pub name: String,
-    /// The names that there are.
+    /// The names that exist.
     pub available: Vec<String>,
 }
 
 impl UnknownDefinition {
-    /// `. Did you mean NAME?`, to stand behind the names that there are; nothing if none of them is
-    /// much like the one that was asked for.
-    pub fn meant(&self) -> String {
+    /// The names that exist, and the one that may be meant.
+    fn alternatives(&self) -> String {
         let similar = similar_names(&self.name, self.available.iter().map(String::as_str));
-        let meant = did_you_mean(&similar);
-        if meant.is_empty() { meant } else { format!(".{meant}") }
+        let available = match self.available.as_slice() {
+            [] => "(none)".to_owned(),
+            names => names.join(", "),
+        };
+        available + &then_did_you_mean(&similar)
+    }
+
+    /// The same in the words of commands that look at definitions.
+    pub fn not_found(&self) -> String {
+        let (title, name) = (self.kind.title(), &self.name);
+        format!("{title} \"{name}\" not found. Available: {}", self.alternatives())
     }
 }
 
 impl Definitions {
-    /// Which kind.
-    pub fn kind(&self) -> DefinitionKind {
-        self.kind
-    }
-
     /// The definition of that name.
     pub fn get(&self, name: &str) -> Result<&Definition, UnknownDefinition> {
         self.definitions.get(name).ok_or_else(|| UnknownDefinition {
@@ -66,9 +63,10 @@ impl Definitions {
     }
 }
 
-/// Reads all definitions of a kind. The project's win over the user's; what is wrong with a file is a warning.
+/// Reads all definitions of a kind. The project's win over the user's; what is wrong with a file is
+/// a warning.
 ///
-/// There is no cache: the files are small and few, and what was just changed must count.
+/// There is no cache: the files are small and few, and a change must count at once.
 pub fn load_definitions(directories: &DefinitionDirectories) -> Definitions {
     let kind = directories.kind;
     let mut all = Definitions { kind, definitions: BTreeMap::new(), warnings: Vec::new() };

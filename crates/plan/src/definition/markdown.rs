@@ -43,9 +43,9 @@ fn scalar(text: &str) -> String {
     if is_plain(text) { text.to_owned() } else { quoted(text) }
 }
 
-/// Whether every reader of YAML takes the text for itself. Less is plain here than in YAML.
+/// Whether every reader of YAML reads the text as this text. YAML itself allows more.
 fn is_plain(text: &str) -> bool {
-    // Some readers take these for something else.
+    // Some readers give these another meaning.
     const WORDS: [&str; 13] =
         ["true", "false", "null", "yes", "no", "on", "off", "y", "n", "inf", "infinity", "nan", ""];
     let is_word = |character: char| {

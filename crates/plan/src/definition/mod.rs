@@ -1,8 +1,8 @@
 //! Definitions: named, reusable descriptions of how a sub-agent runs.
 //!
-//! There are two kinds. Profiles are for delegated tasks, presets for the tool `subagent`; they are
-//! kept in different places, and differ in what their text means and in what they must say. Behind
-//! that they are one thing, and everything that is done with them is done once.
+//! There are two kinds. Profiles are for delegated tasks, presets for the tool `subagent`. They are
+//! kept in different directories, and differ in what their body means and in which fields they must
+//! have. Everything else is the same for both.
 
 mod directories;
 mod display;
@@ -30,16 +30,15 @@ pub use validate::{Contradiction, InvalidDefinitionName, check_definition, check
 
 /// How a sub-agent runs. Lists that are empty, and what is absent, leave the agent its defaults.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Definition {
-    /// Whether it is a profile or a preset.
     pub kind: DefinitionKind,
-    /// What it is called: letters, digits, `_` and `-`.
+    /// Letters, digits, `_` and `-`.
     pub name: String,
-    /// Whose it is.
     pub scope: Scope,
     /// The file that it was read from, or will be written to.
     pub path: PathBuf,
-    /// What it is good for. Every preset has one.
+    /// Every preset has one.
     pub description: Option<String>,
     /// How the agent works. Only the user's own profiles have a key. Skills are named here and
     /// looked up for each task.
@@ -48,9 +47,8 @@ pub struct Definition {
     pub suggested_skills: Vec<String>,
     /// Names of skills whose text becomes part of the system prompt.
     pub load_skills: Vec<String>,
-    /// The child agent.
     pub agent: Option<AgentName>,
-    /// Seconds until a run is stopped. Only presets say so; delegated tasks say it themselves.
+    /// Seconds until a run is stopped. Only presets have it; delegated tasks have their own.
     pub timeout: Option<f64>,
 }
 
@@ -82,7 +80,7 @@ impl Definition {
     }
 }
 
-/// Which of the two kinds a definition is of.
+/// The two kinds of definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefinitionKind {
     /// For delegated tasks. Its body replaces the system prompt.
@@ -113,12 +111,12 @@ impl DefinitionKind {
     }
 }
 
-/// Whose a definition or skill is.
+/// Who has written a definition or skill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
-    /// The user's, for all projects.
+    /// The user, for all projects.
     Global,
-    /// The project's.
+    /// The project.
     Project,
 }
 
@@ -132,12 +130,11 @@ impl Scope {
     }
 }
 
-/// The child agents that any file may ask for.
+/// The agents that any file may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum AgentName {
-    /// The real pi.
     Pi,
-    /// Our own agent.
     Builtin,
 }
 

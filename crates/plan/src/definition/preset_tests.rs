@@ -218,7 +218,7 @@ fn what_another_user_put_into_a_directory_for_everybody_is_no_preset() {
         World::new(&[("shared/.pi/subagents/p.md", "---\nname: p\ndescription: P.\n---\n")]);
     fs::create_dir_all(world.at("shared/below")).unwrap();
     fs::set_permissions(world.at("shared"), fs::Permissions::from_mode(0o1777)).unwrap();
-    // Only root can be somebody else; for all others it remains their own directory.
+    // Only root can give a file to another user; for other users it stays their own directory.
     let is_planted = lchown(world.at("shared/.pi"), Some(12_345), None).is_ok();
     assert_eq!(world.load("shared/below").get("p").is_ok(), !is_planted);
 }

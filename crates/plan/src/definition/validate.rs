@@ -50,8 +50,8 @@ pub fn check_definition(definition: &Definition) -> Result<(), Contradiction> {
     Ok(())
 }
 
-/// Whether what a definition asks for may be done. A repository that was merely cloned must not
-/// choose what program runs.
+/// Whether a definition may have the fields that can run code. A repository that was merely cloned
+/// must not choose what program runs.
 pub(crate) fn check_trust(
     definition: &Definition,
     trust: Trust,
@@ -61,8 +61,8 @@ pub(crate) fn check_trust(
         return Ok(());
     }
     let Configuration { extensions, extra_args, provider, model, .. } = &definition.configuration;
-    // The built-in agent would play a file in the place of a model. The turns of a script call
-    // tools, and no model stands between them and the machine.
+    // The built-in agent can play a script instead of asking a model. The script calls tools as its
+    // author likes.
     let plays_script = provider.as_deref() == Some("script")
         || model.as_ref().is_some_and(|model| model.starts_with("script/"));
     let fields = [

@@ -5,8 +5,8 @@ use std::path::Path;
 use super::yaml::presentable_name;
 use super::{Document, Field, FileWarning, Value};
 
-/// Takes fields by name and type. What has another type is a warning, and as good as absent; so
-/// is what nobody took.
+/// Takes fields by name and type. A field of another type causes a warning and counts as absent. A
+/// field that is never taken is unknown, and causes a warning, too.
 pub(crate) struct Fields<'a> {
     path: &'a Path,
     fields: Vec<Field>,
@@ -15,7 +15,7 @@ pub(crate) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The fields of the document in the file `path`; its body is left in place.
+    /// The fields of the document in the file `path`; the document keeps its body.
     pub(crate) fn of(document: &mut Document, path: &'a Path) -> Fields<'a> {
         let mut fields = Fields {
             path,
@@ -110,7 +110,7 @@ impl<'a> Fields<'a> {
         self.fields.iter().find(|field| field.name == name).map(|field| field.line)
     }
 
-    /// Whether there is a field that nobody knows and that is written almost like one of these.
+    /// Whether there is an unknown field whose name is almost one of these.
     pub(crate) fn has_almost(&self, names: &[&str]) -> bool {
         let is_almost = |field: &Field| names.iter().any(|name| is_alike(name, &field.name));
         self.fields.iter().any(is_almost)
@@ -126,7 +126,7 @@ impl<'a> Fields<'a> {
         self.warnings.push(FileWarning { path: self.path.to_owned(), line, problem });
     }
 
-    /// All warnings, also about the fields that nobody took.
+    /// All warnings, also about unknown fields.
     pub(crate) fn finish(mut self) -> Vec<FileWarning> {
         for field in std::mem::take(&mut self.fields) {
             let hint = self

@@ -14,12 +14,12 @@ use crate::plain_file::open_plain;
 pub(crate) use fields::Fields;
 pub(crate) use yaml::{Field, Value};
 
-/// What people should know about a file that was read all the same, or left out.
+/// What the user should know about a file that was read all the same, or left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileWarning {
     /// The file or directory.
     pub path: PathBuf,
-    /// Which line, counted from one, where it is about one.
+    /// The line that it is about, if there is one, counted from one.
     pub line: Option<usize>,
     /// What is wrong, and what to do about it. Never contains the value of a field.
     pub problem: String,
@@ -112,7 +112,7 @@ impl Document {
 }
 
 impl DocumentError {
-    /// Where the trouble is, counted from one, as far as it is anywhere.
+    /// The line that cannot be understood, counted from one, if it is known.
     pub(crate) fn line(&self) -> Option<usize> {
         match self {
             DocumentError::NotUtf8 { line } | DocumentError::NotYaml { line, .. } => Some(*line),

@@ -30,7 +30,7 @@ pub(crate) enum Value {
     Text(String),
     /// A list.
     List(Vec<Value>),
-    /// Fields within the field, which nobody asks for.
+    /// Fields within the field, which no field of ours has.
     Mapping,
 }
 
@@ -117,8 +117,8 @@ fn reason(error: &serde_saphyr::Error) -> String {
     }
 }
 
-/// The name of a field for a message. No field that anybody knows has a digit in it, but a key
-/// that slipped to the wrong side of a colon does.
+/// The name of a field for a message. No known field has a digit in its name, but a key that slipped
+/// to the wrong side of a colon does.
 pub(super) fn presentable_name(name: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'-');
     let is_presentable = name.len() <= 40 && name.bytes().all(is_plain);

@@ -8,73 +8,25 @@ use super::{Skill, Skills};
 use crate::frontmatter::{Document, Field, FileWarning, Value};
 use crate::{Scope, Surroundings, Trust, is_planted};
 
-/// What the places of skills depend on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SkillPlaces {
-    /// The user's agent directory.
-    pub agent_dir: PathBuf,
-    /// The user's home directory.
-    pub home: Option<PathBuf>,
-    /// Where the caller stands.
-    pub cwd: PathBuf,
-    /// The caller's project.
-    pub project_root: PathBuf,
-}
-
-impl SkillPlaces {
-    /// Those of the caller.
-    pub fn of(surroundings: &Surroundings) -> SkillPlaces {
-        SkillPlaces {
-            agent_dir: surroundings.agent_dir.clone(),
-            home: surroundings.home.clone(),
-            cwd: surroundings.cwd.clone(),
-            project_root: surroundings.project_root().to_owned(),
-        }
-    }
-
-    /// All directories of skills, in the order in which a name is looked up.
-    fn directories(&self) -> Vec<Place> {
-        let place = |path, kind, scope| Place { path, kind, scope };
-        let of_user = self.home.as_ref().map(|home| home.join(".agents").join("skills"));
-        let repository = self.cwd.ancestors().find(|directory| directory.join(".git").exists());
-        let mut places =
-            vec![place(self.project_root.join(".pi").join("skills"), Kind::Pi, Scope::Project)];
-        for directory in self.cwd.ancestors() {
-            let agents = directory.join(".agents");
-            let path = agents.join("skills");
-            if of_user.as_ref() != Some(&path) && !is_planted(&agents) {
-                places.push(place(path, Kind::Agents, Scope::Project));
-            }
-            if Some(directory) == repository {
-                break;
-            }
-        }
-        places.push(place(self.agent_dir.join("skills"), Kind::Pi, Scope::Global));
-        places.extend(of_user.map(|path| place(path, Kind::Agents, Scope::Global)));
-        places
-    }
-}
-
 /// Finds all skills. Those of a project are left out unless it is trusted, as in pi. Of several
 /// with one name, the nearest to the project counts.
-pub fn discover_skills(places: &SkillPlaces, trust: Trust) -> Skills {
+pub fn discover_skills(surroundings: &Surroundings, trust: Trust) -> Skills {
+    let allowed = vec![surroundings.agent_dir.clone(), surroundings.project_root().to_owned()];
     let mut discovery = Discovery {
-        skills: Skills {
-            allowed: vec![places.agent_dir.clone(), places.project_root.clone()],
-            ..Skills::default()
-        },
+        skills: Skills { allowed, ..Skills::default() },
         seen: HashSet::new(),
         directories_left: MAXIMAL_DIRECTORIES,
     };
-    for place in places.directories().into_iter().filter(|place| place.path.is_dir()) {
-        if place.scope == Scope::Project && !trust.allows() {
+    let directories = directories(surroundings);
+    for directory in directories.into_iter().filter(|directory| directory.path.is_dir()) {
+        if directory.scope == Scope::Project && !trust.allows() {
             let problem = "the skills of this project are not used, because it is not trusted; \
                            trust it with /trust in pi, or run with --approve";
-            discovery.warn(&place.path, problem.to_owned());
+            discovery.warn(&directory.path, problem.to_owned());
             continue;
         }
-        discovery.search(&place, &place.path, 0);
-        discovery.skills.allowed.push(place.path);
+        discovery.search(&directory, &directory.path, 0);
+        discovery.skills.allowed.push(directory.path);
     }
     discovery.skills
 }
@@ -85,12 +37,12 @@ pub fn with_skill_paths(skills: Skills, paths: &[PathBuf]) -> Skills {
     let known = skills.iter().map(|skill| real_path(&skill.path)).collect();
     let mut discovery = Discovery { skills, seen: known, directories_left: MAXIMAL_DIRECTORIES };
     for path in paths {
-        // The caller may name what he likes, as the user may in his own directories.
-        let place = Place { path: path.clone(), kind: Kind::Pi, scope: Scope::Global };
+        // A caller may name any directory, as the user may in a directory of their own.
+        let named = SkillDirectory { path: path.clone(), kind: Kind::Pi, scope: Scope::Global };
         if path.is_dir() {
-            discovery.search(&place, path, 0);
+            discovery.search(&named, path, 0);
         } else if path.extension().is_some_and(|extension| extension == "md") {
-            discovery.add(&place, path.clone());
+            discovery.add(&named, path.clone());
         } else if path.exists() {
             discovery.warn(path, "it is neither a directory nor a Markdown file".to_owned());
         } else {
@@ -100,8 +52,30 @@ pub fn with_skill_paths(skills: Skills, paths: &[PathBuf]) -> Skills {
     discovery.skills
 }
 
-/// A directory of skills.
-struct Place {
+/// All directories of skills, in the order in which a name is looked up.
+fn directories(surroundings: &Surroundings) -> Vec<SkillDirectory> {
+    let directory = |path, kind, scope| SkillDirectory { path, kind, scope };
+    let agents_of = |directory: &Path| directory.join(".agents").join("skills");
+    let of_user = surroundings.home.as_deref().map(agents_of);
+    let cwd = &surroundings.cwd;
+    let repository = cwd.ancestors().find(|directory| directory.join(".git").exists());
+    let mut directories =
+        vec![directory(surroundings.project_state().skills(), Kind::Pi, Scope::Project)];
+    for above in cwd.ancestors() {
+        let path = agents_of(above);
+        if of_user.as_ref() != Some(&path) && !path.parent().is_some_and(is_planted) {
+            directories.push(directory(path, Kind::Agents, Scope::Project));
+        }
+        if Some(above) == repository {
+            break;
+        }
+    }
+    directories.push(directory(surroundings.user_state().skills(), Kind::Pi, Scope::Global));
+    directories.extend(of_user.map(|path| directory(path, Kind::Agents, Scope::Global)));
+    directories
+}
+
+struct SkillDirectory {
     path: PathBuf,
     kind: Kind,
     scope: Scope,
@@ -129,7 +103,7 @@ struct Discovery {
 }
 
 impl Discovery {
-    fn search(&mut self, place: &Place, directory: &Path, depth: usize) {
+    fn search(&mut self, found_in: &SkillDirectory, directory: &Path, depth: usize) {
         if depth > MAXIMAL_DEPTH || !self.is_new(directory) {
             return;
         }
@@ -143,29 +117,29 @@ impl Discovery {
         }
         let declared = directory.join(SKILL_FILE);
         if declared.is_file() {
-            // What is below belongs to this skill.
-            return self.add(place, declared);
+            // The directories below belong to this skill.
+            return self.add(found_in, declared);
         }
         for path in visible_entries(directory) {
             if path.is_dir() {
-                self.search(place, &path, depth + 1);
-            } else if (place.kind == Kind::Pi) == (depth == 0)
+                self.search(found_in, &path, depth + 1);
+            } else if (found_in.kind == Kind::Pi) == (depth == 0)
                 && path.extension().is_some_and(|extension| extension == "md")
                 && path.is_file()
             {
-                self.add(place, path);
+                self.add(found_in, path);
             }
         }
     }
 
-    fn add(&mut self, place: &Place, path: PathBuf) {
+    fn add(&mut self, found_in: &SkillDirectory, path: PathBuf) {
         if !self.is_new(&path) {
             return;
         }
         let is_declared = path.file_name().is_some_and(|name| name == SKILL_FILE);
         let document = match Document::read(&path) {
             Ok(document) => document,
-            // Any other Markdown file may simply be no skill.
+            // Other Markdown files need not be skills.
             Err(_) if !is_declared => return,
             Err(error) => return self.skills.warnings.push(error.into_warning(&path)),
         };
@@ -183,13 +157,13 @@ impl Discovery {
             }
             return;
         };
-        let named_by_place = || {
+        let named_by_directory = || {
             let directory = path.parent().and_then(Path::file_name).unwrap_or_default();
             directory.to_string_lossy().into_owned()
         };
         let name = text(&document.fields, "name")
             .filter(|name| !name.is_empty())
-            .map_or_else(named_by_place, str::to_owned);
+            .map_or_else(named_by_directory, str::to_owned);
         if let Some(other) = self.skills.skills.get(&name) {
             let problem = format!(
                 "the skill \"{name}\" is not used: {} has the same name",
@@ -199,7 +173,8 @@ impl Discovery {
         }
         let description = description.to_owned();
         let is_offered = !flag(&document.fields, "disable-model-invocation");
-        let skill = Skill { name: name.clone(), description, path, scope: place.scope, is_offered };
+        let skill =
+            Skill { name: name.clone(), description, path, scope: found_in.scope, is_offered };
         self.skills.skills.insert(name, skill);
     }
 
@@ -217,7 +192,7 @@ fn real_path(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// What a directory holds, by name, without what is hidden or belongs to others.
+/// The entries of a directory, by name, without hidden ones and packages.
 fn visible_entries(directory: &Path) -> Vec<PathBuf> {
     // A directory that cannot be read has no skills for the child either.
     let Ok(entries) = fs::read_dir(directory) else {

@@ -6,21 +6,20 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub use discover::{SkillPlaces, discover_skills, with_skill_paths};
+pub use discover::{discover_skills, with_skill_paths};
 
 use crate::frontmatter::{Document, DocumentError, FileWarning};
-use crate::{Definition, Scope, did_you_mean, similar_names};
+use crate::similar::then_did_you_mean;
+use crate::{Definition, Scope, similar_names};
 
 /// A skill that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Skill {
-    /// What definitions call it.
     pub name: String,
-    /// When it is of use.
     pub description: String,
-    /// Its file, usually `SKILL.md`.
+    /// Usually ends with `SKILL.md`.
     pub path: PathBuf,
-    /// Whose it is.
     pub scope: Scope,
     /// Whether the model may decide for itself to use it.
     pub is_offered: bool,
@@ -30,31 +29,13 @@ pub struct Skill {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Skills {
     skills: BTreeMap<String, Skill>,
-    /// Where the files of skills may be.
+    /// The directories in which the files of skills may be.
     allowed: Vec<PathBuf>,
     /// What is wrong with the files.
     pub warnings: Vec<FileWarning>,
 }
 
-/// What a definition's names of skills mean.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ResolvedSkills {
-    /// The files of the skills that the model is told about.
-    pub suggested: Vec<PathBuf>,
-    /// The skills whose text becomes part of the system prompt.
-    pub loaded: Vec<LoadedSkill>,
-}
-
-/// A skill's text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LoadedSkill {
-    /// What it is called.
-    pub name: String,
-    /// Its instructions, without the frontmatter.
-    pub text: String,
-}
-
-/// A task whose definition names these skills must not start.
+/// The skills that a definition names cannot be used, so its task must not start.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum SkillError {
@@ -71,13 +52,11 @@ pub enum SkillError {
     Unreadable { name: String, path: PathBuf, reason: String },
 }
 
-/// What could have been meant by the names, behind those that there are.
+/// Suggestions for the unknown names, to follow the names that exist.
 fn meant(unknown: &[String], available: &[String]) -> String {
     let similar = |name: &String| similar_names(name, available.iter().map(String::as_str));
-    let best: Vec<String> =
-        unknown.iter().filter_map(|name| similar(name).into_iter().next()).collect();
-    let meant = did_you_mean(&best);
-    if meant.is_empty() { meant } else { format!(".{meant}") }
+    let best = unknown.iter().filter_map(|name| similar(name).into_iter().next());
+    then_did_you_mean(&best.collect::<Vec<_>>())
 }
 
 impl Skills {
@@ -86,12 +65,9 @@ impl Skills {
         self.skills.values()
     }
 
-    /// Finds the skills that a definition names, and reads those that are to be loaded.
-    pub fn resolve(
-        &self,
-        definition: &Definition,
-        task_cwd: &Path,
-    ) -> Result<ResolvedSkills, SkillError> {
+    /// Puts the skills that a definition names into its configuration: the files of those that are
+    /// suggested, and the text of those that are loaded, behind its appended system prompt.
+    pub fn add_to(&self, definition: &mut Definition, task_cwd: &Path) -> Result<(), SkillError> {
         let suggested = without_repetitions(&definition.suggested_skills);
         let loaded = without_repetitions(&definition.load_skills);
         let mut named = suggested.clone();
@@ -107,23 +83,26 @@ impl Skills {
         }
         let find = |names: Vec<&String>| -> Result<Vec<&Skill>, SkillError> {
             let skills = names.into_iter().filter_map(|name| self.skills.get(name));
-            skills.map(|skill| self.check_place(skill, task_cwd).map(|()| skill)).collect()
+            skills.map(|skill| self.check_path(skill, task_cwd).map(|()| skill)).collect()
         };
-        let suggested = find(suggested)?.into_iter().map(|skill| skill.path.clone()).collect();
-        let mut texts = Vec::new();
+        let configuration = &mut definition.configuration;
+        configuration.skills = find(suggested)?.iter().map(|skill| skill.path.clone()).collect();
         for skill in find(loaded)? {
             let document =
                 Document::read(&skill.path).map_err(|error| unreadable(skill, &error))?;
             if !document.body.is_empty() {
-                texts.push(LoadedSkill { name: skill.name.clone(), text: document.body });
+                // An empty line stands before it even if there is no other text.
+                let prompt = configuration.append_system_prompt.get_or_insert_default();
+                prompt.push_str("\n\n");
+                prompt.push_str(&block(&skill.name, &document.body));
             }
         }
-        Ok(ResolvedSkills { suggested, loaded: texts })
+        Ok(())
     }
 
     /// A project's skill can be a symbolic link to anywhere, and its text goes to the provider of
-    /// a model. The user may link his own skills to wherever they are.
-    fn check_place(&self, skill: &Skill, task_cwd: &Path) -> Result<(), SkillError> {
+    /// a model. The user's own skills may be links to anywhere.
+    fn check_path(&self, skill: &Skill, task_cwd: &Path) -> Result<(), SkillError> {
         let is_project = skill.scope == Scope::Project;
         let real = |path: &Path| match fs::canonicalize(path) {
             Ok(real) if is_project => real,
@@ -139,12 +118,10 @@ impl Skills {
     }
 }
 
-impl LoadedSkill {
-    /// The skill as part of a system prompt.
-    pub fn block(&self) -> String {
-        let name = self.name.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
-        format!("<loaded_skill name=\"{name}\">\n{}\n</loaded_skill>", self.text)
-    }
+/// A skill's instructions as part of a system prompt.
+fn block(name: &str, text: &str) -> String {
+    let name = name.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;");
+    format!("<loaded_skill name=\"{name}\">\n{text}\n</loaded_skill>")
 }
 
 fn unreadable(skill: &Skill, error: &DocumentError) -> SkillError {

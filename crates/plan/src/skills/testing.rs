@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 
-use super::{SkillPlaces, Skills, discover_skills};
-use crate::Trust;
+use super::{Skills, discover_skills};
+use crate::{Surroundings, Trust};
 
 pub(super) struct World {
     top: TempDir,
@@ -39,16 +39,18 @@ impl World {
         self.write(&format!("{directory}/SKILL.md"), &contents);
     }
 
-    pub(super) fn places(&self) -> SkillPlaces {
-        SkillPlaces {
+    pub(super) fn surroundings(&self) -> Surroundings {
+        Surroundings {
             agent_dir: self.at("home/agent"),
             home: Some(self.at("home")),
             cwd: self.at("home/repo/project"),
-            project_root: self.at("home/repo/project"),
+            agent: None,
+            pi: None,
+            search_path: Vec::new(),
         }
     }
 
     pub(super) fn discover(&self, trust: Trust) -> Skills {
-        discover_skills(&self.places(), trust)
+        discover_skills(&self.surroundings(), trust)
     }
 }

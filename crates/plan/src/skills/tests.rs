@@ -32,7 +32,7 @@ fn what_another_user_put_into_a_directory_for_everybody_is_no_skill() {
     world.skill("home/repo/.agents/skills/planted", "planted");
     world.skill("home/repo/project/.agents/skills/ours", "ours");
     fs::set_permissions(world.at("home/repo"), fs::Permissions::from_mode(0o1777)).unwrap();
-    // Only root can be somebody else; for all others it remains their own directory.
+    // Only root can give a file to another user; for other users it stays their own directory.
     let is_planted = lchown(world.at("home/repo/.agents"), Some(12_345), None).is_ok();
     let skills = world.discover(Trust::Trusted);
     let expected: &[&str] = if is_planted { &["ours"] } else { &["ours", "planted"] };
@@ -162,20 +162,33 @@ fn names_become_paths_and_texts() {
     world.skill("home/agent/skills/b", "b");
     world.write("home/agent/skills/empty/SKILL.md", "---\ndescription: d\n---\n\n");
     let skills = world.discover(Trust::Undecided);
-    let resolved =
-        skills.resolve(&definition(&["b", "a", "b"], &["a", "empty"]), Path::new("/")).unwrap();
+    let mut named = definition(&["b", "a", "b"], &["a", "empty"]);
+    skills.add_to(&mut named, Path::new("/")).unwrap();
     let path = |name: &str| world.at(&format!("home/agent/skills/{name}/SKILL.md"));
-    assert_eq!(resolved.suggested, [path("b"), path("a")]);
-    assert_eq!(resolved.loaded, [LoadedSkill { name: "a".into(), text: "Do a.".into() }]);
-    assert_eq!(
-        skills.resolve(&definition(&[], &[]), Path::new("/")).unwrap(),
-        ResolvedSkills::default()
-    );
+    assert_eq!(named.configuration.skills, [path("b"), path("a")]);
+    let appended = format!("\n\n{}", block("a", "Do a."));
+    assert_eq!(named.configuration.append_system_prompt, Some(appended));
+    let mut named = definition(&[], &[]);
+    skills.add_to(&mut named, Path::new("/")).unwrap();
+    assert_eq!(named, definition(&[], &[]));
+}
+
+#[test]
+fn loaded_skills_follow_what_is_appended() {
+    let world = World::new();
+    world.skill("home/agent/skills/a", "a");
+    world.skill("home/agent/skills/b", "b");
+    let skills = world.discover(Trust::Undecided);
+    let mut named = definition(&[], &["a", "b"]);
+    named.configuration.append_system_prompt = Some("Own.".to_owned());
+    skills.add_to(&mut named, Path::new("/")).unwrap();
+    let expected = format!("Own.\n\n{}\n\n{}", block("a", "Do a."), block("b", "Do b."));
+    assert_eq!(named.configuration.append_system_prompt, Some(expected));
 }
 
 #[test]
 fn a_loaded_skill_is_a_block() {
-    let block = |name: &str| LoadedSkill { name: name.into(), text: "Do\nit.".into() }.block();
+    let block = |name: &str| block(name, "Do\nit.");
     assert_eq!(block("a"), "<loaded_skill name=\"a\">\nDo\nit.\n</loaded_skill>");
     assert!(block("a\"<&>").starts_with("<loaded_skill name=\"a&quot;&lt;&amp;>\">\n"));
 }
@@ -185,7 +198,8 @@ fn unknown_skills_are_listed_with_the_known_ones() {
     let world = World::new();
     let message = |suggested: &[&str], loaded: &[&str]| {
         let skills = world.discover(Trust::Undecided);
-        skills.resolve(&definition(suggested, loaded), Path::new("/")).unwrap_err().to_string()
+        let mut named = definition(suggested, loaded);
+        skills.add_to(&mut named, Path::new("/")).unwrap_err().to_string()
     };
     assert_eq!(message(&["a"], &[]), "Unknown skills: \"a\". Available skills: (none)");
     world.skill("home/agent/skills/y", "y");
@@ -216,8 +230,8 @@ fn a_skill_of_a_project_cannot_lead_elsewhere() {
     }
     let skills = world.discover(Trust::Trusted);
     let resolve = |name: &str, cwd: &str| {
-        for definition in [definition(&[name], &[]), definition(&[], &[name])] {
-            skills.resolve(&definition, &world.at(cwd)).map_err(|error| error.to_string())?;
+        for mut definition in [definition(&[name], &[]), definition(&[], &[name])] {
+            skills.add_to(&mut definition, &world.at(cwd)).map_err(|error| error.to_string())?;
         }
         Ok(())
     };
@@ -236,7 +250,8 @@ fn a_skill_that_vanished_is_an_error() {
     world.skill("home/agent/skills/a", "a");
     let skills = world.discover(Trust::Undecided);
     fs::remove_file(world.at("home/agent/skills/a/SKILL.md")).unwrap();
-    let error = skills.resolve(&definition(&[], &["a"]), Path::new("/")).unwrap_err().to_string();
+    let mut named = definition(&[], &["a"]);
+    let error = skills.add_to(&mut named, Path::new("/")).unwrap_err().to_string();
     assert!(error.starts_with("Skill \"a\" cannot be loaded: "), "{error}");
 }
 

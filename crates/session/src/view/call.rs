@@ -1,5 +1,6 @@
 //! The line that represents a call before it has a result.
 
+use model::tool_names;
 use serde_json::Value;
 
 use super::{Line, Role};
@@ -10,19 +11,19 @@ pub fn call_line(tool: &str, args: &Value) -> Line {
     let name = Line::default().with_bold(Role::Title, tool);
     let of = |field| text(args, field);
     match tool {
-        "delegate_to_subagents" => delegation(name.with(Role::Plain, " "), args),
-        "subagent" if args.get("tasks").is_some() => {
+        tool_names::DELEGATE => delegation(name.with(Role::Plain, " "), args),
+        tool_names::SUBAGENT if args.get("tasks").is_some() => {
             let line = name.with(Role::Plain, " ").with(Role::Accent, &sub_agents(args));
             named(line, " presets: ", args, "preset")
         }
-        "subagent" | "background_agent" => {
+        tool_names::SUBAGENT | tool_names::BACKGROUND => {
             let preset = of("preset").unwrap_or("...");
             name.with(Role::Plain, " ").with(Role::Accent, preset)
         }
-        "get_subagent_output" | "get_subagent_session" => {
+        tool_names::OUTPUT | tool_names::SESSION => {
             name.with(Role::Plain, " ").with(Role::Accent, of("sessionId").unwrap_or("..."))
         }
-        "background_agent_status" => match of("runId") {
+        tool_names::STATUS => match of("runId") {
             Some(run) => name.with(Role::Plain, " ").with(Role::Accent, run),
             None => name,
         },

@@ -1,10 +1,10 @@
-//! Files as people have them, before and after.
+//! Realistic files, before and after.
 
 use pi_subagents_setup::clients::{Outcome, Report, Scope};
 
 use crate::Home;
 
-/// The client, where its file is, and what is in it.
+/// A client, the path of its file, and its text.
 const FIXTURES: &[(&str, &str, &str)] = &[
     ("claude", ".claude.json", include_str!("../fixtures/claude.json")),
     ("codex", ".codex/config.toml", include_str!("../fixtures/codex.toml")),
@@ -25,7 +25,7 @@ fn an_entry_is_added_and_everything_else_stays() {
         insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
             insta::assert_snapshot!(format!("{client}_{index}"), after);
         });
-        // But for the comma behind what was last, every line is there as it was.
+        // Except for a comma after the last entry, every line is unchanged.
         let mut lines = after.lines();
         for line in before.lines() {
             let is_it = |after: &str| after == line || after == format!("{line},");
@@ -53,7 +53,7 @@ fn removing_restores_every_byte_and_leaves_nothing() {
 #[test]
 fn nothing_of_another_server_is_shown() {
     for (client, path, before) in FIXTURES {
-        // In one line, the keys of others stand right beside our entry.
+        // In one line, the keys of other servers are beside our entry.
         let has_comments = !["claude", "cursor"].contains(client);
         let line_end = if has_comments { "\n" } else { " " };
         let one_line = before.lines().collect::<Vec<&str>>().join(line_end);
@@ -140,7 +140,7 @@ fn no_value_of_another_entry_is_shown_wherever_it_stands() {
         let report = home.install(client, Outcome::Updated);
         assert!(!report.diff.contains("SECRET"), "{}", report.diff);
         assert_eq!(home.read(path), text.replace("/old/pi-subagents", home.program));
-        // Where tables of others stand between ours, it is refused.
+        // If tables of other servers are between ours, the change is refused.
         if let Ok(report) = home.setup(client).remove() {
             assert!(!report.diff.contains("SECRET"), "{}", report.diff);
         }

@@ -120,7 +120,7 @@ impl Home {
         found
     }
 
-    /// Neither putting in nor taking out does anything but to say this.
+    /// Checks that neither installing nor removing does anything, and that both give this error.
     #[track_caller]
     fn refuses(&self, client: &str, expected: &str) {
         let before = self.everything();

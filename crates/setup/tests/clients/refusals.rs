@@ -1,4 +1,4 @@
-//! What is left alone, and what is said about it.
+//! Files that are not changed, and the errors about them.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -1,4 +1,4 @@
-//! Doing it again, undoing it, and what others do in between.
+//! Repeating and undoing a change, and what other programs do in between.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -92,7 +92,7 @@ fn the_backup_is_the_last_text_without_our_entry() {
     home.write(CURSOR, "{\"mcpServers\": {}}");
     home.install("cursor", Outcome::Added);
     assert_eq!(home.read(BACKUP), "{\"mcpServers\": {}}");
-    // Or took the entry out for good, and left what we have kept.
+    // Or has removed the entry, and left our backup.
     let with_entry = home.read(CURSOR);
     home.write(CURSOR, "{}");
     assert_eq!(home.remove("cursor", Outcome::Nothing).backup, Some(home.at(BACKUP)));
@@ -162,11 +162,11 @@ fn a_project_gets_a_name_without_a_path() {
     let report = home.install("claude", Outcome::Updated);
     assert_eq!(report.program.as_deref(), Some("pi-subagents"));
     assert!(home.read("project/.mcp.json").contains("\"command\": \"pi-subagents\""));
-    // Who does not have it there does not take it from the others.
+    // A user without the program on `PATH` does not change the entry of the others.
     home.is_found_by_name = false;
     let report = home.install("claude", Outcome::Unchanged);
     assert_eq!(report.program.as_deref(), Some("pi-subagents"));
-    // In a file of one's own, a path is better: who starts the client may have another `PATH`.
+    // In a file of the user, a path is better: the client may be started with another `PATH`.
     home.scope = Scope::User;
     home.is_found_by_name = true;
     let report = home.install("claude", Outcome::Created);

@@ -26,7 +26,7 @@ fn a_link_stays_and_what_is_behind_it_is_changed() {
     home.remove("gemini", Outcome::Restored);
     assert_eq!(home.everything(), everything);
 
-    // What is behind a link was there before us, whatever is in it.
+    // The target of a link existed before, whatever it contains.
     let created = home.setup("gemini").snippet();
     home.write("dotfiles/gemini/settings.json", created);
     home.remove("gemini", Outcome::TakenOut);

@@ -55,7 +55,7 @@ impl<'stream> Connection<'stream> {
 
     /// Waits for the next request; `None` if the connection is at its end.
     ///
-    /// A malformed request is answered right here and ends the connection, because nobody knows
+    /// A malformed request is answered right here and ends the connection, because the server cannot know
     /// where the next request would begin.
     pub(super) fn next_request(&mut self) -> io::Result<Option<Request>> {
         if !self.keep_alive || self.reader.fill_buf()?.is_empty() {
@@ -174,7 +174,7 @@ impl<'stream> Connection<'stream> {
                 return Err(malformed(&format!("not a usable content-length: {length:?}")));
             }
         };
-        // curl asks before it sends a long body, and waits for a second if nobody answers.
+        // curl asks before it sends a long body, and waits for a second without an answer.
         if has_token(request, "expect", "100-continue") {
             self.stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
         }

@@ -173,7 +173,7 @@ impl<'text> Block<'text> {
         let mut values = serde_json::Deserializer::from_str(rest).into_iter::<IgnoredAny>();
         let json_length = match values.next() {
             Some(Ok(_)) => values.byte_offset(),
-            // The script is malformed, and whoever parses it will say so.
+            // The script is malformed; parsing it reports the error.
             Some(Err(_)) | None => 0,
         };
         let script_length = json_length + rest[json_length..].find(SCRIPT_END)?;

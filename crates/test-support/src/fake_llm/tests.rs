@@ -188,7 +188,7 @@ fn dropping_ends_whatever_connections_wait_for() {
     let turns = [
         json!({"hang": true}),
         json!({"text": "slow", "delay_ms": 600_000}),
-        // More than the buffers of a socket hold, and nobody reads it.
+        // More than the buffers of a socket hold, and the client does not read it.
         json!({"text": "{{result:0}}".repeat(12), "chunk": 1_000_000}),
     ];
     let megabyte = json!({"role": "tool", "content": "x".repeat(1_000_000)});

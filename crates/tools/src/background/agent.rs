@@ -1,48 +1,17 @@
-//! `background_agent`: one task that goes on by itself.
+//! `background_agent`: one task that outlives the program that starts it.
 
 use std::io;
 
 use model::Lifetime;
 use runner::{BackgroundError, Dispatcher, Launcher};
-use serde_json::{Value, json};
+use serde_json::json;
 use store::RunDir;
 
 use super::{BackgroundCounts, BackgroundRecord};
-use crate::fields::Fields;
 use crate::{
-    ArgumentError, CallError, CallOptions, DelegateArguments, PlannedCall, Retrieved,
-    TaskArguments, Workspace, plan_delegation,
+    BackgroundArguments, CallError, CallOptions, DelegateArguments, PlannedCall, Retrieved,
+    Workspace, plan_delegation,
 };
-
-/// What is asked for in one call.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BackgroundArguments {
-    /// The preset that configures the agent.
-    pub preset: String,
-    /// What the agent is told.
-    pub task: String,
-    /// The model, which wins over the preset's.
-    pub model: Option<String>,
-    /// Where it works.
-    pub cwd: Option<String>,
-    /// What it is called, if not by its preset. Not part of this tool: the command line has it.
-    pub name: Option<String>,
-}
-
-impl BackgroundArguments {
-    /// Reads the arguments.
-    pub fn parse(value: &Value) -> Result<BackgroundArguments, ArgumentError> {
-        let call = Fields::of(value, "arguments")?;
-        call.refuse_unknown(&["preset", "task", "model", "cwd"])?;
-        Ok(BackgroundArguments {
-            preset: call.text("preset")?,
-            task: call.text("task")?,
-            model: call.optional_text("model")?,
-            cwd: call.optional_text("cwd")?,
-            name: None,
-        })
-    }
-}
 
 /// Plans the one task of a call. What is wrong with it becomes its refusal.
 pub fn plan_background(
@@ -50,16 +19,9 @@ pub fn plan_background(
     arguments: BackgroundArguments,
     options: &CallOptions<'_>,
 ) -> Result<PlannedCall, CallError> {
-    let task = TaskArguments {
-        name: arguments.name.unwrap_or_else(|| arguments.preset.clone()),
-        prompt: arguments.task,
-        cwd: arguments.cwd,
-        model: arguments.model,
-        preset: Some(arguments.preset),
-        ..TaskArguments::default()
-    };
-    let call = DelegateArguments { tasks: vec![task], profile: None };
-    let options = CallOptions { lifetime: Lifetime::Background, ..options.clone() };
+    let call = DelegateArguments { tasks: vec![arguments.task], profile: None };
+    let mut options = options.clone();
+    options.planning.lifetime = Lifetime::Background;
     plan_delegation(workspace, call, &options)
 }
 
@@ -87,7 +49,7 @@ pub enum StartError {
     Background(#[from] BackgroundError),
 }
 
-/// What is answered at once when a run has been started.
+/// The answer to a call that has started a run.
 pub fn background_answer(run: &BackgroundRecord, counts: BackgroundCounts) -> Retrieved {
     let model = run.resolved_model.as_deref().unwrap_or("the agent's own");
     let text = format!(

@@ -1,5 +1,5 @@
-//! The background runs of a door that keeps a log of its own: what it writes there, and how it
-//! finds its runs again when it has been reloaded.
+//! The background runs of a caller that keeps a log: what the log holds, and how the runs are found again
+//! from it.
 
 use std::collections::HashMap;
 
@@ -13,22 +13,22 @@ use super::{
     Notification,
 };
 
-/// The kind of the entry that is written when a run was started: a [`BackgroundRecord`].
+/// The kind of the log entry for a run that was started: a [`BackgroundRecord`].
 pub const RUN_ENTRY: &str = "pi-subagents:bg-run";
-/// The kind of the entry that is written when a run has ended: a [`BackgroundUpdate`].
+/// The kind of the log entry for a run that has ended: a [`BackgroundUpdate`].
 pub const UPDATE_ENTRY: &str = "pi-subagents:bg-update";
-/// The kind of the message by which the conversation learns of the end.
+/// The kind of the message to the conversation that a run has ended.
 pub const COMPLETE_MESSAGE: &str = "pi-subagents:bg-complete";
 
-/// The runs that a door has started, in their order.
+/// The runs that a caller has started, in their order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BackgroundBook {
     runs: Vec<BackgroundRecord>,
 }
 
 impl BackgroundBook {
-    /// The book as far as it was written down: entries with their kinds, in their order. What is
-    /// of another kind or cannot be understood is passed over.
+    /// Reads the entries of a log, with their kinds. Entries of another kind, or that cannot be read, are
+    /// ignored.
     pub fn restore<'a>(entries: impl IntoIterator<Item = (&'a str, &'a Value)>) -> BackgroundBook {
         let (mut book, mut updates) = (BackgroundBook::default(), Vec::new());
         let mut positions: HashMap<RunId, usize> = HashMap::new();
@@ -50,7 +50,7 @@ impl BackgroundBook {
                 _ => {}
             }
         }
-        // Afterwards, since a branch of the conversation can bring them before their runs.
+        // Afterwards, because a branch of the conversation can have them before their runs.
         for update in updates {
             if let Some(position) = positions.get(&update.run_id) {
                 take_over(&mut book.runs[*position], update);
@@ -59,7 +59,7 @@ impl BackgroundBook {
         book
     }
 
-    /// A run was started.
+    /// Adds a run that was started.
     pub fn start(&mut self, run: BackgroundRecord) {
         match self.runs.iter_mut().find(|known| known.run_id == run.run_id) {
             Some(known) => *known = run,
@@ -67,7 +67,7 @@ impl BackgroundBook {
         }
     }
 
-    /// A run has ended. False if that is nothing new, or if it is nobody of ours.
+    /// Adds how a run ended. False if that is nothing new, or if the run is unknown.
     pub fn update(&mut self, update: BackgroundUpdate) -> bool {
         let run = self.runs.iter_mut().find(|known| known.run_id == update.run_id);
         run.is_some_and(|run| take_over(run, update))
@@ -78,23 +78,18 @@ impl BackgroundBook {
         &self.runs
     }
 
-    /// Those that had not ended as far as is known here: what has to be watched.
+    /// The runs that have not ended as far as the book knows.
     pub fn pending(&self) -> impl Iterator<Item = &BackgroundRecord> {
         self.runs.iter().filter(|run| run.is_running())
     }
 
-    /// How many there are.
+    /// How many runs there are.
     pub fn counts(&self) -> BackgroundCounts {
         BackgroundCounts::of(self.runs.iter().map(|run| run.status))
     }
-
-    /// What to show of them at the edge of the screen; nothing if there are none.
-    pub fn footer(&self) -> Option<String> {
-        self.counts().footer()
-    }
 }
 
-/// The first end counts: a run ends once.
+/// The first end counts, because a run ends once.
 fn take_over(run: &mut BackgroundRecord, update: BackgroundUpdate) -> bool {
     let is_new =
         run.status == BackgroundStatus::Running && update.status != BackgroundStatus::Running;
@@ -105,18 +100,18 @@ fn take_over(run: &mut BackgroundRecord, update: BackgroundUpdate) -> bool {
     is_new
 }
 
-/// What a door has to do when it has been reloaded.
+/// What has become of the runs of a book.
 #[derive(Debug, Default)]
 pub struct Reloaded {
-    /// Entries to write: these runs have ended since.
+    /// The runs that have ended: entries for the log.
     pub updates: Vec<BackgroundUpdate>,
-    /// What the owner has not been told yet.
+    /// The ends that were not reported to the owner.
     pub notifications: Vec<Notification>,
-    /// Runs to watch, with [`runner::Waiting`].
+    /// The runs that have not ended.
     pub watch: Vec<RunDir>,
 }
 
-/// Brings a book up to date that was restored from a log.
+/// Brings a book up to date with the run directories.
 pub fn reload(book: &mut BackgroundBook, store: &Store) -> Reloaded {
     let mut reloaded = Reloaded::default();
     let pending: Vec<BackgroundRecord> = book.pending().cloned().collect();
@@ -127,7 +122,7 @@ pub fn reload(book: &mut BackgroundBook, store: &Store) -> Reloaded {
                 continue;
             }
             Ok(Some(run)) => {
-                // Where it cannot be noted, the entry alone keeps it from being told again.
+                // Where the directory cannot be marked, the log entry keeps the end from being reported again.
                 if run.take_notification().unwrap_or(true) {
                     reloaded.notifications.extend(Notification::of(&run.record));
                 }

@@ -80,7 +80,7 @@ fn entries_are_followed_by_run_id_in_their_order() {
     ] {
         let book = restored(&entries);
         assert_eq!(statuses(&book), expected, "{entries:?}");
-        assert_eq!(book.footer().as_deref(), footer);
+        assert_eq!(book.counts().footer().as_deref(), footer);
     }
 }
 
@@ -155,7 +155,7 @@ fn a_reload_takes_in_what_has_ended_and_watches_the_rest() {
     );
     let watch: Vec<_> = reloaded.watch.iter().map(store::RunDir::path).collect();
     assert_eq!(watch, [live.dir.path().canonicalize().unwrap()]);
-    assert_eq!(book.footer().as_deref(), Some("bg: 1 running / 5 total"));
+    assert_eq!(book.counts().footer().as_deref(), Some("bg: 1 running / 5 total"));
 
     let again = reload(&mut book, &store);
     assert_eq!((again.updates.len(), again.notifications.len(), again.watch.len()), (0, 0, 1));

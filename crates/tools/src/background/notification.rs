@@ -1,33 +1,30 @@
-//! Telling the owner how a background run ended, once.
+//! The report to the owner that a background run has ended, which is given once.
 
 use model::{Owner, RunId};
 use serde::Serialize;
-use store::{Store, StoreError};
+use store::StoreError;
 
-use super::{
-    BackgroundRecord, BackgroundRun, BackgroundRuns, BackgroundStatus, Whose, load_background,
-};
+use super::{BackgroundRecord, BackgroundRun, BackgroundRuns, BackgroundStatus};
 use crate::subagent::{MOST_BYTES, answer, failure};
 
-/// What the owner of a run is told when it has ended.
+/// The report to the owner of a run that has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct Notification {
-    /// The run.
     pub run_id: RunId,
-    /// How it ended.
     pub status: BackgroundStatus,
-    /// In a line.
+    /// One line.
     pub text: String,
-    /// With everything that the agent said last, for the conversation.
+    /// For the conversation, with everything that the agent said last.
     pub message: String,
 }
 
-/// How long a line about a run is at most, in characters.
+/// The longest line about a run, in characters.
 const LINE: usize = 200;
 
 impl Notification {
-    /// What is to be told about a run; nothing while it goes on.
+    /// Nothing while the run goes on.
     pub fn of(record: &BackgroundRecord) -> Option<Notification> {
         let verb = match record.status {
             BackgroundStatus::Running => return None,
@@ -54,26 +51,15 @@ impl Notification {
         })
     }
 
-    /// How pi's notifications are graded.
+    /// The level of pi's notification.
     pub fn level(&self) -> &'static str {
         if self.status == BackgroundStatus::Completed { "info" } else { "error" }
     }
 }
 
-/// The runs of this owner that have ended and about which nobody was told, the earliest end first;
-/// and what could not be read. Of any number of programs that ask, one is told about each.
-pub fn take_notifications(
-    store: &Store,
-    owner: &Owner,
-) -> Result<(Vec<Notification>, Vec<String>), StoreError> {
-    let mut loaded = load_background(store, Whose::Of(owner))?;
-    let notifications = loaded.take_notifications(owner);
-    Ok((notifications, loaded.warnings))
-}
-
 impl BackgroundRuns {
-    /// Those of this owner that have ended and about which nobody was told, the earliest end
-    /// first. What stands in the way becomes a warning.
+    /// Reports the runs of this owner that have ended and were not reported, the earliest end first. Of
+    /// any number of programs that ask, one gets each report. What stands in the way becomes a warning.
     pub fn take_notifications(&mut self, owner: &Owner) -> Vec<Notification> {
         let mut taken = Vec::new();
         let of_owner = self.runs.iter().filter(|run| run.owner == *owner);
@@ -90,8 +76,8 @@ impl BackgroundRuns {
 }
 
 impl BackgroundRun {
-    /// Whether it is on the caller to tell the owner how it ended. A copy of a run is not written,
-    /// and its original has its own owner to tell.
+    /// Whether the caller is the first to report the end. A copy of a run is never reported: its
+    /// original is.
     pub(super) fn take_notification(&self) -> Result<bool, StoreError> {
         Ok(self.dir.is_original(&self.dir.meta()?) && self.dir.mark_notified()?)
     }

@@ -1,4 +1,4 @@
-//! What is told about a background run, in answers and in the log of a door.
+//! A background run, as answers and logs describe it.
 
 use std::path::{Path, PathBuf};
 
@@ -9,66 +9,53 @@ use store::{EVENTS, Log, RunDir};
 
 use super::BackgroundStatus;
 
-/// Everything about a run: a row of `background_agent_status`, and the entry that a door writes
-/// when it has started one.
+/// A row of `background_agent_status`, and the log entry for a run that was started. Times are in
+/// milliseconds since 1970.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct BackgroundRecord {
-    /// The run.
     pub run_id: RunId,
-    /// The session that it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
-    /// What it is called, where that is not its preset.
+    /// Absent if it is the preset's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The preset that the agent is configured by.
     pub preset: String,
-    /// What it was asked.
     pub task: String,
-    /// Where it works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
-    /// The model as it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requested_model: Option<String>,
     /// The model as the list of models spells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolved_model: Option<String>,
-    /// Where it stands.
     #[serde(default)]
     pub status: BackgroundStatus,
-    /// When it was asked for, in milliseconds since 1970.
     #[serde(default)]
     pub start_time: u64,
-    /// How it ended, if it has.
     #[serde(flatten)]
     pub ending: BackgroundEnding,
-    /// Where it is recorded.
     #[serde(default)]
     pub paths: ArtifactPaths,
 }
 
-/// How a run ended.
+/// How a run ended; empty while it runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct BackgroundEnding {
-    /// When, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_time: Option<u64>,
-    /// In the words of `result.json`.
+    /// The word that `result.json` has for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
-    /// The last text that the agent said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub final_text: Option<String>,
-    /// What went wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The exit code of the agent, if it exited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// Why the model stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<StopReason>,
     /// The model that answered.
@@ -76,40 +63,38 @@ pub struct BackgroundEnding {
     pub model: Option<String>,
 }
 
-/// The entry that a door writes when a run has ended.
+/// The log entry for a run that has ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct BackgroundUpdate {
-    /// The run.
     pub run_id: RunId,
-    /// Where it stands now.
     pub status: BackgroundStatus,
-    /// How it ended.
     #[serde(flatten)]
     pub ending: BackgroundEnding,
 }
 
-/// The files of a run directory, which have their names and nothing else in common.
+/// The paths of all files in a run directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the name says it")]
 pub struct ArtifactPaths {
-    /// The directory.
     pub run_dir: PathBuf,
 }
 
 impl BackgroundRecord {
     /// A run that was just started.
     pub fn started(dir: &RunDir, meta: &Meta) -> BackgroundRecord {
-        BackgroundRecord::new(dir, SomeMeta::from(meta.clone()))
+        BackgroundRecord::new(dir, BackgroundMeta::from(meta.clone()))
     }
 
-    pub(super) fn new(dir: &RunDir, meta: SomeMeta) -> BackgroundRecord {
+    pub(super) fn new(dir: &RunDir, meta: BackgroundMeta) -> BackgroundRecord {
         let preset = meta.preset.unwrap_or_else(|| meta.name.clone());
         BackgroundRecord {
             run_id: dir.run_id().clone(),
             session_id: Some(meta.session_id),
             name: (meta.name != preset).then_some(meta.name),
             preset,
-            // That it cannot be read says nothing about how the run stands.
+            // A prompt that cannot be read does not keep the run from being listed.
             task: meta.task.unwrap_or_else(|| dir.prompt().unwrap_or_default()),
             cwd: Some(meta.cwd),
             requested_model: meta.requested_model.or_else(|| meta.model.clone()),
@@ -121,12 +106,12 @@ impl BackgroundRecord {
         }
     }
 
-    /// It has ended like this.
+    /// Adds how the run ended.
     pub fn end(&mut self, result: RunResult) {
-        self.end_with(SomeResult::from(result));
+        self.end_with(BackgroundResult::from(result));
     }
 
-    pub(super) fn end_with(&mut self, result: SomeResult) {
+    pub(super) fn end_with(&mut self, result: BackgroundResult) {
         self.status = BackgroundStatus::of(result.outcome);
         self.ending = BackgroundEnding {
             end_time: Some(result.ended_at),
@@ -139,7 +124,7 @@ impl BackgroundRecord {
         };
     }
 
-    /// What people call it.
+    /// The name that people see.
     pub fn title(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.preset)
     }
@@ -149,7 +134,7 @@ impl BackgroundRecord {
         self.status == BackgroundStatus::Running
     }
 
-    /// What is written down when it has ended.
+    /// The log entry for its end.
     pub fn update(&self) -> BackgroundUpdate {
         BackgroundUpdate {
             run_id: self.run_id.clone(),
@@ -159,10 +144,10 @@ impl BackgroundRecord {
     }
 }
 
-/// What is needed of `meta.json`.
+/// The fields of `meta.json` that a record needs. Reading no more keeps lists of many runs fast.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct SomeMeta {
+pub(super) struct BackgroundMeta {
     session_id: SessionId,
     pub(super) name: String,
     pub(super) owner: Owner,
@@ -175,9 +160,9 @@ pub(super) struct SomeMeta {
     created_at: u64,
 }
 
-impl From<Meta> for SomeMeta {
-    fn from(meta: Meta) -> SomeMeta {
-        SomeMeta {
+impl From<Meta> for BackgroundMeta {
+    fn from(meta: Meta) -> BackgroundMeta {
+        BackgroundMeta {
             session_id: meta.session_id,
             name: meta.name,
             owner: meta.owner,
@@ -192,10 +177,10 @@ impl From<Meta> for SomeMeta {
     }
 }
 
-/// What is needed of `result.json`.
+/// The fields of `result.json` that a record needs.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct SomeResult {
+pub(super) struct BackgroundResult {
     outcome: Outcome,
     error: Option<String>,
     output: String,
@@ -205,9 +190,9 @@ pub(super) struct SomeResult {
     ended_at: u64,
 }
 
-impl From<RunResult> for SomeResult {
-    fn from(result: RunResult) -> SomeResult {
-        SomeResult {
+impl From<RunResult> for BackgroundResult {
+    fn from(result: RunResult) -> BackgroundResult {
+        BackgroundResult {
             outcome: result.outcome,
             error: result.error,
             output: result.output,

@@ -1,29 +1,28 @@
-//! The background runs of a project, as their directories tell.
+//! The background runs of a project, read from their directories.
 
 use model::{Lifetime, Outcome, Owner, RunId};
 use serde::{Deserialize, Serialize};
 use store::{RunDir, Store, StoreError};
 
 use super::BackgroundRecord;
-use super::record::{SomeMeta, SomeResult};
+use super::record::{BackgroundMeta, BackgroundResult};
+use crate::sessions::{RunLabel, similar_runs};
 
-/// Where a background run stands.
+/// The state of a background run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum BackgroundStatus {
-    /// It has not ended.
     #[default]
     Running,
-    /// It ended well.
     Completed,
-    /// It ended in any other way.
     Failed,
-    /// Somebody asked for its end.
+    /// It was stopped on request.
     Aborted,
 }
 
 impl BackgroundStatus {
-    /// Of a run that has ended like this.
+    /// The status of a run that has ended.
     pub fn of(outcome: Outcome) -> BackgroundStatus {
         match outcome {
             Outcome::Completed => BackgroundStatus::Completed,
@@ -55,7 +54,7 @@ pub struct BackgroundCounts {
 }
 
 impl BackgroundCounts {
-    /// Counts runs by where they stand.
+    /// Counts runs by their states.
     pub fn of(statuses: impl IntoIterator<Item = BackgroundStatus>) -> BackgroundCounts {
         let mut counts = BackgroundCounts::default();
         for status in statuses {
@@ -78,52 +77,32 @@ impl BackgroundCounts {
         )
     }
 
-    /// What a door shows of them at the edge of the screen; nothing if there are none.
+    /// The words for the edge of the screen; nothing if there are no runs.
     pub fn footer(&self) -> Option<String> {
         (self.total > 0).then(|| format!("bg: {} running / {} total", self.running, self.total))
     }
 }
 
-/// Whose runs are asked for.
-#[derive(Clone, Copy, Debug)]
-pub enum Whose<'a> {
-    /// Those of one owner.
-    Of(&'a Owner),
-    /// All.
-    Everyone,
-}
-
-impl Whose<'_> {
-    fn includes(self, owner: &Owner) -> bool {
-        match self {
-            Whose::Of(asking) => asking == owner,
-            Whose::Everyone => true,
-        }
-    }
-}
-
-/// One background run, as it stands.
+/// A background run that was read from its directory.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct BackgroundRun {
-    /// Where it is recorded.
     pub dir: RunDir,
-    /// Who asked for it.
     pub owner: Owner,
-    /// Everything else about it.
     pub record: BackgroundRecord,
 }
 
 /// Background runs, oldest first.
 #[derive(Debug, Default)]
 pub struct BackgroundRuns {
-    /// The runs.
+    /// The runs that could be read.
     pub runs: Vec<BackgroundRun>,
-    /// What could not be read.
+    /// Why others could not.
     pub warnings: Vec<String>,
 }
 
 impl BackgroundRuns {
-    /// How many there are.
+    /// How many runs there are.
     pub fn counts(&self) -> BackgroundCounts {
         BackgroundCounts::of(self.runs.iter().map(|run| run.record.status))
     }
@@ -141,13 +120,14 @@ pub enum BackgroundRunError {
     Store(#[from] StoreError),
 }
 
-/// The background runs of a project. Those that have lost their supervisor are ended on the way.
-pub fn load_background(store: &Store, whose: Whose<'_>) -> Result<BackgroundRuns, StoreError> {
+/// The background runs of a project: those of an owner, or all. Runs that have lost their supervisor are
+/// ended on the way.
+pub fn load_background(store: &Store, owner: Option<&Owner>) -> Result<BackgroundRuns, StoreError> {
     let mut loaded = BackgroundRuns::default();
     for dir in store.runs()? {
-        match load(&dir, whose) {
+        match load(&dir, owner) {
             Ok(run) => loaded.runs.extend(run),
-            // Somebody may have pruned it in the meantime.
+            // Another program has pruned it meanwhile.
             Err(_) if !dir.path().exists() => {}
             Err(error) => loaded.warnings.push(error.to_string()),
         }
@@ -155,13 +135,13 @@ pub fn load_background(store: &Store, whose: Whose<'_>) -> Result<BackgroundRuns
     Ok(loaded)
 }
 
-/// The background run with this id, or the only one whose id begins so, whoever owns it.
+/// The background run with this id, or the only one whose id begins so, of any owner.
 pub fn find_background(store: &Store, id: &str) -> Result<BackgroundRun, BackgroundRunError> {
     let not_found = || BackgroundRunError::NotFound(id.to_owned());
     if id.is_empty() {
         return Err(not_found());
     }
-    // By name: of what does not match, nothing has to be read.
+    // The id is the name of the directory: of what does not match, nothing has to be read.
     let named = store.runs()?.into_iter().filter(|dir| dir.run_id().as_str().starts_with(id));
     let mut named: Vec<RunDir> = named.collect();
     if let Some(exact) = named.iter().position(|dir| dir.run_id().as_str() == id) {
@@ -169,7 +149,7 @@ pub fn find_background(store: &Store, id: &str) -> Result<BackgroundRun, Backgro
     }
     let mut matches = Vec::new();
     for dir in named {
-        matches.extend(load(&dir, Whose::Everyone)?);
+        matches.extend(load(&dir, None)?);
     }
     match matches.len() {
         0 | 1 => matches.pop().ok_or_else(not_found),
@@ -181,22 +161,16 @@ pub fn find_background(store: &Store, id: &str) -> Result<BackgroundRun, Backgro
     }
 }
 
-/// The ids of background runs that could have been meant by one that there is not, or by the name of
-/// a run. Only looks: nothing is ended on the way.
+/// The ids of background runs that may be meant by a mistyped id, or by the name of a run. Unlike
+/// [`find_background`], this ends no run.
 pub fn similar_background(store: &Store, id: &str) -> Vec<String> {
     let runs = store.runs().unwrap_or_default();
-    let known: Vec<(&RunId, SomeMeta)> = runs
-        .iter()
-        .filter_map(|dir| Some((dir.run_id(), dir.meta_as::<SomeMeta>().ok()?)))
-        .filter(|(_, meta)| meta.lifetime == Lifetime::Background)
-        .collect();
-    let named = known.iter().rev().filter(|(_, meta)| meta.name.eq_ignore_ascii_case(id));
-    let named: Vec<String> = named.take(3).map(|(id, _)| id.to_string()).collect();
-    if named.is_empty() {
-        plan::similar_ids(id, known.iter().map(|(id, _)| id.as_str()))
-    } else {
-        named
-    }
+    let labels = runs.iter().filter_map(|dir| {
+        let label: RunLabel = dir.meta_as().ok()?;
+        let is_background = label.lifetime == Lifetime::Background;
+        is_background.then(|| (dir.run_id().to_string(), label.name))
+    });
+    similar_runs(id, &labels.collect::<Vec<_>>())
 }
 
 /// The background run with exactly this id.
@@ -205,18 +179,18 @@ pub(super) fn get_background(
     id: &RunId,
 ) -> Result<Option<BackgroundRun>, StoreError> {
     let dir = RunDir::open(&store.path().join(id.as_str()))?;
-    if dir.path().is_dir() { load(&dir, Whose::Everyone) } else { Ok(None) }
+    if dir.path().is_dir() { load(&dir, None) } else { Ok(None) }
 }
 
-/// Nothing if it is no background run, or not theirs.
-fn load(dir: &RunDir, whose: Whose<'_>) -> Result<Option<BackgroundRun>, StoreError> {
-    let meta: SomeMeta = dir.meta_as()?;
-    if meta.lifetime != Lifetime::Background || !whose.includes(&meta.owner) {
+/// Nothing if it is no background run, or another owner's.
+fn load(dir: &RunDir, owner: Option<&Owner>) -> Result<Option<BackgroundRun>, StoreError> {
+    let meta: BackgroundMeta = dir.meta_as()?;
+    if meta.lifetime != Lifetime::Background || owner.is_some_and(|owner| *owner != meta.owner) {
         return Ok(None);
     }
-    let result = match dir.result_as::<SomeResult>()? {
+    let result = match dir.result_as::<BackgroundResult>()? {
         Some(result) => Some(result),
-        None => runner::recover(dir)?.result().map(SomeResult::from),
+        None => runner::recover(dir)?.result().map(BackgroundResult::from),
     };
     let owner = meta.owner.clone();
     let mut record = BackgroundRecord::new(dir, meta);

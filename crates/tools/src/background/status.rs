@@ -1,46 +1,22 @@
 //! `background_agent_status`: how one run stands, or all of them.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use session::{cut_bytes, cut_chars};
 use store::{Store, StoreError};
 
 use super::{
     BackgroundCounts, BackgroundRecord, BackgroundRunError, BackgroundStatus, find_background,
 };
-use crate::fields::Fields;
-use crate::{ArgumentError, Retrieved};
+use crate::{Retrieved, StatusArguments};
 
-/// What is asked for in one call.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StatusArguments {
-    /// Only this run, whoever owns it.
-    pub run_id: Option<String>,
-    /// Also the runs that have ended.
-    pub include_completed: bool,
-}
-
-/// How many runs the text of a list names.
+/// How many runs a list names.
 const MOST_NAMED: usize = 50;
-/// How many bytes of a task and of an answer a list tells.
+/// How many bytes of a task and of an answer a list has.
 const MOST_BYTES_IN_LIST: usize = 256;
-/// How long a task is at most in a line, in characters.
+/// The longest task in a line, in characters.
 const LINE: usize = 200;
 
-impl StatusArguments {
-    /// Reads the arguments.
-    pub fn parse(value: &Value) -> Result<StatusArguments, ArgumentError> {
-        let call = Fields::of(value, "arguments")?;
-        call.refuse_unknown(&["runId", "includeCompleted"])?;
-        let include_completed = match call.map.get("includeCompleted") {
-            None | Some(Value::Null) => false,
-            Some(Value::Bool(flag)) => *flag,
-            Some(_) => return Err(call.wrong("includeCompleted", "must be true or false")),
-        };
-        Ok(StatusArguments { run_id: call.optional_text("runId")?, include_completed })
-    }
-}
-
-/// Answers the call. `known` are the runs of whoever asks, whom the counts are about.
+/// Answers a call. `known` are the runs of the caller, which are counted.
 pub fn background_status(
     store: &Store,
     known: Vec<BackgroundRecord>,
@@ -80,7 +56,7 @@ fn one(run: &BackgroundRecord, counts: BackgroundCounts) -> Retrieved {
 
 fn list(mut runs: Vec<BackgroundRecord>, counts: BackgroundCounts) -> Retrieved {
     let mut text = format!("Active runs: {}. Counts: {}", counts.running, counts.words());
-    // The latest are what is asked about.
+    // The latest runs matter most.
     let passed_over = runs.len().saturating_sub(MOST_NAMED);
     if passed_over > 0 {
         text.push_str(&format!("\n({passed_over} earlier runs are not named)"));

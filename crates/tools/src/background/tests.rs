@@ -6,6 +6,7 @@ use store::Store;
 
 use super::*;
 use crate::testing::{World, options, planned, result, running, said};
+use crate::{BackgroundArguments, StatusArguments, TaskArguments};
 
 fn pi(id: &str) -> Owner {
     Owner { kind: OwnerKind::Pi, id: Some(id.to_owned()) }
@@ -41,7 +42,7 @@ pub(super) fn store() -> (tempfile::TempDir, Store) {
 
 fn ask(store: &Store, owner: &Owner, arguments: &Value) -> (String, Value) {
     let arguments = StatusArguments::parse(arguments).unwrap();
-    let loaded = load_background(store, Whose::Of(owner)).unwrap();
+    let loaded = load_background(store, Some(owner)).unwrap();
     let known = loaded.runs.into_iter().map(|run| run.record).collect();
     let answer = background_status(store, known, &arguments).unwrap();
     (answer.text, answer.details)
@@ -50,14 +51,15 @@ fn ask(store: &Store, owner: &Owner, arguments: &Value) -> (String, Value) {
 #[test]
 fn arguments_are_read_and_what_is_wrong_is_named() {
     let whole = json!({"preset": "a", "task": "t", "model": "m", "cwd": "/x"});
-    let expected = BackgroundArguments {
-        preset: "a".into(),
-        task: "t".into(),
+    let expected = TaskArguments {
+        name: "a".into(),
+        preset: Some("a".into()),
+        prompt: "t".into(),
         model: Some("m".into()),
         cwd: Some("/x".into()),
-        name: None,
+        ..TaskArguments::default()
     };
-    assert_eq!(BackgroundArguments::parse(&whole).unwrap(), expected);
+    assert_eq!(BackgroundArguments::parse(&whole).unwrap().task, expected);
     for (value, problem) in [
         (json!([]), "arguments: must be an object"),
         (json!({"task": "t"}), "preset: is missing"),
@@ -89,26 +91,17 @@ fn arguments_are_read_and_what_is_wrong_is_named() {
 fn a_background_run_is_planned_like_any_other_but_outlives_its_caller() {
     let world = World::new();
     world.preset("scout", "model: a/one");
-    let arguments = |name: Option<&str>| BackgroundArguments {
-        preset: "scout".into(),
-        task: "look".into(),
-        model: Some("A/TWO".into()),
-        cwd: None,
-        name: name.map(str::to_owned),
-    };
+    let call = json!({"preset": "scout", "task": "look", "model": "A/TWO"});
+    let arguments = BackgroundArguments::parse(&call).unwrap();
     let mut options = options();
-    options.models = Some(vec!["a/one".into(), "a/two".into()]);
-    let plan = |name| {
-        let call = plan_background(&world.workspace(None), arguments(name), &options).unwrap();
-        call.tasks.into_iter().next().unwrap().plan
-    };
-    let planned = plan(None);
+    options.planning.models = Some(vec!["a/one".into(), "a/two".into()]);
+    let call = plan_background(&world.workspace(None), arguments, &options).unwrap();
+    let planned = call.tasks.into_iter().next().unwrap().plan;
     assert_eq!((planned.meta.lifetime, planned.refusal), (Lifetime::Background, None));
     assert_eq!((planned.meta.name.as_str(), planned.prompt.as_str()), ("scout", "look"));
     assert_eq!(planned.meta.task.as_deref(), Some("look"), "lists read no prompts");
     assert_eq!(planned.meta.model.as_deref(), Some("a/two"));
     assert_eq!(planned.meta.requested_model.as_deref(), Some("A/TWO"));
-    assert_eq!(plan(Some("tour")).meta.name, "tour");
 }
 
 #[test]
@@ -117,7 +110,7 @@ fn the_answer_of_a_start_is_a_handle_with_counts() {
     let plan = background(1, &pi("a"));
     let (new_run, _journal) = running(&store, &plan, &[]);
     let run = find_background(&store, "run-000001").unwrap();
-    let counts = load_background(&store, Whose::Of(&pi("a"))).unwrap().counts();
+    let counts = load_background(&store, Some(&pi("a"))).unwrap().counts();
     let answer = background_answer(&run.record, counts);
     let dir = new_run.dir.path().display().to_string();
     assert!(answer.text.starts_with(
@@ -150,7 +143,7 @@ fn every_outcome_has_one_of_four_words() {
         let run = find_background(&store, plan.meta.run_id.as_str()).unwrap();
         assert_eq!(run.record.status.word(), word, "{outcome:?}");
     }
-    let counts = load_background(&store, Whose::Everyone).unwrap().counts();
+    let counts = load_background(&store, None).unwrap().counts();
     assert_eq!(counts.words(), "running=0 completed=1 failed=8 aborted=1 total=10");
 }
 
@@ -263,8 +256,9 @@ fn an_owner_is_told_once_and_of_the_earliest_end_first() {
         fs::copy(store.path().join("run-000001").join(name), runs.join(name)).unwrap();
     }
     let taken = |store: &Store, owner| {
-        let (notifications, warnings) = take_notifications(store, owner).unwrap();
-        assert_eq!(warnings, [""; 0]);
+        let mut loaded = load_background(store, Some(owner)).unwrap();
+        let notifications = loaded.take_notifications(owner);
+        assert_eq!(loaded.warnings, [""; 0]);
         notifications.into_iter().map(|told| told.text).collect::<Vec<_>>()
     };
     assert_eq!(taken(&Store::in_project(copy.path()), &a), [""; 0]);

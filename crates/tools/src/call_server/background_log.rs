@@ -10,7 +10,7 @@ use store::{RunDir, Store, Watch};
 use super::{CallEvent, open_call};
 use crate::{
     BackgroundBook, BackgroundEnding, BackgroundRecord, BackgroundStatus, RUN_ENTRY, UPDATE_ENTRY,
-    Whose, load_background, reload,
+    load_background, reload,
 };
 
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl BackgroundLog {
         events: &mut Vec<CallEvent>,
     ) {
         self.book = book;
-        match load_background(store, Whose::Of(owner)) {
+        match load_background(store, Some(owner)) {
             Ok(loaded) => {
                 for mut run in loaded.runs {
                     if self.book.runs().iter().any(|known| known.run_id == run.record.run_id) {
@@ -84,7 +84,7 @@ impl BackgroundLog {
         self.watch.waker().filter(|_| !self.watched.is_empty())
     }
 
-    /// When to look even if nothing was told; never if there is nothing to look at.
+    /// When to look even if the watch reports nothing.
     pub(super) fn next_look(&self) -> Option<Instant> {
         (!self.watched.is_empty()).then(|| self.looked + self.watch.interval())
     }
@@ -111,7 +111,7 @@ impl BackgroundLog {
     }
 
     fn show_footer(&mut self, events: &mut Vec<CallEvent>) {
-        let footer = self.book.footer();
+        let footer = self.book.counts().footer();
         if footer != self.footer {
             events.push(CallEvent::Footer(footer.clone()));
             self.footer = footer;

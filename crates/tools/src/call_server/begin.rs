@@ -3,21 +3,21 @@
 use std::time::Duration;
 
 use model::{Lifetime, SessionId};
-use plan::{AgentChoice, ToolFamilies};
+use plan::{AgentChoice, PlanOptions};
 use serde_json::Value;
 
 use super::open_call::OpenCall;
 use super::tool_call::ToolCall;
 use super::{
-    AnswerKind, AwaitedSession, CallContext, CallId, CallKind, CallReply, CallServer, Reporting,
-    RunningCall, ToolAnswer, ToolError, Work,
+    AwaitedSession, CallContext, CallKind, CallReply, CallServer, OpenCallId, Reporting,
+    RunningCall, Tool, ToolAnswer, ToolError, Work,
 };
 use crate::{
     Appearance, BackgroundCounts, BackgroundRecord, CallError, CallOptions, PlannedCall, Retrieved,
-    SessionError, StatusArguments, Whose, Workspace, background_answer, background_status,
-    describe_tools, foreground_launcher, load_background, plan_background, plan_delegation,
-    plan_subagent, profiles_answer, running_runs, session_output, session_transcript,
-    similar_sessions, start_background,
+    SessionError, StatusArguments, Workspace, background_answer, background_status,
+    foreground_launcher, load_background, plan_background, plan_delegation, plan_subagent,
+    profiles_answer, running_runs, session_output, session_transcript, similar_sessions,
+    start_background,
 };
 
 impl CallServer {
@@ -36,27 +36,29 @@ impl CallServer {
         context: &CallContext,
     ) -> Result<CallReply, ToolError> {
         let workspace = self.load_workspace();
-        let mut max_lines = workspace.settings.max_lines_per_window;
-        let (kind, retrieved) = match ToolCall::parse(tool, arguments)? {
+        let max_lines = workspace.settings.max_lines_per_window;
+        let answer = |tool, retrieved| ToolAnswer { tool, retrieved, max_lines };
+        let answer = match ToolCall::parse(tool, arguments)? {
             ToolCall::Delegate(arguments) => {
-                let options = self.options(&workspace, context)?;
-                let planned = plan_delegation(&workspace, arguments, &options);
-                let planned = planned.map_err(|error| self.refusal(error))?;
+                let plan =
+                    |options: &CallOptions<'_>| plan_delegation(&workspace, arguments, options);
+                let planned = self.plan(&workspace, context, plan)?;
                 let call = self.submit(&workspace, CallKind::Delegate, planned, context)?;
                 return Ok(CallReply::Pending(call));
             }
             ToolCall::Subagent(arguments) => {
-                let options = self.options(&workspace, context)?;
-                let planned = plan_subagent(&workspace, &arguments, &options)?;
+                let plan =
+                    |options: &CallOptions<'_>| plan_subagent(&workspace, &arguments, options);
+                let planned = self.plan(&workspace, context, plan)?;
                 let kind = CallKind::Subagent(arguments);
                 return Ok(CallReply::Pending(self.submit(&workspace, kind, planned, context)?));
             }
             ToolCall::Background(arguments) => {
-                let options = self.options(&workspace, context)?;
-                let planned = plan_background(&workspace, arguments, &options)?;
-                let record = self.start_background(planned)?;
-                let answer = background_answer(&record, self.background_counts()?);
-                (AnswerKind::Background, answer)
+                let plan =
+                    |options: &CallOptions<'_>| plan_background(&workspace, arguments, options);
+                let record = self.start_background(self.plan(&workspace, context, plan)?)?;
+                let counts = self.background_counts()?;
+                answer(Tool::Background, background_answer(&record, counts))
             }
             ToolCall::Output(arguments) => {
                 let id = &arguments.session_id;
@@ -64,26 +66,39 @@ impl CallServer {
                     let call = self.open(&workspace, Work::Session(session), context.reporting);
                     return Ok(CallReply::Pending(call));
                 }
-                (AnswerKind::Output, self.session_output(id, max_lines)?)
+                self.session_output(id, max_lines)?
             }
             ToolCall::Transcript(arguments) => {
                 let (id, book) = (&arguments.session_id, Some(&self.sessions));
                 let transcript = session_transcript(&self.store, book, id, max_lines);
                 let transcript = transcript.map_err(|error| self.unknown_session(error))?;
-                (AnswerKind::Transcript, transcript)
+                answer(Tool::Transcript, transcript)
             }
             ToolCall::Profiles => {
-                max_lines = usize::MAX;
                 let profiles = profiles_answer(&workspace.profiles, &workspace.surroundings);
-                (AnswerKind::Profiles, profiles)
+                ToolAnswer { max_lines: usize::MAX, ..answer(Tool::Profiles, profiles) }
             }
-            ToolCall::Status(arguments) => (AnswerKind::Status, self.status(&arguments)?),
+            ToolCall::Status(arguments) => answer(Tool::Status, self.status(&arguments)?),
         };
-        Ok(CallReply::Answer(ToolAnswer { kind, retrieved, max_lines }))
+        Ok(CallReply::Answer(answer))
     }
 
-    /// What planning has to know about the caller and the call.
-    pub fn options(
+    /// Plans a call, with what has to be known about the caller. A session that is to be resumed and is
+    /// not found is answered with those that may have been meant.
+    pub fn plan(
+        &self,
+        workspace: &Workspace,
+        context: &CallContext,
+        plan: impl FnOnce(&CallOptions<'_>) -> Result<PlannedCall, CallError>,
+    ) -> Result<PlannedCall, ToolError> {
+        let planned = self.options(workspace, context).and_then(|options| plan(&options));
+        planned.map_err(|error| match &error {
+            CallError::ResumeNotFound(id) => self.no_such_session(id, &error),
+            _ => ToolError::Call(error),
+        })
+    }
+
+    fn options(
         &self,
         workspace: &Workspace,
         context: &CallContext,
@@ -93,14 +108,17 @@ impl CallServer {
             // The record of the run would make it anew, and an agent would work in nothing.
             return Err(CallError::DirectoryGone(surroundings.cwd.clone()));
         }
-        Ok(CallOptions {
+        let planning = PlanOptions {
             agent: AgentChoice::new(self.caller.agent.as_deref(), surroundings, settings)?,
             owner: self.caller.owner.clone(),
             lifetime: Lifetime::Foreground,
-            all_tools: context.all_tools.as_deref().map(without_ours),
+            // A child never has our own tools.
+            all_tools: context.all_tools.as_ref().map(|all| {
+                all.iter().filter(|name| Tool::named(name).is_none()).cloned().collect()
+            }),
             models: context.models.clone(),
-            book: Some(&self.sessions),
-        })
+        };
+        Ok(CallOptions { planning, book: Some(&self.sessions) })
     }
 
     /// Queues the tasks of a call that was planned.
@@ -110,7 +128,7 @@ impl CallServer {
         kind: CallKind,
         planned: PlannedCall,
         context: &CallContext,
-    ) -> Result<CallId, ToolError> {
+    ) -> Result<OpenCallId, ToolError> {
         self.warn(&planned.warnings);
         self.refuse_if_closed()?;
         let launcher = foreground_launcher(&self.caller.surroundings)?;
@@ -138,7 +156,7 @@ impl CallServer {
     pub fn background_counts(&self) -> Result<BackgroundCounts, ToolError> {
         match &self.background {
             Some(background) => Ok(background.book().counts()),
-            None => Ok(load_background(&self.store, Whose::Of(&self.caller.owner))?.counts()),
+            None => Ok(load_background(&self.store, Some(&self.caller.owner))?.counts()),
         }
     }
 
@@ -151,13 +169,14 @@ impl CallServer {
         &self,
         id: &str,
         max_lines: usize,
-    ) -> Result<Retrieved, ToolError> {
+    ) -> Result<ToolAnswer, ToolError> {
         let output = session_output(&self.store, Some(&self.sessions), id, max_lines);
-        output.map_err(|error| self.unknown_session(error))
+        let retrieved = output.map_err(|error| self.unknown_session(error))?;
+        Ok(ToolAnswer { tool: Tool::Output, retrieved, max_lines })
     }
 
-    fn open(&mut self, workspace: &Workspace, work: Work, reporting: Reporting) -> CallId {
-        let id = CallId(self.next_call);
+    fn open(&mut self, workspace: &Workspace, work: Work, reporting: Reporting) -> OpenCallId {
+        let id = OpenCallId(self.next_call);
         self.next_call += 1;
         let patience = Duration::from_secs_f64(workspace.settings.mcp_answer_after);
         self.calls.push(OpenCall::new(id, work, reporting, patience));
@@ -189,7 +208,7 @@ impl CallServer {
             background.look(&self.store, &mut self.events);
             background.book().runs().to_vec()
         } else {
-            let loaded = load_background(&self.store, Whose::Of(&self.caller.owner))?;
+            let loaded = load_background(&self.store, Some(&self.caller.owner))?;
             self.warn(&loaded.warnings);
             loaded.runs.into_iter().map(|run| run.record).collect()
         };
@@ -199,13 +218,6 @@ impl CallServer {
     /// Work that would end at once with the caller is not begun.
     fn refuse_if_closed(&self) -> Result<(), ToolError> {
         if self.is_closed { Err(ToolError::Closed) } else { Ok(()) }
-    }
-
-    fn refusal(&self, error: CallError) -> ToolError {
-        match &error {
-            CallError::ResumeNotFound(id) => self.no_such_session(id, &error),
-            _ => ToolError::Call(error),
-        }
     }
 
     fn unknown_session(&self, error: SessionError) -> ToolError {
@@ -219,11 +231,4 @@ impl CallServer {
         let similar = similar_sessions(&self.store, id);
         ToolError::UnknownSession { problem: error.to_string(), similar }
     }
-}
-
-/// A child never has our own tools.
-fn without_ours(all_tools: &[String]) -> Vec<String> {
-    let ours = describe_tools(&[], ToolFamilies::All);
-    let is_ours = |name: &String| ours.iter().any(|tool| tool.name == name);
-    all_tools.iter().filter(|name| !is_ours(name)).cloned().collect()
 }

@@ -49,6 +49,6 @@ pub struct CallContext {
     pub all_tools: Option<Vec<String>>,
     /// How many tasks run at a time, if it is not what the settings say.
     pub concurrency: Option<usize>,
-    /// What the caller hears before the answer.
+    /// What the caller gets before the answer.
     pub reporting: Reporting,
 }

@@ -26,11 +26,11 @@ use store::Store;
 
 use self::background_log::BackgroundLog;
 pub use self::caller::{CallContext, Caller};
-use self::open_call::OpenCall;
-pub use self::open_call::{AwaitedSession, Reporting, Work};
-pub use self::reply::{AnswerKind, CallEvent, CallId, CallReply, FinishedCall, ToolAnswer};
+pub use self::open_call::Reporting;
+use self::open_call::{AwaitedSession, OpenCall, Work};
+pub use self::reply::{CallEvent, CallReply, FinishedCall, OpenCallId, ToolAnswer};
 pub use self::running_call::{CallKind, CallTask, RunningCall};
-pub use self::tool_call::ToolError;
+pub use self::tool_call::{Tool, ToolError};
 use crate::{BackgroundBook, SESSION_ENTRY, SessionBook, ShownTask, StartedRun, now_ms};
 
 /// Serves the calls of one caller.
@@ -105,24 +105,33 @@ impl CallServer {
         std::mem::take(&mut self.events)
     }
 
-    /// What a call waits for, until it is over.
-    pub fn work(&self, call: CallId) -> Option<&Work> {
-        self.calls.iter().find(|open| open.id == call).map(|open| &open.work)
+    /// The tasks of a call, until it is finished.
+    pub fn running(&self, call: OpenCallId) -> Option<&RunningCall> {
+        self.open_call(call)?.tasks()
     }
 
-    /// The tasks of a call, until it is finished.
-    pub fn running(&self, call: CallId) -> Option<&RunningCall> {
-        self.calls.iter().find(|open| open.id == call)?.tasks()
+    /// The windows of a call's tasks, until it is finished.
+    pub fn shown(&self, call: OpenCallId) -> Vec<&ShownTask> {
+        let tasks = self.running(call).map(RunningCall::tasks).unwrap_or_default();
+        tasks.iter().map(|task| &task.shown).collect()
+    }
+
+    /// The session whose end a call waits for, until it is finished.
+    pub fn awaited(&self, call: OpenCallId) -> Option<&SessionId> {
+        match &self.open_call(call)?.work {
+            Work::Tasks(_) => None,
+            Work::Session(session) => Some(&session.id),
+        }
     }
 
     /// The task of a run of this caller, until its call is finished.
     pub fn task_of(&self, run: &RunId) -> Option<&ShownTask> {
-        self.shown().find(|task| task.meta.run_id == *run)
+        self.all_shown().find(|task| task.meta.run_id == *run)
     }
 
     /// How a call stands, in a line.
-    pub fn report(&self, call: CallId) -> String {
-        match self.work(call) {
+    pub fn report(&self, call: OpenCallId) -> String {
+        match self.open_call(call).map(|open| &open.work) {
             None => String::new(),
             Some(Work::Tasks(tasks)) => {
                 let views = tasks.views();
@@ -146,18 +155,18 @@ impl CallServer {
     }
 
     /// Takes a call that is over.
-    pub fn finish(&mut self, call: CallId) -> Option<FinishedCall> {
+    pub fn finish(&mut self, call: OpenCallId) -> Option<FinishedCall> {
         let index = self.calls.iter().position(|open| open.id == call)?;
         Some(match self.calls.remove(index).work {
             Work::Tasks(tasks) => FinishedCall::Tasks(tasks),
-            Work::Session(session) => {
-                FinishedCall::Output(self.session_output(session.id.as_str(), session.max_lines))
+            Work::Session(AwaitedSession { id, max_lines, .. }) => {
+                FinishedCall::Answer(self.session_output(id.as_str(), max_lines))
             }
         })
     }
 
     /// Stops the tasks of a call, or its waiting for a session.
-    pub fn cancel(&mut self, call: CallId, force: StopForce) {
+    pub fn cancel(&mut self, call: OpenCallId, force: StopForce) {
         let Some(index) = self.calls.iter().position(|open| open.id == call) else {
             return;
         };
@@ -171,7 +180,7 @@ impl CallServer {
     }
 
     /// Stops one task of a call.
-    pub fn cancel_task(&mut self, call: CallId, task: usize, force: StopForce) {
+    pub fn cancel_task(&mut self, call: OpenCallId, task: usize, force: StopForce) {
         let Some(tasks) = self.running(call) else {
             return;
         };
@@ -227,7 +236,7 @@ impl CallServer {
         let event = match task.apply(update.change, &mut self.sessions) {
             Some((record, words)) => CallEvent::TaskEvent { call, task: index, record, words },
             None if task.report.is_some() => CallEvent::TaskEnded { call, task: index },
-            None => CallEvent::TaskChanged { call, task: index },
+            None => CallEvent::TaskChanged(call),
         };
         self.events.push(event);
         if let Some(run) = run {
@@ -254,6 +263,10 @@ impl CallServer {
         }
     }
 
+    fn open_call(&self, call: OpenCallId) -> Option<&OpenCall> {
+        self.calls.iter().find(|open| open.id == call)
+    }
+
     fn is_over(&self, call: &OpenCall) -> bool {
         match &call.work {
             Work::Tasks(tasks) => tasks.is_over(),
@@ -264,10 +277,10 @@ impl CallServer {
 
     /// The task of a session that runs for this caller, or is queued.
     fn unended_task(&self, session: &SessionId) -> Option<&ShownTask> {
-        self.shown().find(|task| task.meta.session_id == *session && task.phase != Phase::Ended)
+        self.all_shown().find(|task| task.meta.session_id == *session && task.phase != Phase::Ended)
     }
 
-    fn shown(&self) -> impl Iterator<Item = &ShownTask> {
+    fn all_shown(&self) -> impl Iterator<Item = &ShownTask> {
         self.tasks().flat_map(RunningCall::tasks).map(|task| &task.shown)
     }
 

@@ -1,4 +1,4 @@
-//! A call that is not over: what it waits for, and what its caller hears until then.
+//! A call that is not over: what it waits for, and what its caller gets until then.
 
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
@@ -7,10 +7,10 @@ use model::{RunId, SessionId};
 use runner::Change;
 use store::{RunDir, Store, Watch};
 
-use super::{CallEvent, CallId, RunningCall};
+use super::{CallEvent, OpenCallId, RunningCall};
 use crate::Appearance;
 
-/// What the caller of a call hears before the answer.
+/// What the caller of a call gets before the answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Reporting {
     /// The door draws when it wants to.
@@ -25,14 +25,14 @@ pub enum Reporting {
         /// Whether reports say what an agent does between two events.
         shows_activity: bool,
     },
-    /// The caller cannot be told anything, so [`CallEvent::AnswerDue`] comes after the time that the
+    /// The wire cannot carry reports, so that [`CallEvent::AnswerDue`] comes after the time that the
     /// setting `mcpAnswerAfter` says.
     Silent,
 }
 
 /// What a call waits for.
 #[derive(Debug)]
-pub enum Work {
+pub(super) enum Work {
     /// The tasks of the call itself.
     Tasks(RunningCall),
     /// The end of a session that another call, or another program, runs.
@@ -41,7 +41,7 @@ pub enum Work {
 
 /// A session whose end a call waits for.
 #[derive(Debug)]
-pub struct AwaitedSession {
+pub(super) struct AwaitedSession {
     pub(super) id: SessionId,
     pub(super) appearance: Appearance,
     pub(super) max_lines: usize,
@@ -66,11 +66,6 @@ impl AwaitedSession {
         let looked = now.checked_sub(watch.interval()).unwrap_or(now);
         let is_over = unended.is_empty();
         AwaitedSession { id, appearance, max_lines, is_over, unended, watch, looked }
-    }
-
-    /// The session.
-    pub fn id(&self) -> &SessionId {
-        &self.id
     }
 
     /// The latest of its runs that have not ended.
@@ -106,10 +101,10 @@ pub(super) fn watch(dirs: &[RunDir]) -> Watch {
 /// A call that is not over. Its caller may have an answer already, while its tasks go on.
 #[derive(Debug)]
 pub(super) struct OpenCall {
-    pub(super) id: CallId,
+    pub(super) id: OpenCallId,
     pub(super) work: Work,
     pub(super) reporting: Reporting,
-    /// How long a caller waits that hears nothing.
+    /// How long a caller waits that gets no reports.
     patience: Duration,
     began: Instant,
     reported: Option<Instant>,
@@ -119,7 +114,7 @@ pub(super) struct OpenCall {
 
 impl OpenCall {
     pub(super) fn new(
-        id: CallId,
+        id: OpenCallId,
         work: Work,
         reporting: Reporting,
         patience: Duration,
@@ -137,11 +132,11 @@ impl OpenCall {
 
     /// Remembers that there is something to report.
     pub(super) fn note(&mut self, change: &Change) {
-        let is_shown = match self.reporting {
-            Reporting::Paced { shows_activity, .. } => shows_activity,
-            Reporting::Unpaced | Reporting::Silent => true,
-        };
-        self.is_changed |= is_shown || !matches!(change, Change::Activity(_));
+        let is_hidden = matches!(
+            (change, self.reporting),
+            (Change::Activity(_), Reporting::Paced { shows_activity: false, .. })
+        );
+        self.is_changed |= !is_hidden;
     }
 
     /// Becomes readable when a session that is waited for has changed.
@@ -201,7 +196,7 @@ mod tests {
     fn open_call(reporting: Reporting) -> OpenCall {
         let appearance = Appearance::new(&World::new().workspace(None), None);
         let session = AwaitedSession::new(session_id(1), Vec::new(), appearance, 5);
-        OpenCall::new(CallId(1), Work::Session(session), reporting, PATIENCE)
+        OpenCall::new(OpenCallId(1), Work::Session(session), reporting, PATIENCE)
     }
 
     #[test]
@@ -211,7 +206,7 @@ mod tests {
         for (shows_activity, expected) in [(true, Some(BUSY)), (false, None)] {
             let mut call = open_call(paced(shows_activity));
             let now = call.began;
-            assert!(matches!(call.due(now), Some(CallEvent::ReportDue(CallId(1)))));
+            assert!(matches!(call.due(now), Some(CallEvent::ReportDue(OpenCallId(1)))));
             assert!(call.due(now + PATIENCE).is_none(), "nothing has changed");
             call.note(&activity);
             assert_eq!(call.due_at(), expected.map(|interval| now + interval));

@@ -5,12 +5,12 @@ use std::time::Duration;
 use model::Record;
 use serde_json::Value;
 
-use super::{RunningCall, ToolError};
+use super::{RunningCall, Tool, ToolError};
 use crate::{Notification, Retrieved};
 
-/// Names a call within its server.
+/// Names an open call within its server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CallId(pub(super) u64);
+pub struct OpenCallId(pub(super) u64);
 
 /// What comes of a call at once.
 #[derive(Debug)]
@@ -18,29 +18,17 @@ pub enum CallReply {
     /// The answer.
     Answer(ToolAnswer),
     /// The answer comes with [`CallEvent::Over`].
-    Pending(CallId),
+    Pending(OpenCallId),
 }
 
 /// The answer to a call that runs no tasks.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the names say it")]
 pub struct ToolAnswer {
-    /// The tool that was called.
-    pub kind: AnswerKind,
-    /// What it answers.
+    pub tool: Tool,
     pub retrieved: Retrieved,
     /// How many lines of it a window shows.
     pub max_lines: usize,
-}
-
-/// The tools that run no tasks while the caller waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum AnswerKind {
-    Background,
-    Output,
-    Transcript,
-    Profiles,
-    Status,
 }
 
 /// A call that is over.
@@ -49,7 +37,7 @@ pub enum FinishedCall {
     /// All its tasks have ended.
     Tasks(RunningCall),
     /// The session that it waited for has ended.
-    Output(Result<Retrieved, ToolError>),
+    Answer(Result<ToolAnswer, ToolError>),
 }
 
 /// What a door has to act upon. Tasks are named by their index in the call.
@@ -59,17 +47,17 @@ pub enum CallEvent {
     /// Something that the user should know. The same text comes only once.
     Warning(String),
     /// An event of a task's run, with its words for people if it has any.
-    TaskEvent { call: CallId, task: usize, record: Record, words: Option<String> },
+    TaskEvent { call: OpenCallId, task: usize, record: Record, words: Option<String> },
     /// A task was started, or its agent does something else now.
-    TaskChanged { call: CallId, task: usize },
+    TaskChanged(OpenCallId),
     /// A task has a report.
-    TaskEnded { call: CallId, task: usize },
-    /// It is time to tell the caller how a call stands.
-    ReportDue(CallId),
+    TaskEnded { call: OpenCallId, task: usize },
+    /// It is time to report to the caller how a call stands.
+    ReportDue(OpenCallId),
     /// The caller has waited so long that it must be answered now. Tasks go on.
-    AnswerDue { call: CallId, waited: Duration },
+    AnswerDue { call: OpenCallId, waited: Duration },
     /// [`super::CallServer::finish`] has the answer to a call.
-    Over(CallId),
+    Over(OpenCallId),
     /// An entry for the log.
     LogEntry { kind: &'static str, data: Value },
     /// How many background runs there are, in words for the edge of the screen.

@@ -97,7 +97,7 @@ fn a_contradiction_in_a_profile_refuses_the_call() {
         {
             assert_eq!(world.plan_with(tasks, default_profile).unwrap_err(), expected);
         }
-        // A profile that no task uses harms nobody.
+        // A profile that no task uses does no harm.
         assert!(world.plan_with(vec![with_profile("x")], Some("p")).is_ok());
     }
 }

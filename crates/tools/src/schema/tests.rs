@@ -1,8 +1,7 @@
+use serde_json::json;
+
 use super::*;
-use crate::{
-    ArgumentError, BackgroundArguments, DelegateArguments, NoArguments, SessionArguments,
-    StatusArguments, SubagentArguments,
-};
+use crate::{ArgumentError, BackgroundArguments, MOST_TASKS};
 
 /// What a user with several logins has.
 const MODELS: [&str; 20] = [

@@ -1,4 +1,4 @@
-//! What became of the runs that were under way when the caller was cut off.
+//! What became of runs whose end is not in the log.
 
 use model::{Outcome, Record, RunId, RunResult, Status};
 use store::{RunDir, Store, StoreError};
@@ -7,13 +7,13 @@ use super::entry::INTERRUPTED;
 use super::{BookRun, SessionBook};
 
 impl SessionBook {
-    /// Looks up in the run directories what those runs said whose end was not written down, and
-    /// how they ended. Returns them, so that it can be written down now.
+    /// Reads from the run directories what those runs said whose end is not in the log, and how they ended.
+    /// Returns them, so that the log gets their entries now.
     pub fn catch_up(&mut self, store: &Store) -> Vec<RunId> {
         let cut_off = self.runs().filter(|run| run.is_cut_off).map(|run| run.run_id().clone());
         let cut_off: Vec<RunId> = cut_off.collect();
         for id in &cut_off {
-            // A run without a record stays what it is, one that was interrupted.
+            // A run without a directory stays interrupted.
             let recorded = read(store, id);
             if let Some(run) = self.run_mut(id) {
                 run.is_cut_off = false;
@@ -33,7 +33,7 @@ impl BookRun {
             run.apply(record);
         }
         match result {
-            // It ended by itself, only that nobody was there to write it down.
+            // It ended by itself while no caller was there.
             Some(result) if result.outcome != Outcome::Interrupted => run.end(&result),
             _ => {
                 run.status = Status::Error;

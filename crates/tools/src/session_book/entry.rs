@@ -1,7 +1,7 @@
-//! What is written down about a run, and how it is read again.
+//! The log entry of a run: how it is written, and how it is read again.
 //!
-//! Messages have the form of pi's own, so that whatever reads pi's messages can read these. Each
-//! tool call is a message of its own there, since others may stand between two of them.
+//! Messages have the form of pi's own, so that programs that read pi's messages can read these. Each
+//! tool call is a message of its own, because others may stand between two of them.
 
 use model::{Event, Record, RunId, SessionId, Status, StopReason, Usage};
 use serde_json::{Map, Value, json};
@@ -9,10 +9,10 @@ use session::Facts;
 
 use super::{BookRun, StartedRun};
 
-/// What became of a run about whose end nothing was written down.
+/// The error of a run without an end in the log.
 pub(super) const INTERRUPTED: &str =
     "Session was interrupted (main agent session ended unexpectedly)";
-/// An entry with more messages was not written by us.
+/// An entry with more messages was written by another program.
 const MOST_STORED_MESSAGES: usize = 1_000;
 
 /// The object without the fields that are null.
@@ -43,8 +43,8 @@ impl BookRun {
         }))
     }
 
-    /// Nothing if it is not an entry. `index` tells entries without a run id apart: an earlier
-    /// version wrote such ones, one for each run.
+    /// Nothing if it is not an entry. `index` distinguishes entries without a run id, of which an earlier
+    /// version wrote one for each run.
     pub(super) fn from_entry(entry: &Value, index: usize) -> Option<BookRun> {
         let fields = entry.as_object()?;
         let text = |name: &str| fields.get(name).and_then(Value::as_str);
@@ -103,7 +103,7 @@ fn messages_of(fields: &Map<String, Value>) -> Option<Vec<&Map<String, Value>>> 
     messages.iter().map(|message| message.as_object().filter(|_| with_role(message))).collect()
 }
 
-/// Numbers that were written by JavaScript can have a fraction.
+/// Numbers from JavaScript can have a fraction.
 fn number(value: &Value) -> Option<u64> {
     // A cast of a float to an integer saturates, so that every number is safe.
     value.as_u64().or_else(|| value.as_f64().map(|number| number as u64))
@@ -131,7 +131,7 @@ fn to_message(event: &Event) -> Option<Value> {
     }
 }
 
-/// What a message says. One of a role that we do not know says nothing.
+/// The events of a message. A message of an unknown role has none.
 fn events_of(message: &Map<String, Value>) -> Vec<Event> {
     let owned = |fields: &Map<String, Value>, name: &str| {
         fields.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()

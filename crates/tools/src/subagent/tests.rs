@@ -1,10 +1,10 @@
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 use crate::testing::{World, options, planned, result};
-use crate::{MOST_TASKS, PlannedTask};
+use crate::{MOST_TASKS, PlannedTask, TaskArguments};
 
 fn parse(value: &Value) -> Result<SubagentArguments, String> {
     SubagentArguments::parse(value, Some(MOST_TASKS)).map_err(|error| error.to_string())
@@ -17,7 +17,8 @@ fn single(value: &Value) -> SubagentArguments {
 impl World {
     fn subagent(&self, value: &Value, models: Option<&[&str]>) -> Vec<PlannedTask> {
         let mut options = options();
-        options.models = models.map(|models| models.iter().map(ToString::to_string).collect());
+        options.planning.models =
+            models.map(|models| models.iter().map(ToString::to_string).collect());
         plan_subagent(&self.workspace(None), &single(value), &options).unwrap().tasks
     }
 
@@ -41,19 +42,25 @@ fn command(task: &PlannedTask) -> Vec<String> {
 #[test]
 fn both_modes_are_read() {
     let whole = json!({"preset": "a", "task": "t", "model": "m", "cwd": "/x"});
-    let task = SubagentTask {
-        preset: "a".into(),
-        task: "t".into(),
+    let task = |name: &str, preset: &str, prompt: &str| TaskArguments {
+        name: name.into(),
+        preset: Some(preset.into()),
+        prompt: prompt.into(),
+        ..TaskArguments::default()
+    };
+    let with_all = |name: &str| TaskArguments {
         model: Some("m".into()),
         cwd: Some("/x".into()),
+        ..task(name, "a", "t")
     };
-    assert_eq!(parse(&whole), Ok(SubagentArguments::Single(task.clone())));
+    let expected = SubagentArguments { tasks: vec![with_all("a")], is_single: true };
+    assert_eq!(parse(&whole), Ok(expected));
     let least = json!({"preset": "b", "task": "u"});
-    let other = SubagentTask { preset: "b".into(), task: "u".into(), ..SubagentTask::default() };
+    let expected = SubagentArguments { tasks: vec![task("b", "b", "u")], is_single: true };
+    assert_eq!(parse(&least), Ok(expected));
     let several = parse(&json!({"tasks": [whole, least], "model": null})).unwrap();
-    assert_eq!(several, SubagentArguments::Parallel(vec![task, other]));
-    assert_eq!(several.names(), ["#1 a", "#2 b"]);
-    assert_eq!(single(&least).names(), ["b"]);
+    let tasks = vec![with_all("#1 a"), task("#2 b", "b", "u")];
+    assert_eq!(several, SubagentArguments { tasks, is_single: false });
 }
 
 #[test]
@@ -289,7 +296,7 @@ fn several_answers_name_place_and_preset() {
     let task = json!({"preset": "scout", "task": "t"});
     let call = single(&json!({"tasks": [task, task]}));
     let results: Vec<RunResult> = (1..)
-        .zip(call.names())
+        .zip(call.tasks.iter().map(|task| task.name.clone()))
         .zip([("One.", None), ("", Some("Timed out after 5s."))])
         .map(|((number, name), (output, error))| {
             let mut result = result(&planned(number, number, "t", None).meta, output, error);

@@ -4,9 +4,7 @@ use model::OwnerKind;
 use serde::Serialize;
 use session::cut_chars;
 use store::Store;
-use tools::{
-    BackgroundCounts, BackgroundRecord, BackgroundRun, BackgroundRuns, Notification, Whose,
-};
+use tools::{BackgroundCounts, BackgroundRecord, BackgroundRun, BackgroundRuns, Notification};
 
 use super::super::sessions::age;
 use super::super::tasks::SHELL;
@@ -20,8 +18,8 @@ pub(super) fn list(
     store: &Store,
     printer: &Printer,
 ) -> Result<Exit, CommandError> {
-    let whose = if arguments.everyone { Whose::Everyone } else { Whose::Of(&SHELL) };
-    let mut loaded = tools::load_background(store, whose)?;
+    let owner = (!arguments.everyone).then_some(&SHELL);
+    let mut loaded = tools::load_background(store, owner)?;
     let notifications = notify(&mut loaded, printer);
     let shown = loaded.runs.iter().filter(|run| arguments.all || run.record.is_running());
     let counts = loaded.counts();
@@ -44,7 +42,7 @@ pub(super) fn status(
     printer: &Printer,
 ) -> Result<Exit, CommandError> {
     let asked = arguments.id.as_deref().map(|id| find(store, id)).transpose()?;
-    let mut loaded = tools::load_background(store, Whose::Of(&SHELL))?;
+    let mut loaded = tools::load_background(store, Some(&SHELL))?;
     let notifications = notify(&mut loaded, printer);
     let counts = loaded.counts();
     let running = loaded.runs.into_iter().filter(|run| run.record.is_running());
@@ -65,7 +63,7 @@ pub(super) fn status(
     Ok(Exit::Completed)
 }
 
-/// Says which runs of the command line have ended, those that nobody was told of.
+/// Prints which runs of the command line have ended and were not reported.
 fn notify(loaded: &mut BackgroundRuns, printer: &Printer) -> Vec<Notification> {
     let notifications = loaded.take_notifications(&SHELL);
     for warning in &loaded.warnings {

@@ -38,10 +38,9 @@ fn find(store: &Store, id: &str) -> Result<BackgroundRun, CommandError> {
         match error {
             BackgroundRunError::NotFound(id) => {
                 let meant = plan::did_you_mean(&tools::similar_background(store, &id));
-                let list = "`pi-subagents bg list --all --everyone` lists the background runs of \
+                let list = " `pi-subagents bg list --all --everyone` lists the background runs of \
                             this project";
-                let gap = if meant.is_empty() { "" } else { " " };
-                refused.hint(format!("{}{gap}{list}", meant.trim()))
+                refused.hint(format!("{meant}{list}").trim_start())
             }
             BackgroundRunError::Ambiguous { .. } => refused.hint("give more of the id"),
             BackgroundRunError::Store(_) => refused,

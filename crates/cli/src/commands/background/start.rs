@@ -5,7 +5,10 @@ use std::path::Path;
 use plan::Refusal;
 use runner::BackgroundError;
 use serde::Serialize;
-use tools::{BackgroundArguments, BackgroundCounts, BackgroundRecord, CallContext};
+use tools::{
+    BackgroundArguments, BackgroundCounts, BackgroundRecord, CallContext, CallOptions,
+    TaskArguments,
+};
 
 use super::super::run::read_prompt;
 use super::super::tasks::Door;
@@ -14,20 +17,22 @@ use crate::error::{CommandError, Exit};
 use crate::printer::Printer;
 
 pub(super) fn start(arguments: Start, printer: &Printer) -> Result<Exit, CommandError> {
-    let task = read_prompt(arguments.task)?;
+    let prompt = read_prompt(arguments.task)?;
     if arguments.name.as_ref().is_some_and(|name| name.trim().is_empty()) {
         return Err(CommandError::usage("the name is empty"));
     }
     let mut door = Door::open(&arguments.agent, printer)?;
-    let call = BackgroundArguments {
-        preset: arguments.preset,
-        task,
+    let task = TaskArguments {
+        name: arguments.name.unwrap_or_else(|| arguments.preset.clone()),
+        preset: Some(arguments.preset),
+        prompt,
         model: arguments.work.model,
         cwd: arguments.work.cwd,
-        name: arguments.name,
+        ..TaskArguments::default()
     };
-    let options = door.server.options(&door.workspace, &CallContext::default())?;
-    let planned = tools::plan_background(&door.workspace, call, &options)?;
+    let call = BackgroundArguments { task };
+    let plan = |options: &CallOptions<'_>| tools::plan_background(&door.workspace, call, options);
+    let planned = door.server.plan(&door.workspace, &CallContext::default(), plan)?;
     let refusal = planned.tasks.iter().find_map(|task| task.refusal.as_ref());
     let hint = refusal.and_then(Refusal::hint);
     let started = door.server.start_background(planned);

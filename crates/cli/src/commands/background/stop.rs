@@ -19,7 +19,7 @@ pub(super) fn stop(
     let force = if arguments.now { StopForce::AtOnce } else { StopForce::Gracefully };
     // First all are asked and then all are waited for, so that many need no longer than one.
     for run in runs.iter().filter(|run| run.record.is_running()) {
-        // What stands in the way is told below.
+        // `stop_run` reports what stands in the way.
         let _ = run.dir.request_stop(force);
     }
     let mut stopped_runs = Vec::new();

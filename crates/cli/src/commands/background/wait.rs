@@ -103,7 +103,7 @@ fn wait_for(
     Ok(if all_completed { Exit::Completed } else { Exit::TaskFailed })
 }
 
-/// The only run that is waited for is told as `run` tells it: the answer alone on standard output.
+/// Prints a single run as `run` does: the answer alone on standard output.
 fn answer(run: &BackgroundRecord, printer: &Printer) -> Result<(), CommandError> {
     printer.summary(&summary(run), run.status == BackgroundStatus::Completed);
     match run.ending.final_text.as_deref().filter(|text| !text.trim().is_empty()) {

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use agent::config::{KeySource, process_variable, survey_keys};
 use plan::{
-    Agent, AgentChoice, AgentError, AgentReason, DefinitionDirectories, Definitions, Runner, Scope,
-    Surroundings, Trust,
+    Agent, AgentChoice, AgentError, AgentReason, DefinitionDirectories, Definitions, LauncherKind,
+    Scope, Surroundings, Trust,
 };
 use process::Exit;
 use runner::TmuxPanes;
@@ -182,13 +182,13 @@ fn settings(surroundings: &Surroundings) -> SettingsFacts {
             .collect(),
     });
     let launcher = tools::foreground_launcher(surroundings).err();
-    let choice = plan::load_runner(surroundings).ok();
+    let choice = plan::load_launcher_choice(surroundings).ok();
     let tmux = TmuxPanes::beside_this_pane().map(drop).map_err(|error| error.to_string());
     SettingsFacts {
         files: files.collect(),
-        runner: choice.as_ref().map(|choice| match choice.runner {
-            Runner::Process => "process",
-            Runner::Tmux => "tmux",
+        runner: choice.as_ref().map(|choice| match choice.kind {
+            LauncherKind::Process => "process",
+            LauncherKind::Tmux => "tmux",
         }),
         runner_file: choice.and_then(|choice| choice.file).as_deref().map(shown),
         runner_problem: launcher.as_ref().map(ToString::to_string),

@@ -6,12 +6,12 @@ use std::time::SystemTime;
 
 use model::{Lifetime, SessionId, variables};
 use store::{Life, Retention, RunDir, Store};
+use tools::RunLabel;
 
 use super::facts::{
     DebrisFacts, LimitFacts, ProcessFacts, RunFacts, StoreFacts, TemporaryStoreFacts,
 };
 use super::gather::shown;
-use crate::brief_meta::BriefMeta;
 
 /// Processes by run directory.
 type Processes = BTreeMap<String, Vec<i32>>;
@@ -64,7 +64,7 @@ fn look_at_run(
     sessions: &mut BTreeSet<SessionId>,
     facts: &mut StoreFacts,
 ) -> Result<(), String> {
-    let meta: BriefMeta = run.meta_as().map_err(|error| error.to_string())?;
+    let meta: RunLabel = run.meta_as().map_err(|error| error.to_string())?;
     sessions.insert(meta.session_id);
     let life = run.life().map_err(|error| error.to_string())?;
     let about = |processes| RunFacts {

@@ -1,39 +1,14 @@
 //! What is printed when tasks have ended.
 
-use std::collections::BTreeMap;
-
 use model::{AgentKind, Outcome, RunResult, Status, Usage};
 use serde::Serialize;
 use tools::{CallTask, RunningCall};
 
 use super::Answers;
+use super::view::View;
 use crate::error::CommandError;
-use crate::printer::Printer;
 
-/// Prints how tasks ended.
-pub(super) struct Reporter<'a> {
-    printer: &'a Printer,
-    pub(super) answers: Answers,
-    /// The last lines of standard error that were printed of a task.
-    printed: BTreeMap<usize, Vec<String>>,
-}
-
-impl<'a> Reporter<'a> {
-    pub(super) fn new(printer: &'a Printer, answers: Answers) -> Reporter<'a> {
-        Reporter { printer, answers, printed: BTreeMap::new() }
-    }
-
-    /// Remembers of a task's standard error as much as an error can end with.
-    pub(super) fn has_printed(&mut self, task: usize, line: &str) {
-        const LINES: usize = 4;
-        const CHARS: usize = 500;
-        let printed = self.printed.entry(task).or_default();
-        if printed.len() == LINES {
-            printed.remove(0);
-        }
-        printed.push(session::cut_chars(line.trim(), CHARS).to_owned());
-    }
-
+impl View<'_> {
     /// The last line about a task that has ended.
     pub(super) fn summary(&self, index: usize, task: &CallTask) -> String {
         let printed = self.printed.get(&index).filter(|_| self.answers == Answers::Text);
@@ -50,7 +25,7 @@ impl<'a> Reporter<'a> {
     }
 
     /// Everything that is printed at the end.
-    pub(super) fn print(&self, call: &RunningCall) -> Result<(), CommandError> {
+    pub(super) fn print_report(&self, call: &RunningCall) -> Result<(), CommandError> {
         if self.answers == Answers::Json {
             let tasks = call.tasks().iter().filter_map(TaskReport::of).collect();
             return self.printer.json(&Document { tasks });

@@ -1,52 +1,39 @@
 //! What is shown of the tasks of a call while they run.
 
+use std::collections::BTreeMap;
+
 use model::{Event, Status};
-use tools::{CallTask, RunningCall, ShownTask};
+use tools::{CallEvent, CallTask, RunningCall};
 
 use super::Answers;
-use super::report::Reporter;
 use crate::error::CommandError;
 use crate::live::answers_are_seen;
+use crate::printer::Printer;
 use crate::screen::Screen;
 
 pub(super) struct View<'a> {
+    pub(super) printer: &'a Printer,
+    pub(super) answers: Answers,
     pub(super) screen: Screen<'a>,
-    reporter: Reporter<'a>,
+    /// The last lines of standard error that were printed of a task.
+    pub(super) printed: BTreeMap<usize, Vec<String>>,
 }
 
-impl<'a> View<'a> {
-    pub(super) fn new(screen: Screen<'a>, reporter: Reporter<'a>) -> View<'a> {
-        View { screen, reporter }
-    }
-
-    pub(super) fn show(
-        &mut self,
-        (index, task): (usize, &CallTask),
-        event: &Event,
-        words: Option<String>,
-    ) {
-        if self.is_silent() {
-            return;
-        }
-        if let (Event::Stderr { text }, None) = (event, &self.screen.live) {
-            self.reporter.has_printed(index, text);
-        }
-        self.screen.show(index, &task.shown.meta.name, event, words);
-    }
-
-    pub(super) fn show_end(&mut self, (index, task): (usize, &CallTask)) {
-        for warning in task.warnings() {
-            self.screen.warn(warning);
-        }
+impl View<'_> {
+    pub(super) fn show(&mut self, call: &RunningCall, event: CallEvent) {
         self.screen.change();
-        // The last text of a single task is the answer, and is printed together with its summary.
-        if self.reporter.answers != Answers::Summaries {
-            return;
-        }
-        self.screen.print_held_back(index, &task.shown.meta.name);
-        if let (Some(live), Some(report)) = (&mut self.screen.live, &task.report) {
-            let line = self.reporter.summary(index, task);
-            live.summary(line, report.result.status == Status::Completed);
+        match event {
+            CallEvent::TaskEvent { task: index, record, words, .. } if !self.is_silent() => {
+                if let (Event::Stderr { text }, None) = (&record.event, &self.screen.live) {
+                    self.remember_printed(index, text);
+                }
+                let name = &call.tasks()[index].shown.meta.name;
+                self.screen.show(index, name, &record.event, words);
+            }
+            CallEvent::TaskEnded { task: index, .. } => {
+                self.show_end(index, &call.tasks()[index]);
+            }
+            _ => {}
         }
     }
 
@@ -56,22 +43,44 @@ impl<'a> View<'a> {
         }
     }
 
-    /// All tasks have ended.
-    pub(super) fn close(self, call: &RunningCall) -> Result<(), CommandError> {
+    /// Prints how all tasks ended.
+    pub(super) fn close(mut self, call: &RunningCall) -> Result<(), CommandError> {
         let has_summaries = self.screen.live.is_some() && answers_are_seen();
         self.screen.close()?;
-        if has_summaries && self.reporter.answers == Answers::Summaries {
-            self.reporter.note_usage(call);
+        if has_summaries && self.answers == Answers::Summaries {
+            self.note_usage(call);
             return Ok(());
         }
-        self.reporter.print(call)
+        self.print_report(call)
+    }
+
+    fn show_end(&mut self, index: usize, task: &CallTask) {
+        for warning in task.warnings() {
+            self.screen.warn(warning);
+        }
+        // The last text of a single task is the answer, and is printed together with its summary.
+        if self.answers != Answers::Summaries {
+            return;
+        }
+        self.screen.print_held_back(index, &task.shown.meta.name);
+        let summary = self.summary(index, task);
+        if let (Some(live), Some(report)) = (&mut self.screen.live, &task.report) {
+            live.summary(summary, report.result.status == Status::Completed);
+        }
+    }
+
+    /// Remembers of a task's standard error as much as an error can end with.
+    fn remember_printed(&mut self, task: usize, line: &str) {
+        const LINES: usize = 4;
+        const CHARS: usize = 500;
+        let printed = self.printed.entry(task).or_default();
+        if printed.len() == LINES {
+            printed.remove(0);
+        }
+        printed.push(session::cut_chars(line.trim(), CHARS).to_owned());
     }
 
     fn is_silent(&self) -> bool {
-        self.reporter.answers == Answers::Json
+        self.answers == Answers::Json
     }
-}
-
-pub(super) fn shown(call: &RunningCall) -> impl Iterator<Item = &ShownTask> + Clone {
-    call.tasks().iter().map(|task| &task.shown)
 }

@@ -1,6 +1,5 @@
 //! Shows the runs that `watch` follows.
 
-use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use model::{RunResult, Status};
@@ -15,21 +14,13 @@ use crate::printer::{Mention, Printer};
 use crate::screen::Screen;
 
 pub(super) struct WatchScreen<'a> {
-    printer: &'a Printer,
-    appearance: Appearance,
-    screen: Screen<'a>,
-    runs: Vec<ShownTask>,
+    pub(super) printer: &'a Printer,
+    pub(super) appearance: Appearance,
+    pub(super) screen: Screen<'a>,
+    pub(super) runs: Vec<ShownTask>,
 }
 
-impl<'a> WatchScreen<'a> {
-    pub(super) fn new(
-        printer: &'a Printer,
-        screen: Screen<'a>,
-        appearance: Appearance,
-    ) -> WatchScreen<'a> {
-        WatchScreen { printer, appearance, screen, runs: Vec::new() }
-    }
-
+impl WatchScreen<'_> {
     pub(super) fn show(&mut self, change: &Change) -> Result<(), CommandError> {
         match change {
             Change::Appeared(meta) => {
@@ -50,30 +41,18 @@ impl<'a> WatchScreen<'a> {
             }
             Change::Lost { run, name, error } => {
                 self.end(*run);
-                self.warn(format!("{name} cannot be watched any more: {error}"));
+                self.screen.warn(format!("{name} cannot be watched any more: {error}"));
             }
         }
         Ok(())
     }
 
-    pub(super) fn warn(&mut self, text: String) {
-        self.screen.warn(text);
-    }
-
-    pub(super) fn wakers(&self) -> Vec<BorrowedFd<'_>> {
-        self.screen.wakers()
-    }
-
     pub(super) fn patience(&self) -> Option<Duration> {
-        self.screen.patience(self.runs.iter())
+        self.screen.patience(&self.runs.iter().collect::<Vec<_>>())
     }
 
     pub(super) fn turn(&mut self) -> Result<Vec<Command>, CommandError> {
-        self.screen.turn(self.runs.iter())
-    }
-
-    pub(super) fn close(self) -> Result<(), CommandError> {
-        self.screen.close()
+        self.screen.turn(&self.runs.iter().collect::<Vec<_>>())
     }
 
     fn end(&mut self, run: usize) {

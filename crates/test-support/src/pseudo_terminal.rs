@@ -1,4 +1,4 @@
-//! A terminal that nobody sits at.
+//! A terminal without a person in front of it.
 
 use std::fs::File;
 use std::io;
@@ -7,8 +7,8 @@ use std::os::fd::OwnedFd;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
-/// A terminal of this size: our end, and the one that a program gets.
-pub(crate) fn open(columns: u16, rows: u16) -> io::Result<(OwnedFd, OwnedFd)> {
+/// Opens a terminal of this size: our end of it, and the one that a program gets.
+pub fn open(columns: u16, rows: u16) -> io::Result<(OwnedFd, OwnedFd)> {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
     grantpt(&terminal)?;
     unlockpt(&terminal)?;

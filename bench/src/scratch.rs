@@ -1,4 +1,4 @@
-//! Where benchmarks work, and with which programs.
+//! The directory in which benchmarks work, and the programs that they start.
 
 use std::env;
 use std::ffi::OsStr;
@@ -8,15 +8,15 @@ use std::process::Command;
 
 use xtask::{Invocation, target_directory};
 
-/// A directory in memory, so that we are measured and not a disk. Removed at the end.
-pub(crate) struct Place {
+/// A directory in memory, so that the programs are measured and not a disk. Removed at the end.
+pub(crate) struct Scratch {
     pub(crate) directory: PathBuf,
     programs: PathBuf,
 }
 
-impl Place {
-    /// Makes the directory, and builds our programs.
-    pub(crate) fn new() -> Result<Place, String> {
+impl Scratch {
+    /// Makes the directory, and builds the programs of this repository.
+    pub(crate) fn new() -> Result<Scratch, String> {
         Invocation::new("cargo build --release --package pi-subagents --features test-fakes")
             .run()
             .map_err(|error| format!("`cargo build` {error}"))?;
@@ -24,7 +24,7 @@ impl Place {
         let parent = if memory.is_dir() { memory.to_owned() } else { env::temp_dir() };
         let directory = parent.join(format!("pi-subagents-bench-{}", std::process::id()));
         fs::create_dir_all(directory.join("home")).map_err(|error| error.to_string())?;
-        Ok(Place { directory, programs: target_directory().join("release") })
+        Ok(Scratch { directory, programs: target_directory().join("release") })
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -38,7 +38,7 @@ impl Place {
         Ok(path)
     }
 
-    #[expect(clippy::disallowed_methods, reason = "what is measured is started bare")]
+    #[expect(clippy::disallowed_methods, reason = "what is measured is started directly")]
     pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.directory).env("HOME", self.path("home"));
@@ -51,9 +51,9 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Scratch {
     fn drop(&mut self) {
-        // What is left in memory is gone with the next start of the machine.
+        // What is left in memory disappears when the machine restarts.
         let _ = fs::remove_dir_all(&self.directory);
     }
 }

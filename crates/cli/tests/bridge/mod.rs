@@ -1,7 +1,5 @@
-//! `pi-subagents bridge` on real processes, with a test in the place of pi: what it answers, what it
-//! tells unasked, and what is left when one of the two goes away.
-
-#![expect(clippy::unwrap_used, clippy::panic, reason = "this is how a test fails")]
+//! `pi-subagents bridge` on real processes, with a test instead of pi: its responses, its notifications, and what
+//! is left when one of the two ends.
 
 mod background;
 mod calls;
@@ -14,49 +12,45 @@ use std::ops::{Deref, DerefMut};
 
 use serde_json::{Value, json};
 use test_support::fake_agent::{quick, tasks};
-use test_support::{Conversation, Program, Ran, World};
+use test_support::{Ran, RpcClient, World};
 
-/// A world with the programs that were just built and a preset `scout`.
+/// A world with a preset `scout`.
 fn world() -> World {
-    let program = Program {
-        pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
-        fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
-    };
-    World::new(program).with_scout()
+    crate::world().with_scout()
 }
 
-/// The other end: a bridge, and everything that it has said unasked.
-struct Bridge(Conversation);
+/// A client of a bridge.
+struct Bridge(RpcClient);
 
 impl Deref for Bridge {
-    type Target = Conversation;
+    type Target = RpcClient;
 
-    fn deref(&self) -> &Conversation {
+    fn deref(&self) -> &RpcClient {
         &self.0
     }
 }
 
 impl DerefMut for Bridge {
-    fn deref_mut(&mut self) -> &mut Conversation {
+    fn deref_mut(&mut self) -> &mut RpcClient {
         &mut self.0
     }
 }
 
 impl Bridge {
-    /// A bridge that has not been greeted.
+    /// A bridge that is not initialized yet.
     fn start(world: &World) -> Bridge {
-        Bridge(Conversation::start(world.command(["bridge"])))
+        Bridge(RpcClient::start(world.command(["bridge"])))
     }
 
     /// A bridge of a pi whose agents play the script.
     fn of_pi(world: &World, script: &Value) -> Bridge {
-        Bridge::greeted(world, script, "json")
+        Bridge::initialized(world, script, "json")
     }
 
-    fn greeted(world: &World, script: &Value, mode: &str) -> Bridge {
+    fn initialized(world: &World, script: &Value, mode: &str) -> Bridge {
         let mut bridge = Bridge::start(world);
         let agent: Value = serde_json::from_str(&world.agent(script)).unwrap();
-        let hello = bridge.ask(
+        let hello = bridge.request(
             "initialize",
             &json!({
                 "protocol": bridge::PROTOCOL, "extensionVersion": "0.0.0", "mode": mode,
@@ -67,19 +61,19 @@ impl Bridge {
         bridge
     }
 
-    /// Begins the call of a tool, under its own name.
+    /// Starts the call of a tool, with this call id.
     fn begin_call(&mut self, call: &str, tool: &str, arguments: &Value) -> u64 {
         let params = json!({
             "callId": call, "name": tool, "arguments": arguments,
             "models": ["a/one", "a/two"], "allTools": ["read", "bash", "subagent"],
         });
-        self.begin("tools/call", &params)
+        self.start_request("tools/call", &params)
     }
 
     /// The result of a call.
     fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         let id = self.begin_call("call", tool, arguments);
-        let answer = self.finish(id);
+        let answer = self.response(id);
         assert!(answer["error"].is_null(), "{answer}");
         answer["result"].clone()
     }
@@ -87,13 +81,13 @@ impl Bridge {
     /// Why a call is refused.
     fn refusal(&mut self, tool: &str, arguments: &Value) -> String {
         let id = self.begin_call("call", tool, arguments);
-        let answer = self.finish(id);
+        let answer = self.response(id);
         answer["error"]["message"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
     }
 
-    /// What was written into pi's log so far, by its kinds.
+    /// The entries that were written into pi's log so far.
     fn entries(&mut self) -> Vec<Value> {
-        self.told("session/append")
+        self.received("session/append")
     }
 
     fn close(self) -> Ran {

@@ -1,7 +1,5 @@
 //! Many tasks, profiles, presets, keys, resuming: delegation on real processes.
 
-#![expect(clippy::unwrap_used, reason = "this is how a test fails")]
-
 mod keys;
 mod many;
 mod presets;
@@ -12,15 +10,9 @@ mod subagent;
 use std::fs;
 
 use serde_json::Value;
-use test_support::{Program, Ran, World};
+use test_support::{Ran, World};
 
-/// A world with the programs that were just built.
-fn world() -> World {
-    World::new(Program {
-        pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
-        fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
-    })
-}
+use crate::world;
 
 /// `delegate --json` with these tasks and a fake agent that plays the script.
 fn delegate(world: &World, script: &Value, call: &Value, arguments: &[&str]) -> Ran {

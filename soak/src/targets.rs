@@ -1,15 +1,15 @@
-//! The processes of the world, told apart by what they are, and signals to them.
+//! The processes of the testbed, their roles, and signals to them.
 
 use std::fs;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::place::Place;
 use crate::plan::Role;
+use crate::testbed::Testbed;
 
-/// A process of the world.
+/// A process that a fault can hit.
 #[derive(Clone, Debug)]
-pub(crate) struct Victim {
+pub(crate) struct Target {
     pub(crate) pid: u32,
     pub(crate) role: Role,
     /// The run that it belongs to, unless it is a door.
@@ -17,32 +17,32 @@ pub(crate) struct Victim {
     words: String,
 }
 
-/// Every process of the world that is alive, in the order of their ids.
+/// Every living process of the testbed, in the order of their ids.
 ///
-/// A process that was just started looks like its parent until it has become what it is to be. Nobody could
-/// tell later whom a fault fell on then, so that it is left out.
-pub(crate) fn victims(place: &Place) -> Vec<Victim> {
-    let processes = place.world.processes();
-    let is_newborn = |(pid, words): &(u32, String)| {
+/// A process that was just started looks like its parent until its `exec`. It is left out, because the log could
+/// not say what a fault has hit.
+pub(crate) fn targets(testbed: &Testbed) -> Vec<Target> {
+    let processes = testbed.world.processes();
+    let is_just_started = |(pid, words): &(u32, String)| {
         let parent = parent_of(*pid);
-        processes.iter().any(|(other, of_other)| Some(*other) == parent && of_other == words)
+        processes.iter().any(|(other, other_words)| Some(*other) == parent && other_words == words)
     };
-    let mut victims: Vec<Victim> = processes
+    let mut targets: Vec<Target> = processes
         .iter()
-        .filter(|process| !is_newborn(process))
+        .filter(|process| !is_just_started(process))
         .cloned()
         .map(|(pid, words)| {
             let role = role_of(&words);
             let run_id = match role {
                 Role::Supervisor => supervised(&words),
-                Role::Agent | Role::Offspring => environment_variable(pid, "PI_SUBAGENTS_RUN"),
+                Role::Agent | Role::Descendant => environment_variable(pid, "PI_SUBAGENTS_RUN"),
                 Role::Shell | Role::Bridge | Role::Mcp => None,
             };
-            Victim { pid, role, run_id, words }
+            Target { pid, role, run_id, words }
         })
         .collect();
-    victims.sort_by_key(|victim| victim.pid);
-    victims
+    targets.sort_by_key(|target| target.pid);
+    targets
 }
 
 fn role_of(words: &str) -> Role {
@@ -54,11 +54,11 @@ fn role_of(words: &str) -> Role {
         ("pi-subagents", "bridge") => Role::Bridge,
         ("pi-subagents", "mcp") => Role::Mcp,
         ("pi-subagents", _) => Role::Shell,
-        _ => Role::Offspring,
+        _ => Role::Descendant,
     }
 }
 
-/// The run of a supervisor's command line, whose last word is the run directory.
+/// The id of a supervisor's run: the last word of its command line is the run directory.
 fn supervised(words: &str) -> Option<String> {
     words.trim_end().rsplit('/').next().map(str::to_owned)
 }
@@ -70,16 +70,15 @@ fn environment_variable(pid: u32, name: &str) -> Option<String> {
     variables.find(|(known, _)| *known == name).map(|(_, value)| value.to_owned())
 }
 
-/// The id of a process's parent.
+/// The process id of the parent.
 pub(crate) fn parent_of(pid: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
     line.trim().parse().ok()
 }
 
-impl Victim {
-    /// Sends a signal to this very process, and to no other that has got its id meanwhile. False if it
-    /// is gone.
+impl Target {
+    /// Sends a signal to this process, and not to another that has got its id meanwhile. False if it is gone.
     pub(crate) fn signal(&self, signal: Signal) -> bool {
         let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else { return false };
         let Ok(descriptor) = pidfd_open(pid, PidfdFlags::empty()) else { return false };
@@ -94,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processes_are_told_apart_by_their_command_lines() {
+    fn roles_are_known_by_command_lines() {
         for (words, role) in [
             ("/a/pi-subagents run --json [x] supervise", Role::Shell),
             ("/a/pi-subagents bridge ", Role::Bridge),
@@ -102,8 +101,8 @@ mod tests {
             ("pi-subagents supervise --lifeline /b/c/0123 ", Role::Supervisor),
             ("/a/pi-subagents agent --mode json", Role::Agent),
             ("/a/fake-agent - --mode json", Role::Agent),
-            ("/a/fake-agent [\"hang\"] mark ", Role::Offspring),
-            ("sleep 600 ", Role::Offspring),
+            ("/a/fake-agent [\"hang\"] mark ", Role::Descendant),
+            ("sleep 600 ", Role::Descendant),
         ] {
             assert_eq!(role_of(words), role, "{words}");
         }

@@ -1,7 +1,5 @@
-//! Runs that outlive whoever started them, on real processes: what can happen to the starter, to
-//! the supervisor, to the terminal and to the directory, and what every other program sees of it.
-
-#![expect(clippy::unwrap_used, reason = "this is how a test fails")]
+//! Runs that outlive the program that started them, on real processes: what can happen to that program, to the
+//! supervisor, to the terminal and to the directory, and what every other program sees of it.
 
 mod crashes;
 mod logs;
@@ -9,7 +7,6 @@ mod looking;
 mod many;
 mod outliving;
 mod stopping;
-mod unattended;
 mod waiting;
 
 use std::fs;
@@ -20,15 +17,11 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use test_support::fake_agent::quick;
-use test_support::{Program, Ran, World, wait_until};
+use test_support::{Ran, World, wait_until};
 
-/// A world with the programs that were just built and a preset `scout`.
+/// A world with a preset `scout`.
 fn world() -> World {
-    let program = Program {
-        pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
-        fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
-    };
-    World::new(program).with_scout()
+    crate::world().with_scout()
 }
 
 /// `bg start` with a fake agent that plays the script.
@@ -46,7 +39,7 @@ fn start(world: &World, script: &Value) -> String {
     ran.stdout.trim().to_owned()
 }
 
-/// The same with an agent that works; returns when it does.
+/// The same with an agent that waits after its first message; returns when it waits.
 fn start_working(world: &World) -> String {
     let id = start(world, &world.working());
     wait_until(|| world.path("working").exists() && has_said(world, &id, "working on it"));
@@ -67,18 +60,9 @@ fn status(world: &World, id: &str) -> Value {
     world.run(&["bg", "status", id, "--json"]).json()["runs"][0].clone()
 }
 
-/// Waits for the end of a run without taking anything of it.
+/// Waits for the end of a run without taking its notification.
 fn wait_for_result(world: &World, id: &str) {
     wait_until(|| run_dir(world, id).join("result.json").exists());
-}
-
-/// The supervisor of the only run that is alive.
-fn supervisor(world: &World) -> Pid {
-    let processes = world.processes();
-    let mut found = processes.iter().filter(|(_, words)| words.contains(" supervise "));
-    let (pid, _) = found.next().unwrap();
-    assert!(found.next().is_none(), "{processes:?}");
-    Pid::from_raw(i32::try_from(*pid).unwrap()).unwrap()
 }
 
 fn signal(pid: Pid, signal: Signal) {
@@ -94,7 +78,7 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// A program that stays and starts runs through a dispatcher: `fake-door`.
+/// A program that keeps running and starts runs through a dispatcher: `fake-door`.
 struct Door {
     child: Child,
     answers: BufReader<ChildStdout>,
@@ -109,7 +93,7 @@ impl Door {
         Door { child, answers }
     }
 
-    /// Says a line and returns the answer.
+    /// Sends a line and returns the answer.
     fn ask(&mut self, line: &str) -> String {
         writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
         let mut answer = String::new();

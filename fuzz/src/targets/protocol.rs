@@ -1,7 +1,7 @@
-//! An agent's output, by way of its protocol, into events and everything that is made of them.
+//! The output of an agent, read by its protocol, and everything that is made of its events.
 
+use ::protocol::Protocol;
 use model::{Event, Record, Secrets};
-use protocol::Protocol;
 use runner::interpret;
 
 use crate::folds;

@@ -1,4 +1,4 @@
-//! The world of a soak: three projects, a home, a provider, a clock, and no environment but its own.
+//! What a soak works in: three projects, a home, a provider, a clock, and an environment with nothing else in it.
 
 use std::ffi::{CString, OsStr};
 use std::fs;
@@ -16,10 +16,10 @@ use test_support::{Program, World};
 use xtask::{Invocation, repository_root};
 
 use crate::plan::Project;
+use crate::targets::targets;
 use crate::task;
-use crate::victims::victims;
 
-pub(crate) struct Place {
+pub(crate) struct Testbed {
     pub(crate) world: World,
     /// As `--agent` takes it: the fake agent, which finds its script in the prompt.
     pub(crate) fake_agent: String,
@@ -28,21 +28,21 @@ pub(crate) struct Place {
     _provider: FakeLlm,
 }
 
-/// Room for the runs of a minute, so that the disk is full when we fill it, and only then.
+/// Space for the runs of a minute, so that the disk is full only when the soak fills it.
 const MEBIBYTES_A_MINUTE: u64 = 48;
 const BALLAST: &str = "ballast";
 
-impl Place {
-    /// Makes the world. `programs` is where Cargo has put the programs. Where something can be
-    /// mounted, there is a small disk with room for a soak of that length.
-    pub(crate) fn new(programs: &Path, disk: Option<Duration>) -> Result<Place, String> {
+impl Testbed {
+    /// Makes everything. `programs` is the directory with the programs that Cargo has built. Where mounts are
+    /// possible, `disk` is the length of a soak for which the small disk has space.
+    pub(crate) fn new(programs: &Path, disk: Option<Duration>) -> Result<Testbed, String> {
         let program = |name: &str| -> &'static str {
-            // The world wants names that live as long as it does, which is until the end.
+            // The names are needed until the end of the process.
             String::leak(programs.join(name).display().to_string())
         };
         let program =
             Program { pi_subagents: program("pi-subagents"), fake_agent: program("fake-agent") };
-        let failed = |error: io::Error| format!("the world of the soak: {error}");
+        let failed = |error: io::Error| format!("the testbed: {error}");
         let provider = FakeLlm::start().map_err(failed)?;
         let mut world = World::new(program);
         for (path, text) in task::definitions() {
@@ -63,18 +63,18 @@ impl Place {
         let clock = fs::OpenOptions::new().write(true).open(world.path("clock")).map_err(failed)?;
         build_clock(&world.path("clock.so"))?;
         let fake_agent = json!([program.fake_agent, "-"]).to_string();
-        let place =
-            Place { world, fake_agent, clock, has_disk: disk.is_some(), _provider: provider };
+        let testbed =
+            Testbed { world, fake_agent, clock, has_disk: disk.is_some(), _provider: provider };
         for project in Project::ALL {
-            place.make_project(project).map_err(failed)?;
+            testbed.make_project(project).map_err(failed)?;
         }
         if let Some(length) = disk {
             let size = (length.as_secs() / 60 + 1) * MEBIBYTES_A_MINUTE;
             let size = CString::new(format!("size={size}m")).map_err(|error| error.to_string())?;
-            mount("tmpfs", place.disk(), "tmpfs", MountFlags::empty(), Some(size.as_c_str()))
+            mount("tmpfs", testbed.disk(), "tmpfs", MountFlags::empty(), Some(size.as_c_str()))
                 .map_err(|error| format!("the small disk: {error}"))?;
         }
-        Ok(place)
+        Ok(testbed)
     }
 
     /// Makes a project, or what is missing of it.
@@ -87,7 +87,7 @@ impl Place {
         self.world.path(project.word())
     }
 
-    /// Where a project keeps its runs.
+    /// The directory with the runs of a project.
     pub(crate) fn runs(&self, project: Project) -> PathBuf {
         self.project(project).join(".pi/subagents/runs")
     }
@@ -113,7 +113,7 @@ impl Place {
         command
     }
 
-    /// Lets the wall clock be wrong by so many seconds.
+    /// Makes the wall clock wrong by so many seconds.
     pub(crate) fn set_clock(&self, seconds: i64) -> io::Result<()> {
         self.clock.write_all_at(&seconds.to_ne_bytes(), 0)
     }
@@ -140,15 +140,14 @@ impl Place {
     }
 
     pub(crate) fn empty_disk(&self) {
-        // It is not there if the disk was full before us.
+        // The file is missing if the disk was full already.
         let _ = fs::remove_file(self.disk().join(BALLAST));
     }
 
-    /// Makes the world stay as it is, with a copy of what is on the disk, and without its processes.
-    /// Returns where it is.
+    /// Kills all processes, and keeps the files, with a copy of those on the small disk. Returns their path.
     pub(crate) fn keep(&mut self) -> PathBuf {
-        for victim in victims(self) {
-            victim.signal(Signal::KILL);
+        for target in targets(self) {
+            target.signal(Signal::KILL);
         }
         let copy = Invocation::new("cp -a").word(self.disk().display().to_string());
         let copied = copy.word(self.world.path("disk-of-small").display().to_string()).probe();
@@ -159,23 +158,23 @@ impl Place {
         self.world.path("")
     }
 
-    /// Gives the disk back, without which nothing of the world could be removed.
+    /// Unmounts the small disk, so that the directory can be removed.
     fn unmount(&mut self) {
         if self.has_disk {
             self.has_disk = false;
-            // It goes with our namespace at the latest.
+            // The kernel unmounts it with our namespace at the latest.
             let _ = unmount(self.disk(), UnmountFlags::DETACH);
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for Testbed {
     fn drop(&mut self) {
         self.unmount();
     }
 }
 
-/// Compiles the clock. Where Rust can link a program, there is a compiler for C.
+/// Compiles the clock. A machine that can link Rust programs has a compiler for C.
 fn build_clock(library: &Path) -> Result<(), String> {
     let source = repository_root().join("soak/src/clock.c");
     let compile = Invocation::new("cc -shared -fPIC -O2 -Wall -Werror -o")

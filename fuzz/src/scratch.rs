@@ -1,4 +1,4 @@
-//! A place on the disk for targets that read files.
+//! A directory for targets that read files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 use plan::Surroundings;
 use tempfile::TempDir;
 
-/// A directory that is gone with its thread. One for all inputs, because making it anew for each would
-/// be most of the work.
-pub(crate) struct Place {
+/// A directory that is removed at the end of its thread. All inputs share it: making a new one for each would
+/// take most of the time.
+pub(crate) struct Scratch {
     top: TempDir,
 }
 
-impl Place {
+impl Scratch {
     /// An empty directory, in memory where that is possible.
-    pub(crate) fn new() -> Place {
+    pub(crate) fn new() -> Scratch {
         let memory = Path::new("/dev/shm");
         let made = tempfile::tempdir_in(memory).or_else(|_| tempfile::tempdir());
         assert!(made.is_ok(), "no directory could be made: {made:?}");
         let top = made.unwrap_or_else(|_| unreachable!("it was asserted"));
-        Place { top }
+        Scratch { top }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -37,8 +37,8 @@ impl Place {
         path
     }
 
-    /// A caller in the directory `project`, whose agent directory is `agent`. No agent can be found
-    /// from there, so that nothing can be started.
+    /// The surroundings of a caller in the directory `project`, with the agent directory `agent`. They name no
+    /// agent, so that nothing can be started.
     pub(crate) fn surroundings(&self) -> Surroundings {
         Surroundings {
             cwd: self.top.path().join("project"),
@@ -51,8 +51,7 @@ impl Place {
     }
 }
 
-/// The parts of an input that stands for several files: they are separated by the character that
-/// ASCII has for it.
+/// The parts of an input that stands for several files, separated by the record separator of ASCII.
 pub(crate) fn parts(data: &[u8]) -> impl Iterator<Item = &[u8]> {
     data.split(|byte| *byte == 0x1e)
 }

@@ -1,9 +1,7 @@
-//! What people see on a terminal while agents work, and what is left of it: the program on a real
+//! What users see on a terminal while agents work, and what stays of it: the program on a real
 //! pseudo-terminal, and a terminal in memory that shows what it writes.
 //!
 //! The screens are kept in `snapshots`; `INSTA_UPDATE=always` writes them anew.
-
-#![expect(clippy::unwrap_used, reason = "this is how a test fails")]
 
 mod diffs;
 mod keys;
@@ -19,15 +17,11 @@ use std::fs;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use test_support::{Program, World};
+use test_support::World;
 
-/// A world with the programs that were just built and a preset `scout`.
+/// A world with a preset `scout`.
 fn world() -> World {
-    let program = Program {
-        pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
-        fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
-    };
-    World::new(program).with_scout()
+    crate::world().with_scout()
 }
 
 /// An agent that says and does something, works until the file `go` is in its directory, and then
@@ -77,14 +71,14 @@ fn delegate_these(world: &World, script: &Value, tasks: &[Value], concurrency: u
     on_terminal(world.command(["delegate", "--agent", &agent, "--concurrency", &concurrency, call]))
 }
 
-/// The directory of a task, which is made.
+/// Makes the directory of a task.
 fn room(world: &World, number: usize) -> String {
     let room = world.path(&format!("room-{number}"));
     fs::create_dir_all(&room).unwrap();
     room.to_str().unwrap().to_owned()
 }
 
-/// Lets the agents with these numbers go on.
+/// Lets the agents with these numbers continue.
 fn let_go(world: &World, numbers: impl IntoIterator<Item = usize>) {
     for number in numbers {
         fs::write(world.path(&format!("room-{number}/go")), "").unwrap();

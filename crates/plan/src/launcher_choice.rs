@@ -1,78 +1,71 @@
 //! `subagents.json`: how foreground runs are started.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 
 use crate::Surroundings;
-use crate::settings::read_plain;
+use crate::plain_file::read_json;
 
 /// How foreground runs are started. Background runs are always processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Runner {
-    /// As processes that nobody sees.
+pub enum LauncherKind {
+    /// As processes without a window.
     #[default]
     Process,
-    /// Each with a pane of tmux that shows it.
+    /// As processes, each with a tmux pane that shows it.
     Tmux,
 }
 
-/// A runner, and who has chosen it.
+/// How foreground runs are started, and where that was chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RunnerChoice {
-    /// The runner.
-    pub runner: Runner,
-    /// The file that says so, if one does.
+#[expect(missing_docs, reason = "the names say it")]
+pub struct LauncherChoice {
+    pub kind: LauncherKind,
+    /// The file that chooses it, if one does.
     pub file: Option<PathBuf>,
 }
 
-/// The runner cannot be told. A wrong setting is not passed over here, as it is elsewhere: people
-/// who want to see their agents must not wonder where they are.
+/// The setting cannot be understood. Here this is an error and not a warning: a user who wants panes
+/// must not wonder where they are.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
-pub enum RunnerError {
-    #[error("{}: it cannot be read: {source}", .path.display())]
-    Unreadable { path: PathBuf, source: io::Error },
-    #[error("{}: it is not JSON: {source}", .path.display())]
-    NotJson { path: PathBuf, source: serde_json::Error },
-    #[error("{}: it must be a JSON object", .path.display())]
-    NotAnObject { path: PathBuf },
+pub enum LauncherChoiceError {
+    #[error("{}: {problem}", .path.display())]
+    Unreadable { path: PathBuf, problem: String },
     #[error("{}: \"runner\" must be \"process\" or \"tmux\", not {value}", .path.display())]
     Unknown { path: PathBuf, value: Value },
 }
 
 /// Reads `subagents.json` of the agent directory and of the project, which wins. What is wrong in
 /// either is an error.
-pub fn load_runner(surroundings: &Surroundings) -> Result<RunnerChoice, RunnerError> {
-    let user = read(&surroundings.agent_dir.join("subagents.json"))?;
-    let project = read(&surroundings.project_root().join(".pi").join("subagents.json"))?;
+pub fn load_launcher_choice(
+    surroundings: &Surroundings,
+) -> Result<LauncherChoice, LauncherChoiceError> {
+    let user = read(surroundings.user_state().runner())?;
+    let project = read(surroundings.project_state().runner())?;
     Ok(project.or(user).unwrap_or_default())
 }
 
-fn read(path: &Path) -> Result<Option<RunnerChoice>, RunnerError> {
-    let path = path.to_owned();
-    let text = match read_plain(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(RunnerError::Unreadable { path, source }),
-    };
-    let file: Value = match serde_json::from_str(&text) {
-        Ok(file) => file,
-        Err(source) => return Err(RunnerError::NotJson { path, source }),
-    };
-    let Value::Object(mut file) = file else {
-        return Err(RunnerError::NotAnObject { path });
+fn read(path: PathBuf) -> Result<Option<LauncherChoice>, LauncherChoiceError> {
+    let mut file = match read_json(&path) {
+        Ok(None) => return Ok(None),
+        Ok(Some(Value::Object(file))) => file,
+        Ok(Some(_)) => {
+            let problem = "it must be a JSON object".to_owned();
+            return Err(LauncherChoiceError::Unreadable { path, problem });
+        }
+        Err(problem) => return Err(LauncherChoiceError::Unreadable { path, problem }),
     };
     let Some(value) = file.remove("runner") else {
         return Ok(None);
     };
-    let runner = match value.as_str() {
-        Some("process") => Runner::Process,
-        Some("tmux") => Runner::Tmux,
-        _ => return Err(RunnerError::Unknown { path, value }),
+    let kind = match value.as_str() {
+        Some("process") => LauncherKind::Process,
+        Some("tmux") => LauncherKind::Tmux,
+        _ => return Err(LauncherChoiceError::Unknown { path, value }),
     };
-    Ok(Some(RunnerChoice { runner, file: Some(path) }))
+    Ok(Some(LauncherChoice { kind, file: Some(path) }))
 }
 
 #[cfg(test)]
@@ -83,7 +76,7 @@ mod tests {
 
     /// The choice with the name of the directory of the file, or the error without the path of
     /// the test.
-    fn load(user: &str, project: &str) -> Result<(Runner, Option<String>), String> {
+    fn load(user: &str, project: &str) -> Result<(LauncherKind, Option<String>), String> {
         let top = tempfile::tempdir().unwrap();
         let (cwd, agent_dir) = (top.path().join("project"), top.path().join("agent"));
         fs::create_dir_all(cwd.join(".pi")).unwrap();
@@ -97,9 +90,9 @@ mod tests {
         let surroundings =
             Surroundings { cwd, home: None, agent_dir, agent: None, pi: None, search_path };
         let relative = |text: &str| text.replace(&format!("{}/", top.path().display()), "");
-        load_runner(&surroundings)
+        load_launcher_choice(&surroundings)
             .map(|choice| {
-                (choice.runner, choice.file.map(|file| relative(&file.display().to_string())))
+                (choice.kind, choice.file.map(|file| relative(&file.display().to_string())))
             })
             .map_err(|error| relative(&error.to_string()))
     }
@@ -110,13 +103,13 @@ mod tests {
         let users = Some("agent/subagents.json".to_owned());
         let projects = Some("project/.pi/subagents.json".to_owned());
         for (user, project, expected) in [
-            ("", "", (Runner::Process, None)),
-            ("{}", "{}", (Runner::Process, None)),
-            (tmux, "", (Runner::Tmux, users.clone())),
-            (tmux, "{}", (Runner::Tmux, users)),
-            ("", tmux, (Runner::Tmux, projects.clone())),
-            (tmux, process, (Runner::Process, projects.clone())),
-            (process, tmux, (Runner::Tmux, projects)),
+            ("", "", (LauncherKind::Process, None)),
+            ("{}", "{}", (LauncherKind::Process, None)),
+            (tmux, "", (LauncherKind::Tmux, users.clone())),
+            (tmux, "{}", (LauncherKind::Tmux, users)),
+            ("", tmux, (LauncherKind::Tmux, projects.clone())),
+            (tmux, process, (LauncherKind::Process, projects.clone())),
+            (process, tmux, (LauncherKind::Tmux, projects)),
         ] {
             assert_eq!(load(user, project), Ok(expected), "{user} {project}");
         }

@@ -1,8 +1,6 @@
-//! `pi-subagents mcp` on real processes, with a test in the place of the client: what it answers, what
-//! it tells unasked, and what is left when one of the two goes away. Real clients are in
+//! `pi-subagents mcp` on real processes, with a test as its client: its responses, its notifications, and what is
+//! left when one of the two ends. Real clients are in
 //! `mcp_clients`.
-
-#![expect(clippy::unwrap_used, clippy::panic, reason = "this is how a test fails")]
 
 mod bounds;
 mod calls;
@@ -15,15 +13,11 @@ use std::ops::{Deref, DerefMut};
 
 use serde_json::{Value, json};
 use test_support::fake_agent::{quick, tasks};
-use test_support::{Conversation, Program, Ran, World};
+use test_support::{Ran, RpcClient, World};
 
-/// A world with the programs that were just built and a preset `scout`.
+/// A world with a preset `scout`.
 fn world() -> World {
-    let program = Program {
-        pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
-        fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
-    };
-    World::new(program).with_scout()
+    crate::world().with_scout()
 }
 
 /// How many agents of a world are alive.
@@ -31,25 +25,25 @@ fn agents(world: &World) -> usize {
     world.processes().iter().filter(|(_, command)| command.contains("fake-agent")).count()
 }
 
-/// A server, and everything that it has said.
-struct Server(Conversation);
+/// A client of a server.
+struct Server(RpcClient);
 
 impl Deref for Server {
-    type Target = Conversation;
+    type Target = RpcClient;
 
-    fn deref(&self) -> &Conversation {
+    fn deref(&self) -> &RpcClient {
         &self.0
     }
 }
 
 impl DerefMut for Server {
-    fn deref_mut(&mut self) -> &mut Conversation {
+    fn deref_mut(&mut self) -> &mut RpcClient {
         &mut self.0
     }
 }
 
 impl Server {
-    /// A server that has not been greeted, and whose agents play the script.
+    /// A server that is not initialized yet, and whose agents play the script.
     fn start(world: &World, script: &Value) -> Server {
         Server::start_with(world, script, &[])
     }
@@ -58,35 +52,35 @@ impl Server {
         let mut command = world.command(["mcp"]);
         command.env("PI_SUBAGENTS_AGENT", world.agent(script));
         command.envs(variables.iter().copied());
-        Server(Conversation::start(command))
+        Server(RpcClient::start(command))
     }
 
-    /// A server whose client has said who it is.
-    fn greeted(world: &World, script: &Value) -> Server {
+    /// A server that is initialized.
+    fn initialized(world: &World, script: &Value) -> Server {
         let mut server = Server::start(world, script);
-        server.greet(&json!({}));
+        server.initialize(&json!({}));
         server
     }
 
-    fn greet(&mut self, capabilities: &Value) -> Value {
-        let hello = self.ask(
+    fn initialize(&mut self, capabilities: &Value) -> Value {
+        let hello = self.request(
             "initialize",
             &json!({
                 "protocolVersion": "2025-06-18", "capabilities": capabilities,
                 "clientInfo": {"name": "a test", "version": "1"},
             }),
         );
-        self.tell("notifications/initialized", &json!({}));
+        self.notify("notifications/initialized", &json!({}));
         hello["result"].clone()
     }
 
-    /// Begins the call of a tool. With a token, the client wants to hear how it stands.
+    /// Starts the call of a tool. With a token, the client asks for progress.
     fn begin_call(&mut self, tool: &str, arguments: &Value, token: Option<&str>) -> u64 {
         let mut params = json!({"name": tool, "arguments": arguments});
         if let Some(token) = token {
             params["_meta"] = json!({"progressToken": token});
         }
-        self.begin("tools/call", &params)
+        self.start_request("tools/call", &params)
     }
 
     /// The result of a call.
@@ -96,14 +90,14 @@ impl Server {
     }
 
     fn result(&mut self, id: u64) -> Value {
-        let answer = self.finish(id);
+        let answer = self.response(id);
         assert!(answer["error"].is_null(), "{answer}");
         answer["result"].clone()
     }
 
-    /// Why something is refused, and the code for it.
+    /// The code and the message of an error.
     fn refusal(&mut self, method: &str, params: &Value) -> (i64, String) {
-        let answer = self.ask(method, params);
+        let answer = self.request(method, params);
         let error = &answer["error"];
         let message = error["message"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned();
         (error["code"].as_i64().unwrap(), message)
@@ -111,7 +105,7 @@ impl Server {
 
     /// The text of what is at an address.
     fn read(&mut self, uri: &str) -> String {
-        let answer = self.ask("resources/read", &json!({"uri": uri}));
+        let answer = self.request("resources/read", &json!({"uri": uri}));
         let content = &answer["result"]["contents"][0];
         assert_eq!(content["uri"], json!(uri), "{answer}");
         content["text"].as_str().unwrap().to_owned()
@@ -129,7 +123,7 @@ fn text(result: &Value) -> &str {
 }
 
 /// The id of the session of one of the tasks of a call.
-fn session(result: &Value, place: usize) -> String {
-    let id = &result["structuredContent"]["sessions"][place]["sessionId"];
+fn session(result: &Value, index: usize) -> String {
+    let id = &result["structuredContent"]["sessions"][index]["sessionId"];
     id.as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
 }

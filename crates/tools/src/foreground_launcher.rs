@@ -1,17 +1,17 @@
-//! The launcher of foreground runs, for every door.
+//! The launcher of foreground runs.
 
 use std::io;
 use std::path::PathBuf;
 
-use plan::{Runner, RunnerError, Surroundings};
+use plan::{LauncherChoiceError, LauncherKind, Surroundings};
 use runner::{Launcher, TmuxError, TmuxPanes};
 
-/// Runs cannot be started in the way that the user wants.
+/// Runs cannot be started as the settings say.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum LauncherError {
     #[error(transparent)]
-    Choice(#[from] RunnerError),
+    Choice(#[from] LauncherChoiceError),
     #[error("this program cannot find itself: {0}")]
     NotFound(io::Error),
     #[error("runs cannot be shown in tmux: {source}")]
@@ -31,21 +31,21 @@ impl LauncherError {
         Some(format!("{remedy}, or say \"runner\": \"process\" in {}", file.display()))
     }
 
-    /// What is wrong and what to do about it, in one sentence.
+    /// The problem and what to do about it, in one sentence.
     pub fn with_hint(&self) -> String {
         let hint = self.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
         format!("{self}{hint}")
     }
 }
 
-/// What starts foreground runs where the caller stands, by his settings. Whatever is in its way is
-/// found out here, before anything is started.
+/// The launcher that the caller's settings ask for. What prevents it is found out here, before anything is
+/// started.
 pub fn foreground_launcher(surroundings: &Surroundings) -> Result<Launcher, LauncherError> {
-    let choice = plan::load_runner(surroundings)?;
+    let choice = plan::load_launcher_choice(surroundings)?;
     let launcher = Launcher::own().map_err(LauncherError::NotFound)?;
-    match choice.runner {
-        Runner::Process => Ok(launcher),
-        Runner::Tmux => match TmuxPanes::beside_this_pane() {
+    match choice.kind {
+        LauncherKind::Process => Ok(launcher),
+        LauncherKind::Tmux => match TmuxPanes::beside_this_pane() {
             Ok(panes) => Ok(launcher.with_panes(panes)),
             Err(source) => {
                 let file = choice.file.unwrap_or_default();

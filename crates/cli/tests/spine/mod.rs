@@ -1,0 +1,15 @@
+//! A task from its start to its end, on real processes: every fault of a child, a parent, a supervisor or a disk,
+//! with the complete events and the proof that nothing is left.
+
+mod ends;
+mod event_protocol;
+mod events;
+mod parents;
+mod run_command;
+mod sessions_command;
+mod storage;
+mod streams;
+mod times;
+mod trees;
+
+use crate::world;

@@ -1,0 +1,34 @@
+//! The tests on real processes that need only Rust, in one program: each further one would be linked with
+//! everything else again. What needs something installed is in a program of its own; see `Cargo.toml`.
+
+#![expect(clippy::panic, clippy::unwrap_used, reason = "this is how a test fails")]
+
+mod background;
+mod bridge;
+mod builtin;
+mod completions;
+mod delegation;
+mod demo;
+mod doctor;
+mod documents;
+mod hostile;
+mod live;
+mod mcp;
+mod mistakes;
+mod newcomers;
+mod notify;
+mod profiles;
+mod setup;
+mod setup_clients;
+mod spine;
+mod unattended;
+
+use test_support::{Program, World};
+
+/// A world with the programs that were just built.
+fn world() -> World {
+    World::new(Program {
+        pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
+        fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
+    })
+}

@@ -1,0 +1,124 @@
+//! Where state lives: the user's, a project's, and that of the machine's session. Every path is
+//! computed from directories that the caller knows; nothing is looked up here.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::variables;
+
+/// What the names of temporary files and directories begin with.
+pub const TEMPORARY_PREFIX: &str = "pi-subagents-";
+
+/// The user's agent directory, by the environment and the home directory.
+pub fn agent_dir(
+    variable: impl Fn(&str) -> Option<OsString>,
+    cwd: &Path,
+    home: Option<&Path>,
+) -> Option<PathBuf> {
+    let set = |name| variable(name).filter(|value| !value.is_empty());
+    let named = set(variables::PI_AGENT_DIR).or_else(|| set(variables::PI_CODING_AGENT_DIR));
+    let named = named.map(|directory| cwd.join(directory));
+    named.or_else(|| Some(StateDir::of_project(home?).0.join("agent")))
+}
+
+/// The directory that holds the run directories of the project with this root.
+pub fn runs(project_root: &Path) -> PathBuf {
+    StateDir::of_project(project_root).presets().join("runs")
+}
+
+/// A directory for settings and definitions: the user's, which also has logins, or a project's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateDir(PathBuf);
+
+#[expect(missing_docs, reason = "the names say it")]
+impl StateDir {
+    /// The user's is the agent directory.
+    pub fn of_user(agent_dir: &Path) -> StateDir {
+        StateDir(agent_dir.to_owned())
+    }
+
+    /// A project's is in its root.
+    pub fn of_project(root: &Path) -> StateDir {
+        StateDir(root.join(".pi"))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub fn settings(&self) -> PathBuf {
+        self.0.join("settings.json")
+    }
+
+    /// How foreground runs are started.
+    pub fn runner(&self) -> PathBuf {
+        self.0.join("subagents.json")
+    }
+
+    pub fn profiles(&self) -> PathBuf {
+        self.0.join("agent-profiles")
+    }
+
+    pub fn presets(&self) -> PathBuf {
+        self.0.join("subagents")
+    }
+
+    pub fn skills(&self) -> PathBuf {
+        self.0.join("skills")
+    }
+
+    /// A file with a part of the system prompt, such as `SYSTEM.md`.
+    pub fn prompt(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// Which projects the user trusts.
+    pub fn trust(&self) -> PathBuf {
+        self.0.join("trust.json")
+    }
+
+    /// The providers and models that the user adds and changes.
+    pub fn models(&self) -> PathBuf {
+        self.0.join("models.json")
+    }
+
+    pub fn logins(&self) -> PathBuf {
+        self.0.join("auth.json")
+    }
+
+    /// The extensions that pi loads by itself.
+    pub fn extensions(&self) -> PathBuf {
+        self.0.join("extensions")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_agent_directory_is_named_by_the_environment_or_in_the_home_directory() {
+        let found = |variables: &[(&str, &str)], home: Option<&str>| {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| OsString::from(value))
+            };
+            agent_dir(variable, Path::new("/work"), home.map(Path::new))
+        };
+        let (first, second) = ("PI_AGENT_DIR", "PI_CODING_AGENT_DIR");
+        for (variables, home, expected) in [
+            (&[(first, "/a"), (second, "/b")][..], Some("/home"), Some("/a")),
+            (&[(first, ""), (second, "b")], Some("/home"), Some("/work/b")),
+            (&[], Some("/home"), Some("/home/.pi/agent")),
+            (&[], None, None),
+        ] {
+            assert_eq!(found(variables, home), expected.map(PathBuf::from), "{variables:?}");
+        }
+    }
+
+    #[test]
+    fn runs_are_beside_the_presets_of_their_project() {
+        assert_eq!(runs(Path::new("/work")), Path::new("/work/.pi/subagents/runs"));
+        assert_eq!(runs(Path::new("")), Path::new(".pi/subagents/runs"));
+    }
+}

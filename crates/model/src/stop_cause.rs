@@ -1,0 +1,69 @@
+//! Why a run is stopped, and what is said about it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Limits, Outcome, Verdict};
+
+/// Why the supervisor stops a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopCause {
+    /// The time was up.
+    Timeout,
+    /// The same tool call was repeated.
+    Loop,
+    /// The user, the caller or another program asked for it.
+    Cancelled,
+    /// The parent died.
+    ParentDied,
+    /// The agent said its last word but did not exit.
+    LastWord,
+    /// The child exited and left processes behind.
+    Leftovers,
+    /// The directory of a background run was deleted, so that no program can see or stop it.
+    DirectoryRemoved,
+}
+
+impl StopCause {
+    /// What is shown while the run is being stopped.
+    pub fn words(self) -> &'static str {
+        match self {
+            StopCause::Timeout => "Stopping: the time is up",
+            StopCause::Loop => "Stopping: the same tool call is repeated",
+            StopCause::Cancelled => "Stopping: cancelled",
+            StopCause::ParentDied => "Stopping: the program that started this run died",
+            StopCause::LastWord => "Stopping: the agent has finished but does not exit",
+            StopCause::Leftovers => "Stopping what the agent left running",
+            StopCause::DirectoryRemoved => "Stopping: the directory of this run was deleted",
+        }
+    }
+
+    /// How a run ended that was stopped for this cause, and the error in a sentence for people.
+    /// Absent where stopping only cleans up, so that the stream and the exit decide.
+    pub fn failure(self, limits: &Limits) -> Option<Verdict> {
+        let (outcome, error) = match self {
+            StopCause::Timeout => {
+                let seconds = limits.timeout_ms.unwrap_or_default() as f64 / 1000.0;
+                let error =
+                    format!("Timed out after {seconds}s. Consider resuming with a longer timeout.");
+                (Outcome::Timeout, error)
+            }
+            StopCause::Loop => {
+                let error = "Loop detected: sub-agent is repeating the same tool calls";
+                (Outcome::Loop, error.to_owned())
+            }
+            StopCause::Cancelled => {
+                (Outcome::Cancelled, "Cancelled before it had finished".to_owned())
+            }
+            StopCause::ParentDied => {
+                let error = "Interrupted: the program that started this run died";
+                (Outcome::Interrupted, error.to_owned())
+            }
+            StopCause::DirectoryRemoved => {
+                (Outcome::Cancelled, "Stopped: the directory of this run was deleted".to_owned())
+            }
+            StopCause::LastWord | StopCause::Leftovers => return None,
+        };
+        Some(Verdict { outcome, error: Some(error) })
+    }
+}

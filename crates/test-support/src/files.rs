@@ -1,0 +1,40 @@
+//! Files that a test prepares.
+
+#![expect(
+    clippy::expect_used,
+    clippy::missing_panics_doc,
+    clippy::unwrap_used,
+    reason = "this is how a test fails"
+)]
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use crate::clean_start::clean_command;
+
+/// Writes a file, and makes the directories above it.
+pub fn write_file(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+/// Writes a script that can be run, and makes the directories above it.
+///
+/// Another process writes it: if this one did, a program that another test starts meanwhile could hold the
+/// file open for a moment longer, and running it would fail because it is busy.
+pub fn write_program(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let mut shell = clean_command("/bin/sh");
+    shell.args(["-c", "cat > \"$1\" && chmod 755 \"$1\"", "sh"]).arg(path);
+    let mut writer = shell.stdin(Stdio::piped()).spawn().unwrap();
+    writer.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    assert!(writer.wait().unwrap().success(), "{} was not written", path.display());
+}
+
+/// Where `cargo xtask test` has installed what comes from npm and from Python's index.
+pub fn e2e() -> PathBuf {
+    let directory = std::env::var_os("PI_SUBAGENTS_TEST_E2E");
+    directory.expect("run these tests with `cargo xtask test`").into()
+}
