@@ -228,9 +228,7 @@ impl Bench<'_> {
         let provider = i32::try_from(self.provider.pid()).map_err(|error| error.to_string())?;
         loop {
             let left = crate::memory::children_of_this_process();
-            let Some(pid) = left.into_iter().find(|pid| *pid != provider) else {
-                return Ok(());
-            };
+            let Some(pid) = left.into_iter().find(|pid| *pid != provider) else { return Ok(()) };
             let pid = rustix::process::Pid::from_raw(pid).ok_or("there is no such process")?;
             // An error means that it is gone already.
             let _ = rustix::process::waitpid(Some(pid), rustix::process::WaitOptions::empty());

@@ -80,12 +80,8 @@ pub(crate) fn parent_of(pid: u32) -> Option<u32> {
 impl Target {
     /// Sends a signal to this process, and not to another that has got its id meanwhile. False if it is gone.
     pub(crate) fn signal(&self, signal: Signal) -> bool {
-        let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else {
-            return false;
-        };
-        let Ok(descriptor) = pidfd_open(pid, PidfdFlags::empty()) else {
-            return false;
-        };
+        let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else { return false };
+        let Ok(descriptor) = pidfd_open(pid, PidfdFlags::empty()) else { return false };
         let words = fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
         String::from_utf8_lossy(&words).replace('\0', " ") == self.words
             && pidfd_send_signal(&descriptor, signal).is_ok()

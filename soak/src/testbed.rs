@@ -128,9 +128,7 @@ impl Testbed {
             return false;
         }
         let mut block = vec![0_u8; 256 * 1024];
-        let Ok(file) = fs::File::create(self.disk().join(BALLAST)) else {
-            return false;
-        };
+        let Ok(file) = fs::File::create(self.disk().join(BALLAST)) else { return false };
         let mut offset = 0;
         while !block.is_empty() {
             match file.write_at(&block, offset) {

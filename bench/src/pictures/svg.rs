@@ -60,9 +60,7 @@ pub(super) fn draw(screen: &vt100::Screen) -> String {
 fn pieces(screen: &vt100::Screen, row: u16, columns: u16) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = Vec::new();
     for column in 0..columns {
-        let Some(cell) = screen.cell(row, column) else {
-            continue;
-        };
+        let Some(cell) = screen.cell(row, column) else { continue };
         if cell.is_wide_continuation() {
             continue;
         }

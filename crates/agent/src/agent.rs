@@ -32,7 +32,6 @@ pub(crate) struct Setup {
     pub(crate) cancel: Cancel,
 }
 
-/// An agent with its conversation.
 pub(crate) struct Agent<W> {
     pub(crate) setup: Setup,
     pub(crate) stream: Stream<W>,
@@ -183,7 +182,6 @@ impl<W: Write> Agent<W> {
         Received { message, unreadable, has_started, error }
     }
 
-    /// A number between zero and one.
     pub(crate) fn chance() -> f64 {
         let random = uuid::Uuid::new_v4().as_u128() as u32;
         f64::from(random) / f64::from(u32::MAX)

@@ -38,7 +38,6 @@ struct Call {
     json: String,
 }
 
-/// An answer that has ended, complete or not.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) message: AssistantMessage,
@@ -226,16 +225,8 @@ impl Answer {
         if delta.is_empty() {
             return;
         }
-        let open = self
-            .open
-            .filter(|index| matches!(self.message.content.get(*index), Some(Content::Text { .. })));
-        let content_index = open.unwrap_or_else(|| {
-            let content_index = self.message.content.len();
-            self.message.content.push(Content::text(""));
-            self.open = Some(content_index);
-            tell(&self.message.usage, Update::TextStart { content_index });
-            content_index
-        });
+        let start = |content_index| Update::TextStart { content_index };
+        let content_index = self.open(is_text, Content::text(""), start, tell);
         if let Some(Content::Text { text }) = self.message.content.get_mut(content_index) {
             text.push_str(delta);
         }
@@ -256,21 +247,33 @@ impl Answer {
     }
 
     fn open_thinking(&mut self, tell: &mut dyn FnMut(&Usage, Update<'_>)) -> usize {
-        let open = self.open.filter(|index| {
-            matches!(self.message.content.get(*index), Some(Content::Thinking { .. }))
-        });
-        open.unwrap_or_else(|| {
-            let content_index = self.message.content.len();
-            self.message.content.push(Content::Thinking {
-                thinking: String::new(),
-                thinking_signature: None,
-                redacted: false,
-            });
-            self.open = Some(content_index);
-            tell(&self.message.usage, Update::ThinkingStart { content_index });
-            content_index
-        })
+        let (thinking, thinking_signature) = (String::new(), None);
+        let new = Content::Thinking { thinking, thinking_signature, redacted: false };
+        self.open(is_thinking, new, |content_index| Update::ThinkingStart { content_index }, tell)
     }
+
+    /// The index of the open block if it is of this kind, else of a new one.
+    fn open(
+        &mut self,
+        is_meant: fn(&Content) -> bool,
+        new: Content,
+        start: fn(usize) -> Update<'static>,
+        tell: &mut dyn FnMut(&Usage, Update<'_>),
+    ) -> usize {
+        let is_open = |index: &usize| self.message.content.get(*index).is_some_and(is_meant);
+        if let Some(open) = self.open.filter(is_open) {
+            return open;
+        }
+        let content_index = self.message.content.len();
+        self.message.content.push(new);
+        self.open = Some(content_index);
+        tell(&self.message.usage, start(content_index));
+        content_index
+    }
+}
+
+fn is_text(part: &Content) -> bool {
+    matches!(part, Content::Text { .. })
 }
 
 fn is_thinking(part: &Content) -> bool {

@@ -107,9 +107,7 @@ impl<W: Write> Agent<W> {
                 }
                 Remedy::Compact | Remedy::None => None,
             };
-            let Some(delay) = delay else {
-                break Err(error.message);
-            };
+            let Some(delay) = delay else { break Err(error.message) };
             attempt += 1;
             self.stream.emit(&Event::SummarizationRetryScheduled {
                 attempt,

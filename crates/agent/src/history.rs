@@ -5,7 +5,6 @@ use std::sync::Arc;
 use crate::message::{CompactionSummary, Message};
 use crate::session_file::{SessionFile, SessionFileError, new_entry_id};
 
-/// A message and its id in the session file.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) id: String,

@@ -9,7 +9,6 @@ use std::time::Instant;
 use crate::provider::{Piece, Provider, ProviderError, Request};
 use crate::tools::{ToolError, ToolOutput};
 
-/// An event that the agent reacts to.
 #[derive(Debug)]
 pub(crate) enum Input {
     Stop,

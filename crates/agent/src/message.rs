@@ -6,7 +6,6 @@ use model::Cost;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "camelCase")]
 pub enum Message {
@@ -55,14 +54,12 @@ pub struct ToolDeclaration {
     pub parameters: Value,
 }
 
-/// A prompt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UserMessage {
     pub content: Vec<Content>,
     pub timestamp: u64,
 }
 
-/// An answer of the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AssistantMessage {
@@ -104,7 +101,6 @@ pub enum StopReason {
     Aborted,
 }
 
-/// The result of a tool call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolResultMessage {
@@ -128,20 +124,15 @@ pub struct CompactionSummary {
     pub timestamp: u64,
 }
 
-/// A part of a message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Content {
-    Text {
-        text: String,
-    },
-    Image {
-        /// In base64.
-        data: String,
-        mime_type: String,
-    },
+    /// What the user asks, the model answers or a tool returns.
+    Text { text: String },
+    /// The data is in base64.
+    Image { data: String, mime_type: String },
+    /// Empty if the provider hides it.
     Thinking {
-        /// Empty if the provider hides it.
         thinking: String,
         /// What the provider wants back with it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -150,12 +141,8 @@ pub enum Content {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         redacted: bool,
     },
-    ToolCall {
-        /// Results refer to it.
-        id: String,
-        name: String,
-        arguments: Map<String, Value>,
-    },
+    /// The result refers to the id.
+    ToolCall { id: String, name: String, arguments: Map<String, Value> },
 }
 
 impl Content {

@@ -96,16 +96,8 @@ pub fn run<W: Write>(
     for name in unknown {
         warn(&format!("the built-in agent has no tool {name:?}"));
     }
-    let system_prompt = system_prompt(&PromptInputs {
-        surroundings,
-        trust,
-        tools: &tools,
-        system_prompt: invocation.system_prompt.as_deref(),
-        append_system_prompt: &invocation.append_system_prompt,
-        no_context_files: invocation.no_context_files,
-        no_skills: invocation.no_skills,
-        skill_paths: &invocation.skills,
-    });
+    let system_prompt =
+        system_prompt(&PromptInputs { surroundings, trust, tools: &tools, invocation });
     system_prompt.warnings.iter().for_each(|warning| warn(warning));
 
     let cancel = Cancel::new()?;

@@ -14,10 +14,8 @@ use crate::clock;
 use crate::history::Entry;
 use crate::message::{CompactionSummary, Message};
 
-/// The version of pi's format that is written.
 pub(crate) const VERSION: u32 = 3;
 
-/// The largest file that is read.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
 
 /// Adds a message to a session file, which is created if it is missing, and returns the conversation
@@ -47,7 +45,6 @@ pub struct SessionFileError {
     reason: String,
 }
 
-/// A session file with its conversation.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) file: SessionFile,
@@ -58,18 +55,11 @@ pub(crate) struct Opened {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 enum Line {
-    Session {
-        version: u32,
-        id: String,
-        timestamp: String,
-        cwd: String,
-    },
-    Message {
-        id: String,
-        parent_id: Option<String>,
-        timestamp: String,
-        message: Box<Message>,
-    },
+    /// The first line.
+    Session { version: u32, id: String, timestamp: String, cwd: String },
+    /// An entry of the conversation.
+    Message { id: String, parent_id: Option<String>, timestamp: String, message: Box<Message> },
+    /// The summary replaces everything before the first entry that is kept.
     Compaction {
         id: String,
         parent_id: Option<String>,

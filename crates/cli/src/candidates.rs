@@ -32,7 +32,6 @@ pub(crate) fn agents() -> Vec<CompletionCandidate> {
     agents.map(|(name, help)| candidate(name, help)).into()
 }
 
-/// Sessions, the newest first.
 pub(crate) fn sessions() -> Vec<CompletionCandidate> {
     let mut known: Vec<SessionId> = Vec::new();
     let mut found = Vec::new();

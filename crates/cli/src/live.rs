@@ -49,7 +49,6 @@ impl<'a> Live<'a> {
         self.pace.change();
     }
 
-    /// Prints something above the view.
     pub(crate) fn mention(&mut self, mention: Mention) {
         self.pace.change();
         self.mentions.push(mention);

@@ -64,7 +64,6 @@ impl Printer {
         self.is_hurried.set(true);
     }
 
-    /// The signals are no longer caught.
     pub(crate) fn stop_listening(&mut self) {
         self.interruption = None;
     }
@@ -76,14 +75,12 @@ impl Printer {
         self.print(&format!("{text}{line_feed}"))
     }
 
-    /// Prints an answer as a JSON document.
     pub(crate) fn json(&self, document: &impl Serialize) -> Result<(), CommandError> {
         let mut text = serde_json::to_string_pretty(document).map_err(CommandError::failure)?;
         text.push('\n');
         self.print(&session::escape_json(&text))
     }
 
-    /// Prints JSON as one line.
     pub(crate) fn line(&self, json: &str) -> Result<(), CommandError> {
         self.print(&format!("{}\n", session::escape_json(json)))
     }
@@ -190,21 +187,22 @@ impl Printer {
     }
 
     pub(crate) fn warning(&self, text: &str) {
-        let label = self.paint(AnsiColor::Yellow.on_default(), "warning:");
-        self.tell(&format!("{label} {}", session::clean(text)));
+        self.labelled(AnsiColor::Yellow.on_default(), "warning:", text);
     }
 
     pub(crate) fn hint(&self, text: &str) {
-        let label = self.paint(AnsiColor::Cyan.on_default(), "hint:");
-        self.tell(&format!("{label} {}", session::clean(text)));
+        self.labelled(AnsiColor::Cyan.on_default(), "hint:", text);
     }
 
     pub(crate) fn error(&self, error: &CommandError) {
-        let label = self.paint(AnsiColor::Red.on_default().bold(), "error:");
-        self.tell(&format!("{label} {}", session::clean(&error.to_string())));
+        self.labelled(AnsiColor::Red.on_default().bold(), "error:", &error.to_string());
         if let Some(hint) = &error.hint {
             self.hint(hint);
         }
+    }
+
+    fn labelled(&self, style: Style, label: &str, text: &str) {
+        self.tell(&format!("{} {}", self.paint(style, label), session::clean(text)));
     }
 
     fn paint(&self, style: Style, text: &str) -> String {

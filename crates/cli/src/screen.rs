@@ -36,9 +36,7 @@ impl<'a> Screen<'a> {
     /// Shows an event of a task, which has these words.
     pub(crate) fn show(&mut self, task: usize, name: &str, event: &Event, words: Option<String>) {
         self.change();
-        let Some(words) = words.filter(|_| self.live.is_none()) else {
-            return;
-        };
+        let Some(words) = words.filter(|_| self.live.is_none()) else { return };
         match event {
             Event::RunEnded { .. } => {}
             Event::AssistantMessage { .. } => {

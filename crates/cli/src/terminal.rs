@@ -113,9 +113,7 @@ impl Terminal {
 
     /// Reads keys one by one, without echo: echoed keys would appear in the view.
     fn enter(&mut self) {
-        let Ok(before) = tcgetattr(io::stderr()) else {
-            return;
-        };
+        let Ok(before) = tcgetattr(io::stderr()) else { return };
         let mut ours = before.clone();
         ours.local_modes.remove(LocalModes::ECHO);
         // Otherwise a second Ctrl-C discards pending output, such as the sequence that shows the
@@ -134,7 +132,6 @@ impl Terminal {
     }
 }
 
-/// The size of the terminal on standard error.
 pub(crate) fn size() -> Option<Size> {
     let size = tcgetwinsize(io::stderr()).ok()?;
     Some(Size { columns: size.ws_col.into(), rows: size.ws_row.into() })

@@ -78,11 +78,6 @@ impl Job {
         self.exit.is_some()
     }
 
-    /// How many living processes carry the mark of this command.
-    pub fn count(&self) -> usize {
-        KillTarget::Marked(self.marker.clone()).count()
-    }
-
     /// Kills the command and everything that it started, in whichever session or group, and returns
     /// when nothing of it is left.
     ///

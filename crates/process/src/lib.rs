@@ -42,7 +42,9 @@ pub use lines::{Keep, Line, LineBuffer, ReadStatus};
 pub use marker::{Marker, processes_with_variable, stop_marked};
 pub use peer::Peer;
 pub use private_socket::PrivateSocket;
-pub use signals::{Notice, SignalPipe, TerminalNotice, TerminalSignals, reset_signals, suspend};
+pub use signals::{
+    Notice, SignalPipe, Signals, TerminalNotice, TerminalSignals, reset_signals, suspend,
+};
 pub use spawn::{
     Child, ChildSpec, Confinement, DetachFrom, Detached, DetachedSpec, SpawnError, name_process,
     own_executable, own_executable_for_others, spawn_confined, spawn_contained, spawn_detached,

@@ -7,7 +7,6 @@ use std::os::fd::AsFd;
 const EDGE: usize = 64 * 1024;
 /// The longest line that is kept whole.
 const LONGEST: usize = 16 * 1024 * 1024;
-/// How much is read at once.
 const CHUNK: usize = 256 * 1024;
 
 /// What to do with a line that turns out to be long, decided from its beginning.
@@ -21,18 +20,12 @@ pub enum Keep {
 
 /// One line, without its line feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub enum Line<'a> {
     /// All of it.
     Whole(&'a [u8]),
-    /// The two ends of a line that was too long.
-    Cut {
-        /// The first 64 KiB.
-        head: &'a [u8],
-        /// The last 64 KiB.
-        tail: &'a [u8],
-        /// How long the line was.
-        bytes: u64,
-    },
+    /// The first and the last 64 KiB of a line that was too long, and how long it was.
+    Cut { head: &'a [u8], tail: &'a [u8], bytes: u64 },
 }
 
 impl<'a> Line<'a> {

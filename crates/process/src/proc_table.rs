@@ -45,14 +45,9 @@ impl Member {
     }
 }
 
-/// Every living process below this one.
-pub(crate) fn descendants() -> io::Result<Vec<Member>> {
-    below(getpid(), &[])
-}
-
 /// Every living process below this one, except for the given children and what is below them.
-pub(crate) fn descendants_except(children: &[Pid]) -> io::Result<Vec<Member>> {
-    below(getpid(), children)
+pub(crate) fn descendants(except: &[Pid]) -> io::Result<Vec<Member>> {
+    below(getpid(), except)
 }
 
 /// Kills a child that was not waited for, and everything below it, and waits for their end as long
@@ -108,7 +103,6 @@ fn from(root: Pid) -> io::Result<Vec<Member>> {
     Ok(members)
 }
 
-/// Every living process that carries the marker.
 pub(crate) fn marked(marker: &Marker) -> io::Result<Vec<Member>> {
     let mut members = Vec::new();
     for pid in pids()?.filter(|pid| *pid != getpid()) {

@@ -26,7 +26,7 @@ pub fn reset_signals() {
     }
 }
 
-/// Why a [`SignalPipe`] woke us.
+/// What a signal means to a process that does not draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// SIGINT: Ctrl-C.
@@ -37,39 +37,6 @@ pub enum Notice {
     Hangup,
     /// A child of this process ended.
     ChildEnded,
-}
-
-/// Becomes readable when a signal has arrived.
-pub struct SignalPipe(Delivery);
-
-type Delivery = SignalDelivery<UnixStream, SignalOnly>;
-
-impl SignalPipe {
-    /// Catches the signals that ask this process to end.
-    pub fn for_quitting() -> io::Result<SignalPipe> {
-        open(&[SIGINT, SIGTERM, SIGHUP]).map(SignalPipe)
-    }
-
-    /// Catches those and the end of children.
-    pub fn for_supervising() -> io::Result<SignalPipe> {
-        open(&[SIGINT, SIGTERM, SIGHUP, SIGCHLD]).map(SignalPipe)
-    }
-
-    /// What has arrived since the last call. Equal signals may have become one.
-    pub fn drain(&mut self) -> impl Iterator<Item = Notice> + use<> {
-        self.0.pending().map(|signal| match signal {
-            SIGCHLD => Notice::ChildEnded,
-            SIGINT => Notice::Interrupt,
-            SIGHUP => Notice::Hangup,
-            _ => Notice::Terminate,
-        })
-    }
-}
-
-impl AsFd for SignalPipe {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.get_read().as_fd()
-    }
 }
 
 /// What a process that draws on a terminal has to react to.
@@ -83,18 +50,34 @@ pub enum TerminalNotice {
     Continued,
 }
 
-/// Becomes readable when something has happened to the terminal.
-pub struct TerminalSignals(Delivery);
+/// Becomes readable when a signal has arrived.
+pub struct Signals<Meaning> {
+    delivery: SignalDelivery<UnixStream, SignalOnly>,
+    meaning: fn(i32) -> Meaning,
+}
+
+/// The signals that ask a process to end, and perhaps the ends of its children.
+pub type SignalPipe = Signals<Notice>;
+
+/// The signals about a terminal.
+pub type TerminalSignals = Signals<TerminalNotice>;
+
+impl SignalPipe {
+    /// Catches the signals that ask this process to end.
+    pub fn for_quitting() -> io::Result<SignalPipe> {
+        Signals::open(&[SIGINT, SIGTERM, SIGHUP], notice)
+    }
+
+    /// Catches those and the end of children.
+    pub fn for_supervising() -> io::Result<SignalPipe> {
+        Signals::open(&[SIGINT, SIGTERM, SIGHUP, SIGCHLD], notice)
+    }
+}
 
 impl TerminalSignals {
     /// Catches the signals of [`TerminalNotice`].
     pub fn new() -> io::Result<TerminalSignals> {
-        open(&[SIGWINCH, SIGTSTP, SIGCONT]).map(TerminalSignals)
-    }
-
-    /// What has happened since the last call.
-    pub fn drain(&mut self) -> impl Iterator<Item = TerminalNotice> + use<> {
-        self.0.pending().map(|signal| match signal {
+        Signals::open(&[SIGWINCH, SIGTSTP, SIGCONT], |signal| match signal {
             SIGTSTP => TerminalNotice::Suspend,
             SIGCONT => TerminalNotice::Continued,
             _ => TerminalNotice::Resized,
@@ -102,20 +85,37 @@ impl TerminalSignals {
     }
 }
 
-impl AsFd for TerminalSignals {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.get_read().as_fd()
+fn notice(signal: i32) -> Notice {
+    match signal {
+        SIGCHLD => Notice::ChildEnded,
+        SIGINT => Notice::Interrupt,
+        SIGHUP => Notice::Hangup,
+        _ => Notice::Terminate,
     }
 }
 
-fn open(signals: &[i32]) -> io::Result<Delivery> {
-    // A signal that `nohup` and the like have ignored stays ignored.
-    let ignored = ignored_signals();
-    let signals = signals.iter().filter(|signal| ignored & (1 << (**signal - 1)) == 0);
-    let (read, write) = UnixStream::pair()?;
-    read.set_nonblocking(true)?;
-    write.set_nonblocking(true)?;
-    SignalDelivery::with_pipe(read, write, SignalOnly, signals)
+impl<Meaning> Signals<Meaning> {
+    fn open(signals: &[i32], meaning: fn(i32) -> Meaning) -> io::Result<Signals<Meaning>> {
+        // A signal that `nohup` and the like have ignored stays ignored.
+        let ignored = ignored_signals();
+        let signals = signals.iter().filter(|signal| ignored & (1 << (**signal - 1)) == 0);
+        let (read, write) = UnixStream::pair()?;
+        read.set_nonblocking(true)?;
+        write.set_nonblocking(true)?;
+        let delivery = SignalDelivery::with_pipe(read, write, SignalOnly, signals)?;
+        Ok(Signals { delivery, meaning })
+    }
+
+    /// What has arrived since the last call. Equal signals may have become one.
+    pub fn drain(&mut self) -> impl Iterator<Item = Meaning> + use<Meaning> {
+        self.delivery.pending().map(self.meaning)
+    }
+}
+
+impl<Meaning> AsFd for Signals<Meaning> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.delivery.get_read().as_fd()
+    }
 }
 
 /// Stops this process as Ctrl-Z does without a handler. Returns when the process is continued.

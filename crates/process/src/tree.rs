@@ -91,22 +91,20 @@ impl KillTarget {
         // Without `/proc` no process can be found. Callers that wait for children still notice
         // when everything is gone; they only cannot hasten it.
         match self {
-            KillTarget::Descendants => proc_table::descendants().unwrap_or_default(),
-            KillTarget::DescendantsExcept(children) => {
-                proc_table::descendants_except(children).unwrap_or_default()
-            }
-            KillTarget::Marked(marker) => proc_table::marked(marker).unwrap_or_default(),
-            KillTarget::Group(_) => Vec::new(),
+            KillTarget::Descendants => proc_table::descendants(&[]),
+            KillTarget::DescendantsExcept(children) => proc_table::descendants(children),
+            KillTarget::Marked(marker) => proc_table::marked(marker),
+            KillTarget::Group(_) => Ok(Vec::new()),
         }
+        .unwrap_or_default()
     }
 }
 
-/// How a process ended.
+/// How a process ended: it exited with this code, or was killed by this signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Exit {
-    /// It exited with this code.
     Code(i32),
-    /// This signal killed it.
     Signal(i32),
 }
 

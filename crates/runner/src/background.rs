@@ -13,7 +13,6 @@ use crate::launcher::{Launcher, SupervisorHandle};
 use crate::lifeline::{Lifeline, ToParent, ToSupervisor};
 use crate::recover::stop_leftovers;
 
-/// A background run that was started.
 #[derive(Debug)]
 pub(crate) struct Background {
     pub(crate) dir: RunDir,

@@ -39,9 +39,8 @@ pub struct Update {
 #[expect(missing_docs, reason = "the names say the rest")]
 pub enum Change {
     /// The task has left the queue, and is recorded in this directory.
-    Started {
-        run_dir: PathBuf,
-    },
+    Started { run_dir: PathBuf },
+    /// Something happened in the run.
     Record(Record),
     /// The child does something else now.
     Activity(Activity),
@@ -200,9 +199,7 @@ impl Dispatcher {
 
     /// Stops everything in a lane, also what is queued.
     pub fn stop(&mut self, lane: LaneId, force: StopForce) {
-        let Some(stopped) = self.lanes.get_mut(&lane) else {
-            return;
-        };
+        let Some(stopped) = self.lanes.get_mut(&lane) else { return };
         if stopped.stopping.is_some_and(|stopping| stopping >= force) {
             return;
         }
@@ -299,9 +296,7 @@ impl Dispatcher {
             let pids = others.filter_map(|(_, running)| running.run.supervisor_pid());
             pids.chain(inherited.iter().copied()).chain(background).collect()
         });
-        let Some(running) = self.running.get_mut(&task) else {
-            return;
-        };
+        let Some(running) = self.running.get_mut(&task) else { return };
         for change in running.run.receive(siblings) {
             self.update(task, change);
         }

@@ -18,7 +18,6 @@ pub struct Launcher {
     panes: Option<TmuxPanes>,
 }
 
-/// A supervisor that was started.
 #[derive(Debug)]
 pub(crate) struct Launched {
     /// The parent's end of the lifeline.

@@ -13,7 +13,6 @@ use rustix::event::{PollFd, PollFlags, poll};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// What a supervisor tells its parent.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ToParent {
@@ -21,18 +20,15 @@ pub(crate) enum ToParent {
     Ready,
     /// It will not carry out the run, and says why.
     Refused(String),
+    /// Something happened.
     Event(Record),
     /// The child does something else now.
     Activity(Activity),
     /// Nothing of the tree is left. The last message, with the contents of `result.json`, and why
     /// there is no such file, if there is none.
-    Result {
-        result: Box<RunResult>,
-        not_kept: Option<String>,
-    },
+    Result { result: Box<RunResult>, not_kept: Option<String> },
 }
 
-/// What a parent tells a supervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ToSupervisor {

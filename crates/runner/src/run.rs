@@ -106,9 +106,7 @@ impl Run {
     }
 
     pub(crate) fn stop(&mut self, force: StopForce) {
-        let Phase::Live { lifeline, supervisor } = &mut self.phase else {
-            return;
-        };
+        let Phase::Live { lifeline, supervisor } = &mut self.phase else { return };
         supervisor.wake();
         lifeline.send(&match force {
             StopForce::Gracefully => ToSupervisor::Stop,
@@ -211,9 +209,7 @@ impl Run {
             };
             Ok((done, std::thread::Builder::new().spawn(clean)?))
         });
-        let Ok((done, cleaner)) = cleaner else {
-            return take(&work).map(|work| work());
-        };
+        let Ok((done, cleaner)) = cleaner else { return take(&work).map(|work| work()) };
         self.phase = Phase::CleaningUp { done, cleaner };
         None
     }

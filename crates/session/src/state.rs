@@ -112,9 +112,7 @@ impl State {
     fn call(&mut self, id: &str, tool: &str, args: &Value) {
         self.todos.observe(tool, args);
         let text = format!("→ {}", preview(tool, args, &self.context.preview));
-        let Some(entry) = self.window.push_entry(LineKind::Tool, &text) else {
-            return;
-        };
+        let Some(entry) = self.window.push_entry(LineKind::Tool, &text) else { return };
         if self.calls.len() == State::CALLS {
             self.calls.pop_front();
         }

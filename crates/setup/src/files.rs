@@ -11,12 +11,10 @@ use crate::SetupError;
 
 /// What became of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
 pub enum Change {
-    /// It did not exist.
     Created,
-    /// It had other contents.
     Replaced,
-    /// It was up to date.
     Unchanged,
 }
 
@@ -45,11 +43,8 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<Change, SetupError> {
         Ok(_) => Change::Replaced,
         Err(_) => Change::Created,
     };
-    let put = || -> io::Result<()> {
-        prepared(path, text, 0o644)?.persist(path)?;
-        Ok(())
-    };
-    put().map_err(failed("written", path)).map(|()| change)
+    let put = prepared(path, text, 0o644).and_then(|file| Ok(file.persist(path)?));
+    put.map_err(failed("written", path)).map(|_| change)
 }
 
 /// A file of the user, as it was read.
@@ -135,11 +130,8 @@ impl Original {
     /// Copies the file, with its mode and owner.
     pub(crate) fn back_up(&self, path: &Path) -> Result<(), SetupError> {
         let Some((text, metadata)) = &self.contents else { return Ok(()) };
-        let put = || -> io::Result<()> {
-            copied(path, text, metadata)?.persist(path)?;
-            Ok(())
-        };
-        put().map_err(failed("written", path))
+        let put = copied(path, text, metadata).and_then(|file| Ok(file.persist(path)?));
+        put.map(drop).map_err(failed("written", path))
     }
 
     /// Fails if the file is no longer as it was read. Only a system call lies between this check and
@@ -194,14 +186,13 @@ pub(crate) fn link(path: &Path, target: &Path) -> Result<Change, SetupError> {
         Ok(_) => Change::Replaced,
         Err(_) => Change::Created,
     };
-    let put = || -> io::Result<()> {
-        let link = tempfile::Builder::new()
-            .prefix(".new-")
-            .make_in(path.parent().unwrap_or(Path::new(".")), |path| symlink(target, path))?;
-        link.into_temp_path().persist(path)?;
-        Ok(())
-    };
-    put().map_err(failed("created", path)).map(|()| change)
+    let directory = path.parent().unwrap_or(Path::new("."));
+    tempfile::Builder::new()
+        .prefix(".new-")
+        .make_in(directory, |path| symlink(target, path))
+        .and_then(|link| Ok(link.into_temp_path().persist(path)?))
+        .map_err(failed("created", path))?;
+    Ok(change)
 }
 
 /// Removes a file or a link. Returns whether there was one.

@@ -39,8 +39,8 @@ const FILES: &[(&str, &str)] = &[
 
 /// What [`install`] has done.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct Installed {
-    /// Of the extension.
     pub directory: PathBuf,
     /// Including the link to this program.
     pub files: Vec<(PathBuf, Change)>,

@@ -40,6 +40,7 @@ impl Log {
 pub struct Journal {
     dir: RunDir,
     events: LogFile,
+    /// In the order of [`Log`].
     logs: [LogFile; 3],
     last_seq: u64,
     trouble: Option<String>,
@@ -138,11 +139,7 @@ impl Journal {
 
     /// Adds a line to a log.
     pub fn log(&mut self, log: Log, line: &[u8]) {
-        let file = match log {
-            Log::Stdout => &mut self.logs[0],
-            Log::Stderr => &mut self.logs[1],
-            Log::Transcript => &mut self.logs[2],
-        };
+        let file = &mut self.logs[log as usize];
         if file.has_room_for(line) {
             file.append(line);
         } else if file.close() {

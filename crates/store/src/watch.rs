@@ -78,9 +78,7 @@ impl Watch {
 
     /// Whether the system has reported a change since [`Watch::drain`].
     pub fn is_told(&self) -> bool {
-        let Some(waker) = self.waker() else {
-            return false;
-        };
+        let Some(waker) = self.waker() else { return false };
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
         poll(&mut [PollFd::from_borrowed_fd(waker, PollFlags::IN)], Some(&at_once))
             .is_ok_and(|ready| ready > 0)

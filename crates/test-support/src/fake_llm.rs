@@ -191,9 +191,7 @@ impl FakeLlm {
 impl Drop for FakeLlm {
     fn drop(&mut self) {
         self.service.stop.request();
-        let Some(acceptor) = self.acceptor.take() else {
-            return;
-        };
+        let Some(acceptor) = self.acceptor.take() else { return };
         // A thread that waits in `accept` can only be woken by a connection. Where none can be
         // made, either the thread has seen the request already, or descriptors have run out.
         while TcpStream::connect(self.address).is_err() && !acceptor.is_finished() {

@@ -8,7 +8,7 @@ use model::paths::StateDir;
 use serde_json::Map;
 
 use super::catalogue;
-use super::credentials::Credentials;
+use super::credentials::{Credentials, read_auth_file};
 use super::error::ConfigError;
 use super::pattern::{self, Match};
 use super::registry::{Entry, Provider, Registry};
@@ -24,7 +24,6 @@ pub(crate) struct ModelQuery<'a> {
     pub(crate) thinking: Option<ThinkingLevel>,
 }
 
-/// What the choice depends on, beside the query.
 #[derive(Clone, Copy)]
 pub(crate) struct Sources<'a> {
     /// Of the user; it has `models.json` and `auth.json`.
@@ -69,12 +68,9 @@ pub(crate) fn choose_model(
         return Ok(Choice { model: script, key: None, thinking, warnings: Vec::new() });
     }
     let registry = Registry::load(&StateDir::of_user(sources.agent_dir).models())?;
-    let credentials = Credentials::load(
-        sources.agent_dir,
-        sources.profile_key,
-        sources.environment,
-        sources.now,
-    )?;
+    let &Sources { agent_dir, profile_key, environment, now, .. } = sources;
+    let stored = read_auth_file(agent_dir)?;
+    let credentials = Credentials { agent_dir, profile_key, environment, now, stored };
     let chooser = Chooser { registry: &registry, credentials: &credentials };
     let mut found = match (query.provider, query.model) {
         (_, Some(model)) => chooser.asked(query.provider, model, query.thinking)?,
@@ -243,7 +239,6 @@ impl<'a> Chooser<'a> {
         }
     }
 
-    /// The model without a query.
     fn unasked(&self, settings: &AgentSettings) -> Result<Found, ConfigError> {
         let mut warnings = Vec::new();
         let profile_key = self.credentials.profile_key;
@@ -270,7 +265,6 @@ impl<'a> Chooser<'a> {
         }
     }
 
-    /// The model of a provider with exactly this id.
     fn named(&self, provider: &Provider, id: &str) -> Result<Found, ConfigError> {
         match provider.models.iter().find(|entry| entry.id == *id) {
             Some(entry) => Ok(Found::plain(entry)),

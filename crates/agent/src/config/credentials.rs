@@ -21,66 +21,28 @@ pub(super) struct Credentials<'a> {
     pub(super) profile_key: Option<&'a ProfileKey>,
     pub(super) environment: &'a dyn Fn(&str) -> Option<String>,
     pub(super) now: SystemTime,
-    stored: BTreeMap<String, Stored>,
+    pub(super) stored: BTreeMap<String, Stored>,
 }
 
 /// What `auth.json` has for a provider.
-enum Stored {
+pub(super) enum Stored {
     ApiKey { key: Option<String>, env: BTreeMap<String, String> },
     SignIn { access: Secret, expires: SystemTime },
     // Not understood; an error only if the provider is asked.
     Wrong(String),
 }
 
-/// What authorises a request.
 #[derive(Default)]
 pub(super) struct Access {
     pub(super) key: Option<Secret>,
     pub(super) headers: BTreeMap<String, Secret>,
 }
 
-/// A larger `auth.json` is an error.
 const LARGEST: usize = 1024 * 1024;
 /// A token must not expire during the request.
 const MARGIN: Duration = Duration::from_secs(60);
 
-impl<'a> Credentials<'a> {
-    pub(super) fn load(
-        agent_dir: &'a Path,
-        profile_key: Option<&'a ProfileKey>,
-        environment: &'a dyn Fn(&str) -> Option<String>,
-        now: SystemTime,
-    ) -> Result<Credentials<'a>, ConfigError> {
-        let empty = Credentials::without_file(agent_dir, profile_key, environment, now);
-        let path = empty.auth_file();
-        let broken =
-            |line, reason: String| ConfigError::BrokenFile { path: path.clone(), line, reason };
-        let text = read_whole(&path, LARGEST)
-            .map_err(|error| broken(None, format!("it cannot be read: {error}")))?;
-        // pi creates the file before it writes to it.
-        let stored = match text.filter(|text| !text.trim().is_empty()) {
-            None => BTreeMap::new(),
-            Some(text) => {
-                let json: Value = serde_json::from_str(&text).map_err(|error| {
-                    broken(Some(error.line()), format!("it is not JSON: {error}"))
-                })?;
-                let file = Fields::new(&json, "the file")
-                    .map_err(|wrong| broken(None, wrong.to_string()))?;
-                file.names().filter_map(|name| read_stored(&file, name)).collect()
-            }
-        };
-        Ok(Credentials { stored, ..empty })
-    }
-
-    pub(super) fn without_file(
-        agent_dir: &'a Path,
-        profile_key: Option<&'a ProfileKey>,
-        environment: &'a dyn Fn(&str) -> Option<String>,
-        now: SystemTime,
-    ) -> Credentials<'a> {
-        Credentials { agent_dir, profile_key, environment, now, stored: BTreeMap::new() }
-    }
-
+impl Credentials<'_> {
     pub(super) fn auth_file(&self) -> PathBuf {
         StateDir::of_user(self.agent_dir).logins()
     }
@@ -262,6 +224,23 @@ impl<'a> Credentials<'a> {
     fn is_valid(&self, expires: SystemTime) -> bool {
         expires > self.now + MARGIN
     }
+}
+
+/// What `auth.json` has for each provider.
+pub(super) fn read_auth_file(agent_dir: &Path) -> Result<BTreeMap<String, Stored>, ConfigError> {
+    let path = StateDir::of_user(agent_dir).logins();
+    let broken =
+        |line, reason: String| ConfigError::BrokenFile { path: path.clone(), line, reason };
+    let text = read_whole(&path, LARGEST)
+        .map_err(|error| broken(None, format!("it cannot be read: {error}")))?;
+    // pi creates the file before it writes to it.
+    let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
+        return Ok(BTreeMap::new());
+    };
+    let json: Value = serde_json::from_str(&text)
+        .map_err(|error| broken(Some(error.line()), format!("it is not JSON: {error}")))?;
+    let file = Fields::new(&json, "the file").map_err(|wrong| broken(None, wrong.to_string()))?;
+    Ok(file.names().filter_map(|name| read_stored(&file, name)).collect())
 }
 
 fn bearer(token: &str) -> (String, Secret) {

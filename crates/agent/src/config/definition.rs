@@ -160,7 +160,6 @@ fn authority(url: &str) -> Option<&str> {
     rest.split(['/', '?', '#']).next().filter(|authority| !authority.is_empty())
 }
 
-/// Whether an address is one of this machine.
 pub(super) fn is_loopback(url: &str) -> bool {
     let Some(authority) = authority(url) else { return false };
     let host = match authority.strip_prefix('[') {

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-/// A field has a value of the wrong type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{path}\" {reason}")]
 pub(super) struct WrongField {

@@ -15,7 +15,6 @@ use super::{Compat, Model, Rates, Secret};
 use crate::provider::Api;
 use crate::text_file::read_whole;
 
-/// All providers, the known ones first.
 pub(super) struct Registry {
     pub(super) providers: Vec<Provider>,
 }
@@ -52,7 +51,6 @@ pub(super) struct Entry {
     pub(super) compat: Map<String, Value>,
 }
 
-/// A larger `models.json` is an error.
 const LARGEST: usize = 4 * 1024 * 1024;
 /// pi's values for models without their own.
 const CONTEXT_WINDOW: u64 = 128_000;

@@ -36,7 +36,6 @@ pub struct AgentSettings {
     pub(crate) shell_command_prefix: Option<String>,
 }
 
-/// When a request that failed is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Retry {
     pub(crate) enabled: bool,
@@ -48,7 +47,6 @@ pub(crate) struct Retry {
     pub(crate) max_provider_delay: Option<Duration>,
 }
 
-/// When and how far a conversation is compacted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Compaction {
     pub(crate) enabled: bool,

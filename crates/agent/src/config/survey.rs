@@ -1,11 +1,12 @@
 //! Tells which providers have keys, and where, without showing a key.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::SystemTime;
 
 use model::paths::StateDir;
 
-use super::credentials::Credentials;
+use super::credentials::{Credentials, read_auth_file};
 use super::registry::Registry;
 
 /// Which keys exist. The keys themselves are not in it.
@@ -53,11 +54,11 @@ pub fn survey_keys(
         survey.problems.push(error.to_string());
         Registry::known()
     });
-    let credentials = Credentials::load(agent_dir, None, environment, now);
-    let credentials = credentials.unwrap_or_else(|error| {
+    let stored = read_auth_file(agent_dir).unwrap_or_else(|error| {
         survey.problems.push(error.to_string());
-        Credentials::without_file(agent_dir, None, environment, now)
+        BTreeMap::new()
     });
+    let credentials = Credentials { agent_dir, profile_key: None, environment, now, stored };
     for (provider, source, problem) in credentials.stored() {
         survey.keys.push(FoundKey { provider: provider.to_owned(), source, problem });
     }

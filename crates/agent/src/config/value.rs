@@ -5,7 +5,6 @@ use std::time::Duration;
 
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum ConfigValue {
-    /// The output of a command.
     Command(String),
     /// Text with variables in it.
     Template(Vec<Part>),

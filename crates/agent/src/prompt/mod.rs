@@ -7,25 +7,17 @@ use std::path::{Path, PathBuf};
 use plan::{Skills, Surroundings, Trust, discover_skills, with_skill_paths};
 use serde_json::{Map, Value};
 
+use crate::invocation::Invocation;
 use crate::text_file::read_text;
 use crate::tools::Tool;
 
-/// What the prompt is built from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PromptInputs<'a> {
     pub(crate) surroundings: &'a Surroundings,
     /// Whether files of the project may change the prompt.
     pub(crate) trust: Trust,
     pub(crate) tools: &'a [Tool],
-    /// `--system-prompt`: a file, or the text itself.
-    pub(crate) system_prompt: Option<&'a str>,
-    /// `--append-system-prompt`: files, or texts.
-    pub(crate) append_system_prompt: &'a [String],
-    pub(crate) no_context_files: bool,
-    /// Use only the skills of `skill_paths`.
-    pub(crate) no_skills: bool,
-    /// `--skill`: files and directories.
-    pub(crate) skill_paths: &'a [PathBuf],
+    pub(crate) invocation: &'a Invocation,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -56,7 +48,7 @@ impl SystemPrompt {
 /// Builds the prompt. Files that cannot be read are left out, with a warning.
 pub(crate) fn system_prompt(inputs: &PromptInputs<'_>) -> SystemPrompt {
     let mut prompt = SystemPrompt::default();
-    let custom = match inputs.system_prompt {
+    let custom = match &inputs.invocation.system_prompt {
         Some(given) => text_or_file(&mut prompt, given, &inputs.surroundings.cwd),
         None => discovered(&mut prompt, inputs, "SYSTEM.md"),
     };
@@ -67,14 +59,14 @@ pub(crate) fn system_prompt(inputs: &PromptInputs<'_>) -> SystemPrompt {
         prompt.add("tools", &tools(inputs.tools));
         prompt.add("rules", &rules(inputs.tools));
     }
-    let appended = if inputs.append_system_prompt.is_empty() {
+    let appended = if inputs.invocation.append_system_prompt.is_empty() {
         Vec::from_iter(discovered(&mut prompt, inputs, "APPEND_SYSTEM.md"))
     } else {
-        let given = inputs.append_system_prompt.iter();
+        let given = inputs.invocation.append_system_prompt.iter();
         given.filter_map(|text| text_or_file(&mut prompt, text, &inputs.surroundings.cwd)).collect()
     };
     prompt.add("addendum", &appended.join("\n\n"));
-    if !inputs.no_context_files {
+    if !inputs.invocation.no_context_files {
         let files = context_files::find(inputs.surroundings, &mut prompt.warnings);
         prompt.add("project_context", &context_files::render(&files));
     }
@@ -92,7 +84,6 @@ const PREAMBLE: &str = "You are an expert coding agent. You work on a task in th
     on your own: you read files, run commands, edit code and write new files until the task is \
     done, and then say what you found and did.";
 
-/// The rest of a larger file is left out.
 const LARGEST: usize = 512 * 1024;
 
 fn has(tools: &[Tool], name: &str) -> bool {
@@ -164,13 +155,13 @@ fn read_prompt(prompt: &mut SystemPrompt, path: &Path) -> Option<String> {
 }
 
 fn skills(inputs: &PromptInputs<'_>) -> Skills {
-    let found = if inputs.no_skills {
+    let found = if inputs.invocation.no_skills {
         Skills::default()
     } else {
         discover_skills(inputs.surroundings, inputs.trust)
     };
     let cwd = &inputs.surroundings.cwd;
-    let paths: Vec<PathBuf> = inputs.skill_paths.iter().map(|path| cwd.join(path)).collect();
+    let paths: Vec<PathBuf> = inputs.invocation.skills.iter().map(|path| cwd.join(path)).collect();
     with_skill_paths(found, &paths)
 }
 

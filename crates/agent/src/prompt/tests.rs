@@ -13,6 +13,7 @@ use crate::tools::testing::for_prompt;
 struct World {
     top: TempDir,
     surroundings: Surroundings,
+    invocation: Invocation,
 }
 
 const READ: Tool = for_prompt("read", "Read files", &["Use read.", " Mind. ", ""]);
@@ -36,7 +37,7 @@ impl World {
             pi: None,
             search_path: Vec::new(),
         };
-        World { top, surroundings }
+        World { top, surroundings, invocation: Invocation::default() }
     }
 
     fn at(&self, path: &str) -> PathBuf {
@@ -58,12 +59,13 @@ impl World {
             surroundings: &self.surroundings,
             trust: Trust::Undecided,
             tools: &[READ, BASH],
-            system_prompt: None,
-            append_system_prompt: &[],
-            no_context_files: false,
-            no_skills: false,
-            skill_paths: &[],
+            invocation: &self.invocation,
         }
+    }
+
+    /// The prompt of an agent with these arguments.
+    fn prompt(&self, invocation: Invocation) -> SystemPrompt {
+        system_prompt(&PromptInputs { invocation: &invocation, ..self.inputs() })
     }
 }
 
@@ -115,19 +117,21 @@ fn a_prompt_of_ones_own_takes_the_place_of_ours() {
         (&long, &long),
         ("a\0b", "a\0b"),
     ] {
-        let prompt = system_prompt(&PromptInputs {
-            system_prompt: Some(given),
-            append_system_prompt: &more,
-            ..world.inputs()
+        let prompt = world.prompt(Invocation {
+            system_prompt: Some(given.to_owned()),
+            append_system_prompt: more.to_vec(),
+            ..Invocation::default()
         });
         assert_eq!(names(&prompt), ["preamble", "addendum", "cwd"]);
         assert_eq!(section(&prompt, "preamble"), expected);
         assert_eq!(section(&prompt, "addendum"), "<addendum>\nMore.\n\nAnd a text.\n</addendum>");
     }
-    let prompt = system_prompt(&PromptInputs { system_prompt: Some(""), ..world.inputs() });
+    let given =
+        |text: &str| Invocation { system_prompt: Some(text.to_owned()), ..Invocation::default() };
+    let prompt = world.prompt(given(""));
     assert_eq!(section(&prompt, "preamble"), PREAMBLE);
     // pi takes what it cannot read for the text itself.
-    let prompt = system_prompt(&PromptInputs { system_prompt: Some("."), ..world.inputs() });
+    let prompt = world.prompt(given("."));
     assert_eq!((section(&prompt, "preamble"), prompt.warnings.len()), (".", 1));
 }
 
@@ -147,12 +151,12 @@ fn the_users_files_count_and_the_projects_if_it_is_trusted() {
     assert_eq!(texts(world.inputs()), expected("User.", "User's more."));
     let trusted = PromptInputs { trust: Trust::Trusted, ..world.inputs() };
     assert_eq!(texts(trusted), expected("Project.", "Project's more."));
-    let given = ["Given.".to_owned()];
-    let given = PromptInputs {
-        system_prompt: Some("Mine."),
-        append_system_prompt: &given,
-        ..world.inputs()
+    let given = Invocation {
+        system_prompt: Some("Mine.".to_owned()),
+        append_system_prompt: vec!["Given.".to_owned()],
+        ..Invocation::default()
     };
+    let given = PromptInputs { invocation: &given, ..world.inputs() };
     assert_eq!(texts(given), expected("Mine.", "Given."));
 }
 
@@ -182,7 +186,7 @@ fn context_files_come_from_the_outside_in() {
     .join("\n\n");
     assert!(context.contains(&expected), "{context}");
     assert_eq!(names(&prompt), ["preamble", "tools", "rules", "project_context", "cwd"]);
-    let none = system_prompt(&PromptInputs { no_context_files: true, ..world.inputs() });
+    let none = world.prompt(Invocation { no_context_files: true, ..Invocation::default() });
     assert_eq!(section(&none, "project_context"), "");
 }
 
@@ -257,8 +261,8 @@ fn skills_are_offered_to_those_who_can_read_them() {
     world.skill("home/agent/skills/mine", "mine");
     world.skill("repo/.pi/skills/theirs", "theirs");
     world.skill("repo/sub/extra/named", "named");
-    let paths = [PathBuf::from("extra/named"), PathBuf::from("extra/missing")];
-    let prompt = system_prompt(&PromptInputs { skill_paths: &paths, ..world.inputs() });
+    let skills = vec![PathBuf::from("extra/named"), PathBuf::from("extra/missing")];
+    let prompt = world.prompt(Invocation { skills, ..Invocation::default() });
     let skills = section(&prompt, "skills");
     let mine = format!(
         "<available_skills>\n  <skill>\n    <name>mine</name>\n    <description>About \
@@ -271,13 +275,13 @@ fn skills_are_offered_to_those_who_can_read_them() {
     assert!(prompt.warnings.iter().any(|warning| warning.contains("not trusted")));
     let trusted = PromptInputs { trust: Trust::Approved, ..world.inputs() };
     assert!(section(&system_prompt(&trusted), "skills").contains("theirs"));
-    let only = PromptInputs { no_skills: true, skill_paths: &paths[..1], ..world.inputs() };
-    let only = system_prompt(&only);
+    let skills = vec![PathBuf::from("extra/named")];
+    let only = world.prompt(Invocation { no_skills: true, skills, ..Invocation::default() });
     assert!(!section(&only, "skills").contains("mine") && only.warnings.is_empty());
     let bash = PromptInputs { tools: &[BASH], ..world.inputs() };
     assert!(section(&system_prompt(&bash), "skills").contains("with bash first"));
     let neither = PromptInputs { tools: &[GREP], ..world.inputs() };
     assert_eq!(section(&system_prompt(&neither), "skills"), "");
-    let none = PromptInputs { no_skills: true, ..world.inputs() };
-    assert_eq!(section(&system_prompt(&none), "skills"), "");
+    let none = world.prompt(Invocation { no_skills: true, ..Invocation::default() });
+    assert_eq!(section(&none, "skills"), "");
 }

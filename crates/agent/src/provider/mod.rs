@@ -83,7 +83,6 @@ pub(crate) trait Provider: Send + Sync {
     fn stream(&self, request: &Request, sink: &mut dyn FnMut(Piece)) -> Result<(), ProviderError>;
 }
 
-/// A request for an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Request {
     /// The whole system prompt; empty for none.

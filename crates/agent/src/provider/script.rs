@@ -36,7 +36,6 @@ use crate::cancel::Cancel;
 use crate::message::{Message, StopReason, Usage, text_of};
 use crate::text_file::read_whole;
 
-/// A larger script is an error.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
 
 #[derive(Debug)]
@@ -115,7 +114,6 @@ impl Script {
         Ok(Script { turns, position: Mutex::default(), cancel })
     }
 
-    /// The next turn, or the failure of the provider.
     fn next_turn(&self) -> Result<Turn, ProviderError> {
         let mut position = self.position.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(turn) = self.turns.get(position.turn) else {

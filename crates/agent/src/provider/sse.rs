@@ -13,7 +13,6 @@ pub(super) struct Event {
     pub(super) data: String,
 }
 
-/// A line or an event is longer than [`MAXIMAL_BYTES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TooLong;
 

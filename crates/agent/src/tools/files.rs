@@ -18,7 +18,6 @@ use rustix::io::Errno;
 use super::ToolError;
 use super::system_error;
 
-/// A lock on one file within this process.
 #[derive(Debug)]
 pub(super) struct FileLock(PathBuf);
 

@@ -73,12 +73,7 @@ fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput
     }
     let mut notices = Notices::default();
     if listed == limit {
-        let more = limit.saturating_mul(2);
-        notices.add(
-            "resultLimitReached",
-            limit,
-            format!("{limit} results limit reached. Use limit={more} for more, or refine pattern"),
-        );
+        notices.add_limit("resultLimitReached", limit, "results", ", or refine pattern");
     }
     let truncation = listing.truncate(usize::MAX);
     notices.add_truncation(&truncation);

@@ -207,13 +207,8 @@ impl<'a> Found<'a> {
 
     fn output(self) -> ToolOutput {
         let mut notices = Notices::default();
-        let limit = self.limit;
         if self.is_full {
-            let more = limit.saturating_mul(2);
-            let words = format!(
-                "{limit} matches limit reached. Use limit={more} for more, or refine pattern"
-            );
-            notices.add("matchLimitReached", limit, words);
+            notices.add_limit("matchLimitReached", self.limit, "matches", ", or refine pattern");
         }
         let truncation = self.text.truncate(usize::MAX);
         notices.add_truncation(&truncation);

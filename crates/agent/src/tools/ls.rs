@@ -74,12 +74,7 @@ fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput
     }
     let mut notices = Notices::default();
     if is_limited {
-        let more = limit.saturating_mul(2);
-        notices.add(
-            "entryLimitReached",
-            limit,
-            format!("{limit} entries limit reached. Use limit={more} for more"),
-        );
+        notices.add_limit("entryLimitReached", limit, "entries", "");
     }
     let truncation = listing.truncate(usize::MAX);
     notices.add_truncation(&truncation);

@@ -19,6 +19,13 @@ impl Notices {
         self.details.insert(field.to_owned(), value.into());
     }
 
+    /// Adds the notice that only `limit` things were looked for.
+    pub(super) fn add_limit(&mut self, field: &str, limit: usize, things: &str, advice: &str) {
+        let more = limit.saturating_mul(2);
+        let words = format!("{limit} {things} limit reached. Use limit={more} for more{advice}");
+        self.add(field, limit, words);
+    }
+
     /// Adds the notice about the size, if something was cut off.
     pub(super) fn add_truncation(&mut self, truncation: &Truncation) {
         if truncation.truncated {

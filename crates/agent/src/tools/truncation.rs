@@ -172,7 +172,6 @@ impl Truncation {
     }
 }
 
-/// A number of bytes for people.
 pub(super) fn size(bytes: usize) -> String {
     // Exact up to 2^53, which no file reaches.
     let number = bytes as f64;

@@ -10,7 +10,6 @@ use super::files::{self, Unreadable};
 
 /// The files that can have the ignore rules of a directory.
 const RULES: [&str; 3] = [".gitignore", ".ignore", ".git/info/exclude"];
-/// Longer rules are not used.
 const LARGEST_RULES: u64 = 16 * 1024 * 1024;
 /// The most braces that a pattern may open. The parser recurses for each nested brace, and thousands
 /// of them would overflow the stack, which would end the agent.

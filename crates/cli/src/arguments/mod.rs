@@ -25,7 +25,6 @@ pub(crate) use man::Man;
 pub(crate) use profile::{Preset, PresetCommand, Profile, ProfileCommand, ProfileFields};
 pub(crate) use setup::{Setup, SetupClient, SetupCommand, SetupPi, SetupScope};
 
-/// What this program is called.
 pub(crate) const NAME: &str = "pi-subagents";
 
 /// Hand tasks to sub-agents, each under its own supervisor

@@ -20,7 +20,6 @@ pub(crate) fn setup(arguments: &Setup, printer: &Printer) -> Result<Exit, Comman
     .map(|()| Exit::Completed)
 }
 
-/// The file of this program.
 pub(super) fn own_file() -> Result<PathBuf, CommandError> {
     let failure = |why: &str| {
         CommandError::failure(format!("cannot find the file of this program: {why}"))

@@ -107,9 +107,7 @@ struct Stops {
 impl Stops {
     /// Stops a run; a second request stops it at once.
     fn add(&mut self, run: usize, dir: Option<&RunDir>) {
-        let Some(dir) = dir.cloned() else {
-            return;
-        };
+        let Some(dir) = dir.cloned() else { return };
         let is_repeated = self.requested.contains(&run);
         let force = if is_repeated { StopForce::AtOnce } else { StopForce::Gracefully };
         self.requested.push(run);

@@ -88,9 +88,7 @@ impl Source {
 
     /// Reads once. False when there is nothing to read now.
     pub(crate) fn read(&mut self, mut take: impl FnMut(Line<'_>)) -> bool {
-        let Some(pipe) = &self.pipe else {
-            return false;
-        };
+        let Some(pipe) = &self.pipe else { return false };
         let has_bytes = match self.lines.read_from(pipe) {
             Ok(ReadStatus::Bytes(_)) => true,
             Ok(ReadStatus::WouldBlock) => false,

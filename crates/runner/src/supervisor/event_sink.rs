@@ -124,9 +124,7 @@ impl EventSink {
 
     /// What the parent asks for. The flag says whether the parent has gone for good.
     pub(crate) fn parent_requests(&mut self) -> (Vec<ToSupervisor>, bool) {
-        let Some(lifeline) = &mut self.lifeline else {
-            return (Vec::new(), false);
-        };
+        let Some(lifeline) = &mut self.lifeline else { return (Vec::new(), false) };
         let requests = lifeline.receive();
         let is_gone = !lifeline.is_open();
         if is_gone {
@@ -164,9 +162,7 @@ impl EventSink {
             result.warnings.extend(self.journal.trouble().map(not_complete));
         }
         let kept = self.journal.finish(&result);
-        let Some(mut lifeline) = self.lifeline else {
-            return;
-        };
+        let Some(mut lifeline) = self.lifeline else { return };
         let not_kept = kept.err().map(|error| error.to_string());
         lifeline.send(&ToParent::Result { result: Box::new(result), not_kept });
         lifeline.flush();

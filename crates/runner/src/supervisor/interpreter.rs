@@ -11,7 +11,6 @@ use super::event_sink::EventSink;
 use super::rules::Rules;
 use super::sanitizer::Sanitizer;
 
-/// Reads the child's two output streams.
 pub(crate) struct Interpreter {
     pub(crate) sink: EventSink,
     pub(crate) rules: Rules,
@@ -51,7 +50,6 @@ impl Interpreter {
         std::mem::take(&mut self.replies)
     }
 
-    /// Takes a line of standard output.
     pub(crate) fn read_stdout(&mut self, line: Line<'_>, now: Instant) {
         if self.is_stopped {
             return;
@@ -90,7 +88,6 @@ impl Interpreter {
         }
     }
 
-    /// Takes a line of standard error.
     pub(crate) fn read_stderr(&mut self, line: Line<'_>) {
         let logged = self.sanitizer.line(line);
         self.sink.log(Log::Stderr, &logged);

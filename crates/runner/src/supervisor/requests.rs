@@ -8,7 +8,6 @@ use store::{RunDir, StopForce, Watch};
 
 use crate::durations::REQUEST_INTERVAL;
 
-/// Notices the requests in the run's directory.
 pub(crate) struct Requests {
     dir: RunDir,
     /// Only for background runs: a parent has its lifeline, and the kernel needs 10 ms to take down

@@ -11,9 +11,7 @@ const WORTH_GOING_UP: usize = 10;
 /// The path relative to the working directory or to the home directory, whichever is shorter.
 pub(super) fn shorten_path<'a>(path: &'a str, context: &PreviewContext) -> Cow<'a, str> {
     let whole = with_home_as_tilde(path, context.home.as_deref());
-    let Some(relative) = relative(path, &context.cwd) else {
-        return whole;
-    };
+    let Some(relative) = relative(path, &context.cwd) else { return whole };
     let saved = width(&whole).saturating_sub(width(&relative));
     let needed = if relative.starts_with("..") { WORTH_GOING_UP } else { 1 };
     if relative == "." || saved >= needed { Cow::Owned(relative) } else { whole }

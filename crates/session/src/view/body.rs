@@ -30,9 +30,7 @@ pub fn error_lines(task: &TaskView<'_>) -> Vec<Line> {
     if task.standing() != Standing::Failed {
         return Vec::new();
     }
-    let Some(error) = &task.state.facts.error else {
-        return Vec::new();
-    };
+    let Some(error) = &task.state.facts.error else { return Vec::new() };
     let error = format!("Error: {error}");
     error.lines().map(|line| Line::of(Role::Error, &format!("{INDENT}{line}"))).collect()
 }

@@ -4,27 +4,23 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::Scope;
-use super::table::{Base, Client, FilePath, NAME};
+use super::table::{Client, NAME, UserFile};
 use crate::SetupError;
 
 /// Returns the value of an environment variable.
 pub type Variable = Box<dyn Fn(&str) -> Option<OsString>>;
 
 /// What the paths of configuration files depend on.
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct Environment {
-    /// Of the user.
     pub home: Option<PathBuf>,
     /// Relative paths in variables are resolved against it.
     pub cwd: PathBuf,
-    /// The root of the project.
     pub project: PathBuf,
-    /// Clients have variables for their directories.
     pub variable: Variable,
-    /// Some clients have other directories there.
     pub is_macos: bool,
 }
 
-/// The configuration file of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ConfigFile {
     pub(super) path: PathBuf,
@@ -41,17 +37,23 @@ pub(super) fn locate(
     environment: &Environment,
     has_entry: impl Fn(&Path) -> bool,
 ) -> Result<ConfigFile, SetupError> {
-    let file = match scope {
-        Scope::User => &client.user,
-        Scope::Project => &client.project,
+    let (top, below, names) = match scope {
+        // In the home directory, the files of a project would be those of the user.
+        Scope::Project if environment.home.as_ref() == Some(&environment.project) => {
+            return Err(SetupError::NoProject(environment.project.clone()));
+        }
+        Scope::Project => (environment.project.clone(), "", client.project),
+        Scope::User => {
+            let (top, below) = base(&client.user, environment)?;
+            (top, below, client.user.names)
+        }
     };
-    let (top, below) = base(file, environment)?;
     let base = top.join(below);
-    let mut paths = file.names.iter().map(|name| base.join(name));
+    let mut paths = names.iter().map(|name| base.join(name));
     let exists = |path: &PathBuf| path.symlink_metadata().is_ok();
     let path = paths
         .clone()
-        .find(|path| file.names.len() > 1 && has_entry(path))
+        .find(|path| names.len() > 1 && has_entry(path))
         .or_else(|| paths.clone().find(exists))
         .or_else(|| paths.next_back())
         .unwrap_or_else(|| base.join(NAME));
@@ -61,20 +63,13 @@ pub(super) fn locate(
 }
 
 /// A directory that is never removed, and the path from there to the base.
-fn base(file: &FilePath, environment: &Environment) -> Result<(PathBuf, &'static str), SetupError> {
-    let Base::User { variable, otherwise, on_macos } = &file.base else {
-        // In the home directory, the files of a project would be those of the user.
-        if environment.home.as_ref() == Some(&environment.project) {
-            return Err(SetupError::NoProject(environment.project.clone()));
-        }
-        return Ok((environment.project.clone(), ""));
-    };
-    let on_macos = on_macos.filter(|_| environment.is_macos);
-    let variable = variable.filter(|_| on_macos.is_none());
+fn base(file: &UserFile, environment: &Environment) -> Result<(PathBuf, &'static str), SetupError> {
+    let on_macos = file.on_macos.filter(|_| environment.is_macos);
+    let variable = file.variable.filter(|_| on_macos.is_none());
     let named = variable.and_then(&environment.variable).filter(|value| !value.is_empty());
     if let Some(directory) = named {
         return Ok((environment.cwd.join(directory), ""));
     }
     let home = environment.home.as_ref().ok_or(SetupError::NoHome)?;
-    Ok((home.clone(), on_macos.unwrap_or(otherwise)))
+    Ok((home.clone(), on_macos.unwrap_or(file.otherwise)))
 }

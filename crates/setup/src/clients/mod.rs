@@ -10,7 +10,7 @@ mod diff;
 mod table;
 
 #[cfg(test)]
-mod properties;
+mod property_tests;
 
 use std::path::{Path, PathBuf};
 
@@ -49,10 +49,9 @@ pub struct Setup {
 
 /// What was done, or would be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct Report {
-    /// The configuration file.
     pub path: PathBuf,
-    /// What became of that file.
     pub outcome: Outcome,
     /// The program that the entry names, or has named.
     pub program: Option<String>,
@@ -62,16 +61,14 @@ pub struct Report {
     pub diff: String,
 }
 
-/// What became of a file.
+/// What became of the file, or of our entry in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub enum Outcome {
-    /// It did not exist.
     Created,
-    /// An entry was added.
     Added,
     /// The entry names another program now.
     Updated,
-    /// It was up to date.
     Unchanged,
     /// It is again as it was before the entry, byte for byte.
     Restored,
@@ -79,7 +76,6 @@ pub enum Outcome {
     Deleted,
     /// It has changed since our entry was added, so that only the entry was removed.
     TakenOut,
-    /// There was no entry.
     Nothing,
 }
 

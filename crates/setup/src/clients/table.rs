@@ -30,36 +30,26 @@ pub struct Client {
     /// How the user sees that the client has found the server.
     pub next_step: &'static str,
     pub(crate) format: Format,
-    pub(crate) user: FilePath,
-    pub(crate) project: FilePath,
+    pub(crate) user: UserFile,
+    /// Below the root of the project.
+    pub(crate) project: Names,
     pub(crate) form: Form,
     /// Used in files that have the section of such a form.
     pub(crate) other_forms: &'static [Form],
 }
 
-/// The path of a configuration file.
+/// The configuration file of a user: in the directory that a variable names, else in one below the
+/// home directory. Some clients have another one on macOS.
 #[derive(Debug)]
-pub(crate) struct FilePath {
-    pub(crate) base: Base,
-    /// The names that the file may have below the base. If none exists, the last is created.
-    pub(crate) names: &'static [&'static str],
+pub(crate) struct UserFile {
+    pub(crate) variable: Option<&'static str>,
+    pub(crate) otherwise: &'static str,
+    pub(crate) on_macos: Option<&'static str>,
+    pub(crate) names: Names,
 }
 
-/// The directory below which a file is.
-#[derive(Debug)]
-pub(crate) enum Base {
-    /// The root of the project.
-    Project,
-    /// A directory of the user.
-    User {
-        /// The variable that names it.
-        variable: Option<&'static str>,
-        /// Its path below the home directory, if the variable is not set.
-        otherwise: &'static str,
-        /// Its path on macOS, if that is another one.
-        on_macos: Option<&'static str>,
-    },
-}
+/// The names that a file may have. If none exists, the last is created.
+pub(crate) type Names = &'static [&'static str];
 
 /// The section and the fields of an entry.
 #[derive(Debug)]
@@ -83,7 +73,13 @@ enum Field {
     CommandLine,
 }
 
-const HOME: Base = Base::User { variable: None, otherwise: "", on_macos: None };
+const fn user_file(
+    variable: Option<&'static str>,
+    otherwise: &'static str,
+    names: Names,
+) -> UserFile {
+    UserFile { variable, otherwise, on_macos: None, names }
+}
 
 const STANDARD_FIELDS: &[(&str, Field)] =
     &[("type", Field::Text("stdio")), ("command", Field::Program), ("args", Field::Arguments)];
@@ -95,11 +91,8 @@ pub static CLIENTS: &[Client] = &[
         title: "Claude Code",
         next_step: "start `claude` anew; `/mcp` lists the server there",
         format: Format::Jsonc,
-        user: FilePath {
-            base: Base::User { variable: Some("CLAUDE_CONFIG_DIR"), otherwise: "", on_macos: None },
-            names: &[".claude.json"],
-        },
-        project: FilePath { base: Base::Project, names: &[".mcp.json"] },
+        user: user_file(Some("CLAUDE_CONFIG_DIR"), "", &[".claude.json"]),
+        project: &[".mcp.json"],
         form: Form {
             section: &["mcpServers"],
             fields: &[
@@ -116,11 +109,8 @@ pub static CLIENTS: &[Client] = &[
         title: "Codex",
         next_step: "start `codex` anew; `/mcp` lists the server there",
         format: Format::Toml,
-        user: FilePath {
-            base: Base::User { variable: Some("CODEX_HOME"), otherwise: ".codex", on_macos: None },
-            names: &["config.toml"],
-        },
-        project: FilePath { base: Base::Project, names: &[".codex/config.toml"] },
+        user: user_file(Some("CODEX_HOME"), ".codex", &["config.toml"]),
+        project: &[".codex/config.toml"],
         form: Form {
             section: &["mcp_servers"],
             fields: &[
@@ -137,8 +127,8 @@ pub static CLIENTS: &[Client] = &[
         title: "Cursor",
         next_step: "start Cursor anew, and switch the server on in its settings for MCP",
         format: Format::Jsonc,
-        user: FilePath { base: HOME, names: &[".cursor/mcp.json"] },
-        project: FilePath { base: Base::Project, names: &[".cursor/mcp.json"] },
+        user: user_file(None, "", &[".cursor/mcp.json"]),
+        project: &[".cursor/mcp.json"],
         form: Form { section: &["mcpServers"], fields: STANDARD_FIELDS },
         other_forms: &[],
     },
@@ -147,15 +137,11 @@ pub static CLIENTS: &[Client] = &[
         title: "VS Code",
         next_step: "`MCP: List Servers` in the command palette shows the server, and starts it",
         format: Format::Jsonc,
-        user: FilePath {
-            base: Base::User {
-                variable: Some("XDG_CONFIG_HOME"),
-                otherwise: ".config",
-                on_macos: Some("Library/Application Support"),
-            },
-            names: &["Code/User/mcp.json"],
+        user: UserFile {
+            on_macos: Some("Library/Application Support"),
+            ..user_file(Some("XDG_CONFIG_HOME"), ".config", &["Code/User/mcp.json"])
         },
-        project: FilePath { base: Base::Project, names: &[".vscode/mcp.json"] },
+        project: &[".vscode/mcp.json"],
         form: Form { section: &["servers"], fields: STANDARD_FIELDS },
         other_forms: &[],
     },
@@ -164,11 +150,8 @@ pub static CLIENTS: &[Client] = &[
         title: "Gemini CLI",
         next_step: "start `gemini` anew; `/mcp` lists the server there",
         format: Format::Jsonc,
-        user: FilePath {
-            base: Base::User { variable: Some("GEMINI_CLI_HOME"), otherwise: "", on_macos: None },
-            names: &[".gemini/settings.json"],
-        },
-        project: FilePath { base: Base::Project, names: &[".gemini/settings.json"] },
+        user: user_file(Some("GEMINI_CLI_HOME"), "", &[".gemini/settings.json"]),
+        project: &[".gemini/settings.json"],
         form: Form {
             section: &["mcpServers"],
             fields: &[
@@ -184,15 +167,12 @@ pub static CLIENTS: &[Client] = &[
         title: "opencode",
         next_step: "start `opencode` anew; `opencode mcp list` lists the server",
         format: Format::Jsonc,
-        user: FilePath {
-            base: Base::User {
-                variable: Some("XDG_CONFIG_HOME"),
-                otherwise: ".config",
-                on_macos: None,
-            },
-            names: &["opencode/opencode.jsonc", "opencode/opencode.json"],
-        },
-        project: FilePath { base: Base::Project, names: &["opencode.jsonc", "opencode.json"] },
+        user: user_file(
+            Some("XDG_CONFIG_HOME"),
+            ".config",
+            &["opencode/opencode.jsonc", "opencode/opencode.json"],
+        ),
+        project: &["opencode.jsonc", "opencode.json"],
         form: Form {
             section: &["mcp"],
             fields: &[
@@ -279,20 +259,16 @@ impl Client {
 
     /// The files that it reads, for the help.
     pub fn files_in_words(&self) -> String {
-        let users = match self.user.base {
-            Base::Project => String::new(),
-            Base::User { variable, otherwise, on_macos } => {
-                let on_macos = on_macos.filter(|_| cfg!(target_os = "macos"));
-                let files = self.user.names.iter().map(|name| {
-                    let path = Path::new("~").join(on_macos.unwrap_or(otherwise)).join(name);
-                    path.display().to_string()
-                });
-                let files = files.collect::<Vec<String>>().join(" or ");
-                let variable = variable.filter(|_| on_macos.is_none());
-                variable.map_or(files.clone(), |variable| format!("{files} (${variable})"))
-            }
-        };
-        format!("{users}, or {} of the project", self.project.names.join(" or "))
+        let on_macos = self.user.on_macos.filter(|_| cfg!(target_os = "macos"));
+        let files = self.user.names.iter().map(|name| {
+            let path = Path::new("~").join(on_macos.unwrap_or(self.user.otherwise)).join(name);
+            path.display().to_string()
+        });
+        let mut files = files.collect::<Vec<String>>().join(" or ");
+        if let Some(variable) = self.user.variable.filter(|_| on_macos.is_none()) {
+            files.push_str(&format!(" (${variable})"));
+        }
+        format!("{files}, or {} of the project", self.project.join(" or "))
     }
 
     /// The form of the entry in a text, or the form that a new entry gets there.

@@ -27,7 +27,6 @@ pub(super) struct Chunks {
 /// A tool call that is being sent. Its number is its position.
 #[derive(Debug)]
 struct Call {
-    /// The provider's number for it.
     index: Option<u64>,
     id: String,
     /// Those that came before the name of the tool.

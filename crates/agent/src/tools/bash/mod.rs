@@ -161,7 +161,6 @@ fn failure(text: &str, status: &str) -> ToolError {
     ToolError(format!("{text}{separator}{status}"))
 }
 
-/// A running command.
 struct Watch<'a> {
     job: Job,
     output: Output,

@@ -71,7 +71,6 @@ impl Output {
         }
     }
 
-    /// The output so far of a running command.
     pub(super) fn report(&self) -> ToolOutput {
         let truncation = truncate_tail(&self.tail, self.extent);
         let content = vec![Content::text(truncation.content.clone())];

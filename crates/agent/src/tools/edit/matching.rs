@@ -180,42 +180,34 @@ struct Errors<'a> {
 
 impl Errors<'_> {
     fn missing(&self, index: usize) -> ToolError {
-        let path = self.path;
-        ToolError(if self.edits == 1 {
-            format!(
-                "Could not find the exact text in {path}. The old text must match exactly \
-                 including all whitespace and newlines."
-            )
+        let (what, text) = if self.edits == 1 {
+            ("the exact text".to_owned(), "old text")
         } else {
-            format!(
-                "Could not find edits[{index}] in {path}. The oldText must match exactly including \
-                 all whitespace and newlines."
-            )
-        })
+            (format!("edits[{index}]"), "oldText")
+        };
+        ToolError(format!(
+            "Could not find {what} in {}. The {text} must match exactly including all whitespace \
+             and newlines.",
+            self.path
+        ))
     }
 
     fn ambiguous(&self, index: usize, count: usize) -> ToolError {
-        let path = self.path;
-        ToolError(if self.edits == 1 {
-            format!(
-                "Found {count} occurrences of the text in {path}. The text must be unique. Please \
-                 provide more context to make it unique."
-            )
+        let (what, text) = if self.edits == 1 {
+            ("the text".to_owned(), "The text")
         } else {
-            format!(
-                "Found {count} occurrences of edits[{index}] in {path}. Each oldText must be \
-                 unique. Please provide more context to make it unique."
-            )
-        })
+            (format!("edits[{index}]"), "Each oldText")
+        };
+        ToolError(format!(
+            "Found {count} occurrences of {what} in {}. {text} must be unique. Please provide more \
+             context to make it unique.",
+            self.path
+        ))
     }
 
     fn empty(&self, index: usize) -> ToolError {
-        let path = self.path;
-        ToolError(if self.edits == 1 {
-            format!("oldText must not be empty in {path}.")
-        } else {
-            format!("edits[{index}].oldText must not be empty in {path}.")
-        })
+        let edit = if self.edits == 1 { String::new() } else { format!("edits[{index}].") };
+        ToolError(format!("{edit}oldText must not be empty in {}.", self.path))
     }
 
     fn overlapping(&self, first: usize, second: usize) -> ToolError {

@@ -49,7 +49,6 @@ impl Source {
         Some(Source { original, text, mark, pairs, newline })
     }
 
-    /// The text as the model sees it.
     pub(super) fn text(&self) -> &str {
         &self.text
     }

@@ -15,46 +15,26 @@ pub(super) const SNIFFED_BYTES: u64 = 4100;
 /// The largest image that every provider takes, in bytes of base64.
 const MAX_ENCODED_BYTES: u64 = 4_718_592;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Jpeg,
-    Png,
-    Gif,
-    Webp,
-    Bmp,
-}
+const BITMAP: &str = "image/bmp";
 
-impl Kind {
-    fn mime_type(self) -> &'static str {
-        match self {
-            Kind::Jpeg => "image/jpeg",
-            Kind::Png => "image/png",
-            Kind::Gif => "image/gif",
-            Kind::Webp => "image/webp",
-            Kind::Bmp => "image/bmp",
-        }
-    }
-}
-
-/// The kind of image that begins with these bytes, if models know it.
-pub(super) fn recognize(beginning: &[u8]) -> Option<Kind> {
+/// The MIME type of the image that begins with these bytes, if models know it.
+pub(super) fn recognize(beginning: &[u8]) -> Option<&'static str> {
     match beginning {
         // The lossless variant begins like the others, and no model reads it.
         [0xff, 0xd8, 0xff, 0xf7, ..] => None,
-        [0xff, 0xd8, 0xff, ..] => Some(Kind::Jpeg),
-        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(Kind::Gif),
-        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(Kind::Webp),
-        [b'B', b'M', ..] => is_bitmap(beginning).then_some(Kind::Bmp),
-        _ => is_still_png(beginning).then_some(Kind::Png),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        [b'B', b'M', ..] => is_bitmap(beginning).then_some(BITMAP),
+        _ => is_still_png(beginning).then_some("image/png"),
     }
 }
 
-pub(super) fn read(kind: Kind, beginning: Vec<u8>, file: File) -> io::Result<ToolOutput> {
-    let mime_type = kind.mime_type();
+pub(super) fn read(mime_type: &str, beginning: Vec<u8>, file: File) -> io::Result<ToolOutput> {
     let omitted = |why: &str| {
         ToolOutput::text(format!("Read image file [{mime_type}]\n[Image omitted: {why}]"))
     };
-    if kind == Kind::Bmp {
+    if mime_type == BITMAP {
         return Ok(omitted("could not be converted to a supported inline image format."));
     }
     // Three bytes become four.

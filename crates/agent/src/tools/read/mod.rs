@@ -51,8 +51,8 @@ fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput
     let mut beginning = Vec::new();
     let sniffed = file.by_ref().take(image::SNIFFED_BYTES).read_to_end(&mut beginning);
     sniffed.map_err(unreadable)?;
-    if let Some(kind) = image::recognize(&beginning) {
-        return image::read(kind, beginning, file).map_err(unreadable);
+    if let Some(mime_type) = image::recognize(&beginning) {
+        return image::read(mime_type, beginning, file).map_err(unreadable);
     }
     file.rewind().map_err(unreadable)?;
     let range = Range { start: offset.saturating_sub(1), limit };

@@ -25,7 +25,6 @@ pub(super) struct EnvironmentFacts {
     /// `trusted`, `refused` or `undecided`.
     pub(super) trust: &'static str,
     pub(super) trust_problems: Vec<String>,
-    /// Whether this process runs inside a sub-agent.
     pub(super) is_child: bool,
 }
 
@@ -66,7 +65,6 @@ pub(super) struct KeyFacts {
     pub(super) keys: Vec<KeyFact>,
     /// The providers that `models.json` adds or changes.
     pub(super) configured_providers: Vec<String>,
-    /// The profiles with their own key.
     pub(super) profiles_with_key: Vec<String>,
     pub(super) problems: Vec<String>,
 }
@@ -126,7 +124,6 @@ pub(super) struct ExtensionFacts {
     pub(super) version: Option<String>,
     /// How many of its files are missing or differ from this program's.
     pub(super) differing_files: usize,
-    /// The program that the extension starts.
     pub(super) program: Option<String>,
     pub(super) has_program: bool,
     /// Why the directory is not an extension of this program.
@@ -195,6 +192,5 @@ pub(super) struct TemporaryStoreFacts {
     pub(super) path: String,
     pub(super) runs: usize,
     pub(super) bytes: u64,
-    /// Whether one of its runs is still running.
     pub(super) is_in_use: bool,
 }

@@ -9,7 +9,6 @@ use runner::{Recovery, recover};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use store::{EVENTS, RunDir, Store, StoreError, Tail, Watch};
 
-/// Runs that are followed until they end.
 #[derive(Default)]
 pub(super) struct Following {
     /// Where to look for new runs, if at all.
@@ -79,7 +78,6 @@ impl Following {
         self.runs.get(run).map(|run| &run.dir)
     }
 
-    /// Whether there was no run to follow.
     pub(super) fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
@@ -132,9 +130,7 @@ impl Following {
 
     fn search(&mut self, now: Instant) {
         self.is_search_due = !is_after(self.last_search, SEARCH_INTERVAL, now);
-        let Some(store) = self.store.as_ref().filter(|_| !self.is_search_due) else {
-            return;
-        };
+        let Some(store) = self.store.as_ref().filter(|_| !self.is_search_due) else { return };
         self.last_search = Some(now);
         // A store that cannot be read may not exist yet.
         for dir in store.runs().unwrap_or_default() {

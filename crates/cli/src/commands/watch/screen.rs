@@ -69,9 +69,7 @@ impl WatchScreen<'_> {
         }
         let (status, error) = (result.status, result.error.as_deref());
         let line = session::summary_line(&result.name, status, error, &result.session_id, None);
-        let Some(live) = &mut self.screen.live else {
-            return self.printer.answer(&line);
-        };
+        let Some(live) = &mut self.screen.live else { return self.printer.answer(&line) };
         live.summary(line.clone(), status == Status::Completed);
         if !answers_are_seen() {
             live.mention(Mention::Answer(line));

@@ -22,13 +22,10 @@ pub(super) struct LastWordRule {
 enum End {
     #[default]
     Working,
-    // It may have been the last message; silence will tell.
-    Expected {
-        silent_since: Instant,
-    },
-    Settled {
-        at: Instant,
-    },
+    /// It may have been the last message; silence will tell.
+    Expected { silent_since: Instant },
+    /// It has said its last word.
+    Settled { at: Instant },
 }
 
 impl LastWordRule {

@@ -27,7 +27,6 @@ pub(crate) struct Situation<'a> {
     pub(crate) is_unread: bool,
 }
 
-/// What a rule decides.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Ruling {
     Stop(StopCause),
@@ -54,7 +53,6 @@ trait Rule {
     }
 }
 
-/// All rules of one run.
 pub(crate) struct Rules {
     /// Why the user, the caller or another program wants the run stopped.
     requested: Option<StopCause>,
