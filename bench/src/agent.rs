@@ -15,7 +15,6 @@ use crate::scratch::Scratch;
 use crate::table::Table;
 use crate::tasks::{ANSWER, TASKS, check, check_stream, create, delegate, prompt, write_tasks};
 
-/// Measures everything.
 pub(crate) fn run() -> Result<Table, String> {
     let mut table = Table::default();
     let scratch = Scratch::new()?;

@@ -10,7 +10,6 @@ use crate::table::Table;
 const RUNS: &str = "10000";
 const TENTH: &str = "1000";
 
-/// Measures everything.
 pub(crate) fn run() -> Result<Table, String> {
     let mut table = Table::default();
     let scratch = Scratch::new()?;

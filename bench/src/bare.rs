@@ -13,12 +13,10 @@ use crate::provider::Provider;
 use crate::scratch::Scratch;
 use crate::tasks::{check_text, prompt};
 
-/// The real pi.
 pub(crate) fn pi(scratch: &Scratch) -> Command {
     scratch.command("pi")
 }
 
-/// The built-in agent.
 pub(crate) fn built_in(scratch: &Scratch) -> Command {
     let mut command = scratch.our("pi-subagents");
     command.arg("agent");

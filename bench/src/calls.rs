@@ -48,7 +48,6 @@ pub(crate) const NICOBAILON: Extension = Extension {
     done: |text| text.matches(ANSWER).count(),
 };
 
-/// The most tasks that one call takes.
 const MOST_TASKS: usize = 16;
 
 fn delegation(count: usize) -> Vec<Value> {
@@ -117,7 +116,6 @@ impl Extension {
         Session::start(command, self.done, count)
     }
 
-    /// Runs all tasks once.
     pub(crate) fn measure(
         &self,
         scratch: &Scratch,
@@ -128,7 +126,6 @@ impl Extension {
     }
 }
 
-/// A running pi.
 pub(crate) struct Session {
     child: Child,
     start: Instant,

@@ -4,7 +4,7 @@
 use std::fs;
 use std::io;
 use std::mem::MaybeUninit;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,6 @@ use crate::provider::Provider;
 use crate::scratch::Scratch;
 use crate::tasks::{check, create, delegate, prompt, write_tasks};
 
-/// How many tasks there are.
 pub(crate) const COUNTS: [usize; 4] = [1, 4, 16, 64];
 /// How often each is measured.
 pub(crate) const ROUNDS: usize = 5;
@@ -34,7 +33,6 @@ pub(crate) const FIGURES: [Figure; 4] = [
     Figure { name: "bytes", unit: "kB", of: |sample| sample.kilobytes },
 ];
 
-/// One of the things that are measured.
 pub(crate) struct Figure {
     pub(crate) name: &'static str,
     pub(crate) unit: &'static str,
@@ -121,8 +119,10 @@ pub(crate) fn run() -> Result<Vec<Grown>, String> {
         .iter()
         .map(|(name, limit, _)| Grown { name, limit, samples: vec![Vec::new(); COUNTS.len()] })
         .collect();
-    let projects = ["pi", "builtin"].map(|agent| project(&scratch, agent));
-    let [pi, built_in] = projects;
+    let [pi, built_in] = ["pi", "builtin"].map(|agent| {
+        let settings = json!({"agent": agent, "maxConcurrency": AT_A_TIME});
+        scratch.project(&format!("growth-{agent}"), &settings)
+    });
     let (pi, built_in) = (pi?, built_in?);
     for (index, count) in COUNTS.into_iter().enumerate() {
         for round in 1..=ROUNDS {
@@ -146,19 +146,6 @@ pub(crate) fn run() -> Result<Vec<Grown>, String> {
         }
     }
     Ok(grown)
-}
-
-fn project(scratch: &Scratch, agent: &str) -> Result<PathBuf, String> {
-    let project = scratch.subdirectory(&format!("growth-{agent}"))?;
-    scratch.subdirectory(&format!("growth-{agent}/.pi"))?;
-    let settings = json!({"subagents": {"agent": agent, "maxConcurrency": AT_A_TIME}});
-    for (name, text) in
-        [(".pi/settings.json", settings.to_string()), ("notes.txt", "a line of notes\n".repeat(40))]
-    {
-        let path = project.join(name);
-        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
-    }
-    Ok(project)
 }
 
 struct Bench<'bench> {

@@ -31,7 +31,6 @@ use std::process::ExitCode;
 
 use table::Table;
 
-/// One of the benchmarks.
 struct Benchmark {
     name: &'static str,
     title: &'static str,
@@ -69,7 +68,6 @@ fn run_growth() -> Result<(), String> {
     Ok(())
 }
 
-/// The benchmark of that name.
 fn run_one(name: &str) -> Result<(), String> {
     let named = BENCHMARKS.iter().find(|benchmark| benchmark.name == name);
     let table = (named.ok_or_else(usage)?.run)()?;

@@ -6,7 +6,6 @@ use std::mem::MaybeUninit;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The cost of one command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cost {
     /// From its start to its end.
@@ -94,15 +93,13 @@ pub(crate) fn measure_in_turns(
     Ok(costs)
 }
 
-/// The median of the measurements.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// The median of one figure of the costs.
-pub(crate) fn median_of(costs: &[Cost], figure: impl Fn(&Cost) -> f64) -> f64 {
-    median(costs.iter().map(figure).collect())
+pub(crate) fn median_of<Measured>(all: &[Measured], figure: impl Fn(&Measured) -> f64) -> f64 {
+    median(all.iter().map(figure).collect())
 }
 
 /// The most memory that any of the commands needed.

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// The time between two samples.
 const INTERVAL: Duration = Duration::from_millis(5);
 
 /// A thread that samples the memory of processes until it is stopped.

@@ -1,15 +1,14 @@
 //! What it costs to have tasks done by the tools of our extension inside of the real pi, beside
 //! the extensions of others.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::json;
 
 use crate::bare::{self, Bare};
 use crate::calls::{Calls, Extension, HARMS_HAUS, OURS, TINTINWEB};
-use crate::measure::median;
+use crate::measure::{median, median_of};
 use crate::memory::peak_pss_kib;
 use crate::provider::Provider;
 use crate::scratch::Scratch;
@@ -22,14 +21,13 @@ const ROUNDS: usize = 7;
 /// What bridge and supervisors may need together.
 const MEMORY_MEGABYTES: f64 = 60.0;
 
-/// Measures everything.
 pub(crate) fn run() -> Result<Table, String> {
     let mut table = Table::default();
     let scratch = Scratch::new()?;
     let provider = Provider::start(&scratch)?;
     let bench = Bench { scratch: &scratch, provider: &provider };
-    let few = bench.project("pi", &json!({"agent": "pi"}))?;
-    let many = bench.project("builtin", &json!({"agent": "builtin", "maxConcurrency": TASKS}))?;
+    let few = scratch.project("pi", &json!({"agent": "pi"}))?;
+    let many = scratch.project("builtin", &json!({"agent": "builtin", "maxConcurrency": TASKS}))?;
     bench.compare(
         &mut table,
         &few,
@@ -65,20 +63,6 @@ struct Bench<'bench> {
 }
 
 impl Bench<'_> {
-    /// A project with a file to read, and settings that only our extension reads.
-    fn project(&self, name: &str, subagents: &serde_json::Value) -> Result<PathBuf, String> {
-        let project = self.scratch.subdirectory(name)?;
-        self.scratch.subdirectory(&format!("{name}/.pi"))?;
-        let settings = json!({"subagents": subagents}).to_string();
-        for (file, text) in
-            [(".pi/settings.json", settings), ("notes.txt", "a line of notes\n".repeat(40))]
-        {
-            let path = project.join(file);
-            fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
-        }
-        Ok(project)
-    }
-
     /// The time of all calls and the bytes of their updates, beside those of a peer, and how long the
     /// same agents take when they are started directly.
     fn compare(
@@ -149,8 +133,4 @@ impl Bench<'_> {
         }
         Ok(kib as f64 * 1024.0 / 1e6)
     }
-}
-
-fn median_of(calls: &[Calls], figure: impl Fn(&Calls) -> f64) -> f64 {
-    median(calls.iter().map(figure).collect())
 }

@@ -19,7 +19,6 @@ const PACKAGES: [(&str, &str); 5] = [
     ("e2e", "node"),
 ];
 
-/// Writes the page and its pictures.
 pub(crate) fn write(grown: &[Grown], tables: &[(&str, Table)]) -> Result<(), String> {
     let docs = repository_root().join("docs");
     let mut page = introduction()?;

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::{Value, json};
 use xtask::{Invocation, target_directory};
 
 /// A directory in memory, so that the programs are measured and not a disk. Removed at the end.
@@ -31,7 +32,6 @@ impl Scratch {
         self.directory.join(name)
     }
 
-    /// Makes a directory in this one.
     pub(crate) fn subdirectory(&self, name: &str) -> Result<PathBuf, String> {
         let path = self.path(name);
         fs::create_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -43,6 +43,20 @@ impl Scratch {
         let mut command = Command::new(program);
         command.current_dir(&self.directory).env("HOME", self.path("home"));
         command
+    }
+
+    /// A project with a file to read, and settings that only our extension reads.
+    pub(crate) fn project(&self, name: &str, subagents: &Value) -> Result<PathBuf, String> {
+        let project = self.subdirectory(name)?;
+        self.subdirectory(&format!("{name}/.pi"))?;
+        let settings = json!({"subagents": subagents}).to_string();
+        for (file, text) in
+            [(".pi/settings.json", settings), ("notes.txt", "a line of notes\n".repeat(40))]
+        {
+            let path = project.join(file);
+            fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+        Ok(project)
     }
 
     /// One of the programs of this repository.

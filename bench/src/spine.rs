@@ -14,7 +14,6 @@ use crate::table::Table;
 
 const RECORDS: usize = 212_000;
 
-/// Measures everything.
 pub(crate) fn run() -> Result<Table, String> {
     let mut table = Table::default();
     let scratch = Scratch::new()?;

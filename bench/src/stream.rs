@@ -6,9 +6,7 @@ use std::path::Path;
 
 const USAGE: &str = r#""usage":{"input":100,"output":20,"cacheRead":0,"cacheWrite":0,"reasoning":0,"totalTokens":120,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}"#;
 
-/// How many deltas a turn has.
 const DELTAS: usize = 100;
-/// How many records a turn has.
 const RECORDS: usize = DELTAS + 8;
 
 /// Writes about this many records: turns of a hundred deltas, a message, a tool call and its

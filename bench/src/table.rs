@@ -6,7 +6,7 @@ pub(crate) struct Table {
     rows: Vec<Row>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Row {
     what: String,
     ours: String,
@@ -26,14 +26,10 @@ impl Table {
         limit: f64,
     ) {
         let ratio = ours.0 / reference.0;
-        self.rows.push(Row {
-            what: what.to_owned(),
-            ours: ours.1.to_owned(),
-            reference: reference.1.to_owned(),
-            ratio: format!("{ratio:.2}"),
-            limit: format!("<= {limit}"),
-            is_met: Some(ratio <= limit),
-        });
+        let row = self.add(what, ours.1, reference.1);
+        row.ratio = format!("{ratio:.2}");
+        row.limit = format!("<= {limit}");
+        row.is_met = Some(ratio <= limit);
     }
 
     /// Adds a figure that the reference must exceed at least `limit` times.
@@ -45,14 +41,10 @@ impl Table {
         limit: f64,
     ) {
         let times = reference.0 / ours.0;
-        self.rows.push(Row {
-            what: what.to_owned(),
-            ours: ours.1.to_owned(),
-            reference: reference.1.to_owned(),
-            ratio: format!("{times:.1} x less"),
-            limit: format!(">= {limit} x less"),
-            is_met: Some(times >= limit),
-        });
+        let row = self.add(what, ours.1, reference.1);
+        row.ratio = format!("{times:.1} x less");
+        row.limit = format!(">= {limit} x less");
+        row.is_met = Some(times >= limit);
     }
 
     /// Adds the memory of a process, which must be small whatever the process does.
@@ -63,14 +55,12 @@ impl Table {
 
     /// Adds a figure that has no limit of its own.
     pub(crate) fn note(&mut self, what: &str, ours: &str, reference: &str) {
-        self.rows.push(Row {
-            what: what.to_owned(),
-            ours: ours.to_owned(),
-            reference: reference.to_owned(),
-            ratio: String::new(),
-            limit: String::new(),
-            is_met: None,
-        });
+        self.add(what, ours, reference);
+    }
+
+    fn add(&mut self, what: &str, ours: &str, reference: &str) -> &mut Row {
+        let [what, ours, reference] = [what, ours, reference].map(str::to_owned);
+        self.rows.push_mut(Row { what, ours, reference, ..Row::default() })
     }
 
     /// All rows, in Markdown.

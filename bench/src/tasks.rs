@@ -11,7 +11,6 @@ use crate::scratch::Scratch;
 /// The answer that every task must give.
 pub(crate) const ANSWER: &str = "All three turns are over.";
 
-/// How many tasks there are at once.
 pub(crate) const TASKS: usize = 16;
 
 /// A prompt that contains the script of the model: two tool calls, and an answer.
@@ -40,7 +39,6 @@ pub(crate) fn delegate(
     command
 }
 
-/// Writes the document with the tasks.
 pub(crate) fn write_tasks(
     project: &Path,
     prompts: impl Iterator<Item = String>,
@@ -89,7 +87,6 @@ pub(crate) fn check_text(text: &str) -> Result<(), String> {
     }
 }
 
-/// A file for the output of a command.
 pub(crate) fn create(path: &Path) -> Result<File, String> {
     File::create(path).map_err(|error| format!("{}: {error}", path.display()))
 }

@@ -20,7 +20,6 @@ const LINES_A_SECOND: u64 = 200;
 const SECONDS: u64 = 5;
 const ROUNDS: usize = 5;
 
-/// Measures everything.
 pub(crate) fn run() -> Result<Table, String> {
     let mut table = Table::default();
     let scratch = Scratch::new()?;

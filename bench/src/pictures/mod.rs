@@ -21,7 +21,6 @@ use crate::scratch::Scratch;
 const COLUMNS: u16 = 100;
 const ROWS: u16 = 40;
 
-/// Makes all pictures.
 pub(crate) fn run() -> Result<(), String> {
     let scratch = Scratch::new()?;
     let project = scratch.subdirectory("project")?;

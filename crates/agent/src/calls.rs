@@ -23,7 +23,6 @@ const STOP_PATIENCE: Duration = Duration::from_millis(700);
 /// thread.
 const MOST_PARALLEL: usize = 16;
 
-/// A call, and its result once it has one.
 struct Pending<'a> {
     id: &'a str,
     name: &'a str,
@@ -107,7 +106,6 @@ impl<W: Write> Agent<W> {
         pending.collect()
     }
 
-    /// Runs these calls, each on a thread of its own, until all have ended.
     fn run_group(&mut self, calls: &mut [Pending<'_>], group: std::ops::Range<usize>) {
         self.is_stopping |= self.must_stop();
         for index in group.clone() {

@@ -24,7 +24,7 @@ pub(crate) struct History {
     entries: Vec<Entry>,
     file: Option<SessionFile>,
     /// The first reason why the file is not complete.
-    failure: Option<SessionFileError>,
+    pub(crate) failure: Option<SessionFileError>,
 }
 
 impl History {
@@ -58,11 +58,6 @@ impl History {
         self.keep(|file| file.compact(&id, &summary, &first_kept_id));
         let summary = Entry::new(id, Message::CompactionSummary(summary));
         self.entries.splice(..first_kept.min(self.entries.len()), [summary]);
-    }
-
-    /// Why the session file is not complete, the first time that this is asked.
-    pub(crate) fn take_failure(&mut self) -> Option<SessionFileError> {
-        self.failure.take()
     }
 
     /// After a failure nothing more is written: a gap in the middle is worse than a missing end.

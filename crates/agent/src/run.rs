@@ -133,7 +133,7 @@ pub fn run<W: Write>(
     let mut ending = Ending::Stopped;
     for prompt in prompts {
         ending = agent.prompt(prompt);
-        if let Some(error) = agent.history.take_failure() {
+        if let Some(error) = agent.history.failure.take() {
             warn(&format!("{error}; the conversation is not kept"));
         }
         if !matches!(ending, Ending::Answered(_)) {

@@ -14,7 +14,7 @@ use crate::printer::Printer;
 pub(crate) struct TerminalDialogs<'a> {
     printer: &'a Printer,
     /// Why the terminal could not be used.
-    failure: Option<CommandError>,
+    pub(crate) failure: Option<CommandError>,
 }
 
 impl<'a> TerminalDialogs<'a> {
@@ -22,11 +22,6 @@ impl<'a> TerminalDialogs<'a> {
     pub(crate) fn new(printer: &'a Printer) -> Option<TerminalDialogs<'a>> {
         let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
         is_terminal.then_some(TerminalDialogs { printer, failure: None })
-    }
-
-    /// Why the questions ended, unless the user cancelled them.
-    pub(crate) fn into_failure(self) -> Option<CommandError> {
-        self.failure
     }
 
     fn take<T>(&mut self, answer: Result<T, InquireError>) -> Option<T> {

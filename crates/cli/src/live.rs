@@ -70,7 +70,6 @@ impl<'a> Live<'a> {
         self.terminal.wakers(&self.stdin)
     }
 
-    /// How long until the next frame of these tasks is due.
     pub(crate) fn patience(&self, tasks: &[&ShownTask]) -> Option<Duration> {
         if self.terminal.is_away {
             return None;

@@ -59,7 +59,6 @@ impl Printer {
         self.interruption = signals.as_fd().try_clone_to_owned().ok();
     }
 
-    /// A signal has asked this program to stop.
     pub(crate) fn hurry(&self) {
         self.is_hurried.set(true);
     }

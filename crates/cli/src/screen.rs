@@ -81,7 +81,6 @@ impl<'a> Screen<'a> {
         }
     }
 
-    /// Descriptors that become readable when the terminal has something to handle.
     pub(crate) fn wakers(&self) -> Vec<BorrowedFd<'_>> {
         self.live.as_ref().map(Live::wakers).unwrap_or_default()
     }
@@ -96,7 +95,6 @@ impl<'a> Screen<'a> {
         self.live.as_mut().map_or_else(|| Ok(Vec::new()), |live| live.turn(tasks))
     }
 
-    /// Ends the windows, and restores the terminal.
     pub(crate) fn close(&mut self) -> Result<(), CommandError> {
         self.live.take().map_or(Ok(()), Live::close)
     }

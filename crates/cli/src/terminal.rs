@@ -51,7 +51,6 @@ impl Terminal {
         Some(terminal)
     }
 
-    /// Descriptors that become readable when something happens.
     pub(crate) fn wakers<'a>(&'a self, stdin: &'a io::Stdin) -> Vec<BorrowedFd<'a>> {
         let keys = (self.has_keys && !self.is_away).then(|| stdin.as_fd());
         [self.signals.as_fd()].into_iter().chain(keys).collect()
@@ -143,7 +142,6 @@ impl Drop for Terminal {
     }
 }
 
-/// Restores the terminal, once.
 fn restore() {
     if let Some(before) = original_modes().take() {
         write_now(tui::CLOSE);

@@ -71,7 +71,7 @@ pub(crate) fn kill_from(root: Pid, patience: Duration) {
         // A process that is starting another one stops only when that one can be found. A process
         // in `vfork` waits for its child, which is stopped itself, and would never stop.
         wait_while(STOP_PATIENCE.saturating_sub(started.elapsed()), || {
-            new.iter().any(|member| member.state().is_some_and(State::is_running))
+            new.iter().any(|member| member.state() == Some(State::Running))
         });
         stopped.extend(new);
     }
@@ -211,10 +211,6 @@ enum State {
 impl State {
     fn is_alive(self) -> bool {
         self != State::Dead
-    }
-
-    fn is_running(self) -> bool {
-        self == State::Running
     }
 }
 

@@ -248,7 +248,6 @@ impl Dispatcher {
         }
     }
 
-    /// Reaps finished background supervisors.
     fn reap_background(&mut self) {
         self.background.retain_mut(|background| background.supervisor.try_wait().is_none());
     }

@@ -34,9 +34,7 @@ impl Default for PreviewContext {
     }
 }
 
-/// The longest name of a tool that is shown.
 const TOOL_CHARS: usize = 100;
-/// The longest list of to-do texts that is shown.
 const TODO_CHARS: usize = 48;
 
 /// The preview of a call: the tool's name and the subject of the call. A long shell command becomes

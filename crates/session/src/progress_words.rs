@@ -24,7 +24,6 @@ struct OpenCall {
 impl Progress {
     /// More open calls than this are forgotten, oldest first.
     const OPEN_CALLS: usize = 64;
-    /// The longest shell command that is shown.
     const COMMAND_CHARS: usize = 120;
 
     /// The words for the tool call that was made last and has no result yet.

@@ -62,7 +62,6 @@ pub fn cut_bytes(text: &str, limit: usize) -> &str {
     &text[..text.floor_char_boundary(limit)]
 }
 
-/// The text, cleaned, on a single line.
 pub(crate) fn one_line(text: &str) -> Cow<'_, str> {
     let text = clean(text);
     if text.contains(['\n', '\t']) { Cow::Owned(text.replace(['\n', '\t'], " ")) } else { text }

@@ -7,11 +7,8 @@ use serde_json::Value;
 
 use crate::text::{clean, cut_chars};
 
-/// The longest arguments that are shown.
 pub(crate) const ARGUMENT_CHARS: usize = 120;
-/// The longest tool result that is shown.
 pub(crate) const RESULT_CHARS: usize = 500;
-/// The transcript of a session without messages.
 const NOTHING: &str = "(no messages in session)";
 
 /// The transcript of all runs of a session, each given with its status, its error and its events.

@@ -28,7 +28,6 @@ pub(crate) fn is_directory(path: &Path) -> Result<bool, SetupError> {
     }
 }
 
-/// Creates a directory and those above it, unless they exist.
 pub(crate) fn make_directory(path: &Path) -> Result<(), SetupError> {
     DirBuilder::new().recursive(true).mode(0o755).create(path).map_err(failed("created", path))
 }
@@ -179,7 +178,6 @@ pub(crate) fn refuse_non_link(path: &Path) -> Result<(), SetupError> {
     }
 }
 
-/// Makes a link point to this target.
 pub(crate) fn link(path: &Path, target: &Path) -> Result<Change, SetupError> {
     let change = match fs::read_link(path) {
         Ok(there) if there == target => return Ok(Change::Unchanged),

@@ -22,8 +22,8 @@ pub struct RpcClient {
 }
 
 #[expect(clippy::unwrap_used, reason = "this is how a test fails")]
+#[expect(missing_docs, reason = "the names say the rest")]
 impl RpcClient {
-    /// Starts the program.
     pub fn start(mut command: Command) -> RpcClient {
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -33,7 +33,6 @@ impl RpcClient {
         RpcClient { child, input, output, next_id: 1, incoming, responses }
     }
 
-    /// The process id of the program.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -43,7 +42,6 @@ impl RpcClient {
         self.input.as_mut().unwrap().write_all(bytes).unwrap();
     }
 
-    /// Sends a message.
     pub fn send(&mut self, message: &Value) {
         self.write(format!("{message}\n").as_bytes());
     }
@@ -61,18 +59,10 @@ impl RpcClient {
         id
     }
 
-    /// Waits for the response to a request.
     pub fn response(&mut self, id: u64) -> Value {
-        loop {
-            if let Some(at) = self.responses.iter().position(|response| response["id"] == json!(id))
-            {
-                return self.responses.remove(at);
-            }
-            self.receive();
-        }
+        self.wait_for_response(&json!(id))
     }
 
-    /// Sends a request, and waits for its response.
     pub fn request(&mut self, method: &str, params: &Value) -> Value {
         let id = self.start_request(method, params);
         self.response(id)
@@ -80,8 +70,12 @@ impl RpcClient {
 
     /// Waits for the next response that belongs to no request.
     pub fn wait_for_complaint(&mut self) -> Value {
+        self.wait_for_response(&Value::Null)
+    }
+
+    fn wait_for_response(&mut self, id: &Value) -> Value {
         loop {
-            if let Some(at) = self.responses.iter().position(|response| response["id"].is_null()) {
+            if let Some(at) = self.responses.iter().position(|response| response["id"] == *id) {
                 return self.responses.remove(at);
             }
             self.receive();
@@ -108,7 +102,6 @@ impl RpcClient {
         taken.into_iter().map(|message| message["params"].clone()).collect()
     }
 
-    /// Kills the program.
     pub fn kill(&self) {
         kill_process(Pid::from_child(&self.child), Signal::KILL).unwrap();
     }
@@ -128,7 +121,6 @@ impl RpcClient {
         (messages, self.child.wait_with_output().unwrap().into())
     }
 
-    /// Waits for the next message.
     pub fn receive(&mut self) {
         let mut line = String::new();
         let length = self.output.read_line(&mut line).unwrap();

@@ -1,6 +1,9 @@
 //! The surroundings of one test: a project, a home, an agent directory, and an environment with nothing else
 //! in it.
 
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a harness fails its test by panicking")]
+#![expect(clippy::missing_panics_doc, missing_docs, reason = "the names say it")]
+
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write};
@@ -19,12 +22,10 @@ use crate::processes::{marked_processes, wait_until};
 /// The variable that every process of a world inherits, so that all of them can be found.
 pub const MARK: &str = "PI_SUBAGENTS_TEST";
 
-/// The programs under test.
+/// The programs under test, just built.
 #[derive(Clone, Copy, Debug)]
 pub struct Program {
-    /// The `pi-subagents` that was just built.
     pub pi_subagents: &'static str,
-    /// The `fake-agent` that was just built.
     pub fake_agent: &'static str,
 }
 
@@ -42,9 +43,7 @@ pub struct World {
 pub struct Ran {
     /// Its exit code; absent if a signal killed it.
     pub code: Option<i32>,
-    /// Its standard output.
     pub stdout: String,
-    /// Its standard error.
     pub stderr: String,
 }
 
@@ -54,11 +53,6 @@ pub struct Running {
     child: Child,
 }
 
-#[expect(
-    clippy::unwrap_used,
-    clippy::missing_panics_doc,
-    reason = "a harness fails its test by panicking"
-)]
 impl World {
     /// A new world with a project that is a git repository.
     pub fn new(program: Program) -> World {
@@ -84,12 +78,10 @@ impl World {
         self.directory.path().join(name)
     }
 
-    /// The home directory.
     pub fn home(&self) -> PathBuf {
         self.path("home")
     }
 
-    /// The agent directory.
     pub fn agent_dir(&self) -> PathBuf {
         self.path("home/.pi/agent")
     }
@@ -127,13 +119,11 @@ impl World {
         fs::write(self.path("go"), "").unwrap();
     }
 
-    /// Writes the user's settings.
     pub fn settings(&self, subagents: &Value) {
         let settings = json!({ "subagents": subagents });
         fs::write(self.agent_dir().join("settings.json"), settings.to_string()).unwrap();
     }
 
-    /// The program under test, in this world.
     pub fn command<Argument: AsRef<OsStr>>(
         &self,
         arguments: impl IntoIterator<Item = Argument>,
@@ -158,7 +148,6 @@ impl World {
         command
     }
 
-    /// Runs a command to its end.
     pub fn run(&self, arguments: &[&str]) -> Ran {
         self.command(arguments).output().unwrap().into()
     }
@@ -207,14 +196,12 @@ impl World {
         child.wait_with_output().unwrap().into()
     }
 
-    /// The directory of the only run of the project.
     pub fn only_run(&self) -> PathBuf {
         let runs = self.runs();
         assert_eq!(runs.len(), 1, "{runs:?}");
         runs[0].clone()
     }
 
-    /// The directories of all runs of the project.
     pub fn runs(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.project().join(".pi/subagents/runs"));
         let mut runs: Vec<PathBuf> = entries
@@ -227,12 +214,10 @@ impl World {
         runs
     }
 
-    /// Copies the project with everything in it.
     pub fn copy_project(&self, to: &Path) {
         copy_directory(&self.project(), to).unwrap();
     }
 
-    /// Every process of this world that is alive.
     pub fn processes(&self) -> Vec<(u32, String)> {
         marked_processes(&self.mark)
     }
@@ -246,13 +231,11 @@ impl World {
         Pid::from_raw(i32::try_from(*pid).unwrap()).unwrap()
     }
 
-    /// Fails unless no process of this world is alive now.
     pub fn assert_nothing_left(&self) {
         let left = self.processes();
         assert!(left.is_empty(), "these processes are left: {left:#?}");
     }
 
-    /// Waits until no process of this world is alive.
     pub fn wait_until_nothing_is_left(&self) {
         wait_until(|| self.processes().is_empty());
     }
@@ -272,16 +255,11 @@ impl Drop for World {
     }
 }
 
-#[expect(
-    clippy::unwrap_used,
-    clippy::missing_panics_doc,
-    reason = "a harness fails its test by panicking"
-)]
 impl Ran {
     /// The JSON document on standard output.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout)
-            .unwrap_or_else(|error| unreadable(&format!("{error}: {self:?}")))
+            .unwrap_or_else(|error| panic!("not a JSON document: {error}: {self:?}"))
     }
 
     /// The only task of the document.
@@ -291,22 +269,11 @@ impl Ran {
         document["tasks"][0].clone()
     }
 
-    /// The run directory of the only task.
     pub fn run_dir(&self) -> PathBuf {
         PathBuf::from(self.task()["runDir"].as_str().unwrap())
     }
 }
 
-#[expect(clippy::panic, reason = "a harness fails its test by panicking")]
-fn unreadable(what: &str) -> Value {
-    panic!("not a JSON document: {what}")
-}
-
-#[expect(
-    clippy::unwrap_used,
-    clippy::missing_panics_doc,
-    reason = "a harness fails its test by panicking"
-)]
 impl Running {
     /// Starts a command, and captures its output.
     pub fn start(mut command: Command) -> Running {
@@ -314,17 +281,14 @@ impl Running {
         Running { child }
     }
 
-    /// Sends a signal to the command itself.
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// The process id of the command.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Waits for its end.
     pub fn finish(self) -> Ran {
         self.child.wait_with_output().unwrap().into()
     }

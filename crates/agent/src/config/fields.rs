@@ -116,7 +116,6 @@ impl<'a> Fields<'a> {
         texts.collect::<Result<_, _>>().map(Some)
     }
 
-    /// Texts or `null`.
     pub(super) fn optional_texts(&self, name: &str) -> Taken<BTreeMap<String, Option<String>>> {
         let Some(fields) = self.object(name)? else { return Ok(None) };
         let texts = fields.object.iter().map(|(key, value)| match value {

@@ -64,8 +64,8 @@ impl World {
     }
 
     /// The prompt of an agent with these arguments.
-    fn prompt(&self, invocation: Invocation) -> SystemPrompt {
-        system_prompt(&PromptInputs { invocation: &invocation, ..self.inputs() })
+    fn prompt(&self, invocation: &Invocation) -> SystemPrompt {
+        system_prompt(&PromptInputs { invocation, ..self.inputs() })
     }
 }
 
@@ -117,7 +117,7 @@ fn a_prompt_of_ones_own_takes_the_place_of_ours() {
         (&long, &long),
         ("a\0b", "a\0b"),
     ] {
-        let prompt = world.prompt(Invocation {
+        let prompt = world.prompt(&Invocation {
             system_prompt: Some(given.to_owned()),
             append_system_prompt: more.to_vec(),
             ..Invocation::default()
@@ -128,10 +128,10 @@ fn a_prompt_of_ones_own_takes_the_place_of_ours() {
     }
     let given =
         |text: &str| Invocation { system_prompt: Some(text.to_owned()), ..Invocation::default() };
-    let prompt = world.prompt(given(""));
+    let prompt = world.prompt(&given(""));
     assert_eq!(section(&prompt, "preamble"), PREAMBLE);
     // pi takes what it cannot read for the text itself.
-    let prompt = world.prompt(given("."));
+    let prompt = world.prompt(&given("."));
     assert_eq!((section(&prompt, "preamble"), prompt.warnings.len()), (".", 1));
 }
 
@@ -186,7 +186,7 @@ fn context_files_come_from_the_outside_in() {
     .join("\n\n");
     assert!(context.contains(&expected), "{context}");
     assert_eq!(names(&prompt), ["preamble", "tools", "rules", "project_context", "cwd"]);
-    let none = world.prompt(Invocation { no_context_files: true, ..Invocation::default() });
+    let none = world.prompt(&Invocation { no_context_files: true, ..Invocation::default() });
     assert_eq!(section(&none, "project_context"), "");
 }
 
@@ -262,7 +262,7 @@ fn skills_are_offered_to_those_who_can_read_them() {
     world.skill("repo/.pi/skills/theirs", "theirs");
     world.skill("repo/sub/extra/named", "named");
     let skills = vec![PathBuf::from("extra/named"), PathBuf::from("extra/missing")];
-    let prompt = world.prompt(Invocation { skills, ..Invocation::default() });
+    let prompt = world.prompt(&Invocation { skills, ..Invocation::default() });
     let skills = section(&prompt, "skills");
     let mine = format!(
         "<available_skills>\n  <skill>\n    <name>mine</name>\n    <description>About \
@@ -276,12 +276,12 @@ fn skills_are_offered_to_those_who_can_read_them() {
     let trusted = PromptInputs { trust: Trust::Approved, ..world.inputs() };
     assert!(section(&system_prompt(&trusted), "skills").contains("theirs"));
     let skills = vec![PathBuf::from("extra/named")];
-    let only = world.prompt(Invocation { no_skills: true, skills, ..Invocation::default() });
+    let only = world.prompt(&Invocation { no_skills: true, skills, ..Invocation::default() });
     assert!(!section(&only, "skills").contains("mine") && only.warnings.is_empty());
     let bash = PromptInputs { tools: &[BASH], ..world.inputs() };
     assert!(section(&system_prompt(&bash), "skills").contains("with bash first"));
     let neither = PromptInputs { tools: &[GREP], ..world.inputs() };
     assert_eq!(section(&system_prompt(&neither), "skills"), "");
-    let none = world.prompt(Invocation { no_skills: true, ..Invocation::default() });
+    let none = world.prompt(&Invocation { no_skills: true, ..Invocation::default() });
     assert_eq!(section(&none, "skills"), "");
 }

@@ -10,7 +10,6 @@ const SAFETY_TOKENS: u64 = 4096;
 /// Kept for the answer if thinking shares its limit.
 const ANSWER_TOKENS: u64 = 1024;
 
-/// The number of tokens for a level of thinking, for providers that want a number.
 pub(super) fn thinking_budget(level: ThinkingLevel) -> u64 {
     match level {
         ThinkingLevel::Off => 0,

@@ -17,7 +17,6 @@ pub(super) fn for_url(url: &str, variable: impl Fn(&str) -> Option<String>) -> O
     Some(if proxy.contains("://") { proxy.to_owned() } else { format!("http://{proxy}") })
 }
 
-/// The parts of an address that decide about the proxy.
 struct Target {
     scheme: String,
     host: String,

@@ -86,7 +86,7 @@ fn ask(
     };
     let saved = tools::edit_profile(surroundings, name, current, &mut dialogs)
         .and_then(|profile| tools::save_profile(surroundings, current, profile, &mut dialogs));
-    match (saved, dialogs.into_failure()) {
+    match (saved, dialogs.failure) {
         (Some(path), _) => {
             printer.note(&format!("written to {}", path.display()));
             Ok(())

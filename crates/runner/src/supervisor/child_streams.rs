@@ -33,13 +33,11 @@ impl Input {
         }
     }
 
-    /// Closes the input as soon as everything is written.
     pub(crate) fn close_when_written(&mut self) {
         self.stays_open = false;
         self.write();
     }
 
-    /// Writes as much as the child takes now.
     pub(crate) fn write(&mut self) {
         while let Some(pipe) = &self.pipe {
             if self.written == self.bytes.len() {

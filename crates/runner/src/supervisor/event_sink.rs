@@ -88,7 +88,6 @@ impl EventSink {
         self.journal.log(log, line);
     }
 
-    /// Writes and sends everything that waits.
     pub(crate) fn flush(&mut self) {
         self.journal.flush();
         if let Some(lifeline) = &mut self.lifeline {

@@ -19,7 +19,7 @@ pub(crate) struct Interpreter {
     /// How another supervisor says that the run ended, where the child passes its events on.
     pub(crate) verdict: Option<Verdict>,
     /// What is to be written to the child's standard input.
-    replies: Vec<u8>,
+    pub(crate) replies: Vec<u8>,
     /// How many tools are running, for calls of one message run side by side.
     open_tools: u32,
     /// Whether a rule has stopped the run over what the agent printed.
@@ -43,11 +43,6 @@ impl Interpreter {
             open_tools: 0,
             is_stopped: false,
         }
-    }
-
-    /// What the protocol answers to what was read since the last call.
-    pub(crate) fn take_replies(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.replies)
     }
 
     pub(crate) fn read_stdout(&mut self, line: Line<'_>, now: Instant) {

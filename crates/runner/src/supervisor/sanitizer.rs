@@ -13,7 +13,6 @@ use process::Line;
 use serde_json::Value;
 use session::clean;
 
-/// What stands in the place of a secret.
 const MASK: &str = "****";
 /// Shorter values occur by chance, and hiding them would only garble what the child says. So much of
 /// a secret at the end or the beginning of a text is taken for a secret that was cut off.
@@ -21,7 +20,6 @@ const SHORTEST: usize = 8;
 /// So much of a secret at the edge of a line that was cut here is taken for it.
 const SHORTEST_PART: usize = 4;
 
-/// Makes what a child prints safe to keep.
 #[derive(Debug)]
 pub(crate) struct Sanitizer {
     secrets: Vec<String>,

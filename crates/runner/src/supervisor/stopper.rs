@@ -16,7 +16,6 @@ pub(crate) enum Stopper {
     Killing { since: Instant, next: Instant },
 }
 
-/// What is to be done now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StopStep {
     /// Send SIGKILL to the whole tree.
@@ -42,7 +41,6 @@ impl Stopper {
         }
     }
 
-    /// When to look again.
     pub(crate) fn next(self) -> Option<Instant> {
         match self {
             Stopper::Idle => None,
@@ -51,7 +49,6 @@ impl Stopper {
         }
     }
 
-    /// What is to be done now, if anything.
     pub(crate) fn check(&mut self, now: Instant) -> Option<StopStep> {
         if self.next().is_none_or(|next| now < next) {
             return None;

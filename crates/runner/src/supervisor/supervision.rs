@@ -1,5 +1,6 @@
 //! The loop around one child.
 
+use std::mem;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -26,7 +27,6 @@ const READS_IN_A_ROW: usize = 8;
 /// What is said of an answer that did not come to its end.
 const CUT_OFF: &str = "The answer was cut off at the model's limit of length";
 
-/// A child and everything that watches over it.
 pub(crate) struct Supervision {
     tree: Tree,
     input: Input,
@@ -45,7 +45,6 @@ pub(crate) struct Supervision {
     is_interrupted: bool,
 }
 
-/// What the poll has found ready.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Waker {
     Signals,
@@ -95,7 +94,6 @@ impl Supervision {
         self.finish();
     }
 
-    /// Sleeps until something can be done.
     fn wait(&self) -> Vec<Waker> {
         let sink = &self.interpreter.sink;
         // A parent that does not keep up slows the child down; nothing is dropped, and no memory
@@ -148,7 +146,7 @@ impl Supervision {
                     // written in larger pieces.
                     (0..READS_IN_A_ROW)
                         .all(|_| self.stdout.read(|line| self.interpreter.read_stdout(line, now)));
-                    self.input.push(&self.interpreter.take_replies());
+                    self.input.push(&mem::take(&mut self.interpreter.replies));
                     if self.interpreter.verdict.is_some() {
                         self.input.close_when_written();
                     }

@@ -74,7 +74,6 @@ fn receive(supervisor: &UnixStream, pending: &mut Vec<u8>) -> io::Result<bool> {
     }
 }
 
-/// Writes as much as the terminal takes now.
 fn write(terminal: &OwnedFd, pending: &mut Vec<u8>) -> io::Result<()> {
     match rustix::io::write(terminal, pending) {
         Ok(count) => drop(pending.drain(..count)),

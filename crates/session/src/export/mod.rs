@@ -145,7 +145,6 @@ fn utc(milliseconds: u64) -> String {
     timestamp.strftime("%F %T UTC").to_string()
 }
 
-/// One part of a conversation.
 enum Entry {
     Prompt(String),
     Said(String),

@@ -49,7 +49,6 @@ impl<'a> Arguments<'a> {
         self.optional_text(name).filter(|amount| amount != "0")
     }
 
-    /// A shortened path.
     pub(super) fn optional_path(&self, name: &str) -> Option<String> {
         self.optional_text(name).map(|path| self.shortened(&path))
     }
@@ -75,7 +74,6 @@ impl<'a> Arguments<'a> {
         self.list(name).iter().filter_map(shown).collect()
     }
 
-    /// The elements of a list, as shortened paths.
     pub(super) fn paths(&self, name: &str) -> Vec<String> {
         self.texts(name).iter().map(|path| self.shortened(path)).collect()
     }

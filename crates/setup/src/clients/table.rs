@@ -51,14 +51,12 @@ pub(crate) struct UserFile {
 /// The names that a file may have. If none exists, the last is created.
 pub(crate) type Names = &'static [&'static str];
 
-/// The section and the fields of an entry.
 #[derive(Debug)]
 pub(crate) struct Form {
     section: &'static [&'static str],
     fields: &'static [(&'static str, Field)],
 }
 
-/// The value of a field.
 #[derive(Debug)]
 enum Field {
     Text(&'static str),

@@ -18,7 +18,6 @@ pub(crate) enum Format {
     Toml,
 }
 
-/// The path of an entry in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EntryPath {
     /// The sections around it, the outermost first.
@@ -48,7 +47,6 @@ pub enum ConfigError {
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 impl Format {
-    /// The entry, if it exists.
     pub(crate) fn entry(self, text: &str, path: EntryPath) -> Result<Option<Value>, ConfigError> {
         let text = without_mark(text);
         let mut value = &self.read(text)?;
@@ -180,7 +178,6 @@ impl Format {
         Some(format!("{indentation}{}", &shown[range.start..]))
     }
 
-    /// The line in which the entry begins.
     pub(crate) fn line_of_entry(self, text: &str, path: EntryPath) -> usize {
         self.line(without_mark(text), &path.names())
     }
@@ -280,7 +277,6 @@ fn take_from(value: &mut Value, path: &[&str]) {
     }
 }
 
-/// Removes the empty sections along a path.
 fn prune(value: &mut Value, section: &[&str]) {
     let Some((first, rest)) = section.split_first() else { return };
     let Some(map) = value.as_object_mut() else { return };

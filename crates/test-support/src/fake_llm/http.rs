@@ -106,7 +106,6 @@ impl<'stream> Connection<'stream> {
         self.stream.write_all(message.as_bytes())
     }
 
-    /// Sends a piece of the body.
     pub(super) fn write_piece(&mut self, piece: &[u8]) -> io::Result<()> {
         // An empty chunk would end the body.
         if piece.is_empty() {
@@ -119,7 +118,6 @@ impl<'stream> Connection<'stream> {
         self.stream.write_all(&message)
     }
 
-    /// Ends the body that [`Self::start_body`] began.
     pub(super) fn finish_body(&mut self) -> io::Result<()> {
         self.stream.write_all(b"0\r\n\r\n")
     }

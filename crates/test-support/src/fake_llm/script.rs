@@ -11,22 +11,19 @@ use serde_json::{Map, Value, json};
 const SCRIPT_START: &str = "<<SCRIPT>>";
 const SCRIPT_END: &str = "<<END>>";
 
-/// Twenty, said in a way that has nothing to unwrap.
-const DEFAULT_CHUNK: NonZeroUsize = NonZeroUsize::MIN.saturating_add(19);
-
 /// One answer of the model. The documentation of [`super`] explains the fields.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Turn {
     pub(super) text: String,
     pub(super) thinking: String,
     pub(super) tools: Vec<Tool>,
-    pub(super) chunk: NonZeroUsize,
+    pub(super) chunk: Option<NonZeroUsize>,
     pub(super) delay_ms: u64,
     pub(super) usage: Usage,
     pub(super) finish: Option<String>,
     pub(super) error: Option<u16>,
-    pub(super) error_message: String,
+    pub(super) error_message: Option<String>,
     pub(super) headers: BTreeMap<String, String>,
     pub(super) retry_after: Option<u64>,
     pub(super) times: Option<u64>,
@@ -36,31 +33,6 @@ pub(super) struct Turn {
     pub(super) unfinished: bool,
     pub(super) garbage: Option<String>,
     pub(super) page: Option<String>,
-}
-
-impl Default for Turn {
-    fn default() -> Self {
-        Self {
-            text: String::new(),
-            thinking: String::new(),
-            tools: Vec::new(),
-            chunk: DEFAULT_CHUNK,
-            delay_ms: 0,
-            usage: Usage::default(),
-            finish: None,
-            error: None,
-            error_message: "scripted error".to_owned(),
-            headers: BTreeMap::new(),
-            retry_after: None,
-            times: None,
-            hang: false,
-            stall: false,
-            cut: false,
-            unfinished: false,
-            garbage: None,
-            page: None,
-        }
-    }
 }
 
 /// A call of a tool.
@@ -100,11 +72,12 @@ impl Default for Usage {
     }
 }
 
-/// Cuts a text into pieces of `size` characters.
-pub(super) fn pieces(text: &str, size: NonZeroUsize) -> impl Iterator<Item = &str> {
+/// Cuts a text into pieces of `size` characters, else of twenty.
+pub(super) fn pieces(text: &str, size: Option<NonZeroUsize>) -> impl Iterator<Item = &str> {
+    let size = size.map_or(20, NonZeroUsize::get);
     let mut rest = text;
     iter::from_fn(move || {
-        let end = rest.char_indices().nth(size.get()).map_or(rest.len(), |(position, _)| position);
+        let end = rest.char_indices().nth(size).map_or(rest.len(), |(position, _)| position);
         let (piece, tail) = rest.split_at(end);
         rest = tail;
         (!piece.is_empty()).then_some(piece)

@@ -140,9 +140,9 @@ impl Service {
             let mut headers: Vec<(&str, String)> =
                 turn.headers.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
             headers.extend(turn.retry_after.map(|seconds| ("retry-after", seconds.to_string())));
-            let words = script::fill(&turn.error_message, |name| {
-                (name == "key").then(|| key_of(request).to_owned())
-            });
+            let words = turn.error_message.as_deref().unwrap_or("scripted error");
+            let words =
+                script::fill(words, |name| (name == "key").then(|| key_of(request).to_owned()));
             let body = api.error(status, &words, "x");
             return connection.respond(status, &headers, &body);
         }

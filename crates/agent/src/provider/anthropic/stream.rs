@@ -8,7 +8,6 @@ use crate::provider::sse::Event;
 use crate::provider::stream::Decoder;
 use crate::provider::{Piece, ProviderError, failure, repair};
 
-/// Reads the events of one answer.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     rates: Rates,

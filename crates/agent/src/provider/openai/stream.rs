@@ -10,7 +10,6 @@ use crate::provider::sse::Event;
 use crate::provider::stream::Decoder;
 use crate::provider::{Piece, ProviderError, failure, repair};
 
-/// Reads the chunks of one answer.
 #[derive(Debug, Default)]
 pub(super) struct Chunks {
     rates: Rates,

@@ -71,7 +71,6 @@ impl Finding {
     }
 }
 
-/// The findings of one area.
 struct Section {
     area: Area,
     findings: Vec<Finding>,

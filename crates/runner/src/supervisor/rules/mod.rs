@@ -47,7 +47,6 @@ trait Rule {
         None
     }
 
-    /// When to check again, if nothing happens before.
     fn next_deadline(&self, _situation: &Situation<'_>) -> Option<Instant> {
         None
     }
@@ -73,7 +72,6 @@ impl Rules {
         }
     }
 
-    /// The rules in the order in which they are asked.
     fn all(&mut self) -> [&mut dyn Rule; 4] {
         [&mut self.leftovers, &mut self.last_word, &mut self.timeout, &mut self.looping]
     }
@@ -108,7 +106,6 @@ impl Rules {
         requested.or_else(|| self.all().into_iter().find_map(|rule| rule.check(situation, now)))
     }
 
-    /// When to check again, if nothing happens before.
     pub(crate) fn next_deadline(&self, situation: &Situation<'_>) -> Option<Instant> {
         if situation.facts.stopping.is_some() {
             return None;
