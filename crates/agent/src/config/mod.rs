@@ -1,6 +1,6 @@
 //! Chooses the model, its address and its key, from pi's own files.
 //!
-//! Begin at [`choose_model`]. `catalogue.json` has the known providers; the user's `models.json`
+//! Begin at `choose_model`. `catalogue.json` has the known providers; the user's `models.json`
 //! changes them and adds others; keys come from `auth.json`, `models.json` and the environment. Only
 //! files of the agent directory decide where a key is sent.
 

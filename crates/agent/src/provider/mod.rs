@@ -1,7 +1,7 @@
 //! Providers of models: a request goes out, the pieces of an answer come in.
 //!
 //! A provider that speaks a protocol of [`Api`] is an entry in `config/catalogue.json`. A new protocol
-//! is a folder here, a variant of [`Api`], and a line in [`connect`].
+//! is a folder here, a variant of [`Api`], and a line in `connect`.
 
 mod anthropic;
 mod demo;
