@@ -227,8 +227,10 @@ fn what_a_crash_has_left_is_found_and_left_alone() {
     assert_eq!(ran.json()["facts"]["store"]["running"].as_array().unwrap().len(), 1);
     let supervisor = world.processes().into_iter().find(|(_, words)| words.contains(" supervise "));
     let supervisor = i32::try_from(supervisor.unwrap().0).unwrap();
-    running.signal(Signal::KILL);
+    // The one that is killed later must not be able to clean up after the other.
+    running.signal(Signal::STOP);
     kill_process(Pid::from_raw(supervisor).unwrap(), Signal::KILL).unwrap();
+    running.signal(Signal::KILL);
     running.finish();
     let ran = doctor(&world);
     complains(&ran, "problem", "lost its supervisor", "`pi-subagents sessions list`");
