@@ -186,7 +186,9 @@ impl Planner<'_> {
             None => SessionId::parse(&Uuid::new_v4().simple().to_string()[..16])?,
         };
         let preset = definition.filter(|_| task.preset.is_some());
-        let default_timeout = if task.preset.is_some() { None } else { Some(DEFAULT_TIMEOUT) };
+        // A profile that was not found has no limits.
+        let is_limited = task.preset.is_none() && (task.profile.is_none() || definition.is_some());
+        let default_timeout = is_limited.then_some(DEFAULT_TIMEOUT);
         let timeout = preset.and_then(|preset| preset.timeout).or(default_timeout);
         let mut environment = invocation.environment;
         environment.insert(variables::CHILD.to_owned(), Some("1".to_owned()));

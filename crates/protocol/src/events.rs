@@ -17,6 +17,7 @@ use crate::{LastWord, Reading};
 #[derive(Debug, Default)]
 pub struct EventReader {
     last_seq: u64,
+    has_ended: bool,
 }
 
 /// Everything that may be a record is needed whole.
@@ -42,10 +43,12 @@ impl EventReader {
             let may_be_message = memmem::find(line.head(), b"\"assistant_message\"").is_some();
             return Reading::unreadable(line, may_be_message);
         };
-        // A sender that is not sure whether a line has arrived sends it again.
-        if seq <= self.last_seq {
+        // A sender that is not sure whether a line has arrived sends it again, and nothing comes after
+        // the end of a run.
+        if seq <= self.last_seq || self.has_ended {
             return Reading::default();
         }
+        self.has_ended = matches!(event, Event::RunEnded { .. });
         let missing = seq - self.last_seq - 1;
         self.last_seq = seq;
         let mut reading = meaning(seq, event);
@@ -132,6 +135,7 @@ mod tests {
         assert_eq!((ended.events.len(), ended.last_word), (0, LastWord::Said));
         assert_eq!(ended.verdict.unwrap().outcome, Outcome::Timeout);
         assert_eq!(ended.reply, b"{\"type\":\"acknowledged\",\"seq\":4}\n");
+        assert_eq!(read(&mut reader, &line(5, SAID)), Reading::default(), "it comes after the end");
     }
 
     #[test]

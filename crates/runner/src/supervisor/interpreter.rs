@@ -69,7 +69,8 @@ impl Interpreter {
             None => {}
         }
         self.replies.extend_from_slice(&reading.reply);
-        if reading.verdict.is_some() {
+        // The first one is the last word.
+        if self.verdict.is_none() {
             self.verdict = reading.verdict;
         }
         for event in reading.events {
@@ -87,8 +88,10 @@ impl Interpreter {
         let logged = self.sanitizer.line(line);
         self.sink.log(Log::Stderr, &logged);
         let text = String::from_utf8_lossy(&logged).trim_end().to_owned();
-        if !text.is_empty() {
-            self.sink.record(self.sanitizer.event(Event::Stderr { text }));
+        let event = self.sanitizer.event(Event::Stderr { text });
+        // Nothing but escape sequences is nothing.
+        if !matches!(&event, Event::Stderr { text } if text.trim().is_empty()) {
+            self.sink.record(event);
         }
     }
 

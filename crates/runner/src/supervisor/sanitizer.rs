@@ -27,8 +27,13 @@ pub(crate) struct Sanitizer {
 
 impl Sanitizer {
     pub(crate) fn new(secrets: &Secrets) -> Sanitizer {
-        let secrets = secrets.reveal().map(|(_, value)| value.to_owned());
-        Sanitizer { secrets: secrets.filter(|value| value.len() >= SHORTEST).collect() }
+        // A secret may itself have characters that cleaning removes.
+        let both = |value: &str| [value.to_owned(), clean(value).into_owned()];
+        let mut secrets: Vec<String> =
+            secrets.reveal().flat_map(|(_, value)| both(value)).collect();
+        secrets.retain(|value| value.len() >= SHORTEST);
+        secrets.dedup();
+        Sanitizer { secrets }
     }
 
     /// The event with all its texts cleaned, without secrets, and cut.
@@ -236,6 +241,20 @@ mod tests {
         let record = serde_json::json!({"text": dirty}).to_string();
         assert_eq!(logged("sk-12345", &record), r#"{"text":"****"}"#);
         assert_eq!(logged("sk-12345", &format!("no record {dirty}")), "no record ****");
+    }
+
+    #[test]
+    fn a_secret_with_a_character_that_cleaning_removes_is_hidden() {
+        for secret in ["sk-abcdef\u{200e}-0123456789", "line one\r\nline two"] {
+            let event = Event::UserMessage { text: format!("key {secret}") };
+            let event = sanitizer(secret).event(event);
+            assert_eq!(event, Event::UserMessage { text: "key ****".into() });
+            let record = serde_json::json!({"text": secret}).to_string();
+            assert_eq!(logged(secret, &record), r#"{"text":"****"}"#);
+            let spelled = record.replace('\u{200e}', "\\u200e");
+            assert_eq!(logged(secret, &spelled), r#"{"text":"****"}"#);
+            assert_eq!(logged(secret, &format!("no record {secret}")), "no record ****");
+        }
     }
 
     #[test]
