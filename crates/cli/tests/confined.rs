@@ -100,6 +100,12 @@ fn script(world: &World) -> Value {
     ])
 }
 
+/// Whether the agent works, and the disk has the first event: what is done to the disk comes later.
+fn is_recorded_and_working(world: &World) -> bool {
+    let size = |run: &PathBuf| fs::metadata(run.join("events.jsonl")).map_or(0, |file| file.len());
+    world.path("working").exists() && world.runs().first().is_some_and(|run| size(run) > 0)
+}
+
 fn whole_events(run_dir: &Path) -> Vec<Value> {
     let text = fs::read_to_string(run_dir.join("events.jsonl")).unwrap();
     assert!(text.ends_with('\n'), "the last event is torn");
@@ -112,7 +118,7 @@ fn a_disk_that_fills_up_under_a_run_costs_the_record_but_not_the_result() {
     let disk = mount_small_disk(&world, "1m");
     fs::write(world.path("finish"), "").unwrap();
     let running = world.start(&script(&world), &[]);
-    wait_until(|| world.path("working").exists());
+    wait_until(|| is_recorded_and_working(&world));
     fill(&disk);
     fs::write(world.path("go on"), "").unwrap();
     let ran = running.finish();
@@ -134,7 +140,7 @@ fn a_disk_that_has_room_again_at_the_end_keeps_the_result() {
     let world = world();
     let disk = mount_small_disk(&world, "1m");
     let running = world.start(&script(&world), &[]);
-    wait_until(|| world.path("working").exists());
+    wait_until(|| is_recorded_and_working(&world));
     fill(&disk);
     fs::write(world.path("go on"), "").unwrap();
     wait_until(|| world.path("written").exists());
@@ -220,7 +226,7 @@ fn start_background(world: &World) -> (String, Pid) {
     let id = started.stdout.trim().to_owned();
     let events = world.only_run().join("events.jsonl");
     wait_until(|| fs::read_to_string(&events).unwrap().contains("before"));
-    wait_until(|| world.path("working").exists());
+    wait_until(|| is_recorded_and_working(&world));
     let processes = world.processes();
     let supervisor = processes.iter().find(|(_, words)| words.contains(" supervise ")).unwrap();
     (id, Pid::from_raw(i32::try_from(supervisor.0).unwrap()).unwrap())
