@@ -226,7 +226,7 @@ fn start_background(world: &World) -> (String, Pid) {
     let id = started.stdout.trim().to_owned();
     let events = world.only_run().join("events.jsonl");
     wait_until(|| fs::read_to_string(&events).unwrap().contains("before"));
-    wait_until(|| is_recorded_and_working(&world));
+    wait_until(|| is_recorded_and_working(world));
     let processes = world.processes();
     let supervisor = processes.iter().find(|(_, words)| words.contains(" supervise ")).unwrap();
     (id, Pid::from_raw(i32::try_from(supervisor.0).unwrap()).unwrap())
