@@ -1,9 +1,9 @@
 //! The tools, as every door offers them: what may be asked, what is planned for it, and the words of
 //! the answer. No door decides anything by itself.
 
-mod arguments;
 mod background;
 mod call_server;
+mod declaration;
 mod delegate;
 mod dialogs;
 mod foreground_launcher;
@@ -21,10 +21,6 @@ mod subagent;
 #[cfg(test)]
 mod testing;
 
-pub use arguments::{
-    BackgroundArguments, DelegateArguments, NoArguments, SessionArguments, StatusArguments,
-    SubagentArguments,
-};
 pub use background::{
     ArtifactPaths, BackgroundBook, BackgroundCounts, BackgroundEnding, BackgroundRecord,
     BackgroundRun, BackgroundRunError, BackgroundRuns, BackgroundStatus, BackgroundUpdate,
@@ -36,11 +32,15 @@ pub use call_server::{
     CallContext, CallEvent, CallKind, CallReply, CallServer, CallTask, Caller, FinishedCall,
     OpenCallId, Reporting, RunningCall, Tool, ToolAnswer, ToolError,
 };
+pub use declaration::{ArgumentError, MOST_LISTED_MODELS, MOST_TASKS};
 pub use delegate::{CallError, CallOptions, PlannedCall, plan_delegation, project_store};
 pub use dialogs::{Dialogs, Level};
 pub use foreground_launcher::{LauncherError, foreground_launcher};
 pub use listing::{list_presets, list_profiles, no_presets, no_profiles};
-pub use parameters::{ArgumentError, MOST_LISTED_MODELS, MOST_TASKS};
+pub use parameters::{
+    BackgroundArguments, DelegateArguments, NoArguments, SessionArguments, StatusArguments,
+    SubagentArguments,
+};
 pub use plan::{PlannedTask, Task as TaskArguments, Workspace};
 pub use profile_command::{complete_profile_command, profile_command};
 pub use profile_wizard::{edit_profile, save_profile};

@@ -1,267 +1,331 @@
-//! The parameters of tools. A tool declares each of its parameters once, in a function that is
-//! called twice: for the schema that a model is told, and to read what a model has sent.
+//! The arguments of every tool, each declared once: what it is called, what it is, and what a model
+//! is told about it.
 
-use serde_json::{Map, Value, json};
+use plan::{FileSpec, Lines};
+use serde_json::{Value, json};
 
-/// An argument is not what it should be.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {problem}")]
-pub struct ArgumentError {
-    /// Such as `tasks[2].files[0].head`.
-    pub field: String,
-    /// What is wrong there.
-    pub problem: String,
+use crate::TaskArguments;
+use crate::declaration::{ARGUMENTS, Checked, Parameters, read, schema, wrong};
+
+/// What `delegate_to_subagents` is asked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DelegateArguments {
+    /// The tasks, in their order.
+    pub tasks: Vec<TaskArguments>,
+    /// The profile of every task that names none.
+    pub profile: Option<String>,
 }
 
-/// What was read, or what is wrong with it.
-pub(crate) type Checked<T> = Result<T, ArgumentError>;
-
-/// How many tasks the tools take in one call.
-pub const MOST_TASKS: usize = 16;
-
-/// How many models are listed at most. Of more, a model is better told when it names a wrong one.
-pub const MOST_LISTED_MODELS: usize = 24;
-
-/// What the arguments of a call are called in messages.
-pub(crate) const ARGUMENTS: &str = "arguments";
-
-/// The schema of the parameters that `declare` declares: an object that has these properties and no
-/// others.
-pub(crate) fn schema<T>(
-    models: &[String],
-    declare: impl FnOnce(&mut Parameters<'_>) -> Checked<T>,
-) -> Value {
-    Parameters::declared(models, declare).into_schema()
+/// What `subagent` is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SubagentArguments {
+    /// The tasks, in their order, each called by its preset.
+    pub tasks: Vec<TaskArguments>,
+    /// Whether there is one task that is not in a list, so that its answer is the whole answer.
+    pub is_single: bool,
 }
 
-/// Reads an object that has the parameters that `declare` declares and no others. `path` says in
-/// messages where the object stands.
-pub(crate) fn read<T>(
-    value: &Value,
-    path: &str,
-    declare: impl Fn(&mut Parameters<'_>) -> Checked<T>,
-) -> Checked<T> {
-    let Value::Object(sent) = value else {
-        return Err(wrong(path, "must be an object"));
+/// What `background_agent` is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BackgroundArguments {
+    /// Called by its preset; the command line can give it another name.
+    pub task: TaskArguments,
+}
+
+/// What `background_agent_status` is asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatusArguments {
+    /// Only this run, also if it belongs to another owner.
+    pub run_id: Option<String>,
+    /// Also the runs that have ended.
+    pub include_completed: bool,
+}
+
+/// What `get_subagent_output` and `get_subagent_session` are asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct SessionArguments {
+    pub session_id: String,
+}
+
+/// What `list_subagent_profiles` is asked: nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoArguments;
+
+impl DelegateArguments {
+    /// Reads the arguments. `most_tasks` is the limit of the tool, [`crate::MOST_TASKS`]; the
+    /// command line has none.
+    pub fn parse(value: &Value, most_tasks: Option<usize>) -> Checked<DelegateArguments> {
+        read(value, ARGUMENTS, |call| DelegateArguments::declare(call, most_tasks))
+    }
+
+    pub(crate) fn declare(
+        call: &mut Parameters<'_>,
+        most_tasks: Option<usize>,
+    ) -> Checked<DelegateArguments> {
+        Ok(DelegateArguments {
+            tasks: call.tasks(most_tasks, declare_task)?,
+            profile: call
+                .optional_text("profile", "Default profile, one of list_subagent_profiles")?,
+        })
+    }
+}
+
+/// A task of `delegate_to_subagents`.
+fn declare_task(task: &mut Parameters<'_>) -> Checked<TaskArguments> {
+    Ok(TaskArguments {
+        name: task.text("name", "A short title")?,
+        prompt: task.text("prompt", PROMPT)?,
+        cwd: task.optional_text("cwd", CWD)?,
+        profile: task.optional_text("profile", "Instead of the default profile")?,
+        timeout: task.seconds("timeout", "Seconds, 600 by default")?,
+        resume: task.optional_text("resume", "Id of a session to continue")?,
+        files: task.list(
+            "files",
+            "Put before the prompt: whole, or lines start to end, or the first (head) or last \
+             (tail) lines",
+            &json!({"anyOf": [{"type": "string"}, schema(&[], declare_file)]}),
+            read_file,
+        )?,
+        ..TaskArguments::default()
+    })
+}
+
+const PROMPT: &str = "All that the sub-agent has to know";
+const CWD: &str = "Absolute path";
+
+fn read_file(value: &Value, path: &str) -> Checked<FileSpec> {
+    match value {
+        Value::String(path) => Ok(FileSpec { path: path.clone(), lines: Lines::All }),
+        Value::Object(_) => read(value, path, declare_file),
+        _ => Err(wrong(path, "must be a path or an object with a path")),
+    }
+}
+
+fn declare_file(file: &mut Parameters<'_>) -> Checked<FileSpec> {
+    let path = file.text("path", "")?;
+    let (start, end) = (file.count("start", 0)?, file.count("end", 0)?);
+    let (head, tail) = (file.count("head", 1)?, file.count("tail", 1)?);
+    let lines = match (start.is_some() || end.is_some(), head, tail) {
+        (false, None, None) => Lines::All,
+        (true, None, None) => Lines::Range { start, end },
+        (false, Some(head), None) => Lines::Head(head),
+        (false, None, Some(tail)) => Lines::Tail(tail),
+        _ => return Err(wrong(file.path, "must have only one of start/end, head and tail")),
     };
-    let mut parameters = Parameters::declared(&[], &declare);
-    (parameters.sent, parameters.path) = (Some(sent), path);
-    let known = &parameters.properties;
-    if let Some(unknown) = sent.keys().find(|name| !known.contains_key(*name)) {
-        let problem = if known.is_empty() {
-            "is unknown; there are no arguments".to_owned()
-        } else {
-            let known: Vec<&str> = known.keys().map(String::as_str).collect();
-            format!("is unknown; there are {}", known.join(", "))
-        };
-        return Err(parameters.wrong(unknown, &problem));
-    }
-    declare(&mut parameters)
+    Ok(FileSpec { path, lines })
 }
 
-pub(crate) fn wrong(field: &str, problem: &str) -> ArgumentError {
-    ArgumentError { field: field.to_owned(), problem: problem.to_owned() }
+impl SubagentArguments {
+    /// Reads the arguments. `most_tasks` is the limit of the tool, [`crate::MOST_TASKS`].
+    pub fn parse(value: &Value, most_tasks: Option<usize>) -> Checked<SubagentArguments> {
+        if value.get("chain").is_some() {
+            let problem = "is not supported; call subagent once for each step and put what the \
+                           next step needs into its task, or give tasks that run side by side";
+            return Err(wrong("chain", problem));
+        }
+        read(value, ARGUMENTS, |call| SubagentArguments::declare(call, most_tasks))
+    }
+
+    pub(crate) fn declare(
+        call: &mut Parameters<'_>,
+        most_tasks: Option<usize>,
+    ) -> Checked<SubagentArguments> {
+        let single = declare_preset_task(call);
+        let tasks = call.tasks(most_tasks, |task| declare_preset_task(task.briefly()));
+        call.require_nothing();
+        match (call.given_besides("tasks"), call.given("tasks")) {
+            (None, None) => Err(wrong(ARGUMENTS, "must have preset and task, or tasks")),
+            (Some(_), None) => Ok(SubagentArguments { tasks: vec![single?], is_single: true }),
+            (Some(name), Some(_)) => {
+                Err(wrong(name, "cannot stand beside tasks; every task has its own"))
+            }
+            (None, Some(_)) => {
+                let mut tasks = tasks?;
+                for (number, task) in (1..).zip(&mut tasks) {
+                    task.name = format!("#{number} {}", task.name);
+                }
+                Ok(SubagentArguments { tasks, is_single: false })
+            }
+        }
+    }
 }
 
-/// The parameters that have been declared so far, and what was sent for them.
-#[derive(Default)]
-pub(crate) struct Parameters<'a> {
-    /// Absent while the schema is made. Everything that is read is empty then.
-    sent: Option<&'a Map<String, Value>>,
-    /// Where it stands, such as `tasks[2]`.
-    pub(crate) path: &'a str,
-    models: &'a [String],
-    is_brief: bool,
-    properties: Map<String, Value>,
-    required: Vec<&'static str>,
+/// A task that has a preset, and is called by it.
+pub(crate) fn declare_preset_task(task: &mut Parameters<'_>) -> Checked<TaskArguments> {
+    let preset =
+        task.text("preset", "Its configuration; a wrong name is answered with all names")?;
+    Ok(TaskArguments {
+        name: preset.clone(),
+        preset: Some(preset),
+        prompt: task.text("task", PROMPT)?,
+        model: task.model("model")?,
+        cwd: task.optional_text("cwd", CWD)?,
+        ..TaskArguments::default()
+    })
 }
 
-impl Parameters<'_> {
-    /// A text that is not blank.
-    pub(crate) fn text(&mut self, name: &'static str, about: &str) -> Checked<String> {
-        self.declare(name, json!({"type": "string"}), about);
-        self.required.push(name);
-        match self.sent.map(|sent| sent.get(name)) {
-            None => Ok(String::new()),
-            Some(Some(Value::String(text))) if !text.trim().is_empty() => Ok(text.clone()),
-            Some(Some(Value::String(_))) => Err(self.wrong(name, "must not be empty")),
-            Some(Some(_)) => Err(self.wrong(name, "must be a text")),
-            Some(None) => Err(self.wrong(name, "is missing")),
-        }
+impl BackgroundArguments {
+    #[expect(missing_docs, reason = "the name says it")]
+    pub fn parse(value: &Value) -> Checked<BackgroundArguments> {
+        Ok(BackgroundArguments { task: read(value, ARGUMENTS, declare_preset_task)? })
+    }
+}
+
+impl StatusArguments {
+    #[expect(missing_docs, reason = "the name says it")]
+    pub fn parse(value: &Value) -> Checked<StatusArguments> {
+        read(value, ARGUMENTS, StatusArguments::declare)
     }
 
-    pub(crate) fn optional_text(
-        &mut self,
-        name: &'static str,
-        about: &str,
-    ) -> Checked<Option<String>> {
-        self.declare(name, json!({"type": "string"}), about);
-        match self.given(name) {
-            // What was left empty was not meant.
-            Some(Value::String(text)) => Ok(Some(text.clone()).filter(|text| !text.is_empty())),
-            Some(_) => Err(self.wrong(name, "must be a text")),
-            None => Ok(None),
-        }
+    pub(crate) fn declare(call: &mut Parameters<'_>) -> Checked<StatusArguments> {
+        Ok(StatusArguments {
+            run_id: call.optional_text("runId", "Only this run, with its answer")?,
+            include_completed: call.flag("includeCompleted", "Also runs that have ended")?,
+        })
+    }
+}
+
+impl SessionArguments {
+    #[expect(missing_docs, reason = "the name says it")]
+    pub fn parse(value: &Value) -> Checked<SessionArguments> {
+        read(value, ARGUMENTS, SessionArguments::declare)
     }
 
-    /// The model of a task: one of the list while that is short.
-    pub(crate) fn model(&mut self, name: &'static str) -> Checked<Option<String>> {
-        let mut names: Vec<&str> = Vec::new();
-        for model in self.models {
-            // No value of an enum may be there twice.
-            if !names.contains(&model.as_str()) {
-                names.push(model);
-            }
-            // Of more than these none is listed, however many there are.
-            if names.len() > MOST_LISTED_MODELS {
-                break;
-            }
-        }
-        let schema = if names.is_empty() || names.len() > MOST_LISTED_MODELS {
-            json!({"type": "string", "description": "provider/id, instead of the preset's"})
-        } else {
-            json!({"type": "string", "enum": names})
+    pub(crate) fn declare(call: &mut Parameters<'_>) -> Checked<SessionArguments> {
+        Ok(SessionArguments { session_id: call.text("sessionId", "")? })
+    }
+}
+
+impl NoArguments {
+    /// Makes sure that there are none. A model that hands some over expects something of them.
+    pub fn parse(value: &Value) -> Checked<NoArguments> {
+        read(value, ARGUMENTS, NoArguments::declare)
+    }
+
+    pub(crate) fn declare(_: &mut Parameters<'_>) -> Checked<NoArguments> {
+        Ok(NoArguments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_field_is_read() {
+        let value = json!({"profile": "default", "tasks": [
+            {"name": "a", "prompt": "p"},
+            {"name": "b", "prompt": "q", "cwd": "/x", "profile": "r", "timeout": 30, "resume": "0123456789abcdef",
+             "files": ["a.rs", {"path": "b", "start": 2, "end": 3}, {"path": "c", "head": 1}, {"path": "d", "tail": 9}, {"path": "e"}]},
+        ]});
+        let arguments = DelegateArguments::parse(&value, Some(16)).unwrap();
+        assert_eq!(arguments.profile.as_deref(), Some("default"));
+        let task = |name: &str, prompt: &str| TaskArguments {
+            name: name.into(),
+            prompt: prompt.into(),
+            ..TaskArguments::default()
         };
-        let model = self.optional_text(name, "");
-        self.properties.insert(name.to_owned(), schema);
-        model
-    }
-
-    pub(crate) fn flag(&mut self, name: &'static str, about: &str) -> Checked<bool> {
-        self.declare(name, json!({"type": "boolean"}), about);
-        match self.given(name) {
-            Some(Value::Bool(flag)) => Ok(*flag),
-            Some(_) => Err(self.wrong(name, "must be true or false")),
-            None => Ok(false),
-        }
-    }
-
-    pub(crate) fn seconds(&mut self, name: &'static str, about: &str) -> Checked<Option<f64>> {
-        self.declare(name, json!({"type": "number", "minimum": 1}), about);
-        let seconds = self.given(name).map(|value| {
-            let seconds = value.as_f64().filter(|seconds| *seconds >= 1.0);
-            seconds.ok_or_else(|| self.wrong(name, "must be a number of seconds, at least 1"))
-        });
-        seconds.transpose()
-    }
-
-    pub(crate) fn count(&mut self, name: &'static str, least: u64) -> Checked<Option<usize>> {
-        self.declare(name, json!({"type": "integer", "minimum": least}), "");
-        let count = self.given(name).map(|value| {
-            let count = value.as_u64().filter(|count| *count >= least);
-            let problem = || format!("must be a whole number, at least {least}");
-            let count = count.ok_or_else(|| self.wrong(name, &problem()))?;
-            Ok(usize::try_from(count).unwrap_or(usize::MAX))
-        });
-        count.transpose()
-    }
-
-    /// A list whose items are read by `read_item`, which is told where each stands.
-    pub(crate) fn list<T>(
-        &mut self,
-        name: &'static str,
-        about: &str,
-        items: &Value,
-        read_item: impl Fn(&Value, &str) -> Checked<T>,
-    ) -> Checked<Vec<T>> {
-        self.declare(name, json!({"type": "array", "items": items}), about);
-        match self.given(name) {
-            Some(Value::Array(values)) => {
-                let values = values.iter().enumerate();
-                let path = self.path_of(name);
-                values.map(|(index, item)| read_item(item, &format!("{path}[{index}]"))).collect()
+        let file = |path: &str, lines| FileSpec { path: path.into(), lines };
+        assert_eq!(arguments.tasks[0], task("a", "p"));
+        assert_eq!(
+            arguments.tasks[1],
+            TaskArguments {
+                cwd: Some("/x".into()),
+                profile: Some("r".into()),
+                timeout: Some(30.0),
+                resume: Some("0123456789abcdef".into()),
+                files: vec![
+                    file("a.rs", Lines::All),
+                    file("b", Lines::Range { start: Some(2), end: Some(3) }),
+                    file("c", Lines::Head(1)),
+                    file("d", Lines::Tail(9)),
+                    file("e", Lines::All),
+                ],
+                ..task("b", "q")
             }
-            Some(_) => Err(self.wrong(name, &format!("must be a list of {name}"))),
-            None => Ok(Vec::new()),
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_place() {
+        let task = json!({"name": "a", "prompt": "p"});
+        for (value, expected) in [
+            (json!([]), "arguments: must be an object"),
+            (json!({}), "tasks: is missing"),
+            (json!({"tasks": {}}), "tasks: must be a list of tasks"),
+            (json!({"tasks": []}), "tasks: must hold at least one task"),
+            (json!({"tasks": vec![task; 17]}), "tasks: must hold at most 16 tasks, but holds 17"),
+            (json!({"tasks": ["x"]}), "tasks[0]: must be an object"),
+            (json!({"tasks": [{"prompt": "p"}]}), "tasks[0].name: is missing"),
+            (json!({"tasks": [{"name": "a", "prompt": 5}]}), "tasks[0].prompt: must be a text"),
+            (
+                json!({"tasks": [{"name": "a", "prompt": " "}]}),
+                "tasks[0].prompt: must not be empty",
+            ),
+            (
+                json!({"tasks": [{"name": "a", "prompt": "p", "timeout": 0}]}),
+                "tasks[0].timeout: must be a number of seconds, at least 1",
+            ),
+            (
+                json!({"tasks": [{"name": "a", "prompt": "p", "timout": 5}]}),
+                "tasks[0].timout: is unknown; there are name, prompt, cwd, profile, timeout, resume, files",
+            ),
+            (json!({"": 5}), "\"\": is unknown; there are tasks, profile"),
+            (
+                json!({"tasks": [{"name": "a", "prompt": "p", "files": "x"}]}),
+                "tasks[0].files: must be a list of files",
+            ),
+            (
+                json!({"tasks": [{"name": "a", "prompt": "p", "files": [5]}]}),
+                "tasks[0].files[0]: must be a path or an object with a path",
+            ),
+            (
+                json!({"tasks": [{"name": "a", "prompt": "p", "files": [{"head": 1}]}]}),
+                "tasks[0].files[0].path: is missing",
+            ),
+            (
+                json!({"tasks": [{"name": "a", "prompt": "p", "files": ["x", {"path": "y", "head": 0}]}]}),
+                "tasks[0].files[1].head: must be a whole number, at least 1",
+            ),
+            (
+                json!({"tasks": [{"name": "a", "prompt": "p", "files": [{"path": "y", "head": 1, "tail": 1}]}]}),
+                "tasks[0].files[0]: must have only one of start/end, head and tail",
+            ),
+            (
+                json!({"tasks": [{"name": "a", "prompt": "p"}], "profile": []}),
+                "profile: must be a text",
+            ),
+        ] {
+            let error = DelegateArguments::parse(&value, Some(16)).unwrap_err();
+            assert_eq!(error.to_string(), expected);
+        }
+        let many = json!({"tasks": vec![json!({"name": "a", "prompt": "p"}); 100]});
+        assert_eq!(DelegateArguments::parse(&many, None).unwrap().tasks.len(), 100);
+    }
+
+    #[test]
+    fn a_session_is_named_by_its_id() {
+        let arguments = SessionArguments::parse(&json!({"sessionId": "0123456789abcdef"}));
+        assert_eq!(arguments.unwrap().session_id, "0123456789abcdef");
+        for (value, expected) in [
+            (json!(null), "arguments: must be an object"),
+            (json!({}), "sessionId: is missing"),
+            (json!({"sessionId": " "}), "sessionId: must not be empty"),
+            (json!({"sessionId": 5}), "sessionId: must be a text"),
+            (json!({"sessionId": "a", "session": "a"}), "session: is unknown; there are sessionId"),
+        ] {
+            assert_eq!(SessionArguments::parse(&value).unwrap_err().to_string(), expected);
         }
     }
 
-    /// The list of tasks of a call. The command line takes any number of them.
-    pub(crate) fn tasks<T>(
-        &mut self,
-        most: Option<usize>,
-        declare: impl Fn(&mut Parameters<'_>) -> Checked<T>,
-    ) -> Checked<Vec<T>> {
-        const NAME: &str = "tasks";
-        let items = schema(self.models, &declare);
-        let tasks = self.list(NAME, "", &items, |task, path| read(task, path, &declare));
-        self.properties[NAME]["minItems"] = json!(1);
-        self.properties[NAME]["maxItems"] = json!(MOST_TASKS);
-        self.required.push(NAME);
-        let count = match self.sent.map(|sent| sent.get(NAME)) {
-            None => return Ok(Vec::new()),
-            Some(None) => return Err(self.wrong(NAME, "is missing")),
-            Some(Some(Value::Array(tasks))) => tasks.len(),
-            Some(Some(_)) => return Err(self.wrong(NAME, "must be a list of tasks")),
-        };
-        match most {
-            _ if count == 0 => Err(self.wrong(NAME, "must hold at least one task")),
-            Some(most) if count > most => {
-                let problem = format!("must hold at most {most} tasks, but holds {count}");
-                Err(self.wrong(NAME, &problem))
-            }
-            _ => tasks,
-        }
-    }
-
-    /// Leaves out of the schema what the parameters mean, where that has just been said.
-    pub(crate) fn briefly(&mut self) -> &mut Self {
-        self.is_brief = true;
-        self
-    }
-
-    /// Lets the schema require nothing, where what is required depends on what else is there.
-    pub(crate) fn require_nothing(&mut self) {
-        self.required.clear();
-    }
-
-    /// The first parameter besides this one for which something was sent.
-    pub(crate) fn given_besides(&self, other: &str) -> Option<&str> {
-        let names = self.properties.keys().map(String::as_str);
-        names.filter(|name| *name != other).find(|name| self.given(name).is_some())
-    }
-
-    fn declared<'a, T>(
-        models: &'a [String],
-        declare: impl FnOnce(&mut Parameters<'a>) -> Checked<T>,
-    ) -> Parameters<'a> {
-        let mut parameters = Parameters { models, ..Parameters::default() };
-        // Nothing was sent that could be wrong.
-        let _ = declare(&mut parameters);
-        parameters
-    }
-
-    fn into_schema(self) -> Value {
-        let mut schema = json!({"type": "object", "properties": self.properties});
-        if !self.required.is_empty() {
-            schema["required"] = json!(self.required);
-        }
-        schema["additionalProperties"] = json!(false);
-        schema
-    }
-
-    fn declare(&mut self, name: &'static str, mut schema: Value, about: &str) {
-        if !about.is_empty() && !self.is_brief {
-            schema["description"] = json!(about);
-        }
-        self.properties.insert(name.to_owned(), schema);
-    }
-
-    /// What was sent, unless it is as good as absent.
-    pub(crate) fn given(&self, name: &str) -> Option<&Value> {
-        self.sent?.get(name).filter(|value| !value.is_null())
-    }
-
-    fn path_of(&self, name: &str) -> String {
-        // A name can be empty, too, and would not be seen.
-        let name = if name.is_empty() { "\"\"" } else { name };
-        match self.path {
-            ARGUMENTS => name.to_owned(),
-            path => format!("{path}.{name}"),
-        }
-    }
-
-    fn wrong(&self, name: &str, problem: &str) -> ArgumentError {
-        wrong(&self.path_of(name), problem)
+    #[test]
+    fn where_nothing_is_asked_every_field_is_unknown() {
+        assert_eq!(NoArguments::parse(&json!({})), Ok(NoArguments));
+        let error = |value| NoArguments::parse(&value).unwrap_err().to_string();
+        assert_eq!(error(json!([])), "arguments: must be an object");
+        assert_eq!(error(json!({"scope": "global"})), "scope: is unknown; there are no arguments");
     }
 }

@@ -11,8 +11,8 @@ use plan::ToolFamilies;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::arguments::declare_preset_task;
-use crate::parameters::schema;
+use crate::declaration::schema;
+use crate::parameters::declare_preset_task;
 use crate::{DelegateArguments, NoArguments, SessionArguments, StatusArguments, SubagentArguments};
 
 /// One tool, as a door offers it.
