@@ -1,10 +1,10 @@
 /** Starts `pi-subagents bridge` and speaks JSON-RPC with it: one message per line, requests in both directions. */
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { accessSync, constants, statSync } from "node:fs";
+import { accessSync, constants, realpathSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Socket } from "node:net";
-import { delimiter, join, resolve } from "node:path";
+import { delimiter, join, resolve, sep } from "node:path";
 
 export type Params = Record<string, any>;
 export type Request = (method: string, params: Params) => Promise<any>;
@@ -14,7 +14,7 @@ export interface Host {
 	cwd(): string;
 	/** Initializes a new process. Other requests wait until this is done. */
 	greet(request: Request): Promise<void>;
-	/** Answers a request of the bridge. The signal is aborted when the bridge no longer waits for the answer. */
+	/** Answers a request of the bridge. The signal is aborted when the bridge takes it back, or has ended. */
 	answer(method: string, params: Params, gone: AbortSignal): Promise<unknown>;
 	/** Handles a notification of the bridge. */
 	take(method: string, params: Params): void;
@@ -83,6 +83,8 @@ export class Connection {
 	private readonly child: ChildProcess;
 	private readonly streams: [stdin: Socket, stdout: Socket, stderr: Socket];
 	private readonly waiting = new Map<number, { resolve: (result: any) => void; reject: (error: Error) => void }>();
+	/** The requests of the process that are being answered. */
+	private readonly answering = new Map<number | string, AbortController>();
 	/** Aborted when the process has ended and its output was read. */
 	private readonly gone = new AbortController();
 	private lastOutput = "";
@@ -168,6 +170,7 @@ export class Connection {
 			return this.remember(`\nThis is not a message: ${line}`);
 		}
 		const { id, method, params = {}, result, error } = message;
+		if (method === "ui/cancel") return this.answering.get(params.id)?.abort();
 		if (method !== undefined) return id === undefined ? this.host.take(method, params) : this.answer(id, method, params);
 		const waiting = this.waiting.get(id);
 		this.waiting.delete(id);
@@ -177,10 +180,15 @@ export class Connection {
 	}
 
 	private answer(id: number | string, method: string, params: Params): void {
-		this.host.answer(method, params, this.gone.signal).then(
-			(result) => this.send({ id, result }),
-			(error) => this.send({ id, error: { code: -32603, message: messageOf(error) } }),
-		);
+		const cancelled = new AbortController();
+		this.answering.set(id, cancelled);
+		this.host
+			.answer(method, params, AbortSignal.any([this.gone.signal, cancelled.signal]))
+			.then(
+				(result) => this.send({ id, result }),
+				(error) => this.send({ id, error: { code: -32603, message: messageOf(error) } }),
+			)
+			.finally(() => this.answering.delete(id));
 	}
 
 	private remember(output: string): void {
@@ -213,7 +221,8 @@ function findProgram(directory: string, cwd: string): string {
 	const named = process.env.PI_SUBAGENTS_BIN;
 	const beside = join(directory, PROGRAM);
 	const packaged = ofPlatform(directory);
-	const onPath = (process.env.PATH ?? "").split(delimiter).map((folder) => resolve(cwd, folder, PROGRAM));
+	const folders = (process.env.PATH ?? "").split(delimiter);
+	const onPath = folders.map((folder) => resolve(cwd, folder, PROGRAM)).filter((path) => !isOfAnother(path));
 	const found = (named ? [resolve(cwd, named)] : [beside, ...packaged, ...onPath]).find(isProgram);
 	if (found) return found;
 	const looked = named ? `PI_SUBAGENTS_BIN is ${named}` : `neither ${beside} nor ${PROGRAM} on the PATH`;
@@ -230,6 +239,15 @@ function ofPlatform(directory: string): string[] {
 		return [createRequire(join(directory, "package.json")).resolve(name)];
 	} catch {
 		return [];
+	}
+}
+
+/** Whether a program belongs to the npm package of this name, which is not ours: ours have a scope. */
+function isOfAnother(path: string): boolean {
+	try {
+		return realpathSync(path).includes(join(sep, "node_modules", PROGRAM, sep));
+	} catch {
+		return false;
 	}
 }
 

@@ -4,10 +4,12 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { AgentToolUpdateCallback, ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
+import { showAgents } from "./agents.ts";
 import { Bridge, type Host, messageOf, type Params, type Request } from "./bridge.ts";
-import { type AskForLines, type Details, drawCall, drawResult } from "./render.ts";
+import { Dialogs } from "./dialogs.ts";
+import { type AskForWindow, type Details, drawCall, drawEnded, drawResult } from "./render.ts";
 
-const PROTOCOL = 1;
+const PROTOCOL = 2;
 const DIRECTORY = dirname(fileURLToPath(import.meta.url));
 /** The prefix of our entry types in pi's sessions, and the key of our status line. */
 const OURS = "pi-subagents";
@@ -28,7 +30,7 @@ interface Tool {
  */
 const lastTools: Map<string, Tool> = ((globalThis as any)[Symbol.for(`${OURS}:tools`)] ??= new Map());
 
-/** Registers the handlers and `/profile`. The tools follow when a session starts and its models are known. */
+/** Registers the handlers and the commands. The tools follow when a session starts and its models are known. */
 export function serve(pi: ExtensionAPI): void {
 	const session = new Session(pi);
 	for (const tool of lastTools.values()) session.register(tool);
@@ -44,6 +46,15 @@ export function serve(pi: ExtensionAPI): void {
 		getArgumentCompletions: (prefix) => session.complete("profile", prefix),
 		handler: (args, context) => session.command("profile", args, context),
 	});
+	pi.registerCommand("agents", {
+		description: "Look into, speak to, stop or resume the sub-agents of this session and project",
+		handler: (_args, context) => session.agents(context),
+	});
+	pi.registerMessageRenderer(`${OURS}:bg-complete`, drawEnded);
+}
+
+function keyOf(models: string[]): string {
+	return models.map((model) => model.toLowerCase()).sort().join("\n");
 }
 
 /** One session of pi, from its start to its shutdown. */
@@ -54,10 +65,13 @@ class Session implements Host {
 	private readonly started = Promise.withResolvers<void>();
 	/** Why the next bridge is started. */
 	private reason = "startup";
-	/** The models for which the tools are registered. */
-	private registeredFor: string | undefined;
+	/** The tools as they are registered. */
+	private registered: string | undefined;
+	/** The models in the order in which the tools name them: another order alone is no reason to change the tools. */
+	private models: string[] = [];
 	/** The last reported error, so that it is reported once. */
 	private reported: string | undefined;
+	private readonly dialogs = new Dialogs();
 	private readonly updates = new Map<string, AgentToolUpdateCallback<Details>>();
 	/** Failed calls with details. To mark a failure, pi expects an exception, which cannot carry details. */
 	private readonly failed = new Set<string>();
@@ -75,16 +89,17 @@ class Session implements Host {
 		await this.registerTools(context);
 	}
 
-	/** Registers the tools, unless they are registered for the same models. Retries after a failure. */
+	/** Registers the tools, unless they are registered as they are now: models and presets come and go. Retries after a failure. */
 	async registerTools(context: ExtensionContext): Promise<void> {
 		this.context = context;
 		const models = modelsOf(context);
-		const key = models.map((model) => model.toLowerCase()).sort().join("\n");
-		if (models.length === 0 || (key === this.registeredFor && this.bridge.isRunning)) return;
+		if (models.length === 0) return;
+		if (keyOf(models) !== keyOf(this.models)) this.models = models;
 		await this.attempt(async () => {
 			const connection = await this.bridge.connect();
-			if (key === this.registeredFor) return;
-			const { tools }: { tools: Tool[] } = await connection.request("tools/list", { models });
+			const { tools }: { tools: Tool[] } = await connection.request("tools/list", { models: this.models });
+			const offered = JSON.stringify(tools);
+			if (offered === this.registered) return;
 			const dropped = new Set(lastTools.keys());
 			lastTools.clear();
 			for (const tool of tools) {
@@ -94,15 +109,15 @@ class Session implements Host {
 			}
 			// pi cannot unregister a tool, but it can hide it from the model.
 			if (dropped.size > 0) this.pi.setActiveTools(this.pi.getActiveTools().filter((name) => !dropped.has(name)));
-			this.registeredFor = key;
+			this.registered = offered;
 			this.reported = undefined;
 		});
 	}
 
 	register(tool: Tool): void {
-		const ask: AskForLines = async (method, params) => {
+		const ask: AskForWindow = async (method, params) => {
 			await this.started.promise;
-			return (await this.bridge.request(method, params)).lines;
+			return this.bridge.request(method, params);
 		};
 		this.pi.registerTool<any, Details>({
 			...tool,
@@ -139,6 +154,17 @@ class Session implements Host {
 		await this.attempt(() => this.bridge.request("command/run", { name, arguments: args }));
 	}
 
+	async agents(context: ExtensionContext): Promise<void> {
+		this.context = context;
+		this.reported = undefined;
+		const act = async (runId: string, action: string, text: string) => {
+			const params = { runId, action, text, models: modelsOf(context), allTools: this.allTools() };
+			const { message, text: answer } = await this.bridge.request("agents/act", params);
+			return message ?? answer;
+		};
+		await this.attempt(() => showAgents(context, this.dialogs, this.bridge.request, act));
+	}
+
 	async greet(request: Request): Promise<void> {
 		const context = this.present();
 		const script = process.argv[1];
@@ -156,16 +182,20 @@ class Session implements Host {
 	}
 
 	async answer(method: string, params: Params, gone: AbortSignal): Promise<unknown> {
-		const { ui, hasUI } = this.present();
+		const { ui, hasUI, mode } = this.present();
+		const ask = async <T>(dialog: () => Promise<T>) => {
+			if (!hasUI) return { value: null };
+			return { value: (await (mode === "tui" ? this.dialogs.show(dialog) : dialog())) ?? null };
+		};
 		switch (method) {
 			case "ui/select":
-				return { value: (hasUI && (await ui.select(params.title, params.options, { signal: gone }))) || null };
+				return ask(() => ui.select(params.title, params.options, { signal: gone }));
 			case "ui/input":
-				return { value: hasUI ? ((await ui.input(params.title, params.placeholder, { signal: gone })) ?? null) : null };
+				return ask(() => ui.input(params.title, params.placeholder, { signal: gone }));
 			case "ui/editor":
-				return { value: hasUI ? ((await ui.editor(params.title, params.prefill)) ?? null) : null };
+				return ask(() => ui.editor(params.title, params.prefill));
 			case "ui/confirm":
-				return { value: hasUI && (await ui.confirm(params.title, params.message, { signal: gone })) };
+				return ask(() => ui.confirm(params.title, params.message, { signal: gone }));
 			default:
 				throw new Error(`This extension knows no request ${method}.`);
 		}
@@ -186,7 +216,7 @@ class Session implements Host {
 					break;
 				}
 				case "ui/notify":
-					this.present().ui.notify(params.message, params.level);
+					this.notify(params.message, params.level);
 					break;
 				case "ui/status":
 					this.present().ui.setStatus(OURS, params.text ?? undefined);
@@ -219,9 +249,8 @@ class Session implements Host {
 		const cancel = () => connection.notify("tools/cancel", { callId });
 		try {
 			if (onUpdate) this.updates.set(callId, onUpdate);
-			const allTools = this.pi.getAllTools().map((tool) => tool.name);
-			const models = modelsOf(context);
-			const answering = connection.request("tools/call", { callId, name, arguments: args, models, allTools });
+			const params = { callId, name, arguments: args, models: modelsOf(context), allTools: this.allTools() };
+			const answering = connection.request("tools/call", params);
 			if (signal?.aborted) cancel();
 			else signal?.addEventListener("abort", cancel);
 			const answer = await answering;
@@ -231,6 +260,10 @@ class Session implements Host {
 			signal?.removeEventListener("abort", cancel);
 			this.updates.delete(callId);
 		}
+	}
+
+	private allTools(): string[] {
+		return this.pi.getAllTools().map((tool) => tool.name);
 	}
 
 	/** Sends the bridge its entries from the current branch of the session. */
@@ -253,9 +286,15 @@ class Session implements Host {
 			const message = messageOf(error);
 			if (!this.context || message === this.reported) return;
 			this.reported = message;
-			if (this.context.hasUI) this.context.ui.notify(message, "error");
-			else console.error(message);
+			this.notify(message, "error");
 		}
+	}
+
+	/** Tells the user something: on standard error where pi has no other way, which is so with `-p`. */
+	private notify(message: string, level: "info" | "warning" | "error"): void {
+		const { ui, hasUI } = this.present();
+		if (hasUI) ui.notify(message, level);
+		else console.error(message);
 	}
 
 	private present(): ExtensionContext {

@@ -11,7 +11,7 @@ try {
 } catch {
 	console.error(
 		`error: the package ${name} is missing: this platform has none, or npm left it out.\n` +
-			"hint: install pi-subagents without `--omit=optional`, or build it with `cargo install`",
+			"hint: install @pi-subagents/cli without `--omit=optional`, or build it with `cargo install`",
 	);
 	process.exit(1);
 }

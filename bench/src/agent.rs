@@ -10,7 +10,7 @@ use xtask::repository_root;
 
 use crate::calls::{Calls, TINTINWEB};
 use crate::measure::{Cost, measure, measure_in_turns, measure_into, median, median_of};
-use crate::provider::Provider;
+use crate::provider::{APIS, Provider};
 use crate::scratch::Scratch;
 use crate::table::Table;
 use crate::tasks::{ANSWER, TASKS, check, check_stream, create, delegate, prompt, write_tasks};
@@ -22,7 +22,9 @@ pub(crate) fn run() -> Result<Table, String> {
     let project = scratch.subdirectory("project")?;
     fs::write(project.join("notes.txt"), "a line of notes\n".repeat(40))
         .map_err(|error| error.to_string())?;
-    one_task(&scratch, &provider, &project, &mut table)?;
+    for (name, api, _) in APIS {
+        one_task(&scratch, &provider, &project, (name, api), &mut table)?;
+    }
     many_tasks(&scratch, &provider, &project, &mut table)?;
     start_up(&scratch, &project, &mut table)?;
     Ok(table)
@@ -32,11 +34,12 @@ const ONE_ROUNDS: usize = 11;
 const MANY_ROUNDS: usize = 7;
 const START_ROUNDS: usize = 200;
 
-/// One task of three turns, started bare.
+/// One task of three turns, started bare, through one of the protocols.
 fn one_task(
     scratch: &Scratch,
     provider: &Provider,
     project: &Path,
+    (name, api): (&str, &str),
     table: &mut Table,
 ) -> Result<(), String> {
     let bare = |mut command: Command, arguments: &[&str]| {
@@ -45,7 +48,8 @@ fn one_task(
         command
     };
     let prompt = prompt(0);
-    let arguments = ["--mode", "json", "-p", "--no-session", &prompt];
+    let model = format!("{name}/fake-1");
+    let arguments = ["--mode", "json", "-p", "--no-session", "--model", &model, &prompt];
     let mut ours = bare(scratch.our("pi-subagents"), &[&["agent"], &arguments[..]].concat());
     let mut pis = bare(scratch.command("pi"), &arguments);
     // Once without a clock, so that all files are in memory, and to see that both do the same work.
@@ -62,7 +66,7 @@ fn one_task(
     let milliseconds = |cost: &Cost| cost.cpu.as_secs_f64() * 1e3;
     let [ours, pis, start] = [0, 1, 2].map(|index| median_of(&costs[index], milliseconds));
     table.times_less(
-        "CPU of one task of three turns",
+        &format!("CPU of one task of three turns, {api}"),
         (ours, &format!("{ours:.1} ms")),
         (pis, &format!("{pis:.0} ms, the real pi")),
         30.0,

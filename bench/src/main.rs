@@ -8,6 +8,7 @@
 )]
 
 mod agent;
+mod agents;
 mod background;
 mod bare;
 mod calls;
@@ -25,7 +26,9 @@ mod spine;
 mod stream;
 mod table;
 mod tasks;
+mod two_way;
 mod view;
+mod worktrees;
 
 use std::process::ExitCode;
 
@@ -37,13 +40,15 @@ struct Benchmark {
     run: fn() -> Result<Table, String>,
 }
 
-const BENCHMARKS: [Benchmark; 6] = [
+const BENCHMARKS: [Benchmark; 8] = [
     Benchmark { name: "spine", title: "A run, and a long stream", run: spine::run },
     Benchmark { name: "delegate", title: "Many tasks", run: delegate::run },
     Benchmark { name: "agent", title: "The built-in agent", run: agent::run },
+    Benchmark { name: "agents", title: "Agents of all makes", run: agents::run },
     Benchmark { name: "background", title: "Listing many runs", run: background::run },
     Benchmark { name: "pi", title: "Inside of pi", run: pi::run },
     Benchmark { name: "view", title: "The live view", run: view::run },
+    Benchmark { name: "worktrees", title: "Worktrees", run: worktrees::run },
 ];
 
 fn main() -> ExitCode {

@@ -13,7 +13,8 @@ use crate::memory::peak_pss_kib;
 use crate::provider::Provider;
 use crate::scratch::Scratch;
 use crate::table::Table;
-use crate::tasks::TASKS;
+use crate::tasks::{TASKS, prompt};
+use crate::two_way;
 
 /// How often each of two extensions is measured, in turns.
 const ROUNDS: usize = 7;
@@ -44,6 +45,13 @@ pub(crate) fn run() -> Result<Table, String> {
         (bare::built_in, TASKS),
         0.5,
     )?;
+    let run = || {
+        let mut command = scratch.our("pi-subagents");
+        command.current_dir(&few).args(["run", "--json", &prompt(0)]);
+        provider.offer(&mut command);
+        command
+    };
+    two_way::compare(&mut table, "a pi", "pi", &["pi"], 2 * ROUNDS, &run)?;
     for (project, what) in [(&few, "children are pi, 4 at a time"), (&many, "built in, 16 at once")]
     {
         let megabytes = bench.memory(project)?;

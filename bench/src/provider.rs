@@ -7,17 +7,26 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use xtask::{packages, repository_root};
 
 use crate::scratch::Scratch;
 use crate::tasks::TASKS;
+
+/// The names of providers, the protocols that they speak, and the paths of their addresses. The first is the usual one.
+pub(crate) const APIS: [(&str, &str, &str); 4] = [
+    ("fake", "openai-completions", "/v1"),
+    ("fake-messages", "anthropic-messages", ""),
+    ("fake-responses", "openai-responses", "/v1"),
+    ("fake-gemini", "google-generative-ai", "/v1beta"),
+];
 
 /// A running `fake-llm`, and an agent directory that knows no other model.
 pub(crate) struct Provider {
     child: Child,
     /// The server runs until this ends.
     stdin: Option<ChildStdin>,
+    base_url: String,
     agent_dir: PathBuf,
     search_path: OsString,
 }
@@ -39,19 +48,24 @@ impl Provider {
             .spawn()
             .map_err(failed)?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-        let provider = Provider { child, stdin, agent_dir, search_path };
-        let mut base_url = String::new();
+        let base_url = String::new();
+        let mut provider = Provider { child, stdin, base_url, agent_dir, search_path };
         if let Some(stdout) = stdout {
-            BufReader::new(stdout).read_line(&mut base_url).map_err(failed)?;
+            BufReader::new(stdout).read_line(&mut provider.base_url).map_err(failed)?;
         }
-        let fake = json!({
-            "baseUrl": base_url.trim(),
-            "api": "openai-completions",
-            "apiKey": "k",
-            "models": [{"id": "fake-1"}],
-        });
+        let providers: Map<String, Value> = APIS
+            .iter()
+            .map(|(name, api, path)| {
+                let root = provider.base_url().trim_end_matches("/v1");
+                let models = json!([{"id": "fake-1"}]);
+                let base_url = format!("{root}{path}");
+                let fake =
+                    json!({"baseUrl": base_url, "api": api, "apiKey": "k", "models": models});
+                ((*name).to_owned(), fake)
+            })
+            .collect();
         for (name, document) in [
-            ("models.json", json!({"providers": {"fake": fake}})),
+            ("models.json", json!({ "providers": providers })),
             // Of @tintinweb/pi-subagents.
             ("subagents.json", json!({"maxConcurrent": TASKS})),
         ] {
@@ -59,6 +73,11 @@ impl Provider {
         }
         provider.install(&[])?;
         Ok(provider)
+    }
+
+    /// The URL under which clients find the API.
+    pub(crate) fn base_url(&self) -> &str {
+        self.base_url.trim()
     }
 
     /// Its process id: its cost is not part of what is measured.

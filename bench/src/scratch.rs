@@ -16,16 +16,26 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// Makes the directory, and builds the programs of this repository.
+    /// Makes the directory, and builds the programs of this repository as they are released.
     pub(crate) fn new() -> Result<Scratch, String> {
-        Invocation::new("cargo build --release --package pi-subagents --features test-fakes")
+        Scratch::with_profile("release", "release")
+    }
+
+    /// The same with the programs of the tests, for what is not measured.
+    pub(crate) fn with_test_programs() -> Result<Scratch, String> {
+        Scratch::with_profile("dev", "debug")
+    }
+
+    fn with_profile(profile: &str, directory_of_profile: &str) -> Result<Scratch, String> {
+        Invocation::new("cargo build --package pi-subagents --features test-fakes --profile")
+            .word(profile)
             .run()
             .map_err(|error| format!("`cargo build` {error}"))?;
         let memory = Path::new("/dev/shm");
         let parent = if memory.is_dir() { memory.to_owned() } else { env::temp_dir() };
         let directory = parent.join(format!("pi-subagents-bench-{}", std::process::id()));
         fs::create_dir_all(directory.join("home")).map_err(|error| error.to_string())?;
-        Ok(Scratch { directory, programs: target_directory().join("release") })
+        Ok(Scratch { directory, programs: target_directory().join(directory_of_profile) })
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

@@ -11,6 +11,7 @@ use crate::measure::{measure_in_turns, median, median_of, peak_kib};
 use crate::scratch::Scratch;
 use crate::stream;
 use crate::table::Table;
+use crate::two_way;
 
 const RECORDS: usize = 212_000;
 
@@ -20,6 +21,8 @@ pub(crate) fn run() -> Result<Table, String> {
     stream_costs(&scratch, &mut table)?;
     stream_growth(&scratch, &mut table)?;
     single_run(&scratch, &mut table)?;
+    bounded_run(&scratch, &mut table)?;
+    spoken_to(&scratch, &mut table)?;
     start_up(&scratch, &mut table)?;
     many_runs(&scratch, &mut table)?;
     Ok(table)
@@ -136,6 +139,72 @@ fn single_run(scratch: &Scratch, table: &mut Table) -> Result<(), String> {
         }
     }
     fs::remove_dir_all(on_disk).map_err(|error| error.to_string())
+}
+
+/// What everything costs that bounds an agent beside its session: the same runs with and without it,
+/// in turns.
+fn bounded_run(scratch: &Scratch, table: &mut Table) -> Result<(), String> {
+    const WHAT: [&str; 2] = [
+        "the same with a cgroup of its own and access `read`",
+        "the same with a cgroup of its own and access `workspace`",
+    ];
+    let runs = |access: &str| {
+        let mut command = scratch.our("bench-runs");
+        command.args(["single", "60", access]);
+        command
+    };
+    // In a mount namespace without the hierarchy, no run can have a cgroup.
+    let unbounded = || {
+        let runs = runs("full");
+        let mut command = scratch.command("unshare");
+        command.args(["--mount", "--propagation", "private", "sh", "-c"]);
+        command.arg(r#"umount --all --types cgroup2 && exec "$0" "$@""#);
+        command.arg(runs.get_program()).args(runs.get_args());
+        command
+    };
+    let mut microseconds = [Vec::new(), Vec::new(), Vec::new()];
+    for _ in 0..5 {
+        let measured = [
+            read_json(&mut runs("read"))?,
+            read_json(&mut runs("workspace"))?,
+            read_json(&mut unbounded()).unwrap_or_default(),
+        ];
+        let has_cgroup = measured.each_ref().map(|measured| &measured["hasCgroup"]);
+        if has_cgroup != [true, true, false] || measured[0]["hasLandlock"] != true {
+            for what in WHAT {
+                let needs = "needs root, cgroups of version 2, and Landlock";
+                table.note(what, "not measured", needs);
+            }
+            return Ok(());
+        }
+        for (microseconds, measured) in microseconds.iter_mut().zip(measured) {
+            let runs = measured["runMicroseconds"].as_array().into_iter().flatten();
+            microseconds.extend(runs.filter_map(Value::as_f64));
+        }
+    }
+    let [read, workspace, without] = microseconds.map(median);
+    let ms = |value: f64| format!("{:.2} ms", value / 1e3);
+    let without_words = format!("{} without", ms(without));
+    for (what, with) in WHAT.into_iter().zip([read, workspace]) {
+        table.at_most(what, (with, &ms(with)), (without, &without_words), 1.3);
+    }
+    Ok(())
+}
+
+/// A built-in agent of three turns that can be spoken to, beside one that cannot.
+fn spoken_to(scratch: &Scratch, table: &mut Table) -> Result<(), String> {
+    let call = serde_json::json!({"tools": [{"name": "bash", "args": {"command": "true"}}]});
+    let turns = serde_json::json!([call, call, {"text": "done"}]);
+    let script = scratch.path("turns.json");
+    fs::write(&script, turns.to_string()).map_err(|error| error.to_string())?;
+    let model = format!("script/{}", script.display());
+    let run = || {
+        let mut command = scratch.our("pi-subagents");
+        command.args(["run", "--json", "--model", &model, "go"]);
+        command
+    };
+    let program = scratch.our("pi-subagents").get_program().to_string_lossy().into_owned();
+    two_way::compare(table, "a built-in agent", "builtin", &[&program, "agent"], 200, &run)
 }
 
 fn start_up(scratch: &Scratch, table: &mut Table) -> Result<(), String> {

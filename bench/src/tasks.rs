@@ -15,11 +15,15 @@ pub(crate) const TASKS: usize = 16;
 
 /// A prompt that contains the script of the model: two tool calls, and an answer.
 pub(crate) fn prompt(task: usize) -> String {
+    let command = json!({"name": "bash", "args": {"command": format!("echo {task}")}});
+    prompt_with(task, &command, &json!({"name": "read", "args": {"path": "notes.txt"}}))
+}
+
+/// The same with the calls of another agent.
+pub(crate) fn prompt_with(task: usize, command: &Value, file: &Value) -> String {
     let script = json!([
-        {"text": "First a command.", "tools": [
-            {"name": "bash", "args": {"command": format!("echo {task}")}},
-        ]},
-        {"text": "Then a file.", "tools": [{"name": "read", "args": {"path": "notes.txt"}}]},
+        {"text": "First a command.", "tools": [command]},
+        {"text": "Then a file.", "tools": [file]},
         {"text": ANSWER},
     ]);
     format!("Task {task} <<SCRIPT>>{script}<<END>>")

@@ -13,6 +13,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import {
+  ElicitRequestSchema,
   ResourceListChangedNotificationSchema,
   ResourceUpdatedNotificationSchema,
 } from "@modelcontextprotocol/sdk/types.js";
@@ -120,6 +121,29 @@ const scenarios = {
     return { after };
   },
 
+  /**
+   * A call of an agent that asks. The user answers every question with `reply`, or does not answer,
+   * and then the file `unanswered` appears.
+   */
+  async ask(client, options) {
+    const asked = [];
+    client.setRequestHandler(ElicitRequestSchema, async ({ params }, { signal }) => {
+      const { _meta, ...form } = params;
+      asked.push(form);
+      if (options.reply) return options.reply;
+      writeFileSync(options.unanswered, "");
+      if (!signal.aborted) {
+        await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      }
+      asked.push("taken back");
+      return { action: "cancel" };
+    });
+    const seen = await playCall(client, options.call);
+    // The answer to the call may overtake the word that takes the question back.
+    await condition(() => options.reply || asked.length === 2);
+    return { asked, ...seen };
+  },
+
   /** A call, and then waiting for the answer of its session for as long as it takes. */
   async wait(client, options) {
     const answers = [await playCall(client, options.call)];
@@ -195,9 +219,13 @@ async function errorOf(promise) {
 
 /** Waits until a file is there. */
 async function appearance(path) {
+  await condition(() => existsSync(path), `${path} is not there`);
+}
+
+async function condition(isTrue, problem = "what is waited for does not happen") {
   const late = performance.now() + PATIENCE * 1000;
-  while (!existsSync(path)) {
-    if (performance.now() > late) throw new Error(`${path} is not there`);
+  while (!isTrue()) {
+    if (performance.now() > late) throw new Error(problem);
     await sleep(10);
   }
 }
@@ -213,7 +241,8 @@ const transport = new StdioClientTransport({
 transport.setProtocolVersion = (version) => {
   transport.negotiated = version;
 };
-const client = new Client({ name: "mcp", version: "0.1.0" });
+const capabilities = scenario === "ask" ? { elicitation: {} } : {};
+const client = new Client({ name: "mcp", version: "0.1.0" }, { capabilities });
 await client.connect(transport);
 process.stdout.write("connected\n");
 try {

@@ -181,6 +181,15 @@ async def cancel(client, options):
     return {"after": plain(after)}
 
 
+async def ask(client, options):
+    """A call of an agent that asks. The user answers every question with `reply`, or does not answer,
+    and then the file `unanswered` appears."""
+    seen = await play_call(client, options["call"])
+    # The answer to the call may overtake the word that takes the question back.
+    await condition(lambda: options.get("reply") or len(client.asked) == 2)
+    return {"asked": client.asked, **seen}
+
+
 async def wait(client, options):
     """A call, and then waiting for the answer of its session for as long as it takes."""
     answers = [await play_call(client, options["call"])]
@@ -198,6 +207,7 @@ SCENARIOS = {
     "listen": listen,
     "call": call,
     "cancel": cancel,
+    "ask": ask,
     "wait": wait,
 }
 
@@ -248,8 +258,12 @@ def touch(path):
 
 async def appearance(path):
     """Waits until a file is there."""
+    await condition(lambda: os.path.exists(path))
+
+
+async def condition(is_true):
     with anyio.fail_after(PATIENCE):
-        while not os.path.exists(path):
+        while not is_true():
             await anyio.sleep(0.01)
 
 
@@ -270,10 +284,24 @@ async def main():
                 heard["uri"] = params["uri"]
             tell.send_nowait(heard)
 
+    asked = []
+
+    async def answer(context, params):
+        asked.append(plain(params))
+        if options.get("reply"):
+            return types.ElicitResult.model_validate(options["reply"])
+        touch(options["unanswered"])
+        try:
+            await anyio.sleep(PATIENCE)
+        finally:
+            asked.append("taken back")
+
     mode = "legacy" if options.get("handshake") else "auto"
-    client = Client(server, mode=mode, message_handler=hear)
+    elicits = {"elicitation_callback": answer} if scenario == "ask" else {}
+    client = Client(server, mode=mode, message_handler=hear, **elicits)
     async with client:
         client.told = told
+        client.asked = asked
         print("connected", flush=True)
         facts = await SCENARIOS[scenario](client, options)
         print(json.dumps(facts), flush=True)

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use session::view::Block;
 
 /// Nothing that reaches a terminal may move its cursor or turn its text around.
 pub(crate) fn assert_clean(what: &str, text: &str) {
@@ -29,4 +30,25 @@ where
         read.as_ref().is_ok_and(|read| read == value),
         "{value:?} is written as {written}, and read as {read:?}"
     );
+}
+
+/// A window shows nothing that could harm a screen.
+pub(crate) fn assert_blocks(blocks: &[Block]) {
+    for block in blocks {
+        match block {
+            Block::Text(line) => assert_row("a line of a window", &line.text()),
+            Block::Row(row) => {
+                for cell in &row.cells {
+                    assert_row("a cell of a window", &cell.line.text());
+                }
+            }
+            Block::Steps { steps, .. } => {
+                for step in steps {
+                    let result = step.result.clone().unwrap_or_default();
+                    assert_row("a step of a window", &step.line.clone().and(result).text());
+                }
+            }
+            Block::Markdown(text) => assert_clean("an answer", text),
+        }
+    }
 }

@@ -1,15 +1,15 @@
 //! What must be true of the folds of any events.
 
 use model::{Record, SessionId, Status};
-use session::view::{self, Extent, Phase, TaskView};
-use session::{Context, Facts, PastRun, PreviewContext, State, Window};
+use session::view::{self, Phase, TaskView};
+use session::{Context, Facts, PastRun, PreviewContext, State};
 
-use crate::assertions::{assert_clean, assert_reads_back, assert_row};
+use crate::assertions::{assert_blocks, assert_clean, assert_reads_back, assert_row};
 
 /// Folds the events in every way that there is.
 pub(crate) fn check(records: &[Record]) {
     let preview = PreviewContext { cwd: "/project".into(), home: Some("/home".into()), width: 40 };
-    let mut state = State::new(Context { preview, window_lines: 3 });
+    let mut state = State::new(Context { preview, window_lines: 3, has_window: true });
     let mut replayed = State::default();
     for record in records {
         assert_reads_back(record);
@@ -19,10 +19,6 @@ pub(crate) fn check(records: &[Record]) {
     }
     assert_eq!(replayed, State::replay(records.to_vec()), "live and replayed runs differ");
     assert_eq!(state.facts, Facts::replay(records.to_vec()));
-    assert!(state.window.history().count() <= Window::REMEMBERED);
-    for line in state.window.history() {
-        assert_clean("a line of the window", &line.text);
-    }
     check_views(&state);
     check_transcripts(records, &state);
 }
@@ -33,17 +29,28 @@ fn check_views(state: &State) {
         let task = TaskView {
             name: "task",
             profile: None,
+            agent: Some("pi"),
+            model: None,
+            thinking: None,
             state,
             phase,
             elapsed_ms: 1_000,
             doing_ms: 10,
             timeout_ms: Some(2_000),
             session: &session,
+            access: model::Access::Full,
         };
-        for extent in [Extent::Collapsed, Extent::Expanded] {
-            for line in view::render(&[task], extent) {
-                assert_row("a line of the view", &line.text());
-            }
+        assert_blocks(&view::call_blocks(&[task, task]));
+        assert_blocks(&view::opened_blocks(&[(task, Some(state.facts.output.clone()))]));
+        assert_blocks(&[view::listed_row(&task, 1).into()]);
+        for column in view::COLUMNS {
+            assert_row(column.name, &(column.cell)(&task).text());
+        }
+        for step in view::steps(&task, Context::WINDOW_LINES, false) {
+            assert_row(
+                "a line of the window",
+                &step.line.and(step.result.unwrap_or_default()).text(),
+            );
         }
         assert_clean("the text of an update", &view::streaming_text(&[task]));
     }

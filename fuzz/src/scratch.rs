@@ -47,6 +47,8 @@ impl Scratch {
             agent: Some("[]".to_owned()),
             pi: None,
             search_path: Vec::new(),
+            has_builtin_key: false,
+            claude_dir: None,
         }
     }
 }

@@ -21,6 +21,7 @@ mod random;
 mod reading;
 mod server;
 mod shell;
+mod speeches;
 mod targets;
 mod task;
 mod testbed;
@@ -95,7 +96,10 @@ fn run_lanes<'a>(
     length: Duration,
 ) -> Vec<Server<'a>> {
     let (stop, end) = channel();
+    let (hush, silence) = channel();
     thread::scope(|scope| {
+        let speeches =
+            scope.spawn(move || speeches::speak_all(testbed, log, &plan.speeches, &silence));
         let faults = scope.spawn(move || Faults::inject_all(testbed, log, &plan.faults, &end));
         let lanes: Vec<_> = plan
             .lanes
@@ -116,6 +120,7 @@ fn run_lanes<'a>(
             .collect();
         thread::sleep(length);
         drop(stop);
+        drop(hush);
         let mut survivors = Vec::new();
         for lane in lanes {
             match lane.join() {
@@ -126,15 +131,31 @@ fn run_lanes<'a>(
         if faults.join().is_err() {
             log.report_violation(&[], "the faults of the soak itself have panicked");
         }
+        if speeches.join().is_err() {
+            log.report_violation(&[], "the speeches of the soak itself have panicked");
+        }
         survivors
     })
 }
 
 fn last_line(options: &Options, tally: Tally, faults: usize) -> String {
-    let Tally { tasks, completed, failed, refused, deleted, never_begun } = tally;
+    let Tally {
+        tasks,
+        completed,
+        failed,
+        refused,
+        deleted,
+        never_begun,
+        in_cgroups,
+        restricted,
+        messages,
+        delivered,
+    } = tally;
     format!(
         "soak: seed {}, {} s, {tasks} tasks ({completed} completed, {failed} failed as they should, \
-         {refused} refused, {deleted} deleted, {never_begun} never begun), {faults} faults, nothing left",
+         {refused} refused, {deleted} deleted, {never_begun} never begun; {in_cgroups} in cgroups, \
+         {restricted} with restricted access), {messages} messages ({delivered} delivered), {faults} \
+         faults, nothing left",
         options.seed,
         options.length.as_secs(),
     )

@@ -26,6 +26,8 @@ pub(crate) struct Entries {
     pub(crate) full_disks: Vec<(Duration, Option<Duration>)>,
     /// How often the end of each background run was notified, by the id of the run.
     pub(crate) notifications: BTreeMap<String, usize>,
+    /// What became of messages to agents, as the programs that sent them have told.
+    pub(crate) messages: Vec<Message>,
     /// How many faults were injected: some find no process.
     pub(crate) faults: usize,
     pub(crate) violations: Vec<Violation>,
@@ -71,6 +73,16 @@ pub(crate) struct Ending {
     pub(crate) error: Option<String>,
     /// The warnings of the door, in one text.
     pub(crate) warnings: String,
+}
+
+/// A message to an agent.
+#[derive(Clone, Debug)]
+pub(crate) struct Message {
+    pub(crate) run_id: String,
+    /// Absent if it was refused before it had one.
+    pub(crate) number: Option<u64>,
+    /// `accepted`, `delivered` or `refused`.
+    pub(crate) state: String,
 }
 
 /// A signal that the soak has sent to a process.
@@ -133,6 +145,11 @@ impl Log {
         self.note(line);
         let about = about.iter().map(|word| (*word).to_owned()).collect();
         self.entries().violations.push(Violation { about, what });
+    }
+
+    pub(crate) fn record_message(&self, message: Message) {
+        self.note(format!("message to {}: {:?} {}", message.run_id, message.number, message.state));
+        self.entries().messages.push(message);
     }
 
     /// Records tasks that are submitted now.

@@ -12,6 +12,7 @@ use crate::task::Task;
 pub(crate) struct Plan {
     pub(crate) lanes: Vec<Lane>,
     pub(crate) faults: Vec<Planned<Fault>>,
+    pub(crate) speeches: Vec<Planned<Speech>>,
 }
 
 /// An action or a fault, and its time from the start.
@@ -135,6 +136,17 @@ pub(crate) enum Fault {
     SetClock(i64),
 }
 
+/// A message to an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Speech {
+    /// Chooses among the agents.
+    pub(crate) choice: u64,
+    /// The flag of `tell` that says when it is read, if it has one.
+    pub(crate) timing: Option<&'static str>,
+    /// Whether the program that speaks waits until it is read.
+    pub(crate) waits: bool,
+}
+
 /// What a process is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -167,7 +179,8 @@ impl Plan {
         let lanes = LANES.iter().enumerate();
         let lanes = lanes.map(|(number, lane)| plan_lane(number, *lane, length, random.split()));
         let lanes = lanes.collect();
-        Plan { lanes, faults: plan_faults(length, random.split()) }
+        let faults = plan_faults(length, random.split());
+        Plan { lanes, faults, speeches: plan_speeches(length, random.split()) }
     }
 }
 
@@ -250,6 +263,17 @@ fn plan_faults(length: Duration, mut random: Random) -> Vec<Planned<Fault>> {
     faults.collect()
 }
 
+fn plan_speeches(length: Duration, mut random: Random) -> Vec<Planned<Speech>> {
+    let times = times(length, 50..400, random.split());
+    let speeches = times.into_iter().map(|at| {
+        let timings = [(5, None), (2, Some("--after")), (2, Some("--interrupt"))];
+        let timing = random.weighted(&timings).flatten();
+        let what = Speech { choice: random.next(), timing, waits: random.chance(50) };
+        Planned { at, what }
+    });
+    speeches.collect()
+}
+
 fn draw_role(random: &mut Random) -> Role {
     let roles = [
         (25, Role::Shell),
@@ -292,6 +316,7 @@ mod tests {
     fn a_longer_soak_begins_like_a_shorter_one() {
         let [short, long] = [20, 60].map(|seconds| Plan::new(3, Duration::from_secs(seconds)));
         assert!(long.faults.starts_with(&short.faults));
+        assert!(long.speeches.starts_with(&short.speeches));
         for (short, long) in short.lanes.iter().zip(&long.lanes) {
             assert!(long.actions.starts_with(&short.actions));
         }

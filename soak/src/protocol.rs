@@ -8,7 +8,7 @@ use crate::shell::{as_json, ending};
 use crate::task::Task;
 
 /// The version of the bridge's protocol, which `extension/` has, too.
-const BRIDGE_PROTOCOL: u64 = 1;
+const BRIDGE_PROTOCOL: u64 = 2;
 
 /// The first messages: methods, parameters, and whether they have a response.
 pub(crate) fn initialization(
@@ -82,9 +82,9 @@ pub(crate) fn reports(
         return refused(error["message"].as_str().unwrap_or("no reason").to_owned());
     }
     let result = &answer["result"];
-    let structure = match door {
-        Door::Bridge => &result["details"],
-        Door::Mcp | Door::Shell => &result["structuredContent"],
+    let (structure, tasks) = match door {
+        Door::Bridge => (&result["details"], "windows"),
+        Door::Mcp | Door::Shell => (&result["structuredContent"], "sessions"),
     };
     if is_background {
         return match structure["runId"].as_str() {
@@ -92,17 +92,14 @@ pub(crate) fn reports(
             None => refused(result.to_string()),
         };
     }
-    let sessions = structure["sessions"].as_array().cloned().unwrap_or_default();
-    if sessions.len() != count {
+    let tasks = structure[tasks].as_array().cloned().unwrap_or_default();
+    if tasks.len() != count {
         return refused(result.to_string());
     }
-    let sessions = sessions.iter().enumerate();
-    let reports = sessions.map(|(index, session)| match session["status"].as_str() {
+    let reports = tasks.iter().map(|task| match task["status"].as_str() {
         Some("completed" | "error") => {
-            let run_id = structure["runs"][index].as_str().map(str::to_owned);
-            let ending = ending(session);
             let warnings = structure["warnings"].to_string();
-            Reported::Ended(Ending { run_id: run_id.or(ending.run_id.clone()), warnings, ..ending })
+            Reported::Ended(Ending { warnings, ..ending(task) })
         }
         // The response came early, because the client cannot receive progress.
         _ => Reported::Unknown,
@@ -123,7 +120,7 @@ mod tests {
         );
         let started = json!({"result": {"details": {"runId": "r"}}});
         assert_eq!(reports(Door::Bridge, &started, 1, true), [Reported::Started("r".to_owned())]);
-        let details = json!({"sessions": [{"status": "error"}], "runs": ["r"]});
+        let details = json!({"windows": [{"status": "error", "runId": "r"}]});
         let ended = reports(Door::Bridge, &json!({"result": {"details": details}}), 1, false);
         let Reported::Ended(ending) = &ended[0] else { panic!("{ended:?}") };
         assert_eq!((ending.run_id.as_deref(), ending.status.as_str()), (Some("r"), "error"));

@@ -63,7 +63,7 @@ impl<'a> Shell<'a> {
         let timeout = task.timeout().map(|seconds| ["--timeout".to_owned(), seconds.to_string()]);
         let words = ["run", "--json", "--name", &task.token];
         let mut command = self.testbed.command(action.project, words);
-        command.args(["--profile", task.definition()]);
+        command.args(["--profile", &task.definition()]);
         command.args(timeout.into_iter().flatten()).arg(task.prompt());
         self.run_tasks(command, &[task], action);
     }
@@ -91,7 +91,8 @@ impl<'a> Shell<'a> {
                 self.log.record_report(token, Reported::Ended(ending(task)));
             }
             let is_success = reported.iter().all(|task| task["status"] == "completed");
-            if is_success != (ended.status.code() == Some(0)) {
+            // A command that was killed behind its last word has no exit code.
+            if ended.status.code().is_some_and(|code| is_success != (code == 0)) {
                 let what = format!("the exit is {}, but the tasks: {document}", ended.status);
                 self.log.report_violation(&tokens, what);
             }
@@ -106,7 +107,7 @@ impl<'a> Shell<'a> {
     }
 
     fn start_background(&self, task: &Task, afterwards: Afterwards, action: &Action) {
-        let words = ["bg", "start", "--preset", task.definition(), "--name", &task.token];
+        let words = ["bg", "start", "--preset", &task.definition(), "--name", &task.token];
         let mut command = self.testbed.command(action.project, words);
         command.arg(task.prompt());
         // Never cancelled: after an interrupt, the soak could not know whether there is a run.
@@ -294,6 +295,9 @@ pub(crate) fn as_json(task: &Task) -> Value {
     let mut fields = json!({"name": task.token, "prompt": task.prompt()});
     if task.agent == Agent::Builtin {
         fields["profile"] = json!(task.definition());
+    }
+    if let Some(access) = task.access {
+        fields["access"] = json!(access);
     }
     if let Some(seconds) = task.timeout() {
         fields["timeout"] = json!(seconds);

@@ -3,6 +3,8 @@
 //! A prompt contains the script of its task. The token of the task is in the prompt and in the answer, so that
 //! the audit can tell runs apart and see that each answer is the right one.
 
+use std::sync::LazyLock;
+
 use serde_json::{Value, json};
 
 use crate::random::Random;
@@ -49,6 +51,8 @@ pub(crate) struct Task {
     pub(crate) token: String,
     pub(crate) agent: Agent,
     pub(crate) behaviour: Behaviour,
+    /// What it may change, if that is restricted.
+    pub(crate) access: Option<&'static str>,
 }
 
 impl Task {
@@ -79,7 +83,9 @@ impl Task {
                 | Behaviour::SaysNothing
                 | Behaviour::IsKilled
         );
-        Task { token, agent: if is_fake_only { Agent::Fake } else { agent }, behaviour }
+        let agent = if is_fake_only { Agent::Fake } else { agent };
+        let access = random.chance(10).then(|| ACCESSES[usize::from(random.chance(50))]);
+        Task { token, agent, behaviour, access: access.filter(|_| *HAS_LANDLOCK) }
     }
 
     /// What it answers, if it does.
@@ -111,13 +117,14 @@ impl Task {
     }
 
     /// The profile or preset that it is run with; see [`definitions`].
-    pub(crate) fn definition(&self) -> &'static str {
-        match (self.agent, self.timeout()) {
-            (Agent::Fake, None) => "fake",
-            (Agent::Fake, Some(_)) => "fake-hasty",
-            (Agent::Builtin, None) => "builtin",
-            (Agent::Builtin, Some(_)) => "builtin-hasty",
-        }
+    pub(crate) fn definition(&self) -> String {
+        let agent = match self.agent {
+            Agent::Fake => "fake",
+            Agent::Builtin => "builtin",
+        };
+        let hasty = self.timeout().map_or("", |_| "-hasty");
+        let access = self.access.map(|access| format!("-{access}")).unwrap_or_default();
+        format!("{agent}{hasty}{access}")
     }
 
     /// The prompt, with the script in it.
@@ -202,13 +209,33 @@ impl Task {
     }
 }
 
+/// The restricted kinds of access.
+const ACCESSES: [&str; 2] = ["read", "workspace"];
+
+/// Whether access can be restricted on this machine. Elsewhere such tasks would be refused.
+static HAS_LANDLOCK: LazyLock<bool> = LazyLock::new(|| {
+    // SAFETY: with this flag the kernel takes no pointer.
+    #[expect(unsafe_code, reason = "no library has this system call")]
+    let version = unsafe {
+        let nothing = std::ptr::null::<u8>();
+        libc::syscall(libc::SYS_landlock_create_ruleset, nothing, 0_usize, 1_u32)
+    };
+    version >= 3
+});
+
 /// The profiles and presets of the tasks: their paths below the agent directory, and their text.
 pub(crate) fn definitions() -> Vec<(String, String)> {
     let kinds = [("fake", "a/one", ""), ("builtin", "fake/fake-1", "agent: builtin\n")];
     let mut files = Vec::new();
     for (name, model, agent) in kinds {
-        for (name, timeout) in [(name.to_owned(), ""), (format!("{name}-hasty"), "timeout: 1\n")] {
-            let fields = format!("name: {name}\nmodel: {model}\n{agent}");
+        let paces = [(name.to_owned(), ""), (format!("{name}-hasty"), "timeout: 1\n")];
+        let restricted = paces.clone().into_iter().flat_map(|(name, timeout)| {
+            ACCESSES.map(|access| (format!("{name}-{access}"), timeout, Some(access)))
+        });
+        let free = paces.into_iter().map(|(name, timeout)| (name, timeout, None));
+        for (name, timeout, access) in free.chain(restricted) {
+            let access = access.map(|access| format!("access: {access}\n")).unwrap_or_default();
+            let fields = format!("name: {name}\nmodel: {model}\n{agent}{access}");
             files.push((format!("agent-profiles/{name}.md"), format!("---\n{fields}---\n")));
             let preset = format!("---\n{fields}description: For a soak.\n{timeout}---\n");
             files.push((format!("subagents/{name}.md"), preset));

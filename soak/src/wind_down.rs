@@ -91,6 +91,7 @@ fn work(server: &mut Server<'_>, token: &str) -> Result<(), Gone> {
         token: format!("{token}-{number}"),
         agent: Agent::Fake,
         behaviour: Behaviour::AnswersAtOnce,
+        access: None,
     };
     let kinds = [
         ActionKind::Many(vec![task(1), task(2)]),

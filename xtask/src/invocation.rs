@@ -2,7 +2,7 @@
 
 use std::env;
 use std::fmt;
-use std::io::{self, IsTerminal};
+use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Output, Stdio};
@@ -72,6 +72,21 @@ impl Invocation {
     /// Runs it with our own standard streams, so that its output appears at once.
     pub fn run(&self) -> Result<(), String> {
         let status = self.command().status().map_err(|error| not_started(&error))?;
+        if status.success() { Ok(()) } else { Err(ended(status, "")) }
+    }
+
+    /// Runs it like [`Invocation::run`], and shows every line of its standard output to `look` as well.
+    pub fn run_watched(&self, mut look: impl FnMut(&str)) -> Result<(), String> {
+        let mut child =
+            self.command().stdout(Stdio::piped()).spawn().map_err(|error| not_started(&error))?;
+        let output = child.stdout.take().map(BufReader::new);
+        for line in output.into_iter().flat_map(|output| output.split(b'\n')).map_while(Result::ok)
+        {
+            let line = String::from_utf8_lossy(&line);
+            println!("{line}");
+            look(&line);
+        }
+        let status = child.wait().map_err(|error| not_started(&error))?;
         if status.success() { Ok(()) } else { Err(ended(status, "")) }
     }
 

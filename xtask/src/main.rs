@@ -8,6 +8,7 @@
     reason = "a program for developers, whose whole result is what it prints"
 )]
 
+mod catalogue;
 mod executable;
 mod fuzz;
 mod package;
@@ -25,6 +26,7 @@ Usage: cargo xtask COMMAND
 
 Commands:
   bench   Measure, as ratios in one run: `bench spine`, `bench delegate`, or all
+  catalogue  Make the catalogue of models anew from that of pi, which it installs: `catalogue [DIRECTORY]`
   fuzz    Search for input that breaks the code that reads it: `fuzz [TARGET] [--seconds N]`
   package Make the files of a release for this platform: an archive, and packages for npm
   pictures  Draw the pictures in the documents from a real run
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         match word.as_str() {
             "help" | "--help" | "-h" => help(rest),
             "bench" => become_program("pi-subagents-bench", rest),
+            "catalogue" => catalogue::run(rest),
             "fuzz" => fuzz::run(rest),
             "package" => package::run(rest),
             "pictures" => {

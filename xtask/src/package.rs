@@ -17,6 +17,7 @@ const PLATFORMS: [(&str, &str, &str); 4] = [
     ("darwin", "arm64", "aarch64-apple-darwin"),
 ];
 
+/// The program, and the scope of its npm packages. The plain name belongs to another project there.
 const NAME: &str = "pi-subagents";
 
 /// Runs the command.
@@ -49,8 +50,10 @@ pub(crate) fn make(program: &Path, directory: &Path) -> Result<Vec<PathBuf>, Str
     let about = platform_manifest(&manifest, version, os, cpu);
     write(&of_platform.join("package.json"), &about)?;
 
-    let main = directory.join("npm").join(NAME);
-    for name in ["index.ts", "session.ts", "bridge.ts", "render.ts"] {
+    let main = directory.join("npm/cli");
+    for name in
+        ["index.ts", "session.ts", "bridge.ts", "render.ts", "window.ts", "agents.ts", "dialogs.ts"]
+    {
         copy(&root.join("extension").join(name), &main.join(name))?;
     }
     let prompts = root.join("extension/prompts");
@@ -183,13 +186,22 @@ mod tests {
 
     #[test]
     fn the_extension_depends_on_a_program_of_its_own_version_for_every_platform() {
-        let manifest = main_manifest(json!({"name": NAME, "version": "1.2.3"}), "1.2.3");
+        let manifest = main_manifest(json!({"version": "1.2.3"}), "1.2.3");
         let programs = manifest["optionalDependencies"].as_object().unwrap();
         assert_eq!(programs.len(), PLATFORMS.len());
         for (os, cpu, _) in PLATFORMS {
             let package = platform_manifest(&manifest, "1.2.3", os, cpu);
             assert_eq!(programs[package["name"].as_str().unwrap()], package["version"]);
             assert_eq!((&package["os"][0], &package["cpu"][0]), (&json!(os), &json!(cpu)));
+        }
+    }
+
+    #[test]
+    fn every_package_has_our_scope() {
+        let manifest = read_json(&repository_root().join("extension/package.json")).unwrap();
+        assert_eq!(manifest["name"], "@pi-subagents/cli");
+        for (os, cpu, _) in PLATFORMS {
+            assert_eq!(package_name(os, cpu), format!("@pi-subagents/{os}-{cpu}"));
         }
     }
 }

@@ -19,8 +19,45 @@ pub fn install_peers() -> Result<(), (Invocation, String)> {
     install_in("e2e/peers")
 }
 
+/// Installs the coding agents that are tested as clients: 400 MB to load, and 1 GB on the disk. Their programs are in the
+/// packages, so that no script of theirs has to run.
+pub fn install_clients() -> Result<(), (Invocation, String)> {
+    let directory = "e2e/clients";
+    if !are_installed(&repository_root().join(directory)) {
+        println!(
+            "Claude Code, Codex and opencode are installed into {directory}: 400 MB to load, 1 GB on the disk."
+        );
+    }
+    install_with(directory, "npm ci --ignore-scripts --no-audit --no-fund")
+}
+
+/// Unpacks the newest pi, of which not every dependency can be installed.
+pub fn install_newest_pi() -> Result<(), (Invocation, String)> {
+    install_with("e2e/newest", "sh install.sh")
+}
+
+/// Installs the agents that speak the Agent Client Protocol: 210 MB to load, and 470 MB on the disk.
+pub fn install_agents() -> Result<(), (Invocation, String)> {
+    let directory = "e2e/agents";
+    if !are_installed(&repository_root().join(directory)) {
+        println!(
+            "Gemini CLI, opencode and GitHub Copilot are installed into {directory}: 210 MB to load, 470 MB on the disk."
+        );
+    }
+    install_with(directory, "npm ci --ignore-scripts --no-audit --no-fund")
+}
+
+/// Installs what drives a browser.
+pub fn install_browser() -> Result<(), (Invocation, String)> {
+    install_in("e2e/browser")
+}
+
 fn install_in(directory: &'static str) -> Result<(), (Invocation, String)> {
-    let install = Invocation::new("npm ci --no-audit --no-fund").directory(directory);
+    install_with(directory, "npm ci --no-audit --no-fund")
+}
+
+fn install_with(directory: &'static str, command: &str) -> Result<(), (Invocation, String)> {
+    let install = Invocation::new(command).directory(directory);
     if are_installed(&repository_root().join(directory)) {
         return Ok(());
     }

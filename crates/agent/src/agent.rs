@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::answer::{Answer, Finished};
 use crate::cancel::Cancel;
 use crate::clock;
+use crate::commands::Queue;
 use crate::config::{Compaction, Model, Retry};
 use crate::event::{CompactionReason, Event, Stream};
 use crate::history::History;
@@ -38,6 +39,15 @@ pub(crate) struct Agent<W> {
     pub(crate) history: History,
     pub(crate) inbox: Inbox,
     pub(crate) is_stopping: bool,
+    /// Whether a prompt is being answered.
+    pub(crate) is_at_work: bool,
+    /// Ends what is done for the current prompt.
+    pub(crate) work: Cancel,
+    pub(crate) queue: Queue,
+    /// The ids of commands that have stopped the current prompt, and are not answered yet.
+    pub(crate) aborts: Vec<Option<serde_json::Value>>,
+    /// The number of the first tool call of the current message.
+    pub(crate) first_call: usize,
     /// The text of the last prompt.
     pub(crate) task: String,
     /// The first entry after the last `agent_start`.
@@ -81,11 +91,16 @@ const ABORTED: &str = "Request was aborted";
 impl<W: Write> Agent<W> {
     pub(crate) fn new(setup: Setup, stream: Stream<W>, history: History, inbox: Inbox) -> Agent<W> {
         Agent {
+            work: setup.cancel.clone(),
             setup,
             stream,
             history,
             inbox,
             is_stopping: false,
+            is_at_work: false,
+            queue: Queue::default(),
+            aborts: Vec::new(),
+            first_call: 0,
             task: String::new(),
             run_start: 0,
             last_summary: None,
@@ -96,10 +111,21 @@ impl<W: Write> Agent<W> {
 
     /// Answers one prompt, with all the turns, retries and compactions that it takes.
     pub(crate) fn prompt(&mut self, prompt: Vec<Content>) -> Ending {
-        self.task = crate::message::text_of(&prompt);
+        self.prompt_all(vec![prompt])
+    }
+
+    /// Answers several prompts together.
+    pub(crate) fn prompt_all(&mut self, prompts: Vec<Vec<Content>>) -> Ending {
+        self.is_at_work = true;
+        // Without a part of its own, an interruption stops the agent.
+        self.work = self.setup.cancel.part().unwrap_or_else(|_| self.setup.cancel.clone());
+        self.is_stopping = false;
         self.start();
         self.declare();
-        self.say(Message::User(UserMessage { content: prompt, timestamp: clock::now() }));
+        for prompt in prompts {
+            self.task = crate::message::text_of(&prompt);
+            self.hear(prompt);
+        }
         let ending = loop {
             let end = self.turns();
             let remedy = self.remedy(&end);
@@ -112,6 +138,7 @@ impl<W: Write> Agent<W> {
             }
             self.start();
         };
+        self.is_at_work = false;
         self.stream.emit(&Event::AgentSettled);
         self.stream.flush();
         match self.stream.broken() {
@@ -120,16 +147,29 @@ impl<W: Write> Agent<W> {
         }
     }
 
-    /// The next input. What was written so far is flushed before the agent waits.
+    /// The next input that is no command: those are carried out. What was written so far is flushed
+    /// before the agent waits.
     pub(crate) fn next(&mut self, deadline: Option<Instant>) -> Option<Input> {
-        if !self.is_stopping && self.must_stop() {
-            return Some(Input::Stop);
+        loop {
+            if !self.is_stopping && self.must_stop() {
+                return Some(Input::Stop);
+            }
+            let input = match self.inbox.poll() {
+                Some(input) => input,
+                None => {
+                    self.stream.flush();
+                    self.inbox.wait(deadline)?
+                }
+            };
+            match input {
+                Input::Command(command) => self.obey(command),
+                input => return Some(input),
+            }
         }
-        if let Some(input) = self.inbox.poll() {
-            return Some(input);
-        }
-        self.stream.flush();
-        self.inbox.wait(deadline)
+    }
+
+    fn hear(&mut self, content: Vec<Content>) {
+        self.say(Message::User(UserMessage { content, timestamp: clock::now() }));
     }
 
     /// Whether the agent must stop. The end of what was stopped can arrive before [`Input::Stop`],
@@ -138,7 +178,8 @@ impl<W: Write> Agent<W> {
         if self.stream.broken().is_some() {
             self.setup.cancel.cancel();
         }
-        self.setup.cancel.is_cancelled()
+        // The whole ends before its parts do.
+        self.setup.cancel.is_cancelled() || self.work.is_cancelled()
     }
 
     /// Adds a message to the conversation and to the stream.
@@ -214,9 +255,11 @@ impl<W: Write> Agent<W> {
         }
     }
 
-    /// Takes turns until the model calls no more tools.
+    /// Takes turns until the model calls no more tools, and no message waits for it.
     fn turns(&mut self) -> Answered {
         loop {
+            self.take_commands();
+            self.hear_all(Queue::take_steering);
             let answered = self.answer();
             let Answered { message, unreadable, .. } = &answered;
             let Message::Assistant(answer) = &**message else { return answered };
@@ -225,7 +268,11 @@ impl<W: Write> Agent<W> {
             let tool_results: Vec<&Message> = results.iter().map(|result| &**result).collect();
             self.stream.emit(&Event::TurnEnd { message, tool_results: &tool_results });
             if results.is_empty() {
-                return answered;
+                self.take_commands();
+                let is_over = has_failed(answer) || self.is_stopping || self.must_stop();
+                if is_over || !self.hear_all(Queue::take_next) {
+                    return answered;
+                }
             }
             self.is_stopping |= self.must_stop();
             if !self.is_stopping {
@@ -233,6 +280,20 @@ impl<W: Write> Agent<W> {
             }
             self.stream.emit(&Event::TurnStart);
         }
+    }
+
+    /// Adds messages that wait to the conversation. False if there were none.
+    fn hear_all(&mut self, take: fn(&mut Queue) -> Vec<Vec<Content>>) -> bool {
+        let is_stopped = self.is_stopping || self.must_stop();
+        let messages = if is_stopped { Vec::new() } else { take(&mut self.queue) };
+        if messages.is_empty() {
+            return false;
+        }
+        self.show_queue();
+        for message in messages {
+            self.hear(message);
+        }
+        true
     }
 
     /// Asks the model, and adds its answer to the stream and to the conversation.

@@ -56,7 +56,7 @@ impl Answer {
             api: model.api.name().to_owned(),
             provider: model.provider.clone(),
             model: model.id.clone(),
-            usage: Usage::default(),
+            usage: Usage::default().priced(model.rates),
             stop_reason: StopReason::Pending,
             timestamp,
             response_id: None,
@@ -102,10 +102,20 @@ impl Answer {
         self.has_started = true;
         match piece {
             Piece::Started { response_id } => self.message.response_id = response_id,
+            Piece::TextStarted => {
+                self.open = None;
+                self.open_text(tell);
+            }
+            Piece::ThinkingStarted => {
+                self.open = None;
+                self.open_thinking(tell);
+            }
             Piece::Text(delta) => self.add_text(&delta, tell),
             Piece::Thinking(delta) => self.add_thinking(&delta, tell),
             Piece::ThinkingSignature(signature) => {
-                if !self.message.content.iter().any(is_thinking) {
+                // A block that has ended has its own.
+                let unended = self.message.content.iter().skip(self.ended);
+                if !unended.into_iter().any(is_thinking) {
                     self.open_thinking(tell);
                 }
                 let mut thoughts = self.message.content.iter_mut().rev();
@@ -131,7 +141,9 @@ impl Answer {
                 let id = self.unused(id, content_index);
                 let start = Update::ToolcallStart { content_index, id: &id, tool_name: &name };
                 tell(&self.message.usage, start);
-                self.message.content.push(Content::ToolCall { id, name, arguments: Map::new() });
+                let (arguments, thought_signature) = (Map::new(), None);
+                let call = Content::ToolCall { id, name, arguments, thought_signature };
+                self.message.content.push(call);
                 self.calls.push(Call { index, content_index, json: String::new() });
             }
             Piece::Arguments { index, json } => {
@@ -143,11 +155,13 @@ impl Answer {
                     tell(&self.message.usage, delta);
                 }
             }
+            Piece::Block { block, text, signature } => self.settle(block, text, signature),
             Piece::BlockEnded => {
                 self.open = None;
                 self.end_blocks(tell);
             }
             Piece::Usage(usage) => self.message.usage = usage,
+            Piece::StopWord(word) => self.message.raw_stop_reason = Some(word),
             Piece::Ended { reason, raw } => {
                 self.message.stop_reason = reason;
                 self.message.raw_stop_reason = raw;
@@ -183,7 +197,7 @@ impl Answer {
             self.read_arguments(content_index);
             let part = &self.message.content[content_index];
             let update = match part {
-                Content::Text { text } => Update::TextEnd { content_index, content: text },
+                Content::Text { text, .. } => Update::TextEnd { content_index, content: text },
                 Content::Thinking { thinking, .. } => {
                     Update::ThinkingEnd { content_index, content: thinking }
                 }
@@ -221,20 +235,43 @@ impl Answer {
         id
     }
 
+    /// Puts the final text and the signature into a block.
+    fn settle(&mut self, block: usize, text: Option<String>, signature: Option<String>) {
+        let (content, kept) = match self.message.content.get_mut(block) {
+            Some(Content::Text { text, text_signature }) => (Some(text), text_signature),
+            Some(Content::Thinking { thinking, thinking_signature, .. }) => {
+                (Some(thinking), thinking_signature)
+            }
+            Some(Content::ToolCall { thought_signature, .. }) => {
+                let call = self.calls.iter_mut().find(|call| call.content_index == block);
+                (call.map(|call| &mut call.json), thought_signature)
+            }
+            Some(Content::Image { .. }) | None => return,
+        };
+        if let (Some(content), Some(text)) = (content, text) {
+            *content = text;
+        }
+        *kept = signature.or(kept.take());
+    }
+
     fn add_text(&mut self, delta: &str, tell: &mut dyn FnMut(&Usage, Update<'_>)) {
-        if delta.is_empty() {
+        if delta.is_empty() && !self.is_open(is_text) {
             return;
         }
-        let start = |content_index| Update::TextStart { content_index };
-        let content_index = self.open(is_text, Content::text(""), start, tell);
-        if let Some(Content::Text { text }) = self.message.content.get_mut(content_index) {
+        let content_index = self.open_text(tell);
+        if let Some(Content::Text { text, .. }) = self.message.content.get_mut(content_index) {
             text.push_str(delta);
         }
         tell(&self.message.usage, Update::TextDelta { content_index, delta });
     }
 
+    fn open_text(&mut self, tell: &mut dyn FnMut(&Usage, Update<'_>)) -> usize {
+        let start = |content_index| Update::TextStart { content_index };
+        self.open(is_text, Content::text(""), start, tell)
+    }
+
     fn add_thinking(&mut self, delta: &str, tell: &mut dyn FnMut(&Usage, Update<'_>)) {
-        if delta.is_empty() {
+        if delta.is_empty() && !self.is_open(is_thinking) {
             return;
         }
         let content_index = self.open_thinking(tell);
@@ -252,6 +289,11 @@ impl Answer {
         self.open(is_thinking, new, |content_index| Update::ThinkingStart { content_index }, tell)
     }
 
+    fn is_open(&self, is_meant: fn(&Content) -> bool) -> bool {
+        let open = self.open.and_then(|index| self.message.content.get(index));
+        open.is_some_and(is_meant)
+    }
+
     /// The index of the open block if it is of this kind, else of a new one.
     fn open(
         &mut self,
@@ -260,8 +302,7 @@ impl Answer {
         start: fn(usize) -> Update<'static>,
         tell: &mut dyn FnMut(&Usage, Update<'_>),
     ) -> usize {
-        let is_open = |index: &usize| self.message.content.get(*index).is_some_and(is_meant);
-        if let Some(open) = self.open.filter(is_open) {
+        if let Some(open) = self.open.filter(|_| self.is_open(is_meant)) {
             return open;
         }
         let content_index = self.message.content.len();

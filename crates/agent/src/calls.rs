@@ -16,8 +16,8 @@ use crate::message::{AssistantMessage, Content, Message, StopReason, ToolResultM
 use crate::tools::{Call, Tool, ToolError, ToolOutput};
 
 /// How long to wait for tools that were stopped. They kill what they have started, which takes
-/// milliseconds.
-const STOP_PATIENCE: Duration = Duration::from_millis(700);
+/// milliseconds, and seconds where a hundred processes want the processor.
+pub(crate) const STOP_PATIENCE: Duration = Duration::from_secs(3);
 
 /// How many calls of one message run in parallel. A model can make thousands, and each takes a
 /// thread.
@@ -56,6 +56,8 @@ impl<W: Write> Agent<W> {
             self.run_group(&mut calls, next..next + count);
             next += count;
         }
+        // What is left behind by an interruption must not be taken for a later call.
+        self.first_call += calls.len();
         let results = calls.into_iter().map(|call| {
             let (output, is_error) = outcome(call.result);
             let message = Message::ToolResult(ToolResultMessage {
@@ -78,7 +80,7 @@ impl<W: Write> Agent<W> {
         unreadable: &[(String, String)],
     ) -> Vec<Pending<'a>> {
         let calls = answer.content.iter().filter_map(|part| match part {
-            Content::ToolCall { id, name, arguments } => Some((id, name, arguments)),
+            Content::ToolCall { id, name, arguments, .. } => Some((id, name, arguments)),
             _ => None,
         });
         let pending = calls.map(|(id, name, arguments)| {
@@ -130,8 +132,9 @@ impl<W: Write> Agent<W> {
         let mut patience = None;
         while calls[group.clone()].iter().any(|call| call.result.is_none()) {
             match self.next(patience) {
-                Some(Input::Report(index, output)) => {
-                    if let Some(call) = calls.get(index).filter(|call| call.result.is_none()) {
+                Some(Input::Report(number, output)) => {
+                    let call = self.index_of(number).and_then(|index| calls.get(index));
+                    if let Some(call) = call.filter(|call| call.result.is_none()) {
                         self.stream.emit(&Event::ToolExecutionUpdate {
                             tool_call_id: call.id,
                             tool_name: call.name,
@@ -140,8 +143,9 @@ impl<W: Write> Agent<W> {
                         });
                     }
                 }
-                Some(Input::ToolEnded(index, result)) => {
-                    if let Some(call) = calls.get_mut(index).filter(|call| call.result.is_none()) {
+                Some(Input::ToolEnded(number, result)) => {
+                    let call = self.index_of(number).and_then(|index| calls.get_mut(index));
+                    if let Some(call) = call.filter(|call| call.result.is_none()) {
                         call.result = Some(result);
                         self.show_end(call);
                     }
@@ -171,18 +175,24 @@ impl<W: Write> Agent<W> {
     ) -> std::io::Result<()> {
         let arguments = arguments.clone();
         let (cwd, shell) = (self.setup.cwd.clone(), self.setup.shell.clone());
-        let (cancel, sender) = (self.setup.cancel.clone(), self.inbox.sender());
+        let (cancel, sender) = (self.work.clone(), self.inbox.sender());
+        let number = self.first_call + index;
         let run = move || {
-            let mut report = |output| drop(sender.send(Input::Report(index, output)));
+            let mut report = |output| drop(sender.send(Input::Report(number, output)));
             let (cwd, shell, cancel) = (&cwd, &shell, &cancel);
             let call = Call { cwd, shell, cancel, report: &mut report };
             let result = catch_unwind(AssertUnwindSafe(|| tool.run(&arguments, call)));
             let result = result.unwrap_or_else(|_| {
                 Err(ToolError(format!("The tool {} failed for a reason of its own", tool.name)))
             });
-            let _ = sender.send(Input::ToolEnded(index, result));
+            let _ = sender.send(Input::ToolEnded(number, result));
         };
         thread::Builder::new().spawn(run).map(drop)
+    }
+
+    /// The index of a call in the current message.
+    fn index_of(&self, number: usize) -> Option<usize> {
+        number.checked_sub(self.first_call)
     }
 
     fn show_end(&mut self, call: &Pending<'_>) {

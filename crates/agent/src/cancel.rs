@@ -3,7 +3,7 @@
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -20,6 +20,8 @@ struct Inner {
     has_happened: AtomicBool,
     waiting: PipeReader,
     open: Mutex<Option<PipeWriter>>,
+    /// The parts that end with the whole.
+    parts: Mutex<Vec<Weak<Inner>>>,
 }
 
 impl Cancel {
@@ -30,13 +32,32 @@ impl Cancel {
             has_happened: AtomicBool::new(false),
             waiting,
             open: Mutex::new(Some(open)),
+            parts: Mutex::default(),
         })))
+    }
+
+    /// A part, which can be cancelled alone, and is cancelled with the whole.
+    pub fn part(&self) -> io::Result<Cancel> {
+        let part = Cancel::new()?;
+        let mut parts = self.0.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        parts.retain(|part| part.strong_count() > 0);
+        parts.push(Arc::downgrade(&part.0));
+        drop(parts);
+        // It may have happened meanwhile.
+        if self.is_cancelled() {
+            part.cancel();
+        }
+        Ok(part)
     }
 
     /// Wakes everything that waits.
     pub fn cancel(&self) {
         self.0.has_happened.store(true, Ordering::Release);
         *self.0.open.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let parts = self.0.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        for part in parts.iter().filter_map(Weak::upgrade) {
+            Cancel(part).cancel();
+        }
     }
 
     /// Whether [`Cancel::cancel`] was called.
@@ -79,5 +100,15 @@ mod tests {
         cancel.cancel();
         assert!(other.is_cancelled() && cancel.is_cancelled());
         assert!(other.wait(None) && cancel.wait(Some(Duration::ZERO)));
+    }
+
+    #[test]
+    fn a_part_can_end_alone_and_ends_with_the_whole() {
+        let whole = Cancel::new().unwrap();
+        let (first, second) = (whole.part().unwrap(), whole.part().unwrap());
+        first.cancel();
+        assert!(first.is_cancelled() && !second.is_cancelled() && !whole.is_cancelled());
+        whole.cancel();
+        assert!(second.is_cancelled() && whole.part().unwrap().is_cancelled());
     }
 }

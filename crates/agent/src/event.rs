@@ -56,6 +56,10 @@ pub(crate) enum Event<'a> {
         will_retry: bool,
     },
     AgentSettled,
+    QueueUpdate {
+        steering: &'a [&'a str],
+        follow_up: &'a [&'a str],
+    },
     AutoRetryStart {
         attempt: u32,
         max_attempts: u32,
@@ -141,8 +145,17 @@ impl<W: Write> Stream<W> {
     }
 
     pub(crate) fn emit(&mut self, event: &Event<'_>) {
+        self.write(event);
+    }
+
+    /// A record that is no event: an answer to a command.
+    pub(crate) fn emit_value(&mut self, record: &Value) {
+        self.write(record);
+    }
+
+    fn write(&mut self, record: &impl Serialize) {
         self.attempt(|output| {
-            serde_json::to_writer(&mut *output, event)?;
+            serde_json::to_writer(&mut *output, record)?;
             output.write_all(b"\n")
         });
     }

@@ -6,19 +6,22 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::Instant;
 
+use crate::commands::Command;
 use crate::provider::{Piece, Provider, ProviderError, Request};
 use crate::tools::{ToolError, ToolOutput};
 
 #[derive(Debug)]
 pub(crate) enum Input {
     Stop,
+    /// A command from standard input.
+    Command(Command),
     /// A piece of the answer to this request.
     Piece(u64, Piece),
     /// The answer to this request has ended.
     Answered(u64, Result<(), ProviderError>),
-    /// The output so far of the tool call with this index in the message.
+    /// The output so far of the tool call with this number.
     Report(usize, ToolOutput),
-    /// The tool call with this index has ended.
+    /// The tool call with this number has ended.
     ToolEnded(usize, Result<ToolOutput, ToolError>),
 }
 

@@ -42,6 +42,8 @@ pub enum Mode {
     Text,
     /// Every event, as a JSON object on a line.
     Json,
+    /// The same, and standard input has commands instead of a prompt.
+    Rpc,
 }
 
 /// Which tools the model may call.

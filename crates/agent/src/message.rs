@@ -128,7 +128,12 @@ pub struct CompactionSummary {
 #[serde(tag = "type", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Content {
     /// What the user asks, the model answers or a tool returns.
-    Text { text: String },
+    Text {
+        text: String,
+        /// What the provider wants back with it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text_signature: Option<String>,
+    },
     /// The data is in base64.
     Image { data: String, mime_type: String },
     /// Empty if the provider hides it.
@@ -142,19 +147,26 @@ pub enum Content {
         redacted: bool,
     },
     /// The result refers to the id.
-    ToolCall { id: String, name: String, arguments: Map<String, Value> },
+    ToolCall {
+        id: String,
+        name: String,
+        arguments: Map<String, Value>,
+        /// What the provider wants back with it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        thought_signature: Option<String>,
+    },
 }
 
 impl Content {
     pub fn text(text: impl Into<String>) -> Content {
-        Content::Text { text: text.into() }
+        Content::Text { text: text.into(), text_signature: None }
     }
 }
 
 /// The text of a message: its text parts, joined.
 pub(crate) fn text_of(content: &[Content]) -> String {
     let texts = content.iter().filter_map(|part| match part {
-        Content::Text { text } => Some(text.as_str()),
+        Content::Text { text, .. } => Some(text.as_str()),
         _ => None,
     });
     texts.collect()
@@ -174,5 +186,6 @@ pub struct Usage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<u64>,
     pub total_tokens: u64,
-    pub cost: Cost,
+    /// `None` if the prices of the model are not known.
+    pub cost: Option<Cost>,
 }

@@ -1,17 +1,18 @@
 //! Runs the agent: from its arguments to the answer.
 
-use std::io::Write;
+use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
+use model::{Redactor, Secrets};
 use plan::Surroundings;
 use process::{Notice, SignalPipe};
 use rustix::event::{PollFd, PollFlags};
-use uuid::Uuid;
 
 use crate::agent::{Agent, Ending, Setup};
+use crate::calls::STOP_PATIENCE;
 use crate::cancel::Cancel;
 use crate::clock;
 use crate::config::{
@@ -24,6 +25,7 @@ use crate::invocation::{Invocation, Mode};
 use crate::message::Content;
 use crate::prompt::{PromptInputs, system_prompt};
 use crate::provider::{self, Options, ProviderError, ThinkingLevel};
+use crate::rpc::listen_for_commands;
 use crate::session_file::{self, SessionFile, SessionFileError};
 use crate::text_file::read_whole;
 use crate::tools::Shell;
@@ -39,6 +41,8 @@ pub struct RunInputs<'a, W> {
     /// Called when the agent must stop and cannot, because its output blocks. It should end the
     /// process.
     pub give_up: Box<dyn FnOnce(Notice) + Send>,
+    /// Where commands come from, in RPC mode.
+    pub commands: Box<dyn BufRead + Send>,
 }
 
 /// How the run of the agent ended.
@@ -70,8 +74,9 @@ pub enum AgentError {
     System(#[from] std::io::Error),
 }
 
-/// How long an agent that must stop may take to write its last records.
-const LAST_WORDS: Duration = Duration::from_millis(900);
+/// How long an agent that must stop may take to write its last records. A supervisor
+/// kills later, and a busy machine needs less to end the tools.
+pub const LAST_WORDS: Duration = STOP_PATIENCE.saturating_add(Duration::from_secs(1));
 
 /// The largest file that is put into a prompt.
 const MAX_FILE_BYTES: usize = 4 * 1024 * 1024;
@@ -81,9 +86,9 @@ pub fn run<W: Write>(
     invocation: &Invocation,
     inputs: RunInputs<'_, W>,
 ) -> Result<Report, AgentError> {
-    let RunInputs { surroundings, profile_key, output, warn, give_up } = inputs;
+    let RunInputs { surroundings, profile_key, output, warn, give_up, commands } = inputs;
     let cwd = surroundings.cwd.as_path();
-    let prompts = prompts(invocation, cwd)?;
+    let prompts = if invocation.mode == Mode::Rpc { Vec::new() } else { prompts(invocation, cwd)? };
     let approval = invocation.approve.then_some(true);
     let (trust, warnings) =
         plan::project_trust(approval, &surroundings.agent_dir, surroundings.project_root());
@@ -101,22 +106,28 @@ pub fn run<W: Write>(
     system_prompt.warnings.iter().for_each(|warning| warn(warning));
 
     let cancel = Cancel::new()?;
-    let mut stream = Stream::new((invocation.mode == Mode::Json).then_some(output));
-    let (session_id, history) = open_history(invocation, cwd)?;
+    let mut stream = Stream::new((invocation.mode != Mode::Text).then_some(output));
+    let redactor = redactor(profile_key.as_ref());
+    let (session_id, history) = open_history(invocation, cwd, &redactor)?;
     let options = Options {
         idle_timeout: settings.http_idle_timeout,
         session: Some(session_id.clone()),
         ..Options::default()
     };
     let provider = provider::connect(choice.model.clone(), choice.key, &options, cwd, &cancel)?;
-    stream.emit(&Event::Session {
-        version: session_file::VERSION,
-        id: &session_id,
-        timestamp: &clock::now_as_text(),
-        cwd: &cwd.to_string_lossy(),
-    });
+    if invocation.mode != Mode::Rpc {
+        stream.emit(&Event::Session {
+            version: session_file::VERSION,
+            id: &session_id,
+            timestamp: &clock::now_as_text(),
+            cwd: &cwd.to_string_lossy(),
+        });
+    }
     let inbox = Inbox::new();
     let stopped_by = listen(&inbox, &cancel, give_up)?;
+    if invocation.mode == Mode::Rpc {
+        listen_for_commands(&inbox, &cancel, commands)?;
+    }
     let setup = Setup {
         compaction: settings.compaction_for(&choice.model),
         retry: settings.retry,
@@ -126,16 +137,17 @@ pub fn run<W: Write>(
         tools,
         system_prompt,
         cwd: cwd.to_owned(),
-        shell: shell(settings.shell_path, settings.shell_command_prefix),
+        shell: shell(settings.shell_path, settings.shell_command_prefix, redactor),
         cancel,
     };
     let mut agent = Agent::new(setup, stream, history, inbox);
     let mut ending = Ending::Stopped;
+    if invocation.mode == Mode::Rpc {
+        ending = agent.serve(|agent| warn_of_lost_history(agent, warn));
+    }
     for prompt in prompts {
         ending = agent.prompt(prompt);
-        if let Some(error) = agent.history.failure.take() {
-            warn(&format!("{error}; the conversation is not kept"));
-        }
+        warn_of_lost_history(&mut agent, warn);
         if !matches!(ending, Ending::Answered(_)) {
             break;
         }
@@ -143,11 +155,29 @@ pub fn run<W: Write>(
     Ok(Report { ending, stopped_by: stopped_by.get().copied() })
 }
 
+fn warn_of_lost_history<W>(agent: &mut Agent<W>, warn: &mut dyn FnMut(&str)) {
+    if let Some(error) = agent.history.failure.take() {
+        warn(&format!("{error}; the conversation is not kept"));
+    }
+}
+
+/// Hides the key of the profile in the files that the agent writes. What it prints is hidden by its
+/// supervisor.
+fn redactor(profile_key: Option<&ProfileKey>) -> Redactor {
+    let mut secrets = Secrets::default();
+    if let Some(ProfileKey { key, .. }) = profile_key {
+        secrets.insert(model::variables::PI_API_KEY, key.reveal().to_owned());
+    }
+    Redactor::new(&secrets)
+}
+
 /// The long output of commands is kept in the run directory, if there is one, and removed with it.
-fn shell(program: Option<PathBuf>, prefix: Option<String>) -> Shell {
+fn shell(program: Option<PathBuf>, prefix: Option<String>, redactor: Redactor) -> Shell {
     let run_dir = process_variable(model::variables::RUN_DIR).map(PathBuf::from);
-    let outputs = run_dir.filter(|path| path.is_dir()).unwrap_or_else(std::env::temp_dir);
-    Shell { program, prefix, outputs }
+    // Where what it may change is limited, only a part of its run directory is its own.
+    let own = run_dir.iter().flat_map(|dir| [dir.join(model::paths::OUTPUTS), dir.clone()]);
+    let outputs = own.into_iter().find(|path| path.is_dir()).unwrap_or_else(std::env::temp_dir);
+    Shell { program, prefix, outputs, redactor }
 }
 
 fn choose_model(
@@ -208,13 +238,15 @@ fn file_block(path: &str, cwd: &Path) -> Result<String, AgentError> {
 fn open_history(
     invocation: &Invocation,
     cwd: &Path,
+    redactor: &Redactor,
 ) -> Result<(String, History), SessionFileError> {
     match &invocation.session {
         Some(path) => {
             let opened = SessionFile::open(&cwd.join(path), cwd)?;
-            Ok((opened.session_id, History::new(opened.entries, Some(opened.file))))
+            let file = opened.file.hiding(redactor.clone());
+            Ok((opened.session_id, History::new(opened.entries, Some(file))))
         }
-        None => Ok((Uuid::now_v7().to_string(), History::default())),
+        None => Ok((plan::new_id().to_string(), History::default())),
     }
 }
 

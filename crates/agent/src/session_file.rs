@@ -7,6 +7,7 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use model::Redactor;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -35,6 +36,9 @@ pub(crate) struct SessionFile {
     path: PathBuf,
     file: File,
     last_id: Option<String>,
+    redactor: Redactor,
+    /// The first line, if there was no room for it. It is written before any other.
+    unwritten: Option<Line>,
 }
 
 /// A session file cannot be used.
@@ -82,6 +86,16 @@ enum Line {
 }
 
 impl SessionFile {
+    fn new(path: PathBuf, file: File, last_id: Option<String>) -> SessionFile {
+        let redactor = Redactor::default();
+        SessionFile { path, file, last_id, redactor, unwritten: None }
+    }
+
+    /// The same file, into which no secrets are written.
+    pub(crate) fn hiding(self, redactor: Redactor) -> SessionFile {
+        SessionFile { redactor, ..self }
+    }
+
     pub(crate) fn open(path: &Path, cwd: &Path) -> Result<Opened, SessionFileError> {
         let failed = |reason: String| SessionFileError { path: path.to_owned(), reason };
         let mut file = OpenOptions::new()
@@ -104,8 +118,7 @@ impl SessionFile {
         // A writer can be killed in the middle of a character.
         let conversation = read(&String::from_utf8_lossy(&bytes)).map_err(failed)?;
         let is_torn = bytes.last().is_some_and(|last| *last != b'\n');
-        let mut session =
-            SessionFile { path: path.to_owned(), file, last_id: conversation.last_id };
+        let mut session = SessionFile::new(path.to_owned(), file, conversation.last_id);
         if is_torn {
             // Its writer was killed in the middle of a line.
             session.file.write_all(b"\n").map_err(|error| session.error(&error))?;
@@ -113,13 +126,17 @@ impl SessionFile {
         let session_id = match conversation.session_id {
             Some(session_id) => session_id,
             None => {
-                let id = Uuid::now_v7().to_string();
-                session.write(&Line::Session {
+                let id = plan::new_id().to_string();
+                let line = Line::Session {
                     version: VERSION,
                     id: id.clone(),
                     timestamp: clock::now_as_text(),
                     cwd: cwd.to_string_lossy().into_owned(),
-                })?;
+                };
+                // A full disk costs the record, and not the work.
+                if session.write_line(&line).is_err() {
+                    session.unwritten = Some(line);
+                }
                 id
             }
         };
@@ -169,7 +186,25 @@ impl SessionFile {
     }
 
     fn write(&mut self, line: &Line) -> Result<(), SessionFileError> {
-        let mut bytes = serde_json::to_vec(line).map_err(|error| self.error(&error.into()))?;
+        if let Some(first) = self.unwritten.take()
+            && let Err(error) = self.write_line(&first)
+        {
+            self.unwritten = Some(first);
+            return Err(error);
+        }
+        self.write_line(line)
+    }
+
+    fn write_line(&mut self, line: &Line) -> Result<(), SessionFileError> {
+        let bytes = if self.redactor.is_empty() {
+            serde_json::to_vec(line)
+        } else {
+            serde_json::to_value(line).and_then(|mut line| {
+                self.redactor.value(&mut line);
+                serde_json::to_vec(&line)
+            })
+        };
+        let mut bytes = bytes.map_err(|error| self.error(&error.into()))?;
         bytes.push(b'\n');
         self.file.write_all(&bytes).map_err(|error| self.error(&error))
     }

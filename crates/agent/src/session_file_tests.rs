@@ -176,3 +176,26 @@ fn two_entries_of_one_name_do_not_lead_a_conversation_elsewhere() {
     place.history().push(message(&user("", "three")));
     assert_eq!(place.words(), ["one", "two", "three"]);
 }
+
+#[test]
+fn a_disk_that_is_full_at_the_start_costs_no_work() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("session.jsonl");
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut session = SessionFile::new(path.clone(), full, None);
+    let first = Line::Session {
+        version: VERSION,
+        id: "session".to_owned(),
+        timestamp: String::new(),
+        cwd: "/".to_owned(),
+    };
+    assert!(session.write_line(&first).is_err());
+    session.unwritten = Some(first);
+    assert!(session.omit("a").is_err(), "there is no room yet");
+    // There is room again.
+    session.file = std::fs::File::create(&path).unwrap();
+    session.omit("a").unwrap();
+    let written = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(written.lines().count(), 2, "{written}");
+    assert!(written.starts_with(r#"{"type":"session""#), "{written}");
+}

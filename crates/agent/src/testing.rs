@@ -20,9 +20,10 @@ pub(crate) fn model() -> Model {
         images: false,
         context_window: 1000,
         max_tokens: 100,
-        rates: Rates::default(),
+        rates: Some(Rates::default()),
         sampling: Default::default(),
         compat: Compat::default(),
+        azure: None,
     }
 }
 

@@ -47,7 +47,7 @@ pub(crate) fn of_message(message: &Message) -> u64 {
         Message::ToolResult(message) => &message.content,
     };
     let tokens = content.iter().map(|part| match part {
-        Content::Text { text } => of_text(text),
+        Content::Text { text, .. } => of_text(text),
         Content::Thinking { thinking, .. } => of_text(thinking),
         Content::ToolCall { name, arguments, .. } => {
             let arguments = serde_json::to_string(arguments).unwrap_or_default();

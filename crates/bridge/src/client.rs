@@ -3,12 +3,15 @@
 use std::collections::HashMap;
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
 use crate::message::{Outgoing, Problem};
+
+/// Names a request of ours.
+pub(crate) type RequestId = u64;
 
 /// The other end of the wire. One thread serves calls, and each command that asks the user something has
 /// a thread of its own, so that several can send.
@@ -20,7 +23,7 @@ pub(crate) struct Client {
 struct Shared {
     output: Mutex<Box<dyn Write + Send>>,
     /// Our requests that are not answered yet.
-    unanswered: Mutex<HashMap<u64, Sender<Value>>>,
+    unanswered: Mutex<HashMap<RequestId, Sender<Value>>>,
     next_id: AtomicU64,
 }
 
@@ -59,16 +62,29 @@ impl Client {
     /// Asks the user something and waits for the answer. Nothing if the extension refuses, or is gone. The
     /// thread that reads the answers must not call this.
     pub(crate) fn ask(&self, method: &str, params: &Value) -> Option<Value> {
+        self.begin(method, params).1.recv().ok()
+    }
+
+    /// Asks the user something. The answer comes to the receiver; nothing if the extension refuses, is gone, or
+    /// the request is taken back.
+    pub(crate) fn begin(&self, method: &str, params: &Value) -> (RequestId, Receiver<Value>) {
         let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
         let (sender, receiver) = channel();
         lock(&self.shared.unanswered).insert(id, sender);
-        let (method, params, id) = (Some(method), Some(params), json!(id));
-        self.send(&Outgoing { id: Some(&id), method, params, ..Outgoing::default() });
-        receiver.recv().ok()
+        let (method, params, json) = (Some(method), Some(params), json!(id));
+        self.send(&Outgoing { id: Some(&json), method, params, ..Outgoing::default() });
+        (id, receiver)
+    }
+
+    /// Takes a request back, unless it has its answer: the user is not asked any more.
+    pub(crate) fn take_back(&self, id: RequestId) {
+        if lock(&self.shared.unanswered).remove(&id).is_some() {
+            self.notify("ui/cancel", &json!({"id": id}));
+        }
     }
 
     /// Passes an answer to the thread that waits for it.
-    pub(crate) fn resolve(&self, id: u64, result: Option<Value>) {
+    pub(crate) fn resolve(&self, id: RequestId, result: Option<Value>) {
         // Without a result the sender is dropped, which ends the waiting.
         if let (Some(sender), Some(result)) = (lock(&self.shared.unanswered).remove(&id), result) {
             let _ = sender.send(result);

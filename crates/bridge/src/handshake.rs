@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// The version of the protocol between the extension and the bridge. It grows, here and in the
 /// extension, with every change that the other end would not understand.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// What the extension says about itself and its pi.
 #[derive(Debug, Deserialize)]

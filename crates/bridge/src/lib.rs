@@ -1,10 +1,11 @@
-//! The other end of the extension for pi: the seven tools, `/profile` and the notifications, as
+//! The other end of the extension for pi: the eight tools, `/profile`, `/agents` and the notifications, as
 //! JSON-RPC over two streams.
 //!
 //! The extension passes messages on and draws lines; everything is decided here. Both ends send
 //! requests: calls of tools come from pi, and questions to its user go there. The bridge ends when its
 //! input does, and with it the lifelines of all foreground runs.
 
+mod agents;
 mod call;
 mod client;
 mod dialogs;
@@ -17,7 +18,7 @@ use std::io::{self, Write};
 use std::os::fd::BorrowedFd;
 
 use plan::{Surroundings, SurroundingsError};
-use process::{LineBuffer, ReadStatus};
+use process::{Keep, LineBuffer, ReadStatus};
 use serde_json::json;
 
 pub use self::handshake::PROTOCOL;
@@ -39,20 +40,15 @@ pub enum BridgeError {
     Input(io::Error),
 }
 
-/// Serves one pi, until it closes the input.
-pub fn serve(input: BorrowedFd<'_>, output: Box<dyn Write + Send>) -> Result<(), BridgeError> {
-    serve_in(Surroundings::of_this_process, input, output)
-}
-
-/// The same with other surroundings. They are looked up after the first message, so that their errors
-/// do not keep the extension from an answer to it.
+/// Serves one pi, until it closes the input. The surroundings are looked up after the first message, so
+/// that their errors do not keep the extension from an answer to it.
 pub fn serve_in(
     surroundings: impl FnOnce() -> Result<Surroundings, SurroundingsError>,
     input: BorrowedFd<'_>,
     output: Box<dyn Write + Send>,
 ) -> Result<(), BridgeError> {
     let client = Client::new(output);
-    let mut lines = LineBuffer::unbounded();
+    let mut lines = LineBuffer::with_longest(|_| Keep::Whole, message::LONGEST);
     let Some(hello) = await_hello(&mut lines, input, &client)? else {
         return Ok(());
     };
@@ -67,7 +63,7 @@ fn await_hello(
 ) -> Result<Option<Hello>, BridgeError> {
     loop {
         while let Some(line) = lines.next_line() {
-            match message::parse(line.head()) {
+            match message::parse(line) {
                 Incoming::Request { id, method, params } if method == "initialize" => {
                     return match read_hello(params) {
                         Ok(hello) => {

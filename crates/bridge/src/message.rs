@@ -1,5 +1,6 @@
 //! JSON-RPC 2.0: what comes in, and what goes out, a line each.
 
+use process::Line;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -29,9 +30,20 @@ pub(crate) const REFUSED: i64 = -32000;
 /// The two ends speak different versions of the protocol.
 pub(crate) const MISMATCH: i64 = -32001;
 
+/// The longest line that is read: pi sends what its session log has about our runs in one.
+pub(crate) const LONGEST: usize = 64 * 1024 * 1024;
+
 /// Reads a line.
-pub(crate) fn parse(line: &[u8]) -> Incoming {
+pub(crate) fn parse(line: Line<'_>) -> Incoming {
     let garbage = |id: Value, code, message: String| Incoming::Garbage { id, code, message };
+    let line = match line {
+        Line::Whole(line) => line,
+        Line::Cut { head, tail, bytes } => {
+            let id = tools::id_of_cut_message(head, tail).unwrap_or_default();
+            let message = format!("a message of {bytes} bytes is too long; {LONGEST} are read");
+            return garbage(id, INVALID_REQUEST, message);
+        }
+    };
     let mut message: Value = match serde_json::from_slice(line) {
         Ok(message) => message,
         Err(error) => return garbage(Value::Null, PARSE_ERROR, format!("not JSON: {error}")),
@@ -108,7 +120,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_message_is_told_apart() {
-        let read = |text: &str| parse(text.as_bytes());
+        let read = |text: &str| parse(Line::Whole(text.as_bytes()));
         assert_eq!(
             read(r#"{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1}}"#),
             Incoming::Request { id: json!(1), method: "m".to_owned(), params: json!({"a": 1}) }

@@ -4,23 +4,23 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use model::{Owner, OwnerKind, RunId};
+use model::{Message, MessageTiming, Owner, OwnerKind, RunId};
 use plan::Surroundings;
 use process::{LineBuffer, ReadStatus};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use session::view::{self, Extent, TaskView};
+use session::view::{self, Extent};
 use tools::{
     COMPLETE_MESSAGE, CallContext, CallEvent, CallReply, CallServer, Caller, FinishedCall,
-    OpenCallId, ShownTask, StopForce, now_ms,
+    ListedAgent, OpenCallId, QuestionId, ShownTask, StopForce, now_ms,
 };
 
 use crate::call::{self, PendingCall};
-use crate::client::Client;
+use crate::client::{Client, RequestId};
 use crate::handshake::Hello;
 use crate::message::{self, INVALID_PARAMS, Incoming, METHOD_NOT_FOUND, REFUSED};
-use crate::{dialogs, wire};
+use crate::{agents, dialogs, wire};
 
 /// One conversation of pi, and everything that runs for it.
 pub(crate) struct Server {
@@ -29,6 +29,8 @@ pub(crate) struct Server {
     client: Client,
     calls: CallServer,
     pending: BTreeMap<OpenCallId, PendingCall>,
+    /// The dialogs about what agents ask.
+    asked: BTreeMap<QuestionId, RequestId>,
 }
 
 /// A request cannot be carried out.
@@ -44,6 +46,8 @@ impl Server {
         let caller = Caller {
             approval: Some(hello.trusted),
             columns: hello.columns,
+            has_windows: true,
+            remembers_sessions: true,
             keeps_log: true,
             ..Caller::new(surroundings, owner)
         };
@@ -52,6 +56,7 @@ impl Server {
             client,
             calls: CallServer::new(caller),
             pending: BTreeMap::new(),
+            asked: BTreeMap::new(),
         }
     }
 
@@ -59,7 +64,7 @@ impl Server {
     pub(crate) fn run(mut self, lines: &mut LineBuffer, input: BorrowedFd<'_>) -> io::Result<()> {
         loop {
             while let Some(line) = lines.next_line() {
-                let incoming = message::parse(line.head());
+                let incoming = message::parse(line);
                 self.receive(incoming);
             }
             let events = self.calls.wait(&[input], None);
@@ -99,7 +104,7 @@ impl Server {
     }
 
     fn pass_on(&mut self, events: Vec<CallEvent>) {
-        let Server { client, calls, pending, .. } = self;
+        let Server { client, calls, pending, asked, .. } = self;
         for event in events {
             match event {
                 CallEvent::Warning(warning) => client.show(&warning, "warning"),
@@ -109,21 +114,33 @@ impl Server {
                         client.notify("tools/update", &report);
                     }
                 }
-                CallEvent::Over(id) => {
-                    if let (Some(call), Some(FinishedCall::Tasks(tasks))) =
-                        (pending.remove(&id), calls.finish(id))
-                    {
+                CallEvent::Over(id) => match (pending.remove(&id), calls.finish(id)) {
+                    (Some(call), Some(FinishedCall::Tasks(tasks))) => {
                         client.answer(&call.request, &call::answer(&tasks));
                     }
-                }
+                    (Some(call), Some(FinishedCall::Answer(Ok(answer)))) => {
+                        client.answer(&call.request, &call::tool_answer(answer));
+                    }
+                    (Some(call), Some(FinishedCall::Answer(Err(error)))) => {
+                        client.refuse(&call.request, REFUSED, &error.to_string());
+                    }
+                    _ => {}
+                },
                 CallEvent::LogEntry { kind, data } => {
                     client.notify("session/append", &json!({"customType": kind, "data": data}));
                 }
                 CallEvent::Footer(text) => client.notify("ui/status", &json!({"text": text})),
                 CallEvent::BackgroundEnded(ended) => {
-                    client.show(&ended.text, ended.level());
-                    let details = json!({"runId": ended.run_id, "status": ended.status});
-                    client.add_message(COMPLETE_MESSAGE, &ended.message, &details);
+                    client.show(&ended.notice, ended.level());
+                    client.add_message(COMPLETE_MESSAGE, &ended.message, &call::ended(&ended));
+                }
+                CallEvent::QuestionAsked(question) => {
+                    asked.insert(question.id(), dialogs::ask_question(client, *question));
+                }
+                CallEvent::QuestionSettled(question) => {
+                    if let Some(request) = asked.remove(&question) {
+                        client.take_back(request);
+                    }
                 }
                 CallEvent::TaskEvent { .. }
                 | CallEvent::TaskChanged(_)
@@ -144,8 +161,10 @@ impl Server {
         match method {
             "tools/list" => {
                 let Models { models } = read(params)?;
-                let (settings, _) = plan::load_settings(surroundings);
-                let tools = tools::describe_tools(&models, settings.tools);
+                // A session starts with this, so that the user learns early what cannot be loaded.
+                let workspace = self.calls.load_workspace();
+                let choices = tools::Choices::of(models, &workspace.presets);
+                let tools = tools::describe_tools(&choices, workspace.settings.tools);
                 Ok(Some(json!({"tools": tools})))
             }
             "tools/call" => self.call(id, read(params)?),
@@ -159,7 +178,11 @@ impl Server {
                 let Command { name, arguments } = read(params)?;
                 known_command(&name)?;
                 let (client, surroundings) = (self.client.clone(), surroundings.clone());
-                dialogs::run_profile_command(client, id.clone(), surroundings, arguments);
+                let (id, is_drawn) = (id.clone(), self.is_drawn);
+                dialogs::run_profile_command(client, id, surroundings, arguments, is_drawn)
+                    .map_err(|error| {
+                        refusal(&format!("the command cannot wait for an answer: {error}"))
+                    })?;
                 Ok(None)
             }
             "command/complete" => {
@@ -171,13 +194,20 @@ impl Server {
             }
             "view/call" => {
                 let ShownCall { name, arguments } = read(params)?;
-                let line = view::call_line(&name, &arguments);
-                Ok(Some(json!({"lines": wire::kept(&[line])})))
+                let [lines, expanded] = [Extent::Collapsed, Extent::Expanded]
+                    .map(|extent| wire::whole(&view::call_heading(&name, &arguments, extent)));
+                Ok(Some(json!({"lines": lines, "expanded": expanded})))
             }
             "view/expand" => {
                 let Runs { runs } = read(params)?;
                 Ok(Some(json!({"lines": self.expand(&runs)})))
             }
+            "agents/list" => {
+                let listed = self.calls.agents().map_err(|error| refusal(&error.to_string()))?;
+                let live = |agent: &ListedAgent| self.calls.task_of(&agent.task.meta.run_id);
+                Ok(Some(agents::list(&listed, live, now_ms())))
+            }
+            "agents/act" => self.act(id, read(params)?),
             _ => Err(Refusal {
                 code: METHOD_NOT_FOUND,
                 message: format!("there is no method {method}"),
@@ -204,6 +234,41 @@ impl Server {
         }
     }
 
+    /// Does with a run what the user of `/agents` wants.
+    fn act(&mut self, request: &Value, act: Act) -> Result<Option<Value>, Refusal> {
+        match act.action.as_str() {
+            "stop" => {
+                let stop = tools::stop_agent(self.calls.store(), &act.run_id)
+                    .map_err(|error| refusal(&error.to_string()))?;
+                agents::stop(self.client.clone(), request.clone(), stop)
+                    .map_err(|error| refusal(&format!("The run cannot be stopped: {error}")))?;
+                Ok(None)
+            }
+            "message" => {
+                let message = Message { text: act.text, timing: MessageTiming::Steer };
+                let call = self.calls.tell(&act.run_id, message);
+                let call = call.map_err(|error| refusal(&error.to_string()))?;
+                let request = request.clone();
+                self.pending.insert(call, PendingCall { id: String::new(), request });
+                Ok(None)
+            }
+            "resume" => {
+                let context = CallContext {
+                    models: Some(act.models).filter(|models| !models.is_empty()),
+                    all_tools: Some(act.all_tools),
+                    ..CallContext::default()
+                };
+                let resumed = self.calls.resume(&act.run_id, &act.text, &context);
+                let record = resumed.map_err(|error| refusal(&error.to_string()))?;
+                Ok(Some(agents::resumed(&record)))
+            }
+            action => Err(Refusal {
+                code: INVALID_PARAMS,
+                message: format!("there is no action {action}"),
+            }),
+        }
+    }
+
     /// The windows of these runs, with everything that is remembered of them.
     fn expand(&mut self, runs: &[String]) -> Value {
         let workspace = self.calls.load_workspace();
@@ -217,14 +282,18 @@ impl Server {
         let now = now_ms();
         let tasks = runs.iter().zip(&recorded);
         let tasks = tasks.filter_map(|(run, task)| task.as_ref().or(self.calls.task_of(run)));
-        let views: Vec<TaskView<'_>> = tasks.map(|task| task.view(now)).collect();
-        wire::whole(&view::render(&views, Extent::Expanded))
+        let tasks: Vec<_> = tasks.map(|task| (task.view(now), task.asked())).collect();
+        wire::whole(&view::opened_blocks(&tasks))
     }
 }
 
 fn read<T: for<'de> Deserialize<'de>>(params: Value) -> Result<T, Refusal> {
     serde_json::from_value(params)
         .map_err(|error| Refusal { code: INVALID_PARAMS, message: error.to_string() })
+}
+
+fn refusal(message: &str) -> Refusal {
+    Refusal { code: REFUSED, message: message.to_owned() }
 }
 
 fn known_command(name: &str) -> Result<(), Refusal> {
@@ -292,6 +361,19 @@ struct ShownCall {
     name: String,
     #[serde(default)]
     arguments: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Act {
+    run_id: String,
+    action: String,
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    models: Vec<String>,
+    #[serde(default)]
+    all_tools: Vec<String>,
 }
 
 #[derive(Deserialize)]

@@ -4,69 +4,113 @@
 //! output goes into the user's command line.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use clap_complete::engine::CompletionCandidate;
-use model::{Lifetime, SessionId, Status};
-use plan::{DefinitionDirectories, Surroundings, load_definitions};
+use model::{Lifetime, Status};
+use plan::{Definition, DefinitionDirectories, Surroundings, load_definitions, load_settings};
 use serde::Deserialize;
 use session::{clean, cut_chars};
 use store::{RunDir, Store};
 use tools::RunLabel;
 
 use crate::commands::age;
+use crate::commands::init::STARTERS;
 
-/// Only the newest runs are read: a user who completes an id means a recent one.
+/// Only the newest runs are read: a user who completes a name or an id means a recent one.
 const MAX_RUNS: usize = 200;
+const MAX_NAMES: usize = 20;
+/// Ids are long and say nothing, so that few are enough.
+const MAX_IDS: usize = 5;
 const MAX_HELP_CHARS: usize = 60;
 
 pub(crate) fn profiles() -> Vec<CompletionCandidate> {
-    definitions(DefinitionDirectories::of_profiles)
+    definitions(DefinitionDirectories::of_profiles, |_| true)
+}
+
+pub(crate) fn own_profiles() -> Vec<CompletionCandidate> {
+    definitions(DefinitionDirectories::of_profiles, Definition::is_own)
+}
+
+pub(crate) fn foreign_profiles() -> Vec<CompletionCandidate> {
+    definitions(DefinitionDirectories::of_profiles, |profile| !profile.is_own())
 }
 
 pub(crate) fn presets() -> Vec<CompletionCandidate> {
-    definitions(DefinitionDirectories::of_presets)
+    definitions(DefinitionDirectories::of_presets, |_| true)
+}
+
+pub(crate) fn starters() -> Vec<CompletionCandidate> {
+    STARTERS.iter().map(|starter| candidate(starter.name, starter.description)).collect()
 }
 
 pub(crate) fn agents() -> Vec<CompletionCandidate> {
-    let agents = [("pi", "the pi on PATH"), ("builtin", "the built-in agent")];
-    agents.map(|(name, help)| candidate(name, help)).into()
+    let ours = [("pi", "the pi on PATH"), ("builtin", "the built-in agent")];
+    let others = plan::known_agents().iter().map(|agent| (agent.name, agent.title));
+    let agents = ours.into_iter().chain(others).map(|(name, help)| candidate(name, help));
+    let own = Surroundings::of_this_process().map(|surroundings| load_settings(&surroundings).0);
+    let own = own.into_iter().flat_map(|settings| settings.agents.into_keys());
+    agents.chain(own.map(|name| candidate(&name, "of the settings"))).collect()
+}
+
+pub(crate) fn access() -> Vec<CompletionCandidate> {
+    let words = [
+        ("read", "change nothing"),
+        ("workspace", "change the working directory and build caches"),
+        ("full", "change everything that you can"),
+    ];
+    words.map(|(word, help)| candidate(word, help)).into()
 }
 
 pub(crate) fn sessions() -> Vec<CompletionCandidate> {
-    let mut known: Vec<SessionId> = Vec::new();
-    let mut found = Vec::new();
-    for run in newest_runs() {
-        if known.contains(&run.meta.session_id) {
-            continue;
-        }
-        found.push(candidate(run.meta.session_id.as_str(), &run.help()));
-        known.push(run.meta.session_id);
-    }
-    found
+    runs(newest_runs(), |run| run.meta.session_id.as_str())
 }
 
 pub(crate) fn background_runs() -> Vec<CompletionCandidate> {
-    background(|_| true)
+    let is_background = |run: &Run| run.meta.lifetime == Lifetime::Background;
+    runs(newest_runs().filter(is_background), |run| run.dir.run_id().as_str())
 }
 
 pub(crate) fn running_background_runs() -> Vec<CompletionCandidate> {
-    background(|run| run.status == Status::Running)
+    let is_wanted =
+        |run: &Run| run.meta.lifetime == Lifetime::Background && run.status == Status::Running;
+    runs(newest_runs().filter(is_wanted), |run| run.dir.run_id().as_str())
 }
 
-fn background(is_wanted: fn(&Run) -> bool) -> Vec<CompletionCandidate> {
-    newest_runs()
-        .filter(|run| run.meta.lifetime == Lifetime::Background && is_wanted(run))
-        .map(|run| candidate(run.dir.run_id().as_str(), &run.help()))
-        .collect()
+/// The names of runs, newest first, and then a few of their ids.
+fn runs(runs: impl Iterator<Item = Run>, id: fn(&Run) -> &str) -> Vec<CompletionCandidate> {
+    let (mut names, mut ids) = (BTreeMap::new(), BTreeMap::new());
+    for (order, run) in runs.enumerate() {
+        if names.len() < MAX_NAMES && is_typed(&run.meta.name) {
+            let candidate = || candidate(&run.meta.name, &run.state()).display_order(Some(order));
+            names.entry(run.meta.name.clone()).or_insert_with(candidate);
+        }
+        if ids.len() < MAX_IDS {
+            let help = format!("{}, {}", run.meta.name, run.state());
+            let order = Some(MAX_RUNS + order);
+            let candidate = || candidate(id(&run), &help).display_order(order);
+            ids.entry(id(&run).to_owned()).or_insert_with(candidate);
+        }
+    }
+    names.into_values().chain(ids.into_values()).collect()
+}
+
+/// Whether a name can be typed as it is. Shells put a candidate into the command line without quotes, and
+/// a model can have chosen the name.
+fn is_typed(name: &str) -> bool {
+    let is_plain = |character: char| character.is_alphanumeric() || "-_.".contains(character);
+    !name.is_empty() && !name.starts_with('-') && name.chars().all(is_plain)
 }
 
 fn definitions(
     directories: fn(&Surroundings) -> DefinitionDirectories,
+    is_meant: fn(&Definition) -> bool,
 ) -> Vec<CompletionCandidate> {
     let Ok(surroundings) = Surroundings::of_this_process() else { return Vec::new() };
     let definitions = load_definitions(&directories(&surroundings));
     definitions
         .iter()
+        .filter(|definition| is_meant(definition))
         .map(|definition| {
             let description =
                 definition.description.as_ref().or(definition.configuration.model.as_ref());
@@ -94,8 +138,8 @@ impl Run {
         Some(Run { dir, meta, status })
     }
 
-    fn help(&self) -> String {
-        format!("{}, {}, {}", self.meta.name, self.status.word(), age(self.meta.created_at))
+    fn state(&self) -> String {
+        format!("{}, {}", self.status.word(), age(self.meta.created_at))
     }
 }
 
@@ -112,4 +156,20 @@ fn candidate(value: &str, help: &str) -> CompletionCandidate {
     let help = clean(help).replace(['\n', '\t'], " ");
     let help = cut_chars(help.trim(), MAX_HELP_CHARS).to_owned();
     CompletionCandidate::new(value).help((!help.is_empty()).then(|| help.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_typed;
+
+    #[test]
+    fn a_name_that_a_shell_would_read_otherwise_is_not_offered() {
+        for name in ["review", "prüfen", "3-17_a.b"] {
+            assert!(is_typed(name), "{name}");
+        }
+        for name in ["", "-rf", "two words", "$(touch x)", "a;b", "a\nb", "`x`", "a'b", "\u{1b}[2J"]
+        {
+            assert!(!is_typed(name), "{name:?}");
+        }
+    }
 }

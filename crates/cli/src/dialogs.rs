@@ -2,17 +2,18 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use inquire::{Confirm, InquireError, Select, Text};
+use inquire::{Confirm, InquireError, MultiSelect, Select, Text};
 use session::clean;
-use tools::{Dialogs, Level};
+use tools::{Dialogs, Level, Preselected};
 
 use crate::editor;
 use crate::error::CommandError;
 use crate::printer::Printer;
 
-/// Escape and Ctrl-C cancel a question.
+/// Escape cancels a question, and Ctrl-C all of them.
 pub(crate) struct TerminalDialogs<'a> {
     printer: &'a Printer,
+    is_interrupted: bool,
     /// Why the terminal could not be used.
     pub(crate) failure: Option<CommandError>,
 }
@@ -21,13 +22,28 @@ impl<'a> TerminalDialogs<'a> {
     /// `None` if standard input or standard error is not a terminal.
     pub(crate) fn new(printer: &'a Printer) -> Option<TerminalDialogs<'a>> {
         let is_terminal = io::stdin().is_terminal() && io::stderr().is_terminal();
-        is_terminal.then_some(TerminalDialogs { printer, failure: None })
+        is_terminal.then_some(TerminalDialogs { printer, is_interrupted: false, failure: None })
+    }
+
+    /// The indexes of the options that the user chooses.
+    pub(crate) fn select_several(
+        &mut self,
+        title: &str,
+        options: Vec<String>,
+    ) -> Option<Vec<usize>> {
+        let chosen = MultiSelect::new(title, options).raw_prompt();
+        let chosen = self.take(chosen)?;
+        Some(chosen.into_iter().map(|option| option.index).collect())
     }
 
     fn take<T>(&mut self, answer: Result<T, InquireError>) -> Option<T> {
         match answer {
             Ok(answer) => Some(answer),
-            Err(InquireError::OperationCanceled | InquireError::OperationInterrupted) => None,
+            Err(InquireError::OperationCanceled) => None,
+            Err(InquireError::OperationInterrupted) => {
+                self.is_interrupted = true;
+                None
+            }
             Err(error) => {
                 let message = format!("cannot use the terminal: {error}");
                 self.failure.get_or_insert(CommandError::failure(message));
@@ -61,7 +77,7 @@ impl Dialogs for TerminalDialogs<'_> {
         }
     }
 
-    fn confirm(&mut self, title: &str, message: &str) -> bool {
+    fn confirm(&mut self, title: &str, message: &str, preselected: Preselected) -> bool {
         // The last line of the message, or else the title, is the question; the rest is shown first.
         let (before, last) = message.rsplit_once('\n').unwrap_or(("", message));
         let (before, question) =
@@ -69,8 +85,13 @@ impl Dialogs for TerminalDialogs<'_> {
         if !before.trim().is_empty() {
             self.printer.note(before.trim_end());
         }
-        let answer = Confirm::new(&clean(question)).with_default(false).prompt();
+        let is_yes = preselected == Preselected::Yes;
+        let answer = Confirm::new(&clean(question)).with_default(is_yes).prompt();
         self.take(answer).unwrap_or(false)
+    }
+
+    fn has_left(&self) -> bool {
+        self.is_interrupted || self.failure.is_some()
     }
 
     fn notify(&mut self, message: &str, level: Level) {

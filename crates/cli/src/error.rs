@@ -44,6 +44,12 @@ impl CommandError {
         self
     }
 
+    /// Says which part of the input is wrong.
+    pub(crate) fn at(mut self, part: &str) -> CommandError {
+        self.message = format!("{part}: {}", self.message);
+        self
+    }
+
     pub(crate) fn exit_code(&self) -> Exit {
         self.exit
     }

@@ -3,6 +3,7 @@
 //! This is the only crate that prints and exits.
 
 mod arguments;
+mod browser;
 mod candidates;
 mod commands;
 mod dialogs;
@@ -12,6 +13,7 @@ mod live;
 mod notification;
 mod printer;
 mod screen;
+mod tellings;
 mod terminal;
 
 use std::process::ExitCode;
@@ -34,22 +36,32 @@ pub fn main() -> ExitCode {
         Ok(true) => return ExitCode::SUCCESS,
         Err(_) => return Exit::Usage.into(),
     }
-    let arguments = Arguments::parse();
-    process::reset_signals();
-    let mut printer = Printer::new(arguments.is_plain());
-    match carry_out(arguments.command, &mut printer) {
-        Ok(code) => code,
-        Err(error) => {
-            printer.stop_listening();
-            printer.error(&error);
-            error.exit_code().into()
+    let (mut printer, done) = match Arguments::try_parse() {
+        Ok(arguments) => {
+            process::reset_signals();
+            let mut printer = Printer::new(arguments.is_plain());
+            let done = carry_out(arguments.command, &mut printer);
+            (printer, done)
         }
-    }
+        Err(error) if error.use_stderr() => error.exit(),
+        Err(help) => (Printer::new(true), Printer::help(&help).map(|()| ExitCode::SUCCESS)),
+    };
+    done.unwrap_or_else(|error| {
+        printer.stop_listening();
+        printer.error(&error);
+        error.exit_code().into()
+    })
 }
 
 fn carry_out(command: Command, printer: &mut Printer) -> Result<ExitCode, CommandError> {
     if command.starts_agents() {
         commands::refuse_in_child()?;
+    }
+    // These write to it without the printer, and have nothing to do without a reader.
+    if matches!(command, Command::Agent(_) | Command::Bridge | Command::Mcp)
+        && process::was_stdout_closed()
+    {
+        return Err(CommandError::failure("standard output is closed, so no answer can be given"));
     }
     let exit = match command {
         Command::Demo(_) => commands::demo::demo(printer),
@@ -57,9 +69,14 @@ fn carry_out(command: Command, printer: &mut Printer) -> Result<ExitCode, Comman
         Command::Delegate(arguments) => commands::delegate::delegate(&arguments, printer),
         Command::Background(arguments) => commands::background::background(arguments, printer),
         Command::Watch(arguments) => commands::watch::watch(&arguments, printer),
+        Command::Answer(arguments) => commands::answer::answer(&arguments, printer),
+        Command::Changes(arguments) => commands::changes::changes(&arguments, printer),
+        Command::Tell(arguments) => commands::tell::tell(&arguments, printer),
         Command::Profile(arguments) => commands::definition::profile(arguments, printer),
         Command::Preset(arguments) => commands::definition::preset(arguments, printer),
         Command::Sessions(arguments) => commands::sessions::sessions(arguments, printer),
+        Command::Init(arguments) => commands::init::init(&arguments, printer),
+        Command::Models(arguments) => commands::models::models(&arguments, printer),
         Command::Setup(arguments) => commands::setup::setup(&arguments, printer),
         Command::Doctor(arguments) => commands::doctor::doctor(&arguments, printer),
         Command::Completions(arguments) => commands::completions::completions(&arguments, printer),
@@ -68,6 +85,7 @@ fn carry_out(command: Command, printer: &mut Printer) -> Result<ExitCode, Comman
         Command::Bridge => commands::bridge::bridge(),
         Command::Mcp => commands::mcp::mcp(printer),
         Command::Supervise(arguments) => commands::supervise::supervise(&arguments),
+        Command::Fits => return commands::fits::fits(),
         Command::View { socket } => commands::view::view(&socket),
     };
     exit.map(ExitCode::from)

@@ -4,15 +4,17 @@ use std::io::{self, IsTerminal};
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
+use model::Record;
+use session::Conversation;
 use session::view::{Phase, TaskView};
 use tools::{ShownTask, now_ms};
-use tui::{Command, Controls, Keys, Ownership, Pace, Painter, Scene, Size, layout, styled};
+use tui::{Command, Controls, Keys, Pace, Painter, Scene, Size, ending, layout, styled};
 
 use crate::error::CommandError;
 use crate::printer::{Mention, Printer};
 use crate::terminal::{self, Happened, Terminal};
 
-/// Draws tasks until it is dropped. Only the mentions stay on the screen.
+/// Draws tasks until it is dropped. Only the mentions, and the table at the end, stay on the screen.
 pub(crate) struct Live<'a> {
     printer: &'a Printer,
     stdin: io::Stdin,
@@ -24,11 +26,19 @@ pub(crate) struct Live<'a> {
     painter: Painter,
     /// Printed above the view before the next frame.
     mentions: Vec<Mention>,
+    /// Everything of the task of which everything is shown.
+    opened: Option<Opened>,
+}
+
+struct Opened {
+    task: usize,
+    /// `None` if the task has not been started.
+    conversation: Option<Conversation>,
 }
 
 impl<'a> Live<'a> {
     /// `None` if there is no terminal to draw on.
-    pub(crate) fn open(printer: &'a Printer, ownership: Ownership) -> Option<Live<'a>> {
+    pub(crate) fn open(printer: &'a Printer, controls: Controls) -> Option<Live<'a>> {
         let terminal = printer.can_draw.then(Terminal::open)??;
         let size = terminal::size()?;
         Some(Live {
@@ -36,11 +46,12 @@ impl<'a> Live<'a> {
             stdin: io::stdin(),
             terminal,
             size,
-            controls: Controls::new(ownership),
+            controls,
             keys: Keys::default(),
             pace: Pace::default(),
             painter: Painter::default(),
             mentions: Vec::new(),
+            opened: None,
         })
     }
 
@@ -54,15 +65,19 @@ impl<'a> Live<'a> {
         self.mentions.push(mention);
     }
 
-    /// Prints the summary line of a task above the view. If standard output is a terminal, too, this
-    /// is the answer, and is not printed again at the end.
-    pub(crate) fn summary(&mut self, line: String, is_success: bool) {
-        let mention = if answers_are_seen() {
-            Mention::Answer(line)
-        } else {
-            Mention::Summary { line, is_success }
-        };
-        self.mention(mention);
+    /// Takes an event of a task, which may be the one that is opened.
+    pub(crate) fn record(&mut self, task: usize, record: &Record, shown: &ShownTask) {
+        self.pace.change();
+        let opened = self.opened.as_mut().filter(|opened| opened.task == task);
+        if let Some(conversation) = opened.and_then(|opened| opened.conversation.as_mut()) {
+            conversation.apply(record, &shown.state.context().preview);
+        }
+    }
+
+    /// The tasks may have changed in any way.
+    pub(crate) fn reload(&mut self) {
+        self.pace.change();
+        self.opened = None;
     }
 
     /// Descriptors that become readable when the terminal has something to handle.
@@ -86,9 +101,18 @@ impl<'a> Live<'a> {
         Ok(commands)
     }
 
-    /// Ends the view: prints the last mentions, and restores the terminal.
-    pub(crate) fn close(mut self) -> Result<(), CommandError> {
-        self.print_mentions()
+    /// Ends the view: prints the last mentions and a table of the tasks that have ended, and restores
+    /// the terminal.
+    pub(crate) fn close(mut self, tasks: &[&ShownTask]) -> Result<(), CommandError> {
+        self.print_mentions()?;
+        self.printer.frame(&self.painter.erase());
+        let views = views(tasks, now_ms());
+        let started = views.iter().filter_map(|task| task.state.facts.started_at).min();
+        let ended = views.iter().filter_map(|task| task.state.facts.ended_at).max();
+        let elapsed_ms =
+            ended.zip(started).map_or(0, |(ended, started)| ended.saturating_sub(started));
+        self.printer.lines(&ending(&views, elapsed_ms, self.size.columns));
+        Ok(())
     }
 
     fn handle_input(&mut self, tasks: &[&ShownTask]) -> Vec<Command> {
@@ -97,13 +121,20 @@ impl<'a> Live<'a> {
             printer.frame(&painter.erase());
         });
         let mut commands = Vec::new();
+        let mut copied = None;
         for happened in happened {
             self.pace.change();
             match happened {
                 Happened::Typed(bytes) => {
                     let views = views(tasks, now_ms());
                     for key in self.keys.read(&bytes) {
-                        commands.extend(self.controls.press(key, &views));
+                        match self.controls.press(key, &views) {
+                            Some(Command::Copy(task)) => copied = views.get(task).copied(),
+                            command => commands.extend(command),
+                        }
+                    }
+                    if let Some(task) = copied.take() {
+                        copy(self.printer, &mut self.controls, &task);
                     }
                 }
                 Happened::Resized => {
@@ -127,16 +158,31 @@ impl<'a> Live<'a> {
         // Counted from the first start: `watch` itself may have started later.
         let started = views.iter().filter_map(|task| task.state.facts.started_at).min();
         let elapsed_ms = started.map_or(0, |started| now.saturating_sub(started));
-        let scene = Scene { tasks: &views, elapsed_ms, has_keys: self.terminal.has_keys };
-        let layout = layout(&scene, self.size, &self.controls);
-        self.controls.drawn(&layout);
-        let has_colours = self.printer.has_colours;
-        let rows = layout.lines.iter().map(|line| styled(line, has_colours)).collect();
+        self.load_opened(tasks);
+        let opened = self.opened.as_ref().and_then(|opened| opened.conversation.as_ref());
+        let has_keys = self.terminal.has_keys;
+        let scene = Scene { tasks: &views, elapsed_ms, has_keys, opened };
+        let lines = layout(&scene, self.size, &mut self.controls);
+        let rows = lines.iter().map(|line| styled(line, self.printer.palette)).collect();
         let frame = self.painter.paint(rows);
         if !self.printer.frame(&frame) {
             self.painter.lose();
         }
         Ok(())
+    }
+
+    /// Reads everything of the task that was opened since the last frame. From then on its events are
+    /// taken as they come.
+    fn load_opened(&mut self, tasks: &[&ShownTask]) {
+        let Some(task) = self.controls.opened() else {
+            self.opened = None;
+            return;
+        };
+        let is_loaded = |opened: &Opened| opened.task == task && opened.conversation.is_some();
+        if !self.opened.as_ref().is_some_and(is_loaded) {
+            let conversation = tasks.get(task).and_then(|task| task.conversation());
+            self.opened = Some(Opened { task, conversation });
+        }
     }
 
     fn print_mentions(&mut self) -> Result<(), CommandError> {
@@ -146,6 +192,22 @@ impl<'a> Live<'a> {
         }
         self.printer.frame(&self.painter.erase());
         mentions.iter().try_for_each(|mention| self.printer.mention(mention))
+    }
+}
+
+/// Copies the answer of a task, and says so.
+fn copy(printer: &Printer, controls: &mut Controls, task: &TaskView<'_>) {
+    let answer = &task.state.facts.output;
+    match tui::copy(answer) {
+        _ if answer.is_empty() => controls.tell("It has not said anything yet"),
+        Some(bytes) => {
+            printer.frame(&bytes);
+            controls.tell(format!("Copied {} characters", answer.chars().count()));
+        }
+        None => controls.tell(format!(
+            "The answer is too long to copy; `pi-subagents sessions output {}` prints it",
+            task.session
+        )),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Standard output and standard error.
 
 use std::cell::Cell;
+use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -8,6 +9,8 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Style};
 use process::Writable;
 use serde::Serialize;
+use session::view::Line;
+use tui::Palette;
 
 use crate::error::CommandError;
 use crate::terminal;
@@ -17,7 +20,7 @@ use crate::terminal;
 /// Progress that cannot be printed is dropped, and the work continues. An answer that cannot be
 /// printed is an error.
 pub(crate) struct Printer {
-    pub(crate) has_colours: bool,
+    pub(crate) palette: Palette,
     /// Whether standard error is a terminal that can show the live view.
     pub(crate) can_draw: bool,
     /// Becomes readable when a signal asks this program to stop.
@@ -30,7 +33,6 @@ pub(crate) struct Printer {
 #[derive(Debug)]
 pub(crate) enum Mention {
     Answer(String),
-    Summary { line: String, is_success: bool },
     Note(String),
     Warning(String),
 }
@@ -43,10 +45,16 @@ const HURRIED_FRAME: Duration = Duration::from_millis(300);
 impl Printer {
     pub(crate) fn new(is_plain: bool) -> Printer {
         let is_dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-        let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let variable =
+            |name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+        let (no_color, colorterm) = (variable("NO_COLOR"), variable("COLORTERM"));
         let can_draw = !is_plain && !is_dumb && io::stderr().is_terminal();
-        let has_colours = can_draw && !no_colour;
-        Printer { has_colours, can_draw, interruption: None, is_hurried: Cell::new(false) }
+        let palette = if can_draw {
+            Palette::of(no_color.as_deref(), colorterm.as_deref())
+        } else {
+            Palette::None
+        };
+        Printer { palette, can_draw, interruption: None, is_hurried: Cell::new(false) }
     }
 
     /// The width of the terminal that can be drawn on.
@@ -75,9 +83,14 @@ impl Printer {
     }
 
     pub(crate) fn json(&self, document: &impl Serialize) -> Result<(), CommandError> {
-        let mut text = serde_json::to_string_pretty(document).map_err(CommandError::failure)?;
-        text.push('\n');
-        self.print(&session::escape_json(&text))
+        let mut writer = JsonWriter { printer: self, text: String::new(), failure: None };
+        let written = serde_json::to_writer_pretty(&mut writer, document).map_err(Into::into);
+        let written = written.and_then(|()| writeln!(writer)).and_then(|()| writer.flush());
+        match (written, writer.failure) {
+            (Ok(()), _) => Ok(()),
+            (Err(_), Some(failure)) => Err(failure),
+            (Err(error), None) => Err(CommandError::failure(error)),
+        }
     }
 
     pub(crate) fn line(&self, json: &str) -> Result<(), CommandError> {
@@ -91,17 +104,29 @@ impl Printer {
 
     fn print(&self, text: &str) -> Result<(), CommandError> {
         let mut stdout = io::stdout();
+        if process::was_stdout_closed() {
+            return Err(unprintable("standard output is closed"));
+        }
         let wrote = self.write(text, stdout.as_fd(), &mut stdout.lock(), HURRIED_ANSWER);
         match wrote.and_then(|()| stdout.flush()) {
             // The reader has read enough, as `head` does.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            Err(error) => {
-                let hint = "read it with `pi-subagents sessions list` and `pi-subagents sessions \
-                            output ID`";
-                let message = format!("the answer cannot be printed: {error}");
-                Err(CommandError::failure(message).hint(hint))
-            }
+            Err(error) => Err(unprintable(error)),
             Ok(()) => Ok(()),
+        }
+    }
+
+    /// Prints what the parser of the command line has to say: the help, or the version.
+    pub(crate) fn help(help: &clap::Error) -> Result<(), CommandError> {
+        let fail = |error: &dyn fmt::Display| {
+            Err(CommandError::failure(format!("the help cannot be printed: {error}")))
+        };
+        if process::was_stdout_closed() {
+            return fail(&"standard output is closed");
+        }
+        match help.print().and_then(|()| io::stdout().flush()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => fail(&error),
+            _ => Ok(()),
         }
     }
 
@@ -121,7 +146,6 @@ impl Printer {
     pub(crate) fn mention(&self, mention: &Mention) -> Result<(), CommandError> {
         match mention {
             Mention::Answer(text) => return self.answer(text),
-            Mention::Summary { line, is_success } => self.summary(line, *is_success),
             Mention::Note(text) => self.note(text),
             Mention::Warning(text) => self.warning(text),
         }
@@ -169,6 +193,13 @@ impl Printer {
         self.tell(&self.paint(colour.on_default(), line));
     }
 
+    /// Prints lines of a view.
+    pub(crate) fn lines(&self, lines: &[Line]) {
+        for line in lines {
+            self.tell(&tui::styled(line, self.palette));
+        }
+    }
+
     pub(crate) fn note(&self, text: &str) {
         self.tell(&session::clean(text));
     }
@@ -206,10 +237,45 @@ impl Printer {
 
     fn paint(&self, style: Style, text: &str) -> String {
         let text = session::clean(text);
-        if self.has_colours {
+        if self.palette != Palette::None {
             format!("{}{text}{}", style.render(), style.render_reset())
         } else {
             text.into_owned()
         }
+    }
+}
+
+fn unprintable(reason: impl fmt::Display) -> CommandError {
+    CommandError::failure(format!("the answer cannot be printed: {reason}"))
+        .hint("read it with `pi-subagents sessions list` and `pi-subagents sessions output ID`")
+}
+/// Prints a document in parts: that of many tasks is large.
+struct JsonWriter<'a> {
+    printer: &'a Printer,
+    /// What is not printed yet.
+    text: String,
+    failure: Option<CommandError>,
+}
+
+impl JsonWriter<'_> {
+    const PART: usize = 64 * 1024;
+}
+
+impl io::Write for JsonWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.text.push_str(std::str::from_utf8(bytes).map_err(io::Error::other)?);
+        if self.text.len() >= JsonWriter::PART {
+            self.flush()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let printed = self.printer.print(&session::escape_json(&self.text));
+        self.text.clear();
+        printed.map_err(|failure| {
+            self.failure = Some(failure);
+            io::Error::other("the document cannot be printed")
+        })
     }
 }

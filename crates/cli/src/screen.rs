@@ -4,13 +4,19 @@ use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use model::Event;
+use model::{Event, Meta, Question, Record};
 use tools::ShownTask;
 use tui::Command;
 
 use crate::error::CommandError;
 use crate::live::Live;
 use crate::printer::{Mention, Printer};
+
+/// How a question is answered by another program.
+pub(crate) fn how_to_answer(meta: &Meta, number: u64, question: &Question) -> String {
+    let ways = question.ways();
+    format!("{ways}: `pi-subagents answer {} {number} ANSWER`", meta.run_id)
+}
 
 pub(crate) struct Screen<'a> {
     printer: &'a Printer,
@@ -34,10 +40,20 @@ impl<'a> Screen<'a> {
     }
 
     /// Shows an event of a task, which has these words.
-    pub(crate) fn show(&mut self, task: usize, name: &str, event: &Event, words: Option<String>) {
-        self.change();
-        let Some(words) = words.filter(|_| self.live.is_none()) else { return };
-        match event {
+    pub(crate) fn show(
+        &mut self,
+        task: usize,
+        shown: &ShownTask,
+        record: &Record,
+        words: Option<String>,
+    ) {
+        if let Some(live) = &mut self.live {
+            live.record(task, record, shown);
+            return;
+        }
+        let Some(words) = words else { return };
+        let name = &shown.meta.name;
+        match &record.event {
             Event::RunEnded { .. } => {}
             Event::AssistantMessage { .. } => {
                 if let Some(earlier) = self.held_back.insert(task, words) {
@@ -49,13 +65,16 @@ impl<'a> Screen<'a> {
             _ => {
                 // What the provider said is in the words about trying again, too.
                 if let (Some(earlier), Event::RetryScheduled { error, .. }) =
-                    (self.held_back.get(&task), event)
+                    (self.held_back.get(&task), &record.event)
                     && earlier.ends_with(error.as_str())
                 {
                     self.held_back.remove(&task);
                 }
                 self.print_held_back(task, name);
                 self.printer.progress(name, &words);
+                if let Event::QuestionAsked { number, question } = &record.event {
+                    self.printer.note(&how_to_answer(&shown.meta, *number, question));
+                }
             }
         }
     }
@@ -95,7 +114,8 @@ impl<'a> Screen<'a> {
         self.live.as_mut().map_or_else(|| Ok(Vec::new()), |live| live.turn(tasks))
     }
 
-    pub(crate) fn close(&mut self) -> Result<(), CommandError> {
-        self.live.take().map_or(Ok(()), Live::close)
+    /// Leaves a table of the tasks that have ended, where there were windows.
+    pub(crate) fn close(&mut self, tasks: &[&ShownTask]) -> Result<(), CommandError> {
+        self.live.take().map_or(Ok(()), |live| live.close(tasks))
     }
 }

@@ -1,6 +1,6 @@
 //! Runs a child that does nothing, many times, in one process, for `cargo xtask bench`.
 //!
-//! `bench-runs single COUNT` alternates between starting the child bare and running it as a task;
+//! `bench-runs single COUNT [ACCESS]` alternates between starting the child bare and running it as a task;
 //! `bench-runs many COUNT CONCURRENCY` runs it as many tasks and watches what grows. Both print a
 //! JSON document, and keep their runs in the current directory. `bench-runs finished COUNT` puts so
 //! many finished background runs there, and `bench-runs read` reads the two small files of each.
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
-use model::{FORMAT, Lifetime, Outcome, Owner, OwnerKind, Plan, RunResult, Status, Usage};
+use model::{Access, FORMAT, Lifetime, Outcome, Owner, OwnerKind, Plan, RunResult, Status, Usage};
 use plan::{Agent, AgentChoice, PlanOptions, Surroundings, Task, Workspace};
 use runner::{Change, Dispatcher, Launcher};
 use serde_json::{Value, json};
@@ -22,13 +22,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let measured = match words.as_slice() {
-        ["single", count] => single(count.parse()?)?,
+        ["single", count] => single(count.parse()?, Access::Full)?,
+        ["single", count, access] => {
+            single(count.parse()?, Access::parse(access).ok_or("unknown access")?)?
+        }
         ["many", count, concurrency] => many(count.parse()?, concurrency.parse()?)?,
         ["finished", count] => finished(count.parse()?)?,
         ["read"] => read()?,
         _ => {
             return Err(
-                "bench-runs single COUNT | many COUNT CONCURRENCY | finished COUNT | read".into()
+                "bench-runs single COUNT [ACCESS] | many COUNT CONCURRENCY | finished COUNT | read"
+                    .into(),
             );
         }
     };
@@ -37,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The wall clock of one child, bare and as a task, in microseconds.
-fn single(count: usize) -> Result<Value, Box<dyn Error>> {
+fn single(count: usize, access: Access) -> Result<Value, Box<dyn Error>> {
     let (mut dispatcher, program) = dispatcher()?;
     let (mut bare, mut runs) = (Vec::new(), Vec::new());
     for _ in 0..count {
@@ -45,13 +49,18 @@ fn single(count: usize) -> Result<Value, Box<dyn Error>> {
         start_bare()?;
         bare.push(start.elapsed().as_micros());
         let start = Instant::now();
-        dispatcher.submit(Launcher::new(program.clone()), 1, vec![trivial_plan()?]);
+        dispatcher.submit(Launcher::new(program.clone()), 1, vec![trivial_plan(access)?]);
         while !dispatcher.is_idle() {
             dispatcher.wait(&[], None);
         }
         runs.push(start.elapsed().as_micros());
     }
-    Ok(json!({"bareMicroseconds": bare, "runMicroseconds": runs}))
+    Ok(json!({
+        "bareMicroseconds": bare,
+        "runMicroseconds": runs,
+        "hasCgroup": process::Cgroup::parent().is_ok(),
+        "hasLandlock": process::landlock_version().is_ok(),
+    }))
 }
 
 /// Many runs, and what this process needs for them at the beginning and at the end.
@@ -62,7 +71,7 @@ fn many(count: usize, concurrency: usize) -> Result<Value, Box<dyn Error>> {
     let mut samples = Vec::new();
     while ended < count {
         while submitted < count && submitted < ended + concurrency {
-            dispatcher.submit(Launcher::new(program.clone()), 1, vec![trivial_plan()?]);
+            dispatcher.submit(Launcher::new(program.clone()), 1, vec![trivial_plan(Access::Full)?]);
             submitted += 1;
         }
         for update in dispatcher.wait(&[], None) {
@@ -82,7 +91,7 @@ fn many(count: usize, concurrency: usize) -> Result<Value, Box<dyn Error>> {
 fn finished(count: usize) -> Result<Value, Box<dyn Error>> {
     let store = Store::in_project(&std::env::current_dir()?);
     for _ in 0..count {
-        let mut plan = trivial_plan()?;
+        let mut plan = trivial_plan(Access::Full)?;
         plan.meta.lifetime = Lifetime::Background;
         plan.meta.preset = Some("scout".to_owned());
         plan.meta.model = Some("anthropic/claude-haiku-4-5".to_owned());
@@ -108,6 +117,10 @@ fn finished(count: usize) -> Result<Value, Box<dyn Error>> {
             ended_at: 2,
             duration_ms: 1,
             warnings: Vec::new(),
+            leftovers: None,
+            value: None,
+            check: None,
+            changes: None,
         })?;
         new_run.dir.mark_notified()?;
     }
@@ -148,15 +161,18 @@ fn dispatcher() -> Result<(Dispatcher, PathBuf), Box<dyn Error>> {
     Ok((Dispatcher::new(store).adopting_orphans(), beside))
 }
 
-fn trivial_plan() -> Result<Plan, Box<dyn Error>> {
+fn trivial_plan(access: Access) -> Result<Plan, Box<dyn Error>> {
     let cwd = std::env::current_dir()?;
     let surroundings = Surroundings {
-        agent_dir: cwd.clone(),
+        // There is none. Inside of the workspace it could not be kept.
+        agent_dir: cwd.with_file_name("no-agent"),
         cwd,
         home: None,
         agent: None,
         pi: None,
         search_path: vec!["/usr/bin".into(), "/bin".into()],
+        has_builtin_key: false,
+        claude_dir: None,
     };
     let task = Task {
         name: "nothing".to_owned(),
@@ -170,6 +186,10 @@ fn trivial_plan() -> Result<Plan, Box<dyn Error>> {
         lifetime: Lifetime::Foreground,
         all_tools: None,
         models: None,
+        isolation: None,
+        access: Some(access),
+        ask: false,
+        agent_version: |_| None,
     };
     let workspace = Workspace::load(surroundings, None);
     let planned = plan::plan_tasks(&workspace, &options, [(task, None)])?;

@@ -33,6 +33,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             lifetime: Lifetime::Foreground,
             all_tools: None,
             models: None,
+            isolation: None,
+            access: None,
+            ask: false,
+            agent_version: |_| None,
         };
         Ok(CallOptions { planning, book: None })
     };
@@ -61,14 +65,17 @@ fn main() -> Result<(), Box<dyn Error>> {
                     prompt: "do it".to_owned(),
                     ..TaskArguments::default()
                 };
-                let call = DelegateArguments { tasks: vec![task], profile: None };
+                let call = DelegateArguments::of(vec![task]);
                 let call = tools::plan_delegation(&workspace, call, &options(rest)?)?;
                 dispatcher.submit(launcher(), 1, vec![only(call)?]);
-                for update in dispatcher.wait(&[], None) {
-                    if let Change::Started { run_dir } = update.change {
-                        println!("{}", run_dir.display());
-                    }
+                let mut started = None;
+                while started.is_none() {
+                    started = dispatcher.wait(&[], None).into_iter().find_map(|update| {
+                        let Change::Started { run_dir } = update.change else { return None };
+                        Some(run_dir)
+                    });
                 }
+                println!("{}", started.unwrap_or_default().display());
             }
             "finish" => {
                 let mut outcomes = Vec::new();

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 use test_support::fake_agent::saying;
-use test_support::{Ran, World};
+use test_support::{Ran, World, write_file};
 
 /// Calls the function that the script registers, as bash does when the key is pressed: `$1` is the
 /// program, and the last of the words that follow is the one that is completed.
@@ -58,6 +58,13 @@ fn names_of_profiles_presets_agents_and_files() {
     assert_eq!(complete(&world, &["run", "--profile", ""]), ["planner", "reviewer"]);
     assert_eq!(complete(&world, &["run", "--profile", "re"]), ["reviewer"]);
     assert_eq!(complete(&world, &["profile", "show", "pl"]), ["planner"]);
+    let of_claude = world.project().join(".claude/agents/critic.md");
+    write_file(&of_claude, "---\nname: critic\n---\n");
+    assert_eq!(complete(&world, &["run", "--profile", ""]), ["critic", "planner", "reviewer"]);
+    assert_eq!(complete(&world, &["profile", "import", "c"]), ["critic"]);
+    assert_eq!(complete(&world, &["profile", "import", "pl"]), Vec::<String>::new());
+    assert_eq!(complete(&world, &["profile", "edit", "pl"]), ["planner"]);
+    assert_eq!(complete(&world, &["profile", "edit", "c"]), Vec::<String>::new());
     assert_eq!(complete(&world, &["bg", "start", "--preset", ""]), ["scout"]);
     assert_eq!(complete(&world, &["run", "--agent", "b"]), ["builtin"]);
     fs::write(world.project().join("tasks.json"), "").unwrap();
@@ -65,25 +72,31 @@ fn names_of_profiles_presets_agents_and_files() {
 }
 
 #[test]
-fn ids_of_sessions_and_background_runs() {
+fn names_and_a_few_ids_of_sessions_and_background_runs() {
     let world = world();
     assert_eq!(complete_name(&world, &["sessions", "show", ""]), Vec::<String>::new());
     let script = saying("a");
-    let mut ids: Vec<String> = (0..2)
-        .map(|_| world.play(&script, &[]).task()["sessionId"].as_str().unwrap().to_owned())
-        .collect();
-    ids.reverse();
-    let mut offered = complete_name(&world, &["run", "--resume", ""]);
-    offered.sort();
-    ids.sort();
-    assert_eq!(offered, ids);
-    assert_eq!(complete_name(&world, &["sessions", "output", &ids[0][..8]]), [ids[0].clone()]);
+    let play = |name: &str| world.play(&script, &["--name", name]).task()["sessionId"].clone();
+    let ids: Vec<String> = ["review", "two words", "review", "count", "a;b", "last"]
+        .map(|name| play(name).as_str().unwrap().to_owned())
+        .into();
+    let offered = complete_name(&world, &["run", "--resume", ""]);
+    let names = ["last", "count", "review"].map(str::to_owned);
+    let newest_first = names.into_iter().chain(ids[1..].iter().rev().cloned());
+    assert_eq!(offered, newest_first.collect::<Vec<_>>(), "each name once, and five ids");
+    assert_eq!(complete_name(&world, &["sessions", "output", &ids[5][..8]]), [ids[5].clone()]);
+    assert_eq!(complete_name(&world, &["watch", "rev"]), ["review"]);
     assert_eq!(complete_name(&world, &["bg", "logs", ""]), Vec::<String>::new());
     let agent = world.agent(&script);
     let start = ["bg", "start", "--preset", "scout", "--agent", &agent, "look"];
     let id = world.run(&start).stdout.trim().to_owned();
     assert_eq!(world.run(&["bg", "wait", &id]).code, Some(0));
-    assert_eq!(complete_name(&world, &["bg", "logs", ""]), [id]);
+    assert_eq!(complete_name(&world, &["bg", "logs", ""]), ["scout".to_owned(), id.clone()]);
+    // The other shells show what each is.
+    let mut command = world.command(["--", "pi-subagents", "bg", "logs", ""]);
+    let fish = Ran::from(command.env("PI_SUBAGENTS_COMPLETE", "fish").output().unwrap());
+    assert!(fish.stdout.starts_with("scout\tcompleted, "), "{fish:?}");
+    assert!(fish.stdout.contains(&format!("{id}\tscout, completed, ")), "{fish:?}");
     assert_eq!(complete_name(&world, &["bg", "stop", ""]), Vec::<String>::new(), "it has ended");
     world.wait_until_nothing_is_left();
 }
@@ -96,7 +109,7 @@ fn looking_for_ids_changes_nothing() {
     // As if its supervisor had died: listing the sessions would end it.
     let run = world.only_run();
     fs::remove_file(run.join("result.json")).unwrap();
-    assert_eq!(complete_name(&world, &["sessions", "show", ""]), [session]);
+    assert_eq!(complete_name(&world, &["sessions", "show", ""]), ["task".to_owned(), session]);
     assert!(!run.join("result.json").exists());
 }
 

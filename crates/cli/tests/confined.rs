@@ -265,6 +265,110 @@ fn a_background_run_that_cannot_be_ended_in_its_record_has_failed_all_the_same()
     assert!(world.only_run().join("result.json").exists());
 }
 
+/// The end of a run fits into the last block of a file whose middle found no room.
+#[test]
+fn a_background_run_whose_answer_was_not_kept_says_so_wherever_it_is_shown() {
+    let world = world();
+    write_preset(&world);
+    let disk = mount_small_disk(&world, "1m");
+    fs::write(world.path("finish"), "").unwrap();
+    let agent = world.agent(&script(&world));
+    let started = world.run(&["bg", "start", "--preset", "scout", "--agent", &agent, "look"]);
+    let id = started.stdout.trim().to_owned();
+    wait_until(|| is_recorded_and_working(&world));
+    fill(&disk);
+    fs::write(world.path("go on"), "").unwrap();
+    world.wait_until_nothing_is_left();
+    let lost = "The record of this run is not complete: its answer was not kept";
+
+    let waited = world.run(&["bg", "wait", &id]);
+    assert_eq!((waited.code, waited.stdout.as_str()), (Some(1), ""), "{waited:?}");
+    assert!(waited.stderr.contains(&format!("warning: scout: {lost}\n")), "{waited:?}");
+    assert!(waited.stderr.contains("warning: scout: The result was not kept: "), "{waited:?}");
+
+    let shown = world.run(&["bg", "status", &id]);
+    assert!(shown.stdout.contains(&format!("\n  warnings   {lost}\n")), "{shown:?}");
+    let report = format!("Background agent scout finished: Warning: {lost} ({id})\n");
+    assert!(shown.stderr.contains(&report), "{shown:?}");
+    for command in
+        [["bg", "wait", &id].as_slice(), &["bg", "status", &id], &["bg", "list", "--all"]]
+    {
+        let run = world.run(&[command, &["--json"]].concat()).json()["runs"][0].clone();
+        assert_eq!((&run["status"], &run["finalText"]), (&json!("completed"), &json!("")), "{run}");
+        assert_eq!(run["warnings"][0], json!(lost), "{run}");
+    }
+    let listed = world.run(&["bg", "list", "--all"]);
+    assert!(listed.stdout.trim_end().ends_with(lost), "{listed:?}");
+    let output = world.run(&["sessions", "output", &id]);
+    assert!(output.stderr.contains(&format!("warning: {lost}\n")), "{output:?}");
+
+    // When there is room again, the first look writes the result, with what it has to say.
+    empty(&disk);
+    assert_eq!(world.run(&["bg", "wait", &id]).code, Some(1));
+    let result = fs::read_to_string(world.only_run().join("result.json")).unwrap();
+    assert!(result.contains(lost), "{result}");
+}
+
+/// A repository on a disk of its own, with a commit and a file that is not committed.
+fn repository_on_small_disk(world: &World) -> Mounted {
+    let disk = world.project();
+    keep_mounts_to_ourselves();
+    mount("tmpfs", &disk, "tmpfs", MountFlags::empty(), Some(c"size=3m")).unwrap();
+    let git = "git init -q && echo one > a && echo '.pi/' > .gitignore && echo 'ballast-*' >> .gitignore && git add . && \
+               git -c user.name=A -c user.email=a commit -qm One && echo two > b";
+    assert!(world.command_of("sh").args(["-c", git]).status().unwrap().success());
+    Mounted(disk)
+}
+
+/// Runs an agent in a worktree, lets something happen to the disk when it has written its file, and returns what the
+/// run says of its changes.
+fn changes_after(world: &World, happens: impl FnOnce() -> Option<Mounted>) -> Value {
+    let script = json!([
+        "start", {"shell": "head -c 200000 /dev/urandom > made && echo precious >> made"},
+        {"touch": world.path("working")}, {"await": world.path("go on")},
+        {"say": "done"}, {"end": false}, "settle",
+    ]);
+    let running = world.start(&script, &["--worktree"]);
+    wait_until(|| world.path("working").exists());
+    let _mounted = happens();
+    fs::write(world.path("go on"), "").unwrap();
+    let ran = running.finish();
+    world.assert_nothing_left();
+    ran.task()["changes"].clone()
+}
+
+/// The agent's file is in the directory, and the user's files and index are as they were.
+fn assert_stayed(world: &World, changes: &Value, index: &[u8]) -> PathBuf {
+    let directory = PathBuf::from(changes["directory"].as_str().unwrap());
+    let made = fs::read(directory.join("made")).unwrap();
+    assert!(made.len() == 200_009 && made.ends_with(b"precious\n"), "{}", made.len());
+    assert_eq!(fs::read(world.project().join(".git/index")).unwrap(), index);
+    assert_eq!(fs::read_to_string(world.project().join("b")).unwrap(), "two\n");
+    directory
+}
+
+#[test]
+fn a_repository_on_a_full_disk_or_one_that_cannot_be_written_costs_nothing_of_a_worktree() {
+    for fault in ["full", "read-only"] {
+        let world = world();
+        let disk = repository_on_small_disk(&world);
+        let index = fs::read(disk.join(".git/index")).unwrap();
+        let objects = disk.join(".git/objects");
+        let changes = changes_after(&world, || {
+            if fault == "read-only" {
+                return Some(make_read_only(&objects));
+            }
+            fill(&disk);
+            None
+        });
+        assert_stayed(&world, &changes, &index);
+        assert_eq!(changes["ref"], Value::Null, "{fault}: {changes}");
+        assert!(!changes["problem"].as_str().unwrap().is_empty(), "{fault}: {changes}");
+        let locks = world.command_of("find").args([".git", "-name", "*.lock"]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&locks.stdout), "", "{fault}");
+    }
+}
+
 /// Where the system has no watches, background runs are polled.
 #[test]
 fn without_watches_background_runs_are_waited_for_and_stopped_by_looking() {

@@ -30,20 +30,20 @@ fn six_agents_work_on_the_directory_and_nothing_is_left() {
         "✗ loop: error — Loop detected",
         "✗ hang: error — Timed out after 7s.",
         "✓ hang: completed",
-        "The agent in the background has finished: There are 1 directories",
+        "The background agent has finished: Directories below this one: 1.",
         "pi-subagents sessions list",
     ] {
         assert!(ran.stdout.contains(words), "{words:?} is not in\n{}", ran.stdout);
     }
     // Their answers are right.
     for words in [
-        "count: There are 3 files here.",
+        "### count\n\nFiles: 3.",
         "2 rs",
-        "search: I found 1 such comments, and 3 files",
-        "read: What it begins with: # A project",
+        "### search\n\nComments that mark unfinished work: 1. Files changed in the last seven days: 3.",
+        "### read\n\nREADME.md begins with: # A project",
         "./README.md",
     ] {
-        assert!(ran.stderr.contains(words), "{words:?} is not in\n{}", ran.stderr);
+        assert!(ran.stdout.contains(words), "{words:?} is not in\n{}", ran.stdout);
     }
     assert!(!ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'), "it is piped");
     world.wait_until_nothing_is_left();
@@ -72,12 +72,12 @@ fn an_empty_directory_has_nothing_in_it() {
     let ran = test_support::Ran::from(command.current_dir(&empty).output().unwrap());
     assert_eq!(ran.code, Some(0), "{ran:?}");
     for words in [
-        "count: There are 0 files here.",
-        "search: I found 0 such comments, and 0 files",
-        "read: What it begins with: nothing: there is no file here",
+        "Files: 0.",
+        "Comments that mark unfinished work: 0. Files changed in the last seven days: 0.",
+        "### read\n\nThere is no file to read here.",
     ] {
-        assert!(ran.stderr.contains(words), "{words:?} is not in\n{}", ran.stderr);
+        assert!(ran.stdout.contains(words), "{words:?} is not in\n{}", ran.stdout);
     }
-    assert!(ran.stdout.contains("There are 0 directories"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("Directories below this one: 0."), "{}", ran.stdout);
     world.wait_until_nothing_is_left();
 }

@@ -121,6 +121,13 @@ fn a_broken_file_of_keys_is_a_problem_for_the_built_in_agent() {
 }
 
 #[test]
+fn fields_that_contradict_each_other_are_told_before_a_task_is_refused() {
+    let profile = "---\nname: odd\ntools: read\nexcludeTools: bash\n---\n";
+    let world = world().with_agent_file("agent-profiles/odd.md", profile);
+    complains(&doctor(&world), "warning", "mutually exclusive", "remove one of the two");
+}
+
+#[test]
 fn agents_are_looked_for_and_asked_for_their_version() {
     let world = world();
     let bin = world.path("bin");
@@ -151,6 +158,42 @@ fn agents_are_looked_for_and_asked_for_their_version() {
     complains(&look(&json, None), "problem", "it exited with code 3: needs Node 22", "--version");
     write_program(&bin.join("pi"), "#!/bin/sh\nexec sleep 600\n");
     complains(&look(&json, None), "problem", "it took longer than 5 seconds", "--agent builtin");
+}
+
+#[test]
+fn a_program_of_the_same_name_is_told_apart() {
+    let world = world();
+    let bin = world.path("bin");
+    let look = || -> Ran {
+        let mut command = world.command(["doctor", "--json"]);
+        command.env("ANTHROPIC_API_KEY", PLANTED);
+        command.env("PATH", format!("{}:/usr/bin:/bin", bin.display())).output().unwrap().into()
+    };
+    fs::create_dir_all(&bin).unwrap();
+    let own = bin.join("pi-subagents");
+    symlink(env!("CARGO_BIN_EXE_pi-subagents"), &own).unwrap();
+    assert_eq!(complaints(&look()), []);
+    fs::remove_file(&own).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_pi-subagents"), &own).unwrap();
+    let ran = look();
+    assert_eq!(complaints(&ran), [], "another file with the same program");
+    let named = &ran.json()["facts"]["environment"]["namedProgram"];
+    assert_eq!(named["version"], env!("CARGO_PKG_VERSION"), "{named}");
+    // A program of the system is asked for its version, and says something else.
+    fs::remove_file(&own).unwrap();
+    fs::copy("/bin/sleep", &own).unwrap();
+    complains(&look(), "warning", "is the program of another project", "before it on your PATH");
+    fs::remove_file(&own).unwrap();
+    let package = |name: &str, version: &str| {
+        let bins = json!({"pi-subagents": "pi-subagents"});
+        let manifest = json!({"name": name, "version": version, "bin": bins});
+        fs::write(bin.join("package.json"), manifest.to_string()).unwrap();
+    };
+    write_program(&own, "#!/usr/bin/env node\n");
+    package("pi-subagents", "0.67.0");
+    complains(&look(), "warning", "(npm package pi-subagents 0.67.0)", "by its path");
+    package("@pi-subagents/cli", "0.0.1");
+    complains(&look(), "warning", "is version 0.0.1", "update one of the two");
 }
 
 #[test]

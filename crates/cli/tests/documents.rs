@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use serde_json::{Value, json};
+use test_support::fake_llm::FakeLlm;
 use test_support::{Ran, World, write_file, write_program};
 use tools::{
-    BackgroundArguments, DelegateArguments, MOST_TASKS, NoArguments, SessionArguments,
-    StatusArguments, SubagentArguments,
+    BackgroundArguments, ControlArguments, DelegateArguments, MOST_TASKS, NoArguments,
+    SessionArguments, StatusArguments, SubagentArguments,
 };
 
 /// The id of the session in all examples.
@@ -29,6 +30,35 @@ fn every_example_works() {
         run += Examples::new(&document).run_all();
     }
     assert!(run > 12, "only {run} blocks were run");
+}
+
+/// The pages that a new user reads first. Only git, `jq` and a provider of models are there, and what earlier examples of
+/// the same page have made.
+#[test]
+fn the_first_pages_work_on_a_fresh_machine_in_their_order() {
+    for (document, questions) in [("README.md", 11), ("docs/getting-started.md", 7)] {
+        let examples = Examples::fresh(&root().join(document));
+        let text = fs::read_to_string(&examples.document).unwrap();
+        let mut script = String::new();
+        for block in blocks(&text) {
+            match (block.kind.as_str(), block.name.as_str()) {
+                ("sh", _) => script += &block.text.replace("_API_KEY=…", "_API_KEY=key"),
+                // As the words before it say.
+                ("json", "tasks.json") => {
+                    script += &format!("cat > tasks.json <<'END'\n{}END\n", block.text);
+                }
+                ("console" | "text" | "", _) => {}
+                (kind, name) => panic!("{document}: a block of {kind} {name:?}?"),
+            }
+        }
+        // One shell for all of them, because they set variables for each other.
+        let llm = FakeLlm::start_with(&json!([{"text": "done"}])).unwrap();
+        let base_url = llm.base_url().trim_end_matches("/v1").to_owned();
+        let ran = examples.shell(&format!("export ANTHROPIC_BASE_URL={base_url}\n{script}"));
+        // The scripts of the demo ask no model.
+        assert_eq!(llm.requests().len(), questions, "{document}: {ran:?}");
+        examples.world.wait_until_nothing_is_left();
+    }
 }
 
 fn root() -> PathBuf {
@@ -77,21 +107,34 @@ struct Examples {
 }
 
 impl Examples {
-    fn new(document: &Path) -> Examples {
+    /// A world with nothing but the program, in a project that was just cloned.
+    fn fresh(document: &Path) -> Examples {
         let world = crate::world();
         let bin = world.path("bin");
         fs::create_dir(&bin).unwrap();
         symlink(env!("CARGO_BIN_EXE_pi-subagents"), bin.join("pi-subagents")).unwrap();
-        let agent = "#!/bin/sh\nexec \"$FAKE_AGENT\" '[\"start\", {\"say\": \"done\"}, {\"end\": false}, \"settle\"]' \"$@\"\n";
         // The examples must not build or install the program.
         let cargo = "#!/bin/sh\n[ \"$1 $2 $3\" = \"run --release --\" ] || exit 0\nshift 3\nexec pi-subagents \"$@\"\n";
-        for (name, text) in [("pi", agent), ("cargo", cargo), ("jq", "#!/bin/sh\ncat\n")] {
+        for (name, text) in [("cargo", cargo), ("jq", "#!/bin/sh\ncat\n")] {
             write_program(&bin.join(name), text);
         }
+        write_file(&world.project().join("README.md"), "# A project\n");
+        let examples = Examples { world, document: document.to_owned(), session: String::new() };
+        examples.commit_everything();
+        examples
+    }
+
+    /// The same with agents, files and an earlier session, as the documents assume them.
+    fn new(document: &Path) -> Examples {
+        let examples = Examples::fresh(document);
+        let Examples { world, .. } = &examples;
+        let agent = "#!/bin/sh\nexec \"$FAKE_AGENT\" '[\"start\", {\"say\": \"done\"}, {\"end\": false}, \"settle\"]' \"$@\"\n";
+        write_program(&world.path("bin/pi"), agent);
         for (name, text) in [
             ("project/src/parser.rs", "fn parse() {}\n"),
             ("project/src/main.rs", "fn main() {}\n"),
             ("project/CHANGELOG.md", "# Changelog\n"),
+            ("home/.gitconfig", "[user]\nname = a\nemail = b@c\n"),
             ("project/tasks.json", r#"{"tasks": [{"name": "a", "prompt": "b"}]}"#),
             ("home/.pi/agent/agent-profiles/researcher.md", "---\nname: researcher\n---\n"),
             ("home/.pi/agent/agent-profiles/writer.md", "---\nname: writer\n---\n"),
@@ -107,17 +150,20 @@ impl Examples {
             let profile = "---\nname: reviewer\n---\n";
             fs::write(world.path("home/.pi/agent/agent-profiles/reviewer.md"), profile).unwrap();
         }
-        fs::remove_dir(world.project().join(".git")).unwrap();
-        let mut examples =
-            Examples { world, document: document.to_owned(), session: String::new() };
-        examples.shell(
-            "git init -q . && git add . && git -c user.name=a -c user.email=b commit -qm first",
-        );
+        examples.commit_everything();
         fs::write(examples.world.project().join("src/main.rs"), "fn main() {} // changed\n")
             .unwrap();
-        let first = examples.shell("pi-subagents run --json first").json();
-        examples.session = first["tasks"][0]["sessionId"].as_str().unwrap().to_owned();
-        examples
+        let first = examples.shell("pi-subagents run --json --name review first").json();
+        let session = first["tasks"][0]["sessionId"].as_str().unwrap().to_owned();
+        Examples { session, ..examples }
+    }
+
+    fn commit_everything(&self) {
+        // What is there marks a project, and is no repository.
+        let _ = fs::remove_dir(self.world.project().join(".git"));
+        self.shell(
+            "git init -q . && git add . && git -c user.name=a -c user.email=b commit -qm next",
+        );
     }
 
     /// Runs everything, and returns how many blocks were commands.
@@ -146,6 +192,8 @@ impl Examples {
         let mut shell = World::behind(&["/bin/sh", "-euc", script, "sh"], &command);
         let path = format!("{}:/usr/bin:/bin", self.world.path("bin").display());
         shell.env("PATH", path).env("FAKE_AGENT", env!("CARGO_BIN_EXE_fake-agent"));
+        // A browser that shows nothing.
+        shell.env("BROWSER", "true");
         let ran = Ran::from(shell.stdin(Stdio::null()).output().unwrap());
         assert_eq!(ran.code, Some(0), "{}:\n{script}\n{ran:?}", self.document.display());
         assert!(
@@ -186,6 +234,9 @@ impl Examples {
             }
             "background_agent_status" => {
                 StatusArguments::parse(&value).map(drop).map_err(|e| e.to_string())
+            }
+            "background_agent_control" => {
+                ControlArguments::parse(&value).map(drop).map_err(|e| e.to_string())
             }
             "turns.json" => {
                 fs::write(self.world.project().join(name), text).unwrap();

@@ -68,10 +68,9 @@ fn a_script_of_the_project_is_not_played_until_the_user_agrees() {
     for which in [["--profile", "reviewer"], ["--preset", "scout"]] {
         let run = [&["run", "--json"], which.as_slice(), &["look"]].concat();
         let refused = world.run(&run);
-        let error = refused.task()["error"].as_str().unwrap().to_owned();
-        assert!(error.contains("sets \"model\" to a script"), "{error}");
-        assert!(error.contains("the project is not trusted"), "{error}");
-        assert_eq!(refused.task()["outcome"], "spawn_failure");
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        assert!(refused.stderr.contains("sets \"model\" to a script"), "{refused:?}");
+        assert!(refused.stderr.contains("the project is not trusted"), "{refused:?}");
         assert!(!proof(&world).exists());
         let approved = world.run(&[run.as_slice(), &["--approve"]].concat());
         assert_eq!(approved.task()["output"], "done", "{approved:?}");
@@ -174,7 +173,14 @@ fn pipes_devices_and_bombs_in_a_project_hold_nobody_up() {
         fs::remove_file(world.project().join(".pi/subagents.json")).unwrap();
         let agent = world.agent(&json!([{"say": "done"}]));
         let run = ["run", "--json", "--approve", "--agent", &agent, "--file", "evil.txt", "look"];
-        let ran = run_in_time(&world, &run);
+        let code = if kind == "bomb" { 0 } else { 2 };
+        assert_eq!(run_in_time(&world, &run).code, Some(code), "{kind}");
+        let tasks = json!([{"name": "a", "prompt": "look", "files": ["evil.txt"]}]);
+        fs::write(world.path("tasks.json"), tasks.to_string()).unwrap();
+        let tasks = world.path("tasks.json");
+        let tasks = tasks.to_str().unwrap();
+        let ran =
+            run_in_time(&world, &["delegate", "--json", "--approve", "--agent", &agent, tasks]);
         assert_eq!(ran.task()["output"], "done", "{kind}: {ran:?}");
         let prompt = fs::metadata(ran.run_dir().join("prompt.md")).unwrap();
         assert!(prompt.len() < 1024 * 1024, "{kind}");

@@ -9,20 +9,51 @@ use test_support::fake_agent::saying;
 use crate::world;
 
 #[test]
-fn what_an_agent_complains_about_is_said_once() {
+fn the_last_line_of_a_failed_run_is_the_reason() {
     let world = world();
-    let agent = world.agent(&json!([{"stderr": "no key"}, {"stderr": "set one"}, {"exit": 2}]));
-    let ran = world.run(&["run", "--agent", &agent, "do it"]);
+    let last_line = |ran: &Ran| ran.stderr.trim_end().lines().last().unwrap().to_owned();
+    let script = json!([{"stderr": "warning: odd"}, {"stderr": "Error: no key"}, {"exit": 2}]);
+    let ran = world.run(&["run", "--agent", &world.agent(&script), "do it"]);
     assert_eq!(ran.code, Some(1));
-    assert_eq!(ran.stderr.matches("no key").count(), 1, "{}", ran.stderr);
-    assert!(
-        ran.stderr.contains("✗ task: error — Sub-agent exited with code 2 (session: "),
-        "{ran:?}"
-    );
-    let task = world.play(&json!([{"stderr": "no key"}, {"exit": 2}]), &[]).task();
-    assert_eq!(task["error"], "Sub-agent exited with code 2: no key", "the record has all of it");
+    let line = last_line(&ran);
+    assert!(line.starts_with("✗ task: error — no key (exit code 2) (session: "), "{ran:?}");
+    assert_eq!(world.play(&script, &[]).task()["error"], "no key (exit code 2)");
+    let builtin =
+        |model: &str| world.run(&["run", "--agent", "builtin", "--model", model, "do it"]);
+    // That is known before anything starts.
+    let refused = builtin("ollama/qwen3");
+    let line = last_line(&refused);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(line.starts_with("error: No provider \"ollama\". Add it to "), "{line}");
+    assert!(line.contains("models.json: {\"providers\": {\"ollama\": "), "{line}");
     let ran = world.run(&["run", "--agent", "builtin", "do it"]);
-    assert_eq!(ran.stderr.matches("ANTHROPIC_API_KEY").count(), 1, "{}", ran.stderr);
+    assert!(last_line(&ran).contains("ANTHROPIC_API_KEY"), "{ran:?}");
+}
+
+#[test]
+fn a_key_that_only_pi_can_use_is_named_and_not_taken_for_another() {
+    let world = world();
+    let with_key = |arguments: &[&str]| {
+        let mut command = world.command(arguments);
+        Ran::from(command.env("GOOGLE_CLOUD_API_KEY", "planted-key").output().unwrap())
+    };
+    for arguments in [
+        &["run", "--agent", "builtin", "--model", "google-vertex/gemini-2.5-pro", "do it"][..],
+        &["run", "--agent", "builtin", "do it"],
+    ] {
+        let ran = with_key(arguments);
+        assert_eq!(ran.code, Some(1), "{ran:?}");
+        assert!(ran.stderr.contains("Vertex AI needs a sign-in"), "{ran:?}");
+        assert!(ran.stderr.contains("GOOGLE_CLOUD_API_KEY"), "{ran:?}");
+        assert!(!ran.stderr.contains("No API key for provider \"openrouter\""), "{ran:?}");
+        assert!(!ran.stderr.contains("planted-key"), "{ran:?}");
+    }
+    let ran = with_key(&["doctor"]);
+    let told =
+        "! GOOGLE_CLOUD_API_KEY is set for google-vertex, which the built-in agent cannot ask: ";
+    assert!(ran.stdout.contains(told), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("there is no API key for any"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("planted-key"), "{}", ran.stdout);
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn what_is_wrong_is_said_and_nothing_is_written() {
         (vec!["create", "a b", "--model", "x"], "a b"),
         (vec!["create", "x"], "there is no terminal to ask in"),
         (vec!["create", "x", "--thinking-level", "huge"], "not one of off, minimal, low"),
-        (vec!["create", "x", "--agent", "claude"], "not one of pi, builtin"),
+        (vec!["create", "x", "--agent", "cluade"], "Did you mean claude?"),
         (vec!["create", "x", "--no-skills", "--load-skills", "a"], "mutually exclusive"),
         (vec!["create", "x", "--global", "--project"], "cannot be used with"),
         (vec!["edit", "x", "--model", "y"], "Profile \"x\" not found"),

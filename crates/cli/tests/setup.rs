@@ -10,6 +10,7 @@ use test_support::{Ran, World};
 use crate::world;
 
 const FILES: &[&str] = &[
+    "agents.ts",
     "bridge.ts",
     "index.ts",
     "package.json",
@@ -20,6 +21,7 @@ const FILES: &[&str] = &[
     "prompts/scout-and-plan.md",
     "render.ts",
     "session.ts",
+    "window.ts",
 ];
 
 fn extension(world: &World) -> PathBuf {
@@ -134,8 +136,32 @@ fn removing_leaves_nothing_and_can_be_repeated() {
     let directory = extension(&world);
     assert_eq!(
         setup(&world, &["--remove", "--json"]).json(),
-        json!({"directory": directory, "removed": [], "kept": []})
+        json!({"directory": directory, "dryRun": false, "removed": [], "kept": []})
     );
+}
+
+#[test]
+fn a_dry_run_says_what_would_happen_and_changes_nothing() {
+    let world = world();
+    let directory = extension(&world);
+    let dry = |arguments: &[&str], answer: &str, note: &str| {
+        let before = below(&world.path(""));
+        let ran = setup(&world, &[&["--dry-run"], arguments].concat());
+        assert!(ran.stdout.starts_with(answer), "{ran:?}");
+        let notes = ran.stderr.lines().filter(|line| line.starts_with(note));
+        assert!(!ran.stderr.contains("hint: "), "there is nothing to do: {ran:?}");
+        assert_eq!(below(&world.path("")), before);
+        notes.count()
+    };
+    assert_eq!(dry(&[], "Would install pi-subagents ", "would create "), FILES.len() - 1);
+    assert_eq!(dry(&["--remove"], "Nothing to remove: ", "would"), 0);
+    setup(&world, &[]);
+    assert_eq!(dry(&[], "Already up to date: ", "would"), 0);
+    fs::write(directory.join("index.ts"), "old").unwrap();
+    assert_eq!(dry(&[], "Would update pi-subagents ", "would replace "), 1);
+    assert_eq!(dry(&["--remove"], "Would remove pi-subagents ", "would remove "), FILES.len() - 1);
+    assert_eq!(fs::read_to_string(directory.join("index.ts")).unwrap(), "old");
+    assert_eq!(setup(&world, &["--dry-run", "--json"]).json()["dryRun"], true);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
-use test_support::{Ran, World};
+use test_support::{Ran, World, write_file, write_program};
 
 use crate::world;
 
@@ -68,6 +68,65 @@ fn every_client_is_set_up_and_what_was_done_is_undone() {
             assert!(again.stdout.starts_with("Nothing to remove: there is no "), "{again:?}");
         }
     }
+}
+
+#[test]
+fn what_a_client_demands_of_its_user_is_said_once() {
+    for (client, words) in [
+        ("codex", "`default_tools_approval_mode = \"approve\"`"),
+        ("gemini", "only in folders that you trust"),
+    ] {
+        let world = world();
+        let (planned, created) = (setup(&world, &[client, "--dry-run"]), setup(&world, &[client]));
+        assert!(created.stderr.contains(words), "{created:?}");
+        for silent in [planned, setup(&world, &[client]), setup(&world, &[client, "--remove"])] {
+            assert!(!silent.stderr.contains(words), "{silent:?}");
+        }
+    }
+}
+
+#[test]
+fn codex_is_given_the_names_of_keys_and_no_key() {
+    let world = world();
+    let mut command = world.command(["setup", "codex"]);
+    let ran = Ran::from(command.env("GROQ_API_KEY", "planted-0123456789").output().unwrap());
+    let written = fs::read_to_string(user_file(&world, "codex")).unwrap();
+    let names = written.lines().find(|line| line.starts_with("env_vars = ")).unwrap();
+    for name in ["GROQ_API_KEY", "OPENAI_API_KEY", "PI_AGENT_DIR", "PI_SUBAGENTS_CHILD"] {
+        assert!(names.contains(&format!("\"{name}\"")), "{names}");
+    }
+    assert!(!format!("{ran:?}{written}").contains("planted"), "{ran:?}");
+}
+
+#[test]
+fn the_program_of_another_project_on_the_path_is_noticed() {
+    let world = world();
+    let package = world.path("other/node_modules/pi-subagents");
+    let manifest = json!({
+        "name": "pi-subagents", "version": "0.67.0", "bin": {"pi-subagents": "install.mjs"},
+    });
+    write_file(&package.join("package.json"), &manifest.to_string());
+    let ran = world.path("ran");
+    let script = format!("#!/bin/sh\ntouch {}\n", ran.display());
+    write_program(&package.join("install.mjs"), &script);
+    let bin = world.path("other/bin");
+    fs::create_dir_all(&bin).unwrap();
+    symlink(package.join("install.mjs"), bin.join("pi-subagents")).unwrap();
+    let words = format!(
+        "warning: pi-subagents on your PATH is the program of another project: {}/pi-subagents (npm package \
+         pi-subagents 0.67.0); start this program as {PROGRAM}\n",
+        bin.display()
+    );
+    for arguments in [&["pi"][..], &["cursor"], &["cursor", "--scope", "project"]] {
+        let mut command = world.command([&["setup"], arguments].concat());
+        let done = Ran::from(command.env("PATH", &bin).output().unwrap());
+        assert_eq!(done.code, Some(0), "{done:?}");
+        assert!(done.stderr.contains(&words), "{done:?}");
+    }
+    // The name would start the other program.
+    let project = fs::read_to_string(world.project().join(".cursor/mcp.json")).unwrap();
+    assert!(project.contains(PROGRAM), "{project}");
+    assert!(!ran.exists(), "the other program was run");
 }
 
 #[test]

@@ -3,10 +3,16 @@
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "this is how a test fails")]
 
+mod agents;
 mod background;
+mod bounds;
 mod bridge;
 mod builtin;
+mod checks;
+mod claude_definitions;
+mod closed_streams;
 mod completions;
+mod conversation;
 mod delegation;
 mod demo;
 mod doctor;
@@ -15,13 +21,20 @@ mod hostile;
 mod live;
 mod mcp;
 mod mistakes;
+mod models;
+mod naming;
 mod newcomers;
 mod notify;
+mod pi_versions;
+mod presets;
+mod private_memory;
 mod profiles;
+mod questions;
 mod setup;
 mod setup_clients;
 mod spine;
 mod unattended;
+mod workspaces;
 
 use test_support::{Program, World};
 

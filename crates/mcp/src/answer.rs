@@ -9,9 +9,13 @@ use serde_json::{Value, json};
 use session::cut_bytes;
 use session::view::Phase;
 use store::{RunDir, Store};
-use tools::{CallKind, MOST_BYTES, Retrieved, RunningCall, Tool, ToolAnswer, ToolError};
+use tools::{Retrieved, RunningCall, Tool, ToolAnswer, ToolError};
 
+use crate::missing_keys;
 use crate::resource_uri::ResourceUri;
+
+/// The most bytes of an answer or a transcript that was asked for.
+const MOST_BYTES: usize = 48 * 1024;
 
 /// The end of a call.
 pub(crate) type Reply = Result<Answer, Refusal>;
@@ -53,6 +57,7 @@ impl Answer {
             Tool::Transcript => of_session("transcript", retrieved, is_full, store),
             Tool::Profiles => of_profiles(retrieved),
             Tool::Background => of_background(retrieved),
+            Tool::Control => of_control(retrieved),
             Tool::Status => of_status(retrieved),
             Tool::Delegate | Tool::Subagent => {
                 Answer::new(&retrieved.text, retrieved.details, false)
@@ -60,28 +65,28 @@ impl Answer {
         }
     }
 
-    /// The answer to a call whose tasks have ended.
-    pub(crate) fn of_tasks(call: &RunningCall) -> Answer {
-        let mut text = call.answer();
-        let has_answers = matches!(call.kind(), CallKind::Subagent(_));
-        let most_bytes = MOST_BYTES / call.results().count().max(1);
-        for report in call.reports() {
-            let result = &report.result;
-            if has_answers && result.output.trim().len() > most_bytes {
-                let rest = rest(&result.session_id, report.run_dir.as_deref());
-                text.push_str(&format!("\n[the whole answer of {}: {rest}]", result.name));
-            }
-        }
-        let sessions = call.results().map(|result| {
+    /// The answer to a call whose tasks have ended. The files of the user are in `agent_dir`.
+    pub(crate) fn of_tasks(call: &RunningCall, agent_dir: &Path) -> Answer {
+        let answers = call.answers(|report| {
+            let rest = rest(&report.result.session_id, report.run_dir.as_deref());
+            format!("the whole answer: {rest}")
+        });
+        let sessions = call.results().enumerate().map(|(index, result)| {
             let mut session = ended(result);
-            if has_answers {
-                session["output"] = json!(cut_bytes(&result.output, most_bytes));
+            if let Some(answer) = answers.get(index) {
+                session["output"] = json!(answer.text);
+                session["truncated"] = json!(answer.is_cut);
             }
             session
         });
         let sessions: Vec<Value> = sessions.collect();
         let mut structured = json!({"status": "done", "sessions": sessions});
-        let warnings: Vec<String> = call.warnings().collect();
+        let mut text = call.answer(&answers);
+        let mut warnings: Vec<String> = call.warnings().collect();
+        if let Some(explanation) = missing_keys::explanation(call, agent_dir) {
+            text.push_str(&format!("\nWarning: {explanation}"));
+            warnings.push(explanation);
+        }
         if !warnings.is_empty() {
             structured["warnings"] = json!(warnings);
         }
@@ -111,7 +116,13 @@ impl Answer {
             json!({"name": name, "sessionId": id, "runId": run_id, "status": status})
         });
         let sessions: Vec<Value> = sessions.collect();
-        Answer::new(&text, json!({"status": "running", "sessions": sessions}), false)
+        let mut structured = json!({"status": "running", "sessions": sessions});
+        let warnings: Vec<String> = call.warnings().collect();
+        if !warnings.is_empty() {
+            text.extend(warnings.iter().map(|warning| format!("\nWarning: {warning}")));
+            structured["warnings"] = json!(warnings);
+        }
+        Answer::new(&text, structured, false)
     }
 
     /// The answer to a call that waits for a session, which goes on.
@@ -141,7 +152,11 @@ fn clean(value: &mut Value) {
 }
 
 fn of_session(field: &str, retrieved: Retrieved, is_full: bool, store: &Store) -> Answer {
-    let Retrieved { text, mut details } = retrieved;
+    let Retrieved { mut text, mut details } = retrieved;
+    // What was said before a failure must not be taken for an answer.
+    if let Some(error) = details["error"].as_str() {
+        text = format!("It failed: {error}\nBefore that it said:\n{text}");
+    }
     let id = details["sessionId"].as_str().and_then(|id| SessionId::parse(id).ok());
     let text = match id {
         Some(id) if !is_full && text.len() > MOST_BYTES => {
@@ -173,6 +188,12 @@ fn of_background(Retrieved { mut text, mut details }: Retrieved) -> Answer {
     if let Some(session) = details["sessionId"].as_str() {
         text.push_str(&format!("\nSession: {session}; get_subagent_output waits for its answer."));
     }
+    cut_fields(&mut details);
+    Answer::new(&text, details, false)
+}
+
+/// `background_agent_control`.
+fn of_control(Retrieved { text, mut details }: Retrieved) -> Answer {
     cut_fields(&mut details);
     Answer::new(&text, details, false)
 }
@@ -216,6 +237,15 @@ fn ended(result: &RunResult) -> Value {
     });
     if let Some(error) = &result.error {
         session["error"] = json!(error);
+    }
+    if let Some(value) = &result.value {
+        session["value"] = value.clone();
+    }
+    if let Some(check) = &result.check {
+        session["check"] = json!(check);
+    }
+    if let Some(changes) = &result.changes {
+        session["changes"] = json!(changes);
     }
     session
 }

@@ -5,8 +5,10 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use model::{RunId, SessionId};
+use plan::{DefinitionDirectories, Surroundings};
 use store::{RunDir, Store, Watch};
 use tokio::sync::broadcast;
+use tools::Choices;
 
 use crate::resource_uri::ResourceUri;
 
@@ -21,6 +23,8 @@ const LOOKING: Duration = Duration::from_secs(2);
 pub(crate) enum Change {
     /// A run was added or removed.
     List,
+    /// The tools offer other presets than before.
+    Tools,
     /// Something has changed at this address.
     Resource(String),
 }
@@ -32,6 +36,9 @@ pub(crate) struct Changes {
     /// The sessions of runs, as far as they were looked up.
     sessions: BTreeMap<RunId, SessionId>,
     subscribed: BTreeMap<String, Subscription>,
+    surroundings: Surroundings,
+    /// What the tools offered when the client listed them, or was told of a change.
+    choices: Choices,
     looked: Instant,
     /// Whether there was a directory of runs to watch.
     has_directory: bool,
@@ -52,19 +59,31 @@ struct Subscription {
 type Trace = (RunId, (u64, bool));
 
 impl Changes {
-    pub(crate) fn new(store: &Store, changes: broadcast::Sender<Change>) -> Changes {
+    pub(crate) fn new(
+        store: &Store,
+        surroundings: &Surroundings,
+        changes: broadcast::Sender<Change>,
+    ) -> Changes {
         let mut changes = Changes {
             changes,
             watch: Watch::new(),
             runs: all_runs(store),
             sessions: BTreeMap::new(),
             subscribed: BTreeMap::new(),
+            surroundings: surroundings.clone(),
+            choices: Choices::here(Vec::new(), surroundings),
             looked: Instant::now(),
             has_directory: false,
             must_look: true,
         };
         changes.watch_anew(store);
         changes
+    }
+
+    /// The client was told of these choices, which may have changed since.
+    pub(crate) fn listed(&mut self, choices: Choices) {
+        self.choices = choices;
+        self.must_look = true;
     }
 
     pub(crate) fn subscribe(&mut self, store: &Store, uri: &str) {
@@ -123,6 +142,13 @@ impl Changes {
         } else if !self.has_directory && store.path().is_dir() {
             self.watch_anew(store);
         }
+        let choices = Choices::here(Vec::new(), &self.surroundings);
+        if choices != self.choices {
+            self.choices = choices;
+            self.publish(Change::Tools);
+            // The directory of the presets may be new.
+            self.watch_anew(store);
+        }
         let mut changed = Vec::new();
         for (uri, subscription) in &mut self.subscribed {
             let traces = traces(&subscription.runs);
@@ -164,6 +190,12 @@ impl Changes {
         self.has_directory = store.path().is_dir();
         self.watch = Watch::new();
         self.watch.add(store.path());
+        let presets = DefinitionDirectories::of_presets(&self.surroundings);
+        for directory in [&presets.global, &presets.project] {
+            // Where there are no presets, their directory can appear in this one.
+            let watched = directory.ancestors().take(2).find(|directory| directory.is_dir());
+            watched.into_iter().for_each(|directory| self.watch.add_with_writes(directory));
+        }
         for subscription in self.subscribed.values() {
             // A run that has ended does not change any more.
             for run in subscription.runs.iter().filter(|run| !run.trace().1) {
@@ -180,4 +212,45 @@ fn all_runs(store: &Store) -> BTreeSet<RunId> {
 
 fn traces(runs: &[RunDir]) -> Vec<Trace> {
     runs.iter().map(|run| (run.run_id().clone(), run.trace())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_preset_that_appears_before_the_first_look_is_told_of() {
+        let top = tempfile::tempdir().unwrap();
+        let surroundings = Surroundings {
+            cwd: top.path().to_owned(),
+            home: None,
+            agent_dir: top.path().join("agent"),
+            agent: None,
+            pi: None,
+            search_path: Vec::new(),
+            has_builtin_key: false,
+            claude_dir: None,
+        };
+        let listed = Choices::here(Vec::new(), &surroundings);
+        let preset = top.path().join("agent/subagents/scout.md");
+        fs::create_dir_all(preset.parent().unwrap()).unwrap();
+        fs::write(preset, "---\nname: scout\ndescription: Looks.\n---\n").unwrap();
+        let (sender, mut receiver) = broadcast::channel(4);
+        let store = Store::in_project(top.path());
+        let mut changes = Changes::new(&store, &surroundings, sender);
+        changes.listed(listed);
+        let deadline = Instant::now() + 20 * PACE;
+        let told = loop {
+            changes.look(&store);
+            match receiver.try_recv() {
+                Err(_) if Instant::now() < deadline => {
+                    std::thread::sleep(changes.next_look(Instant::now()).unwrap_or(PACE));
+                }
+                told => break told,
+            }
+        };
+        assert_eq!(told.ok(), Some(Change::Tools));
+    }
 }

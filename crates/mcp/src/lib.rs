@@ -1,11 +1,15 @@
 //! The tools for any client of the Model Context Protocol, over two streams.
 //!
 //! The official SDK speaks the protocol, on a thread of its own with a small runtime. The thread that
-//! called [`serve`] is the worker: it serves all calls, with the same engine as every other door. The
+//! called [`serve_in`] is the worker: it serves all calls, with the same engine as every other door. The
 //! two talk through channels, and neither waits for the other's work.
 
 mod answer;
 mod changes;
+mod elicitation;
+mod flow;
+mod missing_keys;
+mod output_schema;
 mod pending_call;
 mod prompts;
 mod resource_uri;
@@ -21,7 +25,7 @@ use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::Duration;
 
-use plan::{Surroundings, SurroundingsError};
+use plan::Surroundings;
 use rmcp::ServiceExt;
 
 pub use self::tools_list::Offer;
@@ -37,24 +41,12 @@ const LAST_ANSWERS: Duration = Duration::from_secs(2);
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum McpError {
-    #[error(transparent)]
-    Surroundings(#[from] SurroundingsError),
     #[error("the server cannot be started: {0}")]
     Start(io::Error),
 }
 
 /// Serves one client, until it closes the input. `warn` gets what the user should know and no message
 /// of the protocol can say.
-pub fn serve(
-    input: OwnedFd,
-    output: Box<dyn Write + Send>,
-    offer: Offer,
-    warn: &dyn Fn(&str),
-) -> Result<(), McpError> {
-    serve_in(Surroundings::of_this_process()?, input, output, offer, warn)
-}
-
-/// The same with surroundings that are not those of this process.
 pub fn serve_in(
     surroundings: Surroundings,
     input: OwnedFd,

@@ -5,9 +5,10 @@ use std::time::Instant;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RoleServer};
 use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{oneshot, watch};
 
 use crate::answer::Reply;
+use crate::flow::UnderWay;
 use crate::worker::{CallHandle, CallNumber, CallRequest, Request, WaitingCaller};
 
 /// A call that is under way. Dropping it before its answer cancels the call.
@@ -15,7 +16,7 @@ pub(crate) struct PendingCall {
     handle: CallHandle,
     number: CallNumber,
     answer: oneshot::Receiver<Reply>,
-    reports: mpsc::UnboundedReceiver<String>,
+    reports: watch::Receiver<String>,
     progress: Option<Progress>,
 }
 
@@ -26,12 +27,14 @@ impl PendingCall {
         token: Option<ProgressToken>,
         number: CallNumber,
         (name, arguments, is_full): (String, Value, bool),
+        under_way: Option<UnderWay>,
     ) -> PendingCall {
         let (answer, answered) = oneshot::channel();
-        let (sender, reports) = mpsc::unbounded_channel();
+        let (sender, reports) = watch::channel(String::new());
         let progress = token.map(|token| Progress { token, began: Instant::now(), last: 0.0 });
         let sender = progress.is_some().then_some(sender);
-        let caller = WaitingCaller { number, is_full, answer, progress: sender };
+        let caller =
+            WaitingCaller { number, is_full, answer, progress: sender, _under_way: under_way };
         handle.send(Request::Call(Box::new(CallRequest { name, arguments, caller })));
         PendingCall { handle, number, answer: answered, reports, progress }
     }
@@ -42,7 +45,8 @@ impl PendingCall {
             tokio::select! {
                 biased;
                 reply = &mut self.answer => return reply.ok(),
-                Some(report) = self.reports.recv() => {
+                Ok(()) = self.reports.changed() => {
+                    let report = self.reports.borrow_and_update().clone();
                     let Some(progress) = &mut self.progress else { continue };
                     // A client that reads nothing must not hold up the end of its call.
                     tokio::select! {

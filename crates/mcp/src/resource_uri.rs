@@ -4,8 +4,11 @@
 use std::fmt;
 
 use model::{RunId, SessionId};
+use plan::DefinitionKind;
 
 const SCHEME: &str = "subagent://";
+/// The longest name of a profile: that of a file, without its ending.
+const LONGEST_NAME: usize = 252;
 
 /// The address of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +48,11 @@ impl ResourceUri {
         match kind {
             "session" => SessionId::parse(name).ok().map(ResourceUri::Session),
             "run" => RunId::parse(name).ok().map(ResourceUri::Run),
-            "profile" => (!name.is_empty()).then(|| ResourceUri::Profile(name.to_owned())),
+            "profile" => {
+                let is_name = name.len() <= LONGEST_NAME
+                    && plan::check_definition_name(DefinitionKind::Profile, name).is_ok();
+                is_name.then(|| ResourceUri::Profile(name.to_owned()))
+            }
             _ => None,
         }
     }
@@ -88,9 +95,11 @@ mod tests {
             "subagent://session/0123456789ABCDEF",
             "subagent://run/..",
             "subagent://profile/",
+            "subagent://profile/../../etc/passwd",
+            &format!("subagent://profile/{}", "x".repeat(1_000_000)),
             "file:///etc/passwd",
         ] {
-            assert_eq!(ResourceUri::parse(uri), None, "{uri}");
+            assert_eq!(ResourceUri::parse(uri), None, "{}", uri.len());
         }
     }
 }

@@ -8,6 +8,7 @@ use rmcp::model::{
     CompletionInfo, ErrorCode, ErrorData, ListResourcesResult, ReadResourceResult, Resource,
     ResourceContents, ResourceTemplate,
 };
+use session::cut_chars;
 use store::{Store, StoreError};
 use tools::{KnownRun, RunReport, Session, Workspace};
 
@@ -15,6 +16,8 @@ use crate::resource_uri::{ResourceUri, Template};
 
 /// How many sessions a page lists, with their runs.
 const PAGE: usize = 50;
+/// How much of an unknown address is repeated.
+const SHOWN_URI: usize = 200;
 const TEXT: &str = "text/plain";
 const JSON: &str = "application/json";
 
@@ -96,7 +99,7 @@ pub(crate) fn read(
         ResourceUri::Session(id) => {
             let session = tools::load_session(&store, id);
             let session = session.map_err(|error| not_found(&error.to_string()))?;
-            (session.transcript_with_prompts().map_err(|error| unreadable(&error))?, TEXT)
+            (session.transcript_with_prompts(), TEXT)
         }
         ResourceUri::Run(id) => {
             let run = tools::load_run(&store, id).map_err(|error| match &error {
@@ -167,7 +170,8 @@ pub(crate) fn complete(
 pub(crate) fn parse(uri: &str) -> Result<ResourceUri, ErrorData> {
     ResourceUri::parse(uri).ok_or_else(|| {
         let known: Vec<&str> = Template::ALL.iter().map(|template| template.uri()).collect();
-        not_found(&format!("uri: there is nothing at \"{uri}\"; there are {}", known.join(", ")))
+        let (uri, known) = (cut_chars(uri, SHOWN_URI), known.join(", "));
+        not_found(&format!("uri: there is nothing at \"{uri}\"; there are {known}"))
     })
 }
 

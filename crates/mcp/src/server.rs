@@ -7,27 +7,40 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use model::{Owner, OwnerKind};
 use plan::Surroundings;
+use process::NoThread;
 use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
     ContentBlock, CustomRequest, CustomResult, ErrorCode, ErrorData, GetPromptRequestParams,
     GetPromptResponse, Implementation, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, Reference, ResourceUpdatedNotificationParam, ServerCapabilities,
-    ServerConfig, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, PingRequest,
+    ReadResourceRequestParams, ReadResourceResponse, Reference, ResourceUpdatedNotificationParam,
+    ServerCapabilities, ServerConfig, ServerRequest, SubscribeRequestParams, SubscriptionFilter,
+    UnsubscribeRequestParams,
 };
-use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext};
+use rmcp::service::{
+    NotificationContext, Peer, PeerRequestOptions, RequestContext, RoleServer, SubscriptionContext,
+};
 use serde_json::Value;
+use session::cut_chars;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::{OnceCell, oneshot};
-use tools::Tool;
+use tokio::sync::{OnceCell, Semaphore, oneshot};
+use tools::{Choices, Tool};
 
 use crate::answer::{Answer, Refusal};
 use crate::changes::Change;
+use crate::flow::UnderWay;
 use crate::pending_call::PendingCall;
 use crate::tools_list::{self, FULL, Offer};
 use crate::worker::{CallHandle, Request};
-use crate::{prompts, resources, roots};
+use crate::{elicitation, prompts, resources, roots};
+
+/// How much of a client's name is kept.
+const NAME_CHARS: usize = 80;
+/// How many addresses a client can subscribe to, and watch in one request.
+const SUBSCRIPTIONS: usize = 1024;
+/// How many lookups go on at a time; the others wait.
+const LOOKUPS: usize = 16;
 
 const INSTRUCTIONS: &str = "Sub-agents for this project. delegate_to_subagents and subagent run \
     tasks in parallel, each by an agent with a context of its own, and wait for them; \
@@ -48,6 +61,8 @@ struct Shared {
     /// Those of the client, once it has said where it works.
     surroundings: OnceCell<Surroundings>,
     next_call: AtomicU64,
+    /// How many more lookups may have a thread.
+    lookups: Semaphore,
     /// Whether a client of an older version of the protocol gets notifications of changes.
     is_notified: AtomicBool,
     /// The addresses to which a client of an older version has subscribed.
@@ -63,6 +78,7 @@ impl Server {
                 here,
                 surroundings: OnceCell::new(),
                 next_call: AtomicU64::new(1),
+                lookups: Semaphore::new(LOOKUPS),
                 is_notified: AtomicBool::new(false),
                 subscribed: Mutex::default(),
             }),
@@ -80,7 +96,7 @@ impl Server {
             if let Some(root) = roots::root(peer, &surroundings.cwd).await {
                 surroundings.cwd = root;
             }
-            let id = client.map(|client| clean(&client.name));
+            let id = client.map(|client| cut_chars(&clean(&client.name), NAME_CHARS).to_owned());
             let owner = Owner { kind: OwnerKind::Mcp, id };
             self.shared.handle.send(Request::Begin(Box::new(surroundings.clone()), owner));
             surroundings
@@ -92,6 +108,26 @@ impl Server {
         self.begin(&context.peer, context.client_info()).await
     }
 
+    /// From now on, what agents ask is put to the client's user, if the client can do that. Clients of the
+    /// newest version do not get here: it has no requests of servers.
+    fn ask_client(&self, peer: &Peer<RoleServer>) {
+        if !peer.peer_info().is_some_and(|info| elicitation::can_ask(&info.capabilities)) {
+            return;
+        }
+        let (asking, mut asked) = tokio::sync::mpsc::unbounded_channel();
+        self.shared.handle.send(Request::AskClient(asking));
+        let (peer, handle) = (peer.clone(), self.shared.handle.clone());
+        tokio::spawn(async move {
+            // The SDK counts its requests from 0, and clients of the TypeScript SDK do not let a request
+            // with the id 0 be taken back. The answer to this one is of no interest.
+            let ping = ServerRequest::PingRequest(PingRequest::default());
+            let _ = peer.send_cancellable_request(ping, PeerRequestOptions::no_options()).await;
+            while let Some(asked) = asked.recv().await {
+                tokio::spawn(elicitation::ask(peer.clone(), handle.clone(), asked));
+            }
+        });
+    }
+
     /// Looks something up without holding up other requests.
     async fn look_up<T: Send + 'static>(
         &self,
@@ -99,9 +135,16 @@ impl Server {
         find: impl FnOnce(&Surroundings) -> Result<T, ErrorData> + Send + 'static,
     ) -> Result<T, ErrorData> {
         let surroundings = self.surroundings(context).await.clone();
-        tokio::task::spawn_blocking(move || find(&surroundings))
-            .await
-            .map_err(|error| ErrorData::internal_error(error.to_string(), None))?
+        // Nothing closes it, so there is always a permit.
+        let _permit = self.shared.lookups.acquire().await;
+        let (sender, found) = oneshot::channel();
+        let look = move || drop(sender.send(find(&surroundings)));
+        // Not on the runtime's own threads: it panics where there are none to be had. Then other
+        // requests wait.
+        if let Err(NoThread { work: Some(look), .. }) = process::start_thread(look) {
+            look();
+        }
+        found.await.map_err(|_| ErrorData::internal_error("the lookup failed", None))?
     }
 
     /// Returns when the worker watches an address, so that no later change is missed.
@@ -117,15 +160,28 @@ impl Server {
         self.shared.subscribed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether the address is a new one.
+    fn add_subscription(&self, uri: &str) -> Result<bool, ErrorData> {
+        let mut subscribed = self.subscribed();
+        if subscribed.len() >= SUBSCRIPTIONS && !subscribed.contains(uri) {
+            let message = format!(
+                "uri: there are {SUBSCRIPTIONS} subscriptions, and there can be no more; \
+                 end some with resources/unsubscribe"
+            );
+            return Err(ErrorData::invalid_params(message, None));
+        }
+        Ok(subscribed.insert(uri.to_owned()))
+    }
+
     /// Refuses a tool that the client is not offered, before its arguments are read.
     fn check_tool(&self, surroundings: &Surroundings, name: &str) -> Result<(), ErrorData> {
         let (settings, _) = plan::load_settings(surroundings);
-        let tools = tools_list::list(settings.tools, self.shared.offer);
+        let tools = tools_list::list(&Choices::default(), settings.tools, self.shared.offer);
         if tools.iter().any(|tool| tool.name == name) {
             return Ok(());
         }
-        let starts_agents = Tool::named(name).is_some_and(Tool::starts_agents);
-        let message = if self.shared.offer == Offer::OnlyLooking && starts_agents {
+        let changes_agents = Tool::named(name).is_some_and(Tool::changes_agents);
+        let message = if self.shared.offer == Offer::OnlyLooking && changes_agents {
             format!(
                 "A sub-agent cannot have sub-agents of its own, so there is no tool \"{name}\" here."
             )
@@ -141,6 +197,7 @@ impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
+            .enable_tool_list_changed()
             .enable_prompts()
             .enable_resources()
             .enable_resources_subscribe()
@@ -163,6 +220,7 @@ impl ServerHandler for Server {
         let client = context.peer.peer_info().map(|info| info.client_info.clone());
         let mut changes = self.shared.handle.changes();
         self.begin(&context.peer, client).await;
+        self.ask_client(&context.peer);
         loop {
             let changed = match changes.recv().await {
                 Ok(change) => vec![change],
@@ -172,6 +230,7 @@ impl ServerHandler for Server {
             for change in changed {
                 let notified = match change {
                     Change::List => context.peer.notify_resource_list_changed().await,
+                    Change::Tools => context.peer.notify_tool_list_changed().await,
                     Change::Resource(uri) if self.subscribed().contains(&uri) => {
                         let updated = ResourceUpdatedNotificationParam::new(uri);
                         context.peer.notify_resource_updated(updated).await
@@ -190,8 +249,15 @@ impl ServerHandler for Server {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let (settings, _) = plan::load_settings(self.surroundings(&context).await);
-        Ok(ListToolsResult::with_all_items(tools_list::list(settings.tools, self.shared.offer)))
+        let offer = self.shared.offer;
+        let listed = self.look_up(&context, move |surroundings| {
+            let (settings, _) = plan::load_settings(surroundings);
+            let choices = Choices::here(Vec::new(), surroundings);
+            Ok((tools_list::list(&choices, settings.tools, offer), choices))
+        });
+        let (tools, choices) = listed.await?;
+        self.shared.handle.send(Request::Listed(Box::new(choices)));
+        Ok(ListToolsResult::with_all_items(tools))
     }
 
     async fn call_tool(
@@ -215,7 +281,9 @@ impl ServerHandler for Server {
         let number = self.shared.next_call.fetch_add(1, Ordering::Relaxed);
         let call = (name, Value::Object(arguments), is_full);
         let token = context.meta.get_progress_token();
-        let mut pending = PendingCall::send(self.shared.handle.clone(), token, number, call);
+        let under_way = context.extensions.get::<UnderWay>().cloned();
+        let handle = self.shared.handle.clone();
+        let mut pending = PendingCall::send(handle, token, number, call, under_way);
         let reply = tokio::select! {
             reply = pending.wait(&context.peer) => reply,
             () = context.ct.cancelled() => None,
@@ -267,8 +335,7 @@ impl ServerHandler for Server {
     ) -> Result<(), ErrorData> {
         let uri = resources::parse(&request.uri)?.to_string();
         self.surroundings(&context).await;
-        let is_new = self.subscribed().insert(uri.clone());
-        if is_new {
+        if self.add_subscription(&uri)? {
             self.watch(uri).await;
         }
         Ok(())
@@ -292,6 +359,7 @@ impl ServerHandler for Server {
         let mut accepted = requested.clone();
         if let Some(uris) = &mut accepted.resource_subscriptions {
             uris.retain(|uri| resources::parse(uri).is_ok());
+            uris.truncate(SUBSCRIPTIONS);
         }
         Some(accepted)
     }
@@ -316,6 +384,7 @@ impl ServerHandler for Server {
                     // The sink passes on what was accepted, and refuses the rest.
                     let _ = match change {
                         Change::List => context.sink().notify_resource_list_changed().await,
+                        Change::Tools => context.sink().notify_tool_list_changed().await,
                         Change::Resource(uri) => context.sink().notify_resource_updated(uri).await,
                     };
                 }

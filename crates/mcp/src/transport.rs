@@ -2,29 +2,37 @@
 //!
 //! The SDK's own reader skips lines that it cannot parse, and answers without an id what it cannot
 //! understand, so that the client waits for ever. Here every request is answered. Reading and writing
-//! have a thread each: a client that does not read, or does not write, holds up nothing else.
+//! have a thread each: a client that does not read, or does not write, holds up nothing else. Its
+//! requests wait until it reads again; see [`Flow`].
 
+use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
 use process::{Keep, Line, LineBuffer, ReadStatus};
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, GetMeta, ProtocolVersion, RequestId,
-    ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, ErrorData, GetExtensions,
+    GetMeta, ProtocolVersion, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::mpsc::{Receiver, Sender, UnboundedReceiver, UnboundedSender};
 
+use crate::flow::{AnswerSize, Flow};
+use crate::tools_list::FULL;
 use crate::worker::CallHandle;
 
-/// How many messages a channel holds. Beyond that, its sender waits.
-const WAITING: usize = 64;
+/// How many lines wait to be written. Beyond that, their senders wait.
+const LINES: usize = 64;
+
+/// How often a reader that waits for room looks whether the client has closed its end.
+const LOOKING: Duration = Duration::from_millis(100);
 
 const BROKEN_HELLO: &str = "params: must have a protocolVersion, capabilities, and a clientInfo \
     with a name and a version";
@@ -34,14 +42,27 @@ pub(crate) type Written = mpsc::Receiver<()>;
 
 /// The two streams of a client.
 pub(crate) struct Streams {
-    received: Receiver<Incoming>,
+    flow: Flow,
+    /// Bounded by the flow.
+    received: UnboundedReceiver<Received>,
+    /// Requests, and complaints about lines, that have to wait until the client reads.
+    waiting: VecDeque<Received>,
+    /// Whether nothing more will be received.
+    has_ended: bool,
     to_send: Sender<Vec<u8>>,
     handle: CallHandle,
     /// Whether the client has said hello. Before that, the SDK takes nothing but requests.
     is_begun: bool,
 }
 
-/// A line of the client's.
+/// A line of the client's, and its length.
+#[derive(Debug)]
+struct Received {
+    incoming: Incoming,
+    bytes: usize,
+}
+
+/// What a line says.
 #[derive(Debug)]
 enum Incoming {
     Message(Box<ClientJsonRpcMessage>),
@@ -56,19 +77,105 @@ impl Streams {
         output: Box<dyn Write + Send>,
         handle: CallHandle,
     ) -> io::Result<(Streams, Written)> {
-        let (reader, received) = channel(WAITING);
-        let (to_send, writer) = channel(WAITING);
-        let streams = Streams { received, to_send, handle: handle.clone(), is_begun: false };
+        let flow = Flow::default();
+        let (reader, received) = tokio::sync::mpsc::unbounded_channel();
+        let (to_send, writer) = tokio::sync::mpsc::channel(LINES);
+        let streams = Streams {
+            flow: flow.clone(),
+            received,
+            waiting: VecDeque::new(),
+            has_ended: false,
+            to_send,
+            handle: handle.clone(),
+            is_begun: false,
+        };
+        let reading = Reading { input, reader, flow: flow.clone(), handle };
         thread::Builder::new().name("reader".to_owned()).spawn(move || {
-            read(&input, &reader);
-            handle.close();
+            reading.read();
+            reading.close();
         })?;
         let (writing, written) = mpsc::channel();
         thread::Builder::new().name("writer".to_owned()).spawn(move || {
-            write(output, writer);
+            write(output, writer, &flow);
             drop(writing);
         })?;
         Ok((streams, written))
+    }
+
+    /// Takes a message that has arrived. Only what has to be answered can wait: a cancellation must not
+    /// wait behind the answer that it is about, nor an answer of the client's behind its own requests.
+    fn take(&mut self, received: Received) -> Option<ClientJsonRpcMessage> {
+        let Received { incoming, bytes } = received;
+        let message = match incoming {
+            Incoming::Message(message) if !is_request(&message) => *message,
+            waiting => {
+                self.waiting.push_back(Received { incoming: waiting, bytes });
+                return None;
+            }
+        };
+        self.flow.skip(bytes);
+        if let Some(id) = cancelled(&message)
+            && let Some(waiting) = self.waiting.iter().position(|waiting| waiting.has_id(id))
+        {
+            let skipped = self.waiting.remove(waiting);
+            self.flow.skip(skipped.map_or(0, |skipped| skipped.bytes));
+            return None;
+        }
+        // The SDK takes a notification before the hello for the end of the conversation.
+        self.is_begun.then_some(message)
+    }
+
+    /// The next request that can be begun. Complaints before it are sent.
+    fn next(&mut self) -> Option<ClientJsonRpcMessage> {
+        let mut index = 0;
+        while let Some(Received { incoming, bytes }) = self.waiting.get_mut(index) {
+            match incoming {
+                Incoming::Message(message) => {
+                    if let Some(under_way) = self.flow.begin(*bytes, answer_size(message)) {
+                        if let ClientJsonRpcMessage::Request(request) = &mut **message {
+                            request.request.extensions_mut().insert(under_way);
+                        }
+                        let begun = self.waiting.remove(index)?;
+                        let Incoming::Message(message) = begun.incoming else { return None };
+                        self.is_begun |= begins(&message);
+                        return Some(*message);
+                    }
+                    index += 1;
+                }
+                Incoming::Problem(..) if self.flow.can_answer() => {
+                    let Received { incoming, bytes } = self.waiting.remove(index)?;
+                    self.flow.skip(bytes);
+                    if let Incoming::Problem(id, error) = incoming {
+                        self.complain(id, error);
+                    }
+                }
+                Incoming::Problem(..) => index += 1,
+            }
+        }
+        None
+    }
+
+    fn complain(&self, id: Option<RequestId>, error: ErrorData) {
+        let Ok(line) = line_of(&ServerJsonRpcMessage::error(error, id)) else { return };
+        self.flow.send(line.len());
+        // This must not wait: the SDK drops the future that it is called from when something else
+        // happens.
+        if let Err(TrySendError::Full(line)) = self.to_send.try_send(line) {
+            let to_send = self.to_send.clone();
+            tokio::spawn(async move { to_send.send(line).await });
+        }
+    }
+}
+
+impl Received {
+    fn has_id(&self, id: &RequestId) -> bool {
+        match &self.incoming {
+            Incoming::Message(message) => match &**message {
+                ClientJsonRpcMessage::Request(request) => request.id == *id,
+                _ => false,
+            },
+            Incoming::Problem(..) => false,
+        }
     }
 }
 
@@ -80,38 +187,33 @@ impl Transport<RoleServer> for Streams {
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let to_send = self.to_send.clone();
-        async move {
-            let line = line_of(&message)?;
-            to_send.send(line).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
-        }
+        let line = line_of(&message);
+        self.flow.send(line.as_ref().map_or(0, Vec::len));
+        async move { to_send.send(line?).await.map_err(|_| io::ErrorKind::BrokenPipe.into()) }
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            let incoming = tokio::select! {
-                incoming = self.received.recv() => incoming?,
+            if let Some(message) = self.next() {
+                return Some(message);
+            }
+            if self.has_ended && self.waiting.is_empty() {
+                return None;
+            }
+            tokio::select! {
+                received = self.received.recv(), if !self.has_ended => match received {
+                    Some(received) => {
+                        if let Some(message) = self.take(received) {
+                            return Some(message);
+                        }
+                    }
+                    None => self.has_ended = true,
+                },
+                () = self.flow.changed() => {}
                 // A client that does not read any more is gone.
                 () = self.to_send.closed() => {
                     self.handle.close();
                     return None;
-                }
-            };
-            match incoming {
-                Incoming::Message(message) => {
-                    self.is_begun |= begins(&message);
-                    // The SDK takes a notification before the hello for the end of the conversation.
-                    if self.is_begun || matches!(*message, ClientJsonRpcMessage::Request(_)) {
-                        return Some(*message);
-                    }
-                }
-                Incoming::Problem(id, error) => {
-                    let line = line_of(&ServerJsonRpcMessage::error(error, id)).ok()?;
-                    // The SDK drops this future when something else happens, so that it must not
-                    // wait while it holds an answer.
-                    if let Err(TrySendError::Full(line)) = self.to_send.try_send(line) {
-                        let to_send = self.to_send.clone();
-                        tokio::spawn(async move { to_send.send(line).await });
-                    }
                 }
             }
         }
@@ -141,32 +243,102 @@ fn begins(message: &ClientJsonRpcMessage) -> bool {
     }
 }
 
-fn read(input: &OwnedFd, reader: &Sender<Incoming>) {
-    let mut lines = LineBuffer::new(|_| Keep::Whole);
-    loop {
-        while let Some(line) = lines.next_line() {
-            if let Some(incoming) = understand(line)
-                && reader.blocking_send(incoming).is_err()
-            {
-                return;
-            }
+fn is_request(message: &ClientJsonRpcMessage) -> bool {
+    matches!(message, ClientJsonRpcMessage::Request(_))
+}
+
+/// The request that the client does not wait for any more, if the message says so.
+fn cancelled(message: &ClientJsonRpcMessage) -> Option<&RequestId> {
+    let ClientJsonRpcMessage::Notification(message) = message else { return None };
+    match &message.notification {
+        ClientNotification::CancelledNotification(cancelled) => {
+            cancelled.params.request_id.as_ref()
         }
-        match lines.read_from(input) {
-            Ok(ReadStatus::Bytes(_)) => {}
-            // The client can make our end of the pipe nonblocking.
-            Ok(ReadStatus::WouldBlock) => {
-                let _ = poll(&mut [PollFd::new(input, PollFlags::IN)], None);
-            }
-            Ok(ReadStatus::EndOfFile) | Err(_) => return,
-        }
+        _ => None,
     }
 }
 
-fn write(mut output: Box<dyn Write + Send>, mut writer: Receiver<Vec<u8>>) {
+fn answer_size(message: &ClientJsonRpcMessage) -> AnswerSize {
+    let ClientJsonRpcMessage::Request(message) = message else { return AnswerSize::Short };
+    let is_long = match &message.request {
+        ClientRequest::ListResourcesRequest(_)
+        | ClientRequest::ReadResourceRequest(_)
+        | ClientRequest::CompleteRequest(_) => true,
+        // Other answers to calls are cut.
+        ClientRequest::CallToolRequest(request) => {
+            let arguments = request.params.arguments.as_ref();
+            arguments.is_some_and(|arguments| arguments.get(FULL) == Some(&Value::Bool(true)))
+        }
+        _ => false,
+    };
+    if is_long { AnswerSize::Long } else { AnswerSize::Short }
+}
+
+/// What the thread that reads works with.
+struct Reading {
+    input: OwnedFd,
+    reader: UnboundedSender<Received>,
+    flow: Flow,
+    handle: CallHandle,
+}
+
+impl Reading {
+    fn read(&self) {
+        let mut lines = LineBuffer::new(|_| Keep::Whole);
+        loop {
+            while let Some(line) = lines.next_line() {
+                let bytes = line.head().len();
+                if let Some(incoming) = understand(line) {
+                    self.wait_for_room(bytes);
+                    if self.reader.send(Received { incoming, bytes }).is_err() {
+                        return;
+                    }
+                }
+            }
+            match lines.read_from(&self.input) {
+                Ok(ReadStatus::Bytes(_)) => {}
+                // The client can make our end of the pipe nonblocking.
+                Ok(ReadStatus::WouldBlock) => {
+                    let _ = poll(&mut [PollFd::new(&self.input, PollFlags::IN)], None);
+                }
+                Ok(ReadStatus::EndOfFile) | Err(_) => return,
+            }
+        }
+    }
+
+    /// Waits until another message may be read, or the client has closed its end: what it has sent
+    /// before is still served, but it does not wait for room any more.
+    fn wait_for_room(&self, bytes: usize) {
+        while !self.flow.wait_to_read(bytes, LOOKING) {
+            let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+            let mut fds = [PollFd::new(&self.input, closing())];
+            let polled = poll(&mut fds, Some(&at_once));
+            if polled.is_ok_and(|ready| ready > 0) && fds[0].revents().intersects(closing()) {
+                self.close();
+            }
+        }
+    }
+
+    fn close(&self) {
+        self.flow.close();
+        self.handle.close();
+    }
+}
+
+/// What is reported of a pipe or socket whose other end is closed, even if there is more to read.
+fn closing() -> PollFlags {
+    #[cfg(target_os = "linux")]
+    return PollFlags::HUP | PollFlags::RDHUP;
+    #[cfg(not(target_os = "linux"))]
+    PollFlags::HUP
+}
+
+fn write(mut output: Box<dyn Write + Send>, mut writer: Receiver<Vec<u8>>, flow: &Flow) {
     while let Some(line) = writer.blocking_recv() {
         if output.write_all(&line).and_then(|()| output.flush()).is_err() {
             return;
         }
+        flow.sent(line.len());
     }
 }
 
@@ -246,22 +418,8 @@ fn invalid(message: String) -> ErrorData {
     ErrorData::invalid_request(message, None)
 }
 
-/// The id of a message of which only the beginning and the end are known. The first fields and the last
-/// one of a line always belong to the message itself.
 fn id_of_cut(head: &[u8], tail: &[u8]) -> Option<RequestId> {
-    let read = |text: &str| serde_json::from_str(text.trim()).ok();
-    let head = String::from_utf8_lossy(head);
-    let first: Vec<&str> = head.trim_start().trim_start_matches('{').splitn(3, ',').collect();
-    let in_front = first.iter().take(2).find_map(|field| {
-        let (name, value) = field.split_once(':')?;
-        (name.trim() == "\"id\"").then(|| read(value)).flatten()
-    });
-    in_front.or_else(|| {
-        let tail = String::from_utf8_lossy(tail);
-        let (_, last) = tail.trim_end().strip_suffix('}')?.rsplit_once(',')?;
-        let (name, value) = last.split_once(':')?;
-        (name.trim() == "\"id\"").then(|| read(value)).flatten()
-    })
+    serde_json::from_value(tools::id_of_cut_message(head, tail)?).ok()
 }
 
 #[cfg(test)]

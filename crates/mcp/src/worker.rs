@@ -14,12 +14,14 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{broadcast, oneshot, watch};
 use tools::{
-    CallContext, CallEvent, CallReply, CallServer, Caller, FinishedCall, OpenCallId, Reporting,
-    StopForce,
+    AskedQuestion, CallContext, CallEvent, CallReply, CallServer, Caller, Choices, FinishedCall,
+    OpenCallId, QuestionId, Reporting, StopForce,
 };
 
 use crate::answer::{Answer, Reply};
 use crate::changes::{Change, Changes};
+use crate::elicitation::Asked;
+use crate::flow::UnderWay;
 
 /// How many changes are kept for a task of the SDK that is slow to take them.
 const CHANGES: usize = 256;
@@ -51,6 +53,12 @@ pub(crate) enum Request {
     /// Watch what is at this address, and say when it is watched.
     Subscribe(String, oneshot::Sender<()>),
     Unsubscribe(String),
+    /// The client's user can be asked what agents ask.
+    AskClient(UnboundedSender<Asked>),
+    /// Something that the user should know.
+    Warn(String),
+    /// The client was told of these choices.
+    Listed(Box<Choices>),
     /// The client has closed its end. It may still read.
     Close,
     /// The conversation is over.
@@ -75,8 +83,11 @@ pub(crate) struct WaitingCaller {
     /// Whether the answer may have any length.
     pub(crate) is_full: bool,
     pub(crate) answer: oneshot::Sender<Reply>,
-    /// Takes reports about how the call stands, if the client has asked for them.
-    pub(crate) progress: Option<UnboundedSender<String>>,
+    /// Takes reports about how the call stands, if the client has asked for them. A later one replaces
+    /// one that the client has not taken.
+    pub(crate) progress: Option<watch::Sender<String>>,
+    /// The request counts as under way for as long as this is here, even if it was cancelled.
+    pub(crate) _under_way: Option<UnderWay>,
 }
 
 impl CallHandle {
@@ -161,14 +172,26 @@ struct Service<'a> {
     calls: CallServer,
     callers: BTreeMap<OpenCallId, WaitingCaller>,
     changes: Changes,
+    /// The name of the client.
+    client: Option<String>,
+    /// Takes what agents ask, if the client's user can be asked.
+    asking: Option<UnboundedSender<Asked>>,
+    /// The questions that the client's user has not answered. One that is removed is taken back.
+    asked: BTreeMap<QuestionId, oneshot::Sender<()>>,
 }
 
 impl<'a> Service<'a> {
     fn new(worker: Worker<'a>, surroundings: Surroundings, owner: Owner) -> Service<'a> {
-        let caller = Caller { waits_for_sessions: true, ..Caller::new(surroundings, owner) };
+        let client = owner.id.clone();
+        let caller = Caller {
+            waits_for_sessions: true,
+            remembers_sessions: true,
+            ..Caller::new(surroundings, owner)
+        };
         let calls = CallServer::new(caller);
-        let changes = Changes::new(calls.store(), worker.changes.clone());
-        Service { worker, calls, callers: BTreeMap::new(), changes }
+        let changes = Changes::new(calls.store(), calls.surroundings(), worker.changes.clone());
+        let (callers, asked) = (BTreeMap::new(), BTreeMap::new());
+        Service { worker, calls, callers, changes, client, asking: None, asked }
     }
 
     fn run(mut self) {
@@ -212,6 +235,9 @@ impl<'a> Service<'a> {
                 let _ = watched.send(());
             }
             Request::Unsubscribe(uri) => self.changes.unsubscribe(&uri),
+            Request::AskClient(asking) => self.asking = Some(asking),
+            Request::Warn(warning) => (self.worker.warn)(&warning),
+            Request::Listed(choices) => self.changes.listed(*choices),
             Request::Close => {
                 self.calls.close();
                 // The SDK waits for all calls before it ends the conversation.
@@ -248,12 +274,13 @@ impl<'a> Service<'a> {
                 CallEvent::ReportDue(call) => {
                     let caller = self.callers.get(&call);
                     if let Some(progress) = caller.and_then(|caller| caller.progress.as_ref()) {
-                        // A client that is gone closes its end, too.
-                        let _ = progress.send(self.calls.report(call));
+                        progress.send_replace(self.calls.report(call));
                     }
                 }
                 CallEvent::AnswerDue { call, waited } => self.answer_early(call, waited),
                 CallEvent::Over(call) => self.answer(call),
+                CallEvent::QuestionAsked(asked) => self.ask(*asked),
+                CallEvent::QuestionSettled(question) => drop(self.asked.remove(&question)),
                 // Nothing here draws tasks, and nothing keeps a log.
                 CallEvent::TaskEvent { .. }
                 | CallEvent::TaskChanged(_)
@@ -265,13 +292,24 @@ impl<'a> Service<'a> {
         }
     }
 
+    /// Puts a question to the client's user.
+    fn ask(&mut self, question: AskedQuestion) {
+        let Some(asking) = &self.asking else { return };
+        let (open, settled) = oneshot::channel();
+        self.asked.insert(question.id(), open);
+        // Without a receiver the conversation is over.
+        let _ = asking.send(Asked { question, client: self.client.clone(), settled });
+    }
+
     fn answer(&mut self, call: OpenCallId) {
         let finished = self.calls.finish(call);
         let (Some(finished), Some(caller)) = (finished, self.callers.remove(&call)) else {
             return;
         };
         let reply = match finished {
-            FinishedCall::Tasks(tasks) => Ok(Answer::of_tasks(&tasks)),
+            FinishedCall::Tasks(tasks) => {
+                Ok(Answer::of_tasks(&tasks, &self.calls.surroundings().agent_dir))
+            }
             FinishedCall::Answer(Ok(answer)) => {
                 Ok(Answer::of_tool(answer, caller.is_full, self.calls.store()))
             }

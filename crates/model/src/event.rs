@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Outcome, StopCause, StopReason, Usage};
+use crate::{
+    AgentProcess, AnswerKind, AnsweredBy, Changes, LeftAnswer, Leftovers, MessageTiming, Outcome,
+    Question, StopCause, StopReason, Usage,
+};
 
 /// One numbered event: a line of `events.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,10 +25,57 @@ pub struct Record {
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 #[expect(missing_docs, reason = "the names say the rest")]
 pub enum Event {
+    /// The command that prepares the worktree was started, before the agent.
+    PreparationStarted { command: String },
+    /// The command that prepares the worktree has ended. If it failed, there is no agent.
+    PreparationEnded {
+        succeeded: bool,
+        /// Why it failed, where its exit does not say: it ran too long, or was stopped.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        problem: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i32>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signal: Option<i32>,
+        /// The end of what it printed, cut at [`Event::COMMAND_OUTPUT_BYTES`].
+        output: String,
+    },
     /// The child was started, under this process id as the supervisor sees it.
-    RunStarted { pid: u32 },
-    /// The agent was told something.
+    RunStarted {
+        pid: u32,
+        /// Runs of earlier versions do not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent: Option<AgentProcess>,
+    },
+    /// The agent was told something: its prompt, and what was said to it later.
     UserMessage { text: String },
+    /// A message to the running agent was accepted. It is delivered or refused later. Messages are
+    /// numbered in the order in which they are accepted.
+    MessageAccepted {
+        number: u64,
+        text: String,
+        #[serde(default)]
+        timing: MessageTiming,
+    },
+    /// The agent has read the message, and its model has begun to answer.
+    MessageDelivered { number: u64 },
+    /// The agent has not got the message, and never will. The reason is cut at
+    /// [`Event::REASON_BYTES`].
+    MessageRefused { number: u64, reason: String },
+    /// The agent asks something, and waits. Questions are numbered in their order.
+    QuestionAsked { number: u64, question: Question },
+    /// A question has its answer. There is one for each question.
+    QuestionAnswered {
+        number: u64,
+        answer: AnswerKind,
+        /// The words of the answer, or the reason for it. Cut at [`Event::ANSWER_BYTES`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+        by: AnsweredBy,
+        /// The name of the MCP client in which the user has answered.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        client: Option<String>,
+    },
     /// The model finished a message.
     AssistantMessage {
         /// Empty if it only called tools.
@@ -41,6 +91,8 @@ pub enum Event {
         #[serde(default)]
         usage: Usage,
     },
+    /// The agent told what it has used besides what its messages have told.
+    UsageReported { usage: Usage },
     /// The agent started a tool. The id ties the result to the call.
     ToolCall { id: String, tool: String, args: Value },
     /// A tool finished.
@@ -67,14 +119,45 @@ pub enum Event {
     MessageLost { bytes: u64, text: String },
     /// The time was up, but a tool was active shortly before.
     TimeoutExtended,
+    /// The answer was compared with its schema. The problem is absent if it fits.
+    AnswerChecked {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        problem: Option<String>,
+    },
+    /// The agent has said its last word, and the check of its work was started.
+    CheckStarted { command: String },
+    /// The check of the agent's work has ended.
+    CheckEnded {
+        passed: bool,
+        /// Why it did not pass, where its exit does not say: it ran too long, or was never started.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        problem: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i32>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signal: Option<i32>,
+        /// The end of what it printed, cut at [`Event::COMMAND_OUTPUT_BYTES`].
+        output: String,
+    },
     /// The supervisor began to stop what was left of the tree.
-    Stopping { cause: StopCause },
+    Stopping {
+        cause: StopCause,
+        /// What the rule saw, where its cause alone does not say it. Cut at [`Event::LINE_BYTES`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        seen: Option<String>,
+    },
     /// From here on a log, given by the name of its file, takes no more, except for the terminal
     /// event.
     LogFull { log: String },
     /// Something that people should know although it does not decide the outcome, in a sentence.
     Warning { message: String },
-    /// The run has ended and nothing of it is left. Always the last event, and there is only one.
+    /// What the agent left in its worktree was kept, or could not be, as it says.
+    ChangesKept {
+        #[serde(flatten)]
+        changes: Changes,
+    },
+    /// The run has ended, and nothing of it is left but its leftovers. Always the last event, and there
+    /// is only one.
     RunEnded {
         outcome: Outcome,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,6 +168,8 @@ pub enum Event {
         /// The signal that killed the child, if one did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signal: Option<i32>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        leftovers: Option<Leftovers>,
     },
     /// An event of a newer version, which this one passes over.
     #[serde(other)]
@@ -94,19 +179,48 @@ pub enum Event {
 impl Event {
     /// The longest text of a tool result that is kept.
     pub const TOOL_RESULT_BYTES: usize = 64 * 1024;
+    /// The longest end of the output of a check or a preparation that is kept in an event. A log has more.
+    pub const COMMAND_OUTPUT_BYTES: usize = 16 * 1024;
     /// The longest line of plain text that is kept.
     pub const LINE_BYTES: usize = 4 * 1024;
+    /// The longest reason for refusing a message. All messages of a run can be refused after its log
+    /// is full.
+    pub const REASON_BYTES: usize = 256;
+    /// The longest answer to a question that is kept. All questions that wait can be answered after the
+    /// log is full.
+    pub const ANSWER_BYTES: usize = 1024;
+
+    /// Whether it is kept even if the log is full: a program waits for it.
+    pub fn is_awaited(&self) -> bool {
+        matches!(
+            self,
+            Event::RunEnded { .. }
+                | Event::ChangesKept { .. }
+                | Event::MessageDelivered { .. }
+                | Event::MessageRefused { .. }
+                | Event::QuestionAnswered { .. }
+        )
+    }
 
     /// Changes every text that came from the child.
     pub fn for_each_text(&mut self, change: &mut dyn FnMut(&mut String)) {
         match self {
             Event::UserMessage { text }
+            | Event::MessageAccepted { text, .. }
+            | Event::MessageRefused { reason: text, .. }
             | Event::Stderr { text }
             | Event::UnreadableLine { text, .. }
             | Event::MessageLost { text, .. }
             | Event::Warning { message: text }
             | Event::LogFull { log: text }
+            | Event::CheckStarted { command: text }
+            | Event::PreparationStarted { command: text }
             | Event::RetryScheduled { error: text, .. } => change(text),
+            Event::AnswerChecked { problem } => problem.iter_mut().for_each(change),
+            Event::CheckEnded { problem, output, .. }
+            | Event::PreparationEnded { problem, output, .. } => {
+                problem.iter_mut().chain([output]).for_each(change);
+            }
             Event::AssistantMessage { text, model, stop_reason, error, .. } => {
                 change(text);
                 if let Some(StopReason::Other(word)) = stop_reason {
@@ -122,10 +236,18 @@ impl Event {
             Event::ToolResult { id, tool, text, .. } => {
                 [id, tool, text].into_iter().for_each(change);
             }
-            Event::RunEnded { error, .. } => error.iter_mut().for_each(change),
+            Event::QuestionAsked { question, .. } => question.for_each_text(change),
+            Event::QuestionAnswered { text, client, .. } => {
+                text.iter_mut().chain(client).for_each(change);
+            }
+            Event::ChangesKept { changes } => changes.problem.iter_mut().for_each(change),
+            Event::RunEnded { error: text, .. } | Event::Stopping { seen: text, .. } => {
+                text.iter_mut().for_each(change);
+            }
             Event::RunStarted { .. }
+            | Event::MessageDelivered { .. }
+            | Event::UsageReported { .. }
             | Event::TimeoutExtended
-            | Event::Stopping { .. }
             | Event::Unknown => {}
         }
     }
@@ -145,7 +267,31 @@ impl Event {
             Event::RetryScheduled { error, .. } => line(error),
             Event::Stderr { text }
             | Event::UnreadableLine { text, .. }
-            | Event::MessageLost { text, .. } => line(text),
+            | Event::MessageLost { text, .. }
+            | Event::CheckStarted { command: text }
+            | Event::PreparationStarted { command: text }
+            | Event::Warning { message: text } => line(text),
+            Event::AnswerChecked { problem } => problem.iter_mut().for_each(line),
+            Event::CheckEnded { problem, output, .. }
+            | Event::PreparationEnded { problem, output, .. } => {
+                problem.iter_mut().for_each(line);
+                cut_beginning(output, Event::COMMAND_OUTPUT_BYTES);
+            }
+            Event::MessageRefused { reason, .. } => cut(reason, Event::REASON_BYTES),
+            Event::QuestionAsked { question, .. } => {
+                cut(&mut question.text, Question::TEXT_BYTES);
+                question.options.truncate(Question::OPTIONS);
+                let short = |text: &mut String| cut(text, Question::OPTION_BYTES);
+                question.tool.iter_mut().chain(&mut question.options).for_each(short);
+            }
+            Event::QuestionAnswered { text, client, .. } => {
+                text.iter_mut().for_each(|text| cut(text, Event::ANSWER_BYTES));
+                client.iter_mut().for_each(|client| cut(client, LeftAnswer::CLIENT_BYTES));
+            }
+            Event::ChangesKept { changes } => changes.problem.iter_mut().for_each(line),
+            Event::RunEnded { error: text, .. } | Event::Stopping { seen: text, .. } => {
+                text.iter_mut().for_each(line);
+            }
             _ => {}
         }
         self
@@ -170,6 +316,11 @@ pub fn for_each_text(value: &mut Value, change: &mut dyn FnMut(&mut String)) {
 
 fn cut(text: &mut String, bytes: usize) {
     text.truncate(text.floor_char_boundary(bytes));
+}
+
+fn cut_beginning(text: &mut String, bytes: usize) {
+    let from = text.ceil_char_boundary(text.len().saturating_sub(bytes));
+    text.drain(..from);
 }
 
 /// What the child is doing now. Never stored: it is only worth knowing while it is true.
@@ -241,7 +392,7 @@ mod tests {
             model: None,
             stop_reason: None,
             error: None,
-            usage: Usage { cost, ..Usage::default() },
+            usage: Usage { cost: Some(cost), ..Usage::default() },
         };
         let line = serde_json::to_string(&event).unwrap();
         assert_eq!(serde_json::from_str::<Event>(&line).unwrap(), event);

@@ -4,25 +4,43 @@
 //! Nothing here reads a file, a clock or the environment, and nothing here can fail on any input.
 //! The words of this crate are the words of the JSON files, of the screen and of the documents.
 
+mod access;
+mod changes;
+mod clean;
+mod containment;
 mod event;
 mod id;
+mod message;
 mod meta;
 mod outcome;
 pub mod paths;
 mod plan;
+mod question;
+mod redactor;
 mod result;
+mod short_text;
 mod stop_cause;
 mod stop_reason;
 pub mod tool_names;
 mod usage;
 pub mod variables;
 
+pub use access::{Access, AccessPaths, Mirror};
+pub use changes::{Changes, ChangesState, Isolation, WorktreePlan};
+pub use clean::{clean, escape_json};
+pub use containment::{AgentProcess, LeftProcess, Leftovers};
 pub use event::{Activity, Event, Record, for_each_text};
 pub use id::{CallId, InvalidId, RunId, SessionId};
-pub use meta::{AgentKind, FORMAT, Lifetime, Limits, Meta, Owner, OwnerKind};
+pub use message::{Message, MessageTiming};
+pub use meta::{AgentKind, FORMAT, Lifetime, Limits, Meta, Owner, OwnerKind, ShellCommand};
 pub use outcome::{Outcome, Status, Verdict};
 pub use plan::{Argument, Plan, Secrets};
-pub use result::RunResult;
+pub use question::{
+    Answer, AnswerKind, AnsweredBy, Deed, LeftAnswer, OpenQuestion, Question, QuestionKind,
+};
+pub use redactor::Redactor;
+pub use result::{CheckResult, RunResult};
+pub use short_text::{short_error, short_optional_text, short_path, short_text};
 pub use stop_cause::StopCause;
 pub use stop_reason::StopReason;
 pub use usage::{Cost, Usage};

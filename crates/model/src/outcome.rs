@@ -18,7 +18,7 @@ pub enum Outcome {
     NoAssistantMessage,
     /// The time was up.
     Timeout,
-    /// The agent repeated the same tool call.
+    /// The agent repeated the same tool calls.
     Loop,
     /// The user, the caller or another program asked for the run to be stopped.
     Cancelled,
@@ -26,6 +26,10 @@ pub enum Outcome {
     SpawnFailure,
     /// The run was cut off: its parent or its supervisor died, or the agent left in mid-work.
     Interrupted,
+    /// The agent finished, but the check of its work did not pass.
+    CheckFailed,
+    /// The agent finished, but its answer does not fit the schema.
+    InvalidOutput,
 }
 
 impl Outcome {
@@ -50,6 +54,8 @@ impl Outcome {
             Outcome::Cancelled => "cancelled",
             Outcome::SpawnFailure => "spawn_failure",
             Outcome::Interrupted => "interrupted",
+            Outcome::CheckFailed => "check_failed",
+            Outcome::InvalidOutput => "invalid_output",
         }
     }
 }

@@ -4,10 +4,22 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::variables;
+use crate::{RunId, variables};
 
 /// What the names of temporary files and directories begin with.
 pub const TEMPORARY_PREFIX: &str = "pi-subagents-";
+
+/// What the names of temporary directories begin with that hold runs. Longer than
+/// [`TEMPORARY_PREFIX`], because other programs name theirs so, too: the npm package
+/// `@tintinweb/pi-subagents` makes `/tmp/pi-subagents-UID`.
+pub const TEMPORARY_STORE_PREFIX: &str = "pi-subagents-runs-";
+
+/// The directory in a run directory that a restricted agent may change. It has no part in the record
+/// of the run.
+pub const OUTPUTS: &str = "outputs";
+
+/// The file of a run directory with the system prompt of a profile, or what a preset adds to it.
+pub const SYSTEM_PROMPT: &str = "system-prompt.md";
 
 /// The user's agent directory, by the environment and the home directory.
 pub fn agent_dir(
@@ -21,10 +33,37 @@ pub fn agent_dir(
     named.or_else(|| Some(StateDir::of_project(home?).0.join("agent")))
 }
 
+/// The directory of all worktrees in which agents of this user work.
+pub fn worktrees(
+    variable: impl Fn(&str) -> Option<OsString>,
+    home: Option<&Path>,
+) -> Option<PathBuf> {
+    // A relative path would mean another directory in each program.
+    let absolute = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let own = absolute(variables::STATE_DIR).or_else(|| {
+        let state = absolute(variables::XDG_STATE_HOME);
+        Some(state.or_else(|| Some(home?.join(".local/state")))?.join("pi-subagents"))
+    });
+    Some(own?.join("worktrees"))
+}
+
 /// The directory that holds the run directories of the project with this root.
 pub fn runs(project_root: &Path) -> PathBuf {
     StateDir::of_project(project_root).presets().join("runs")
 }
+
+/// The temporary directory of a run that may change nothing else, below the system's own. Its name
+/// is not that of a temporary store: what an agent puts there must not be taken for runs.
+pub fn temporary_dir(system: &Path, run: &RunId) -> PathBuf {
+    system.join(format!("{TEMPORARY_DIR_PREFIX}{run}"))
+}
+
+/// Whether a temporary directory of this name belongs to a run.
+pub fn is_temporary_dir(name: &str) -> bool {
+    name.strip_prefix(TEMPORARY_DIR_PREFIX).is_some_and(|run| RunId::parse(run).is_ok())
+}
+
+const TEMPORARY_DIR_PREFIX: &str = "subagent-";
 
 /// A directory for settings and definitions: the user's, which also has logins, or a project's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,6 +123,16 @@ impl StateDir {
 
     pub fn logins(&self) -> PathBuf {
         self.0.join("auth.json")
+    }
+
+    /// The conversations that pi keeps.
+    pub fn sessions(&self) -> PathBuf {
+        self.0.join("sessions")
+    }
+
+    /// What agents have said their versions are.
+    pub fn agent_versions(&self) -> PathBuf {
+        self.0.join("agent-versions.json")
     }
 
     /// The extensions that pi loads by itself.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Meta, variables};
+use crate::{Meta, paths, variables};
 
 /// Everything about a run that has been decided, before it has a directory.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +19,8 @@ pub struct Plan {
     pub command: Vec<Argument>,
     /// Files that the command refers to, by their names in the run directory.
     pub files: BTreeMap<String, String>,
+    /// Variables for the child whose value is the path of such a file.
+    pub file_variables: BTreeMap<String, String>,
     /// Variables for the child that are written nowhere.
     pub secrets: Secrets,
     /// Why it must not be started, if it must not: the task fails with this message, and others
@@ -32,8 +34,17 @@ impl Plan {
         let command = self.command.iter().map(|argument| match argument {
             Argument::Text(text) => text.clone(),
             Argument::File(name) => run_dir.join(name).to_string_lossy().into_owned(),
+            Argument::Setting { name, file } => format!("{name}={}", run_dir.join(file).display()),
         });
         let mut meta = Meta { command: command.collect(), ..self.meta.clone() };
+        if let Some(text) = self.files.get(paths::SYSTEM_PROMPT) {
+            meta.system_prompt = Some(text.clone());
+            meta.system_prompt_path = Some(run_dir.join(paths::SYSTEM_PROMPT));
+        }
+        for (variable, name) in &self.file_variables {
+            let path = run_dir.join(name).to_string_lossy().into_owned();
+            meta.environment.insert(variable.clone(), Some(path));
+        }
         let run_dir = run_dir.to_string_lossy().into_owned();
         meta.environment.insert(variables::RUN_DIR.to_owned(), Some(run_dir));
         meta
@@ -47,6 +58,9 @@ pub enum Argument {
     Text(String),
     /// The path of a file in the run directory: what is too long for an argument.
     File(String),
+    /// A setting that names such a file: `NAME=PATH`.
+    #[expect(missing_docs, reason = "the names say it")]
+    Setting { name: String, file: String },
 }
 
 impl From<&str> for Argument {

@@ -1,8 +1,12 @@
 //! The contents of `result.json`.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::{Outcome, RunId, SessionId, Status, StopReason, Usage};
+use crate::{
+    Changes, Leftovers, Outcome, RunId, SessionId, Status, StopReason, Usage, short_error,
+    short_optional_text, short_text,
+};
 
 /// What is known of a run when it has ended: the contents of `result.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -12,18 +16,27 @@ pub struct RunResult {
     pub format: u32,
     pub run_id: RunId,
     pub session_id: SessionId,
+    #[serde(deserialize_with = "short_text")]
     pub name: String,
     pub status: Status,
     pub outcome: Outcome,
     /// What went wrong, in a sentence for people.
+    #[serde(default, deserialize_with = "short_error")]
     pub error: Option<String>,
     /// The last text that the agent said.
     pub output: String,
+    /// The value in that text, if a schema was given and the value fits it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
+    /// The last check of the agent's work, if there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<CheckResult>,
     /// The child's exit code, if it exited.
     pub exit_code: Option<i32>,
     /// The signal that killed the child, if one did.
     pub signal: Option<i32>,
     /// The model that answered last.
+    #[serde(default, deserialize_with = "short_optional_text")]
     pub model: Option<String>,
     /// Why the model stopped the last time, where the agent says so.
     pub stop_reason: Option<StopReason>,
@@ -32,9 +45,49 @@ pub struct RunResult {
     pub tool_calls: u64,
     /// When the child was started, in milliseconds since 1970; absent if it never was.
     pub started_at: Option<u64>,
-    /// When the run had ended and nothing of it was left, in milliseconds since 1970.
+    /// When the run had ended and nothing of it was left but its leftovers, in milliseconds since 1970.
     pub ended_at: u64,
     pub duration_ms: u64,
     /// What people should know although it did not decide the outcome.
     pub warnings: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leftovers: Option<Leftovers>,
+    /// What the agent changed, if it worked in a worktree of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Changes>,
+}
+
+/// How the last check of an agent's work ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names say the rest")]
+pub struct CheckResult {
+    pub command: String,
+    pub passed: bool,
+    /// Why it did not pass, where its exit does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// Its exit code, if it exited.
+    pub exit_code: Option<i32>,
+    /// The signal that killed it, if one did.
+    pub signal: Option<i32>,
+    /// The end of what it printed. The file `check.log` of the run directory has more.
+    pub output: String,
+}
+
+impl CheckResult {
+    /// Why it did not pass, behind the word *failed*.
+    pub fn failure(&self) -> String {
+        match (&self.problem, self.exit_code, self.signal) {
+            (Some(problem), ..) => problem.clone(),
+            (None, Some(code), _) => format!("exit code {code}"),
+            (None, None, Some(signal)) => format!("killed by signal {signal}"),
+            (None, None, None) => "it did not end".to_owned(),
+        }
+    }
+}
+
+impl RunResult {
+    /// The warning of a run that completed, but whose answer could not be written.
+    pub const ANSWER_LOST: &str = "The record of this run is not complete: its answer was not kept";
 }

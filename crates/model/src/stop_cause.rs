@@ -10,7 +10,7 @@ use crate::{Limits, Outcome, Verdict};
 pub enum StopCause {
     /// The time was up.
     Timeout,
-    /// The same tool call was repeated.
+    /// The same tool calls were repeated.
     Loop,
     /// The user, the caller or another program asked for it.
     Cancelled,
@@ -25,11 +25,16 @@ pub enum StopCause {
 }
 
 impl StopCause {
+    /// Whether the agent had finished, and only what is left of it is stopped.
+    pub fn is_cleanup(self) -> bool {
+        matches!(self, StopCause::LastWord | StopCause::Leftovers)
+    }
+
     /// What is shown while the run is being stopped.
     pub fn words(self) -> &'static str {
         match self {
             StopCause::Timeout => "Stopping: the time is up",
-            StopCause::Loop => "Stopping: the same tool call is repeated",
+            StopCause::Loop => "Stopping: the same tool calls are repeated",
             StopCause::Cancelled => "Stopping: cancelled",
             StopCause::ParentDied => "Stopping: the program that started this run died",
             StopCause::LastWord => "Stopping: the agent has finished but does not exit",
@@ -38,9 +43,9 @@ impl StopCause {
         }
     }
 
-    /// How a run ended that was stopped for this cause, and the error in a sentence for people.
-    /// Absent where stopping only cleans up, so that the stream and the exit decide.
-    pub fn failure(self, limits: &Limits) -> Option<Verdict> {
+    /// How a run ended that was stopped for this cause, and the error in a sentence for people, with
+    /// what the rule has seen. Absent where stopping only cleans up, so that the stream and the exit decide.
+    pub fn failure(self, limits: &Limits, seen: Option<&str>) -> Option<Verdict> {
         let (outcome, error) = match self {
             StopCause::Timeout => {
                 let seconds = limits.timeout_ms.unwrap_or_default() as f64 / 1000.0;
@@ -50,7 +55,11 @@ impl StopCause {
             }
             StopCause::Loop => {
                 let error = "Loop detected: sub-agent is repeating the same tool calls";
-                (Outcome::Loop, error.to_owned())
+                let error = match seen {
+                    Some(seen) => format!("{error}: {seen}"),
+                    None => error.to_owned(),
+                };
+                (Outcome::Loop, error)
             }
             StopCause::Cancelled => {
                 (Outcome::Cancelled, "Cancelled before it had finished".to_owned())

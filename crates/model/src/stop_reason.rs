@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::short_text;
+
 /// Why a model ended a message. Every protocol translates its own words into these.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -17,7 +19,7 @@ pub enum StopReason {
     /// The agent was told to stop.
     Aborted,
     /// Another word of the agent's, which never counts as an end.
-    #[serde(untagged)]
+    #[serde(untagged, deserialize_with = "short_text")]
     Other(String),
 }
 

@@ -8,3 +8,4 @@ pub const PROFILES: &str = "list_subagent_profiles";
 pub const SUBAGENT: &str = "subagent";
 pub const BACKGROUND: &str = "background_agent";
 pub const STATUS: &str = "background_agent_status";
+pub const CONTROL: &str = "background_agent_control";

@@ -12,9 +12,8 @@ pub const CHILD: &str = "PI_SUBAGENTS_CHILD";
 pub const RUN: &str = "PI_SUBAGENTS_RUN";
 /// The run's directory in every process of its tree: a copy of a project has the same run ids.
 pub const RUN_DIR: &str = "PI_SUBAGENTS_RUN_DIR";
-/// The directory of the run that a process supervises: the marker of supervisors. Children do not
-/// have it.
-pub const SUPERVISES: &str = "PI_SUBAGENTS_SUPERVISES";
+/// `1` in every process of a check of the agent's work: what tells them from those of the agent.
+pub const CHECK: &str = "PI_SUBAGENTS_CHECK";
 /// `agent` in children whose model is one of GitHub Copilot's, absent in others.
 pub const GITHUB_COPILOT_INITIATOR: &str = "PI_SUBAGENTS_GITHUB_COPILOT_INITIATOR";
 /// The key of a profile. No agent gets it from the caller's own environment.
@@ -24,9 +23,69 @@ pub const KEY_PROVIDER: &str = "PI_SUBAGENTS_KEY_PROVIDER";
 /// What the name of a variable starts with that every process of one command of the built-in agent
 /// has. An id follows, so that commands within commands keep the marks of both.
 pub const COMMAND: &str = "PI_SUBAGENTS_COMMAND";
+/// Where the user's state is kept that belongs to no project, such as worktrees.
+pub const STATE_DIR: &str = "PI_SUBAGENTS_STATE_DIR";
+/// Where programs keep the user's state, if it is not in the usual place.
+pub const XDG_STATE_HOME: &str = "XDG_STATE_HOME";
 /// Names the server of tmux, in everything that runs in one of its panes.
 pub const TMUX: &str = "TMUX";
 /// The pane of tmux that a program runs in.
 pub const TMUX_PANE: &str = "TMUX_PANE";
 /// Names the shell that asks what could follow on the command line.
 pub const COMPLETE: &str = "PI_SUBAGENTS_COMPLETE";
+
+/// The variables that can hold a key of a provider, which agents take from the caller's environment, in the order
+/// of the alphabet.
+pub const KEYS: &[&str] = &[
+    "AI_GATEWAY_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "ANTHROPIC_OAUTH_TOKEN",
+    "ANT_LING_API_KEY",
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "AZURE_OPENAI_API_KEY",
+    "BASETEN_API_KEY",
+    "CEREBRAS_API_KEY",
+    "CLOUDFLARE_API_KEY",
+    "COPILOT_GITHUB_TOKEN",
+    "DEEPSEEK_API_KEY",
+    "FIREWORKS_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "GOOGLE_CLOUD_API_KEY",
+    "GROQ_API_KEY",
+    "HF_TOKEN",
+    "KIMI_API_KEY",
+    "META_API_KEY",
+    "MINIMAX_API_KEY",
+    "MINIMAX_CN_API_KEY",
+    "MISTRAL_API_KEY",
+    "MOONSHOT_API_KEY",
+    "NVIDIA_API_KEY",
+    "OPENAI_API_KEY",
+    "OPENCODE_API_KEY",
+    "OPENROUTER_API_KEY",
+    "QWEN_TOKEN_PLAN_API_KEY",
+    "QWEN_TOKEN_PLAN_CN_API_KEY",
+    "RADIUS_API_KEY",
+    "TOGETHER_API_KEY",
+    "XAI_API_KEY",
+    "XIAOMI_API_KEY",
+    "XIAOMI_TOKEN_PLAN_AMS_API_KEY",
+    "XIAOMI_TOKEN_PLAN_CN_API_KEY",
+    "XIAOMI_TOKEN_PLAN_SGP_API_KEY",
+    "ZAI_API_KEY",
+    "ZAI_CODING_CN_API_KEY",
+];
+
+/// The variables that can hold another address of a provider, without which a key would go to the wrong one.
+pub const ADDRESSES: &[&str] = &[
+    "ANTHROPIC_BASE_URL",
+    "AZURE_OPENAI_API_VERSION",
+    "AZURE_OPENAI_BASE_URL",
+    "AZURE_OPENAI_DEPLOYMENT_NAME_MAP",
+    "AZURE_OPENAI_ENDPOINT",
+    "AZURE_OPENAI_RESOURCE_NAME",
+    "GOOGLE_GEMINI_BASE_URL",
+    "OPENAI_BASE_URL",
+];

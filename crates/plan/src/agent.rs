@@ -1,14 +1,14 @@
-//! Which agent carries out a task.
+//! The agents that can carry out a task.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use model::AgentKind;
-use protocol::Protocol;
+use protocol::{KnownAgent, Protocol, known_agents};
 use serde_json::Value;
 
 use crate::similar::then_did_you_mean;
-use crate::{AgentName, Settings, Surroundings, similar_names};
+use crate::{Settings, Surroundings, similar_names};
 
 /// An agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,97 +19,97 @@ pub enum Agent {
     Builtin,
     /// Another program that takes pi's arguments and prints pi's stream.
     Program(Vec<String>),
+    /// An agent of another make, or one that the user's settings name.
+    Named(NamedAgent),
 }
 
-/// A flag or variable does not name an agent.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum AgentError {
-    #[error(
-        "{origin} does not name an agent: {text:?} is neither \"pi\" nor \"builtin\" nor a JSON \
-         array of a program and its arguments such as [\"my-agent\", \"--flag\"]{}",
-        then_did_you_mean(&similar_names(text, ["pi", "builtin"]))
-    )]
-    NotUnderstood { origin: String, text: String },
-}
-
-/// Which agent a task gets, before its profile or preset has been looked at.
+/// A program that has a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AgentChoice {
-    /// The agent of a flag, which wins over profiles and presets.
-    asked_for: Option<Agent>,
-    /// The agent of a task whose profile or preset names none.
-    otherwise: Agent,
-    reason: AgentReason,
+#[expect(missing_docs, reason = "the names say the rest")]
+pub struct NamedAgent {
+    pub name: String,
+    /// The program, and the arguments that it always has.
+    pub command: Vec<String>,
+    pub protocol: Protocol,
 }
 
-/// Why a task gets its agent, unless its profile or preset names another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AgentReason {
-    /// A flag names it.
-    Asked,
-    /// A variable of the environment names it.
-    Environment,
-    /// The settings name it.
-    Settings,
-    /// No agent is named, and pi is installed.
-    PiInstalled,
-    /// No agent is named, and pi is not installed.
-    PiMissing,
+/// There is no agent of that name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "Unknown agent: \"{name}\". Available agents: {}{}",
+    available.join(", "),
+    then_did_you_mean(&similar_names(name, available.iter().map(String::as_str)))
+)]
+#[expect(missing_docs, reason = "the message says it")]
+pub struct UnknownAgent {
+    pub name: String,
+    pub available: Vec<String>,
 }
 
-impl AgentChoice {
-    /// In this order: the flag, the task's profile or preset, the environment, the settings, pi if
-    /// it is installed, and our own agent.
-    pub fn new(
-        flag: Option<&str>,
-        surroundings: &Surroundings,
-        settings: &Settings,
-    ) -> Result<AgentChoice, AgentError> {
-        let asked_for = flag.map(|text| Agent::parse(text, "--agent")).transpose()?;
-        let variable = surroundings.agent.as_deref();
-        let variable =
-            variable.map(|text| Agent::parse(text, model::variables::AGENT)).transpose()?;
-        let (otherwise, reason) = match (variable, &settings.agent) {
-            (Some(agent), _) => (agent, AgentReason::Environment),
-            (None, Some(agent)) => (agent.clone(), AgentReason::Settings),
-            (None, None) if surroundings.pi.is_some() || Agent::Pi.find(surroundings).is_some() => {
-                (Agent::Pi, AgentReason::PiInstalled)
-            }
-            (None, None) => (Agent::Builtin, AgentReason::PiMissing),
-        };
-        let reason = if asked_for.is_some() { AgentReason::Asked } else { reason };
-        Ok(AgentChoice { asked_for, otherwise, reason })
-    }
-
-    /// This agent for every task whose profile or preset names none.
-    pub fn by_default(agent: Agent) -> AgentChoice {
-        AgentChoice { asked_for: None, otherwise: agent, reason: AgentReason::Asked }
-    }
-
-    #[expect(missing_docs, reason = "the type says it")]
-    pub fn reason(&self) -> AgentReason {
-        self.reason
-    }
-
-    /// The agent of a task whose profile or preset names this one.
-    pub fn for_task(&self, named: Option<AgentName>) -> Agent {
-        let named = named.map(|name| match name {
-            AgentName::Pi => Agent::Pi,
-            AgentName::Builtin => Agent::Builtin,
-        });
-        self.asked_for.clone().or(named).unwrap_or_else(|| self.otherwise.clone())
-    }
+/// The names of all agents: ours, those of other makers, and those of the settings.
+pub fn agent_names(settings: &Settings) -> Vec<String> {
+    let known = known_agents().iter().map(|agent| agent.name);
+    let mut names: Vec<String> =
+        [Agent::PI, Agent::BUILTIN].into_iter().chain(known).map(str::to_owned).collect();
+    let own = settings.agents.keys().filter(|name| !names.contains(name)).cloned();
+    names.extend(own.collect::<Vec<String>>());
+    names
 }
 
 impl Agent {
+    /// The name of pi.
+    pub const PI: &str = "pi";
+    /// The name of our own agent.
+    pub const BUILTIN: &str = "builtin";
+
+    /// The agent of that name. One of the settings takes the place of one of the same name.
+    pub fn named(name: &str, settings: &Settings) -> Result<Agent, UnknownAgent> {
+        match name {
+            Agent::PI => return Ok(Agent::Pi),
+            Agent::BUILTIN => return Ok(Agent::Builtin),
+            _ => {}
+        }
+        let own = settings.agents.get(name).cloned();
+        let known = || known_agents().iter().find(|agent| agent.name == name).map(NamedAgent::from);
+        own.or_else(known).map(Agent::Named).ok_or_else(|| UnknownAgent {
+            name: name.chars().take(200).collect(),
+            available: agent_names(settings),
+        })
+    }
+
+    /// The agent that a run's record names, if it can be told by its name.
+    pub(crate) fn of_kind(kind: &AgentKind, settings: &Settings) -> Option<Agent> {
+        match kind {
+            AgentKind::Pi => Some(Agent::Pi),
+            AgentKind::Builtin => Some(Agent::Builtin),
+            AgentKind::Program => None,
+            AgentKind::Named(name) => Agent::named(name, settings).ok(),
+        }
+    }
+
+    /// Whether an entry of the settings may have that name.
+    pub(crate) fn may_be_named(name: &str) -> bool {
+        let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
+        let is_reserved = [Agent::PI, Agent::BUILTIN, AgentKind::Program.word()].contains(&name);
+        !name.is_empty() && name.len() <= 64 && name.chars().all(is_plain) && !is_reserved
+    }
+
+    /// The agent that a setting or a flag names: by its name, or by a program and its arguments.
+    pub(crate) fn of(value: &Value, settings: &Settings) -> Option<Agent> {
+        match value {
+            Value::String(name) => Agent::named(name, settings).ok(),
+            Value::Array(_) => program(value).map(Agent::Program),
+            _ => None,
+        }
+    }
+
     /// The program and the arguments that it always has. For our own agent this is a name only: the
     /// supervisor starts its own program.
     pub fn command(&self, surroundings: &Surroundings) -> Vec<String> {
         let mut command = match self {
-            Agent::Pi => surroundings.pi.clone().unwrap_or_else(|| vec!["pi".to_owned()]),
+            Agent::Pi => surroundings.pi.clone().unwrap_or_else(|| vec![Agent::PI.to_owned()]),
             Agent::Builtin => return vec!["pi-subagents".to_owned(), "agent".to_owned()],
-            Agent::Program(command) => command.clone(),
+            Agent::Program(command) | Agent::Named(NamedAgent { command, .. }) => command.clone(),
         };
         if let Some(program) = command.first_mut() {
             *program = locate(program, surroundings);
@@ -123,6 +123,7 @@ impl Agent {
             Agent::Pi => AgentKind::Pi,
             Agent::Builtin => AgentKind::Builtin,
             Agent::Program(_) => AgentKind::Program,
+            Agent::Named(agent) => AgentKind::Named(agent.name.clone()),
         }
     }
 
@@ -130,7 +131,7 @@ impl Agent {
     pub fn find(&self, surroundings: &Surroundings) -> Option<PathBuf> {
         match self {
             Agent::Builtin => None,
-            Agent::Pi | Agent::Program(_) => {
+            Agent::Pi | Agent::Program(_) | Agent::Named(_) => {
                 let program = PathBuf::from(self.command(surroundings).first()?);
                 (program.is_absolute() && is_executable(&program)).then_some(program)
             }
@@ -143,33 +144,29 @@ impl Agent {
     }
 
     /// How it is started and how it speaks.
-    pub(crate) fn protocol(&self) -> Protocol {
+    pub fn protocol(&self) -> Protocol {
         match self {
-            Agent::Pi | Agent::Builtin | Agent::Program(_) => Protocol::Pi,
+            Agent::Pi | Agent::Builtin => Protocol::PiRpc,
+            Agent::Program(_) => Protocol::Pi,
+            Agent::Named(agent) => agent.protocol,
         }
     }
+}
 
-    fn parse(text: &str, origin: &str) -> Result<Agent, AgentError> {
-        let word = text.trim();
-        let array = serde_json::from_str(word).ok().filter(Value::is_array);
-        Agent::of(&array.unwrap_or_else(|| Value::from(word))).ok_or_else(|| {
-            let text = text.chars().take(200).collect();
-            AgentError::NotUnderstood { origin: origin.to_owned(), text }
-        })
-    }
-
-    /// The agent that a setting names: by its word, or by a program and its arguments.
-    pub(crate) fn of(value: &Value) -> Option<Agent> {
-        match value {
-            Value::String(word) if word == "pi" => Some(Agent::Pi),
-            Value::String(word) if word == "builtin" => Some(Agent::Builtin),
-            Value::Array(_) => serde_json::from_value::<Vec<String>>(value.clone())
-                .ok()
-                .filter(|command| command.first().is_some_and(|program| !program.is_empty()))
-                .map(Agent::Program),
-            _ => None,
+impl From<&KnownAgent> for NamedAgent {
+    fn from(agent: &KnownAgent) -> NamedAgent {
+        NamedAgent {
+            name: agent.name.to_owned(),
+            command: agent.command.iter().map(ToString::to_string).collect(),
+            protocol: agent.protocol,
         }
     }
+}
+
+/// A program and its arguments, as settings and flags write them.
+pub(crate) fn program(value: &Value) -> Option<Vec<String>> {
+    let command = serde_json::from_value::<Vec<String>>(value.clone()).ok()?;
+    command.first().is_some_and(|program| !program.is_empty()).then_some(command)
 }
 
 /// The path of a program, relative to the caller's directory. A program that is not found keeps its
@@ -190,81 +187,7 @@ fn is_executable(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
-
-    fn surroundings(variable: Option<&str>, search_path: Vec<PathBuf>) -> Surroundings {
-        Surroundings {
-            cwd: "/work".into(),
-            home: None,
-            agent_dir: "/home/.pi/agent".into(),
-            agent: variable.map(str::to_owned),
-            pi: None,
-            search_path,
-        }
-    }
-
-    fn choose(
-        flag: Option<&str>,
-        named: Option<AgentName>,
-        variable: Option<&str>,
-        setting: Option<Agent>,
-    ) -> Result<Agent, AgentError> {
-        let settings = Settings { agent: setting, ..Settings::default() };
-        let surroundings = surroundings(variable, Vec::new());
-        Ok(AgentChoice::new(flag, &surroundings, &settings)?.for_task(named))
-    }
-
-    #[test]
-    fn flag_then_profile_then_environment_then_settings() {
-        let program = |name: &str| Agent::Program(vec![name.to_owned()]);
-        let chosen =
-            |flag, named, variable, setting| choose(flag, named, variable, setting).unwrap();
-        let (environment, setting) = (Some(r#"["e"]"#), Some(program("s")));
-        assert_eq!(chosen(None, None, None, setting.clone()), program("s"));
-        assert_eq!(chosen(None, None, environment, setting.clone()), program("e"));
-        let named = Some(AgentName::Builtin);
-        assert_eq!(chosen(None, named, environment, setting.clone()), Agent::Builtin);
-        assert_eq!(chosen(Some("pi"), named, environment, setting), Agent::Pi);
-    }
-
-    #[test]
-    fn without_a_word_it_is_pi_where_that_is_installed() {
-        let top = tempfile::tempdir().unwrap();
-        let chosen = || {
-            let surroundings = surroundings(None, vec![top.path().to_owned()]);
-            AgentChoice::new(None, &surroundings, &Settings::default()).unwrap().for_task(None)
-        };
-        assert_eq!(chosen(), Agent::Builtin);
-        std::fs::write(top.path().join("pi"), "").unwrap();
-        assert_eq!(chosen(), Agent::Builtin, "it cannot be executed");
-        let permissions = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(top.path().join("pi"), permissions).unwrap();
-        assert_eq!(chosen(), Agent::Pi);
-    }
-
-    #[test]
-    fn whoever_is_called_by_a_pi_means_that_one() {
-        let calling = vec!["/opt/node".to_owned(), "/opt/pi/cli.js".to_owned()];
-        let surroundings =
-            Surroundings { pi: Some(calling.clone()), ..surroundings(None, Vec::new()) };
-        let choice = AgentChoice::new(None, &surroundings, &Settings::default()).unwrap();
-        for named in [None, Some(AgentName::Pi)] {
-            assert_eq!(choice.for_task(named), Agent::Pi);
-        }
-        assert_eq!(Agent::Pi.command(&surroundings), calling);
-    }
-
-    #[test]
-    fn what_is_not_understood_is_refused_with_its_origin() {
-        for text in ["", "claude", "[]", "[\"\"]", "[1]", "{}", "[\"a\""] {
-            let error = choose(Some(text), None, None, None).unwrap_err().to_string();
-            assert!(error.starts_with("--agent does not name an agent"), "{error}");
-        }
-        let error = choose(None, None, Some("x"), None).unwrap_err().to_string();
-        assert!(error.starts_with("PI_SUBAGENTS_AGENT does not"), "{error}");
-    }
 
     #[test]
     fn a_program_is_meant_from_where_the_caller_stands() {
@@ -273,7 +196,16 @@ mod tests {
         std::fs::write(&program, "").unwrap();
         std::fs::write(top.path().join("plain"), "").unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let surroundings = surroundings(None, vec!["/no/such".into(), top.path().to_owned()]);
+        let surroundings = Surroundings {
+            cwd: "/work".into(),
+            home: None,
+            agent_dir: "/home/.pi/agent".into(),
+            agent: None,
+            pi: None,
+            search_path: vec!["/no/such".into(), top.path().to_owned()],
+            has_builtin_key: false,
+            claude_dir: None,
+        };
         let command = |program: &str| {
             Agent::Program(vec![program.to_owned()]).command(&surroundings).remove(0)
         };
@@ -282,5 +214,43 @@ mod tests {
         assert_eq!(command("agent"), program.to_str().unwrap());
         assert_eq!(command("plain"), "plain", "it is not executable");
         assert_eq!(Agent::Pi.command(&surroundings), ["pi"]);
+    }
+
+    #[test]
+    fn a_name_leads_to_an_agent_and_an_unknown_one_to_similar_names() {
+        let own = NamedAgent {
+            name: "mine".to_owned(),
+            command: vec!["/opt/mine".to_owned()],
+            protocol: Protocol::Claude,
+        };
+        let mut settings = Settings::default();
+        settings.agents.insert("mine".to_owned(), own.clone());
+        let moved =
+            NamedAgent { name: "codex".to_owned(), protocol: Protocol::Codex, ..own.clone() };
+        settings.agents.insert("codex".to_owned(), moved.clone());
+        assert_eq!(Agent::named("pi", &settings), Ok(Agent::Pi));
+        assert_eq!(Agent::named("mine", &settings), Ok(Agent::Named(own)));
+        assert_eq!(Agent::named("codex", &settings), Ok(Agent::Named(moved)));
+        assert_eq!(Agent::named("claude", &settings).unwrap().protocol(), Protocol::Claude);
+        let error = Agent::named("cluade", &settings).unwrap_err().to_string();
+        assert!(error.starts_with("Unknown agent: \"cluade\". Available agents: pi, builtin, "));
+        assert!(error.contains("mine") && error.ends_with("Did you mean claude?"), "{error}");
+    }
+
+    #[test]
+    fn some_names_cannot_be_given() {
+        for (name, is_allowed) in [
+            ("mine", true),
+            ("claude", true),
+            ("my-agent_2", true),
+            ("pi", false),
+            ("builtin", false),
+            ("program", false),
+            ("", false),
+            ("a b", false),
+            ("a/b", false),
+        ] {
+            assert_eq!(Agent::may_be_named(name), is_allowed, "{name}");
+        }
     }
 }

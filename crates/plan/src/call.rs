@@ -1,19 +1,23 @@
 //! From the tasks of a call to plans.
 
+mod apply;
+
+use std::env;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use model::{
-    AgentKind, CallId, FORMAT, InvalidId, Lifetime, Limits, Meta, Owner, Plan, RunId, SessionId,
-    variables,
+    Access, AgentKind, CallId, FORMAT, InvalidId, Isolation, Lifetime, Limits, Meta, Owner,
+    OwnerKind, Plan, RunId, SessionId, ShellCommand, WorktreePlan, paths, variables,
 };
-use protocol::{Configuration, Invocation, Origin, Start};
+use protocol::{Configuration, Invocation, Origin, Protocol, Start, Version, VersionQuestion};
+use serde_json::Value;
 use uuid::Uuid;
 
-use crate::definition::check_trust;
+use crate::access::{AccessWishes, access_paths};
 use crate::{
-    Agent, AgentChoice, Contradiction, Definition, DefinitionKind, FileSpec, Refusal, Skills,
-    Workspace, check_definition, definition_summary, discover_skills, resolve_model, with_files,
+    Agent, AgentChoice, Contradiction, Definition, DefinitionKind, FileSpec, FileWarning, Refusal,
+    Scope, Skills, Workspace, check_definition, new_id, with_files,
 };
 
 /// What the tasks of one call share, besides the workspace.
@@ -27,6 +31,14 @@ pub struct PlanOptions {
     pub all_tools: Option<Vec<String>>,
     /// The available models, as `provider/id`, where the caller knows them.
     pub models: Option<Vec<String>>,
+    /// The most that the agents may change, where the user says so for this call.
+    pub access: Option<Access>,
+    /// Whether the user wants to be asked what the agents of this call ask.
+    pub ask: bool,
+    /// How the agents of all tasks are kept apart, where the user says so for this call.
+    pub isolation: Option<Isolation>,
+    /// Finds the version of an agent's program, on which some arguments depend.
+    pub agent_version: fn(&VersionQuestion<'_>) -> Option<Version>,
 }
 
 /// What is asked for in one task.
@@ -42,6 +54,8 @@ pub struct Task {
     pub preset: Option<String>,
     /// Wins over the model of the profile or preset.
     pub model: Option<String>,
+    /// Wins over every other agent.
+    pub agent: Option<String>,
     /// Seconds until it is stopped.
     pub timeout: Option<f64>,
     /// The id of the session that it continues. The caller, who has the sessions, looks it up and
@@ -49,6 +63,19 @@ pub struct Task {
     pub resume: Option<String>,
     /// What is put in front of the prompt.
     pub files: Vec<FileSpec>,
+    /// The most that the agent may change. It raises nothing that the user has limited.
+    pub access: Option<Access>,
+    /// The JSON Schema that the answer must fit. It was found to be one.
+    pub schema: Option<Value>,
+    /// A command that judges the work when the agent has finished. Only the user names one here; it wins over
+    /// that of the profile or preset.
+    pub check: Option<String>,
+    /// Seconds until the check is stopped.
+    pub check_timeout: Option<f64>,
+    /// How the agent is kept apart from other work on the same files.
+    pub isolation: Option<Isolation>,
+    /// Why it must not start, if its arguments say so already.
+    pub refusal: Option<Refusal>,
 }
 
 /// The session that a task continues.
@@ -58,6 +85,12 @@ pub struct ContinuedSession {
     pub id: SessionId,
     /// The task's prompt behind everything that was said in the session before.
     pub prompt: String,
+    /// What the session's agent could change, where that is known. It cannot change more now.
+    pub access: Option<Access>,
+    /// The session's agent, where that is known. It goes on, unless the user names another.
+    pub agent: Option<AgentKind>,
+    /// The run whose changes it goes on with, if its agent worked in a worktree.
+    pub worktree: Option<RunId>,
 }
 
 /// A task for which everything has been decided.
@@ -78,7 +111,7 @@ pub struct PlannedTask {
 pub struct PlannedTasks {
     /// In their order.
     pub tasks: Vec<PlannedTask>,
-    /// What the user should know about the files that were read for them.
+    /// What the user should know about them and the files that were read for them.
     pub warnings: Vec<String>,
 }
 
@@ -99,12 +132,57 @@ pub fn plan_tasks(
     options: &PlanOptions,
     tasks: impl IntoIterator<Item = (Task, Option<ContinuedSession>)>,
 ) -> Result<PlannedTasks, InvalidId> {
-    let call_id = CallId::parse(&Uuid::now_v7().to_string())?;
-    let mut planner = Planner { workspace, options, call_id, skills: None };
+    let call_id = CallId::parse(&new_id().to_string())?;
+    let mut planner = Planner { workspace, options, call_id, skills: None, warnings: Vec::new() };
+    let tasks: Vec<_> = tasks.into_iter().collect();
+    let named = tasks.iter().filter_map(|(task, _)| task.definition());
+    let of_files = file_warnings(workspace, &named.collect::<Vec<_>>());
     let tasks = tasks.into_iter().map(|(task, session)| planner.plan(task, session));
     let tasks = tasks.collect::<Result<_, _>>()?;
-    let warnings = planner.skills.iter().flat_map(|skills| &skills.warnings);
-    Ok(PlannedTasks { tasks, warnings: warnings.map(ToString::to_string).collect() })
+    let mut warnings = of_files;
+    warnings.append(&mut planner.warnings);
+    let of_skills = planner.skills.iter().flat_map(|skills| &skills.warnings);
+    warnings.extend(of_skills.map(ToString::to_string));
+    Ok(PlannedTasks { tasks, warnings })
+}
+
+/// What is wrong with the files of these definitions, and in one line that there are others: a task
+/// does not depend on those, and they must not hide what concerns it.
+fn file_warnings(workspace: &Workspace, named: &[(DefinitionKind, &str)]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let mut others: Vec<&FileWarning> = Vec::new();
+    for kind in [DefinitionKind::Profile, DefinitionKind::Preset] {
+        let definitions = workspace.definitions(kind);
+        let is_meant = |warning: &FileWarning| {
+            let names = named.iter().filter(|(of_kind, _)| *of_kind == kind);
+            names.map(|(_, name)| *name).any(|name| {
+                // A file that cannot be loaded is known by its name alone.
+                definitions.get(name).is_ok_and(|definition| definition.path == warning.path)
+                    || warning.path.file_stem().is_some_and(|stem| stem == name)
+            })
+        };
+        let (meant, rest): (Vec<_>, Vec<_>) =
+            definitions.warnings.iter().partition(|warning| is_meant(warning));
+        let is_foreign = |(of_kind, name): &(DefinitionKind, &str)| {
+            *of_kind == kind && !definitions.has_own(name)
+        };
+        let foreign: &[FileWarning] =
+            if named.iter().any(is_foreign) { definitions.foreign_warnings() } else { &[] };
+        let foreign = foreign.iter().filter(|warning| is_meant(warning));
+        warnings.extend(meant.into_iter().chain(foreign).map(ToString::to_string));
+        others.extend(rest);
+    }
+    match others.as_slice() {
+        [] => {}
+        [only] => warnings.push(only.to_string()),
+        [first, ..] => warnings.push(format!(
+            "There are {} warnings about the files of other profiles and presets, such as {}; \
+             `pi-subagents doctor` lists them",
+            others.len(),
+            first.path.display()
+        )),
+    }
+    warnings
 }
 
 impl Task {
@@ -119,16 +197,23 @@ impl PlannedTask {
     /// What to do on the command line if the task could not be started, where there is something
     /// to do.
     pub fn start_hint(&self) -> Option<&'static str> {
-        match (&self.refusal, self.missing_agent) {
+        match (&self.refusal, &self.missing_agent) {
             (Some(refusal), _) => refusal.hint(),
-            (None, Some(AgentKind::Pi)) => Some(
-                "use `--agent builtin`, which is always there, or install pi with \
-                 `npm install -g @earendil-works/pi-coding-agent`",
-            ),
             (None, Some(_)) => {
                 Some("see --agent, PI_SUBAGENTS_AGENT and `subagents.agent` in the settings")
             }
             (None, None) => None,
+        }
+    }
+
+    /// Refuses the task if its agent has a name and is not there. A program of the user's own choice
+    /// fails when it is started.
+    pub fn refuse_missing_agent(&mut self) {
+        let Some(missing) = &self.missing_agent else { return };
+        if self.refusal.is_none() && *missing != AgentKind::Program {
+            let refusal = Refusal::MissingAgent(missing.clone());
+            self.plan.refusal = Some(refusal.to_string());
+            self.refusal = Some(refusal);
         }
     }
 }
@@ -139,17 +224,7 @@ struct Planner<'a> {
     call_id: CallId,
     /// Looked for once, and only if a task needs them.
     skills: Option<Skills>,
-}
-
-/// What a task's profile or preset comes to.
-#[derive(Default)]
-struct Applied {
-    /// With what the task changes about it.
-    definition: Option<Definition>,
-    summary: Option<String>,
-    /// The model as it was written, where the list of models spells it in another way.
-    requested_model: Option<String>,
-    refusal: Option<Refusal>,
+    warnings: Vec<String>,
 }
 
 impl Planner<'_> {
@@ -158,41 +233,64 @@ impl Planner<'_> {
         task: Task,
         session: Option<ContinuedSession>,
     ) -> Result<PlannedTask, InvalidId> {
-        let run_id = RunId::parse(&Uuid::now_v7().to_string())?;
+        let run_id = RunId::parse(&new_id().to_string())?;
         let Workspace { surroundings, settings, .. } = self.workspace;
         let PlanOptions { owner, lifetime, .. } = self.options;
         let cwd = task.cwd.as_ref().map_or_else(|| surroundings.cwd.clone(), PathBuf::from);
-        let applied = self.apply(&task, &cwd);
-        let definition = applied.definition.as_ref();
-        let agent = self.options.agent.for_task(definition.and_then(|definition| definition.agent));
+        let mut task = task;
+        let applied = self.apply(&mut task, &cwd, session.as_ref());
+        let (agent, definition) = (applied.agent, applied.definition.as_ref());
         let plain = Configuration { model: task.model.clone(), ..Configuration::default() };
         let configuration = definition.map_or(&plain, |definition| &definition.configuration);
-        let started = match applied.refusal {
-            Some(refusal) => Err(refusal),
-            None => self.start(&task, &agent, definition, configuration),
+        let allowed = self.access(&task, &agent, definition, session.as_ref());
+        let access = *allowed.as_ref().unwrap_or(&Access::Read);
+        let protocol = agent.protocol().with_arguments(&configuration.extra_args);
+        let started = match (applied.refusal, allowed) {
+            (Some(refusal), _) | (None, Err(refusal)) => Err(refusal),
+            (None, Ok(_)) => self.start(&task, &agent, protocol, definition, configuration, access),
         };
         let (invocation, refusal) = match started {
             Ok(invocation) => (invocation, None),
             Err(refusal) => (Invocation::default(), Some(refusal)),
         };
+        let planned = self.worktree(&task, definition, session.as_ref(), &run_id);
+        let (worktree, refusal) = match (planned, refusal) {
+            (Err(problem), None) => (None, Some(problem)),
+            (planned, refusal) => (planned.unwrap_or_default(), refusal),
+        };
         let files = if refusal.is_some() { &[] } else { task.files.as_slice() };
         let prompt = session.as_ref().map_or(&task.prompt, |session| &session.prompt);
         let prompt = with_files(files, &cwd, prompt);
-        // Background runs are listed with their tasks, and a list reads no prompts.
-        let is_listed = *lifetime == Lifetime::Background;
-        let original = (is_listed || prompt != task.prompt).then_some(task.prompt);
+        let prompt = match invocation.preamble {
+            Some(preamble) => format!("{preamble}\n\n{prompt}"),
+            None => prompt,
+        };
+        let prompt = match &task.schema {
+            Some(schema) => format!("{prompt}\n\n{}", schema_words(schema)),
+            None => prompt,
+        };
+        let warned = invocation.warnings.iter();
+        let name = one_line(&task.name);
+        if let Some(reason) = protocol.voice().err().filter(|_| self.options.ask) {
+            self.warnings.push(format!("Task \"{name}\": nothing will be asked: {reason}"));
+        }
+        self.warnings.extend(warned.map(|warning| format!("Task \"{name}\": {warning}")));
         let session_id = match session {
             Some(session) => session.id,
             None => SessionId::parse(&Uuid::new_v4().simple().to_string()[..16])?,
         };
         let preset = definition.filter(|_| task.preset.is_some());
         // A profile that was not found has no limits.
-        let is_limited = task.preset.is_none() && (task.profile.is_none() || definition.is_some());
+        let is_found = task.profile.is_none() || definition.is_some();
+        let is_limited = task.preset.is_none() && is_found && *lifetime == Lifetime::Foreground;
         let default_timeout = is_limited.then_some(DEFAULT_TIMEOUT);
         let timeout = preset.and_then(|preset| preset.timeout).or(default_timeout);
+        let state = invocation.state;
+        let access_paths = access_paths(access, &run_id, state, settings, surroundings);
         let mut environment = invocation.environment;
         environment.insert(variables::CHILD.to_owned(), Some("1".to_owned()));
         environment.insert(variables::RUN.to_owned(), Some(run_id.to_string()));
+        let check = check(&task, definition);
         let meta = Meta {
             format: FORMAT,
             run_id,
@@ -202,26 +300,39 @@ impl Planner<'_> {
             owner: owner.clone(),
             lifetime: *lifetime,
             agent: Some(agent.kind()),
-            protocol: Some(agent.protocol().word().to_owned()),
+            protocol: Some(protocol.word().to_owned()),
             // It is known once the run has a directory.
             command: Vec::new(),
             cwd,
+            // The program that starts the run knows its own cgroup.
+            cgroup: None,
             environment,
+            access,
+            worktree,
+            access_paths,
             model: configuration.model.clone(),
             provider: configuration.provider.clone(),
             thinking_level: configuration.thinking_level.map(|level| level.word().to_owned()),
-            requested_model: applied.requested_model,
+            requested_model: applied.requested_model.or_else(|| configuration.model.clone()),
             profile: task.profile.filter(|_| task.preset.is_none()),
             preset_source: preset.map(|preset| preset.scope.word().to_owned()),
             tools: preset.map(|preset| preset.configuration.tools.clone()).unwrap_or_default(),
             preset: task.preset,
-            task: original,
+            // They are known once the run has a directory.
+            system_prompt: None,
+            system_prompt_path: None,
+            task: Some(task.prompt),
             limits: Limits {
                 timeout_ms: task.timeout.or(timeout).map(to_ms),
                 extend_timeout_debounce_ms: to_ms(settings.extend_timeout_debounce),
                 looping_tool_count: settings.looping_tool_count,
+                question_timeout_ms: to_ms(settings.question_timeout),
                 log_bytes: Limits::LOG_BYTES,
             },
+            check,
+            schema: task.schema,
+            takes_messages: true,
+            ask: self.asks(),
             created_at: now_ms(),
         };
         let plan = Plan {
@@ -229,6 +340,7 @@ impl Planner<'_> {
             prompt,
             command: invocation.command,
             files: invocation.files,
+            file_variables: invocation.file_variables,
             secrets: invocation.secrets,
             refusal: refusal.as_ref().map(ToString::to_string),
         };
@@ -236,128 +348,156 @@ impl Planner<'_> {
         Ok(PlannedTask { plan, definition: applied.summary, refusal, missing_agent })
     }
 
-    /// Looks the task's profile or preset up, and puts in what the task changes about it.
-    fn apply(&mut self, task: &Task, cwd: &Path) -> Applied {
-        let directory = check_cwd(task.cwd.as_deref());
-        let Some((kind, name)) = task.definition() else {
-            return Applied { refusal: directory.err(), ..Applied::default() };
-        };
-        // Nothing is looked for where the task cannot work.
-        let definitions = self.workspace.definitions(kind);
-        let found = directory.and_then(|()| Ok(definitions.get(name)?.clone()));
-        let mut definition = match found {
-            Ok(definition) => definition,
-            Err(refusal) => {
-                let (summary, refusal) = (Some(name.to_owned()), Some(refusal));
-                return Applied { summary, refusal, ..Applied::default() };
-            }
-        };
-        let chosen = self.choose_model(&mut definition, task.model.as_deref());
-        let summary = Some(definition_summary(&definition));
-        let completed = chosen.and_then(|requested_model| {
-            self.add_skills(&mut definition, cwd)?;
-            let trust = self.workspace.trust_in(kind);
-            check_trust(&definition, trust, task.model.is_some())?;
-            Ok(requested_model)
-        });
-        match completed {
-            Ok(requested_model) => {
-                Applied { definition: Some(definition), summary, requested_model, refusal: None }
-            }
-            Err(refusal) => Applied { summary, refusal: Some(refusal), ..Applied::default() },
-        }
+    /// Whether the user wants to be asked what the agent asks.
+    fn asks(&self) -> bool {
+        self.options.ask || self.workspace.settings.ask
     }
 
-    /// Decides the model: that of the task, else that of the definition. That of a preset must be
-    /// known, and is spelled as in the list of models. Returns how it was written, if that was in
-    /// another way.
-    fn choose_model(
+    /// The worktree in which the agent works, if it works in one: because the user, the task, its profile or its preset says
+    /// so, or because the session did before.
+    fn worktree(
         &self,
-        definition: &mut Definition,
-        model: Option<&str>,
-    ) -> Result<Option<String>, Refusal> {
-        let (label, kind) = (definition.label(), definition.kind);
-        let configuration = &mut definition.configuration;
-        configuration.key_provider = configuration.provider.clone();
-        if let Some(model) = model {
-            if configuration.api_key.is_some() && configuration.provider.is_none() {
-                // Nothing says whose key it is, and it must not go to another provider.
-                return Err(Refusal::KeyWithoutProvider { definition: label, kind });
-            }
-            configuration.model = Some(model.to_owned());
-            configuration.provider = None;
-        }
-        if kind == DefinitionKind::Profile {
+        task: &Task,
+        definition: Option<&Definition>,
+        session: Option<&ContinuedSession>,
+        run: &RunId,
+    ) -> Result<Option<Box<WorktreePlan>>, Refusal> {
+        let of_definition = definition.and_then(|definition| definition.isolation);
+        let isolation = self.options.isolation.or(task.isolation).or(of_definition);
+        let continues = session.and_then(|session| session.worktree.clone());
+        if isolation.is_none() && continues.is_none() {
             return Ok(None);
         }
-        let Some(written) = &configuration.model else {
-            return Err(Refusal::NoModel { preset: label, path: definition.path.clone() });
-        };
-        let Some(models) = &self.options.models else {
-            return Ok(None);
-        };
-        let requested = match &configuration.provider {
-            Some(provider) if !written.starts_with(&format!("{provider}/")) => {
-                format!("{provider}/{written}")
-            }
-            _ => written.clone(),
-        };
-        let resolved = resolve_model(&requested, models)?;
-        let is_respelled = resolved != requested;
-        configuration.model = Some(resolved);
-        configuration.provider = None;
-        Ok(is_respelled.then_some(requested))
+        let home = self.workspace.surroundings.home.as_deref();
+        let worktrees = paths::worktrees(|name| env::var_os(name), home);
+        let directory = worktrees.ok_or(Refusal::NoStateDirectory)?.join(run.as_str());
+        let prepare = definition.and_then(preparation);
+        Ok(Some(Box::new(WorktreePlan { directory, continues, prepare })))
     }
 
-    fn add_skills(&mut self, definition: &mut Definition, cwd: &Path) -> Result<(), Refusal> {
-        if definition.suggested_skills.is_empty() && definition.load_skills.is_empty() {
-            return Ok(());
+    /// What the agent may change: what is usual for it, unless the user has said something else. A task
+    /// that asks for more than it gets is a warning.
+    fn access(
+        &mut self,
+        task: &Task,
+        agent: &Agent,
+        definition: Option<&Definition>,
+        session: Option<&ContinuedSession>,
+    ) -> Result<Access, Refusal> {
+        let (flag, settings) = (self.options.access, &self.workspace.settings);
+        if let (None, Some(problem)) = (flag, &settings.unknown_access) {
+            return Err(Refusal::UnknownAccess(problem.clone()));
         }
-        let workspace = self.workspace;
-        let discover = || discover_skills(&workspace.surroundings, workspace.trust);
-        let skills = self.skills.get_or_insert_with(discover);
-        Ok(skills.add_to(definition, cwd)?)
+        let own = definition.filter(|definition| definition.scope == Scope::Global);
+        let own = own.and_then(|definition| definition.access);
+        let usual = || agent.protocol().default_access();
+        let access = AccessWishes {
+            flag,
+            limit: settings.access.or(own).unwrap_or_else(usual),
+            session: session.and_then(|session| session.access),
+            definition: definition.and_then(|definition| definition.access),
+            task: task.access,
+        };
+        let decided = access.decide();
+        if let Some(asked) = task.access.filter(|asked| *asked > decided) {
+            self.warnings.push(format!(
+                "Task \"{}\" asks for access \"{}\" and gets \"{}\", the most that the user, its \
+                 profile or its session allows",
+                one_line(&task.name),
+                asked.word(),
+                decided.word()
+            ));
+        }
+        if decided == Access::Workspace && self.is_led_elsewhere(task) {
+            return Err(Refusal::WorkspaceElsewhere);
+        }
+        Ok(decided)
+    }
+
+    /// Whether a model asks for another workspace than the one in which its user works. To choose any directory
+    /// would be to choose what can be changed.
+    fn is_led_elsewhere(&self, task: &Task) -> bool {
+        let is_of_model = self.options.owner.kind != OwnerKind::Shell;
+        let Some(cwd) = task.cwd.as_ref().filter(|_| is_of_model) else { return false };
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let surroundings = &self.workspace.surroundings;
+        let own = [surroundings.project_root(), &surroundings.cwd].map(real);
+        let cwd = real(Path::new(cwd));
+        !own.iter().any(|own| cwd.starts_with(own))
     }
 
     fn start(
         &self,
         task: &Task,
         agent: &Agent,
+        protocol: Protocol,
         definition: Option<&Definition>,
         configuration: &Configuration,
+        access: Access,
     ) -> Result<Invocation, Refusal> {
         let origin = match definition {
             Some(definition) => Origin { title: definition.label(), kind: definition.kind.word() },
             None => Origin { title: "The task".to_owned(), kind: "task" },
         };
         let surroundings = &self.workspace.surroundings;
+        let program = agent.command(surroundings);
+        let question = VersionQuestion {
+            command: &program,
+            protocol,
+            may_be_asked: *agent == Agent::Pi,
+            agent_dir: &surroundings.agent_dir,
+        };
+        let matters = *agent != Agent::Builtin && protocol.depends_on_version(configuration);
+        let version = if matters { (self.options.agent_version)(&question) } else { None };
         let start = Start {
             agent: agent.kind(),
-            program: agent.command(surroundings),
+            program,
+            version,
             configuration,
             origin,
             keeps_conversation: task.preset.is_some(),
             all_tools: self.options.all_tools.as_deref(),
             agent_dir: &surroundings.agent_dir,
+            home: surroundings.home.as_deref(),
+            variable: |name| env::var(name).ok(),
+            access,
+            ask: self.asks(),
+            default_provider: self.workspace.default_provider.as_deref(),
+            schema: task.schema.as_ref(),
         };
-        Ok(agent.protocol().invocation(start)?)
+        Ok(protocol.invocation(start)?)
     }
+}
+
+/// What every agent is told of the schema, also one that has a way of its own for it.
+fn schema_words(schema: &Value) -> String {
+    format!(
+        "Your last message must be one JSON value that fits this JSON Schema, alone or in one fenced block:\n\n\
+         ```json\n{schema}\n```"
+    )
+}
+
+/// The check of the task, else that of its profile or preset.
+fn check(task: &Task, definition: Option<&Definition>) -> Option<ShellCommand> {
+    let of_definition = definition.and_then(|definition| definition.check.clone());
+    let command = task.check.clone().or(of_definition)?;
+    let seconds =
+        task.check_timeout.or_else(|| definition.and_then(|definition| definition.check_timeout));
+    Some(shell_command(command, seconds))
+}
+
+/// What is run in a new worktree before the agent.
+fn preparation(definition: &Definition) -> Option<ShellCommand> {
+    Some(shell_command(definition.prepare.clone()?, definition.prepare_timeout))
+}
+
+fn shell_command(command: String, seconds: Option<f64>) -> ShellCommand {
+    ShellCommand { command, timeout_ms: seconds.map_or(ShellCommand::TIMEOUT_MS, to_ms) }
 }
 
 /// A name is shown at the beginning of lines.
 fn one_line(name: &str) -> String {
     name.split(|character: char| character.is_control()).collect::<Vec<_>>().join(" ")
-}
-
-/// A working directory is taken as it was given, never resolved first.
-fn check_cwd(cwd: Option<&str>) -> Result<(), Refusal> {
-    match cwd {
-        Some(cwd) if !cwd.starts_with('/') => Err(Refusal::RelativeDirectory),
-        Some(cwd) if cwd.split('/').any(|segment| segment == "..") => {
-            Err(Refusal::AscendingDirectory)
-        }
-        _ => Ok(()),
-    }
 }
 
 /// A cast of a float to an integer saturates, so that every number of seconds is safe.

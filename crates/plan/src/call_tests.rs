@@ -4,7 +4,7 @@ use model::OwnerKind;
 use tempfile::TempDir;
 
 use super::*;
-use crate::Surroundings;
+use crate::{NamedAgent, Settings, Surroundings};
 
 /// A user with an agent directory, and a project.
 struct World {
@@ -41,6 +41,25 @@ impl World {
         agent: Agent,
         tasks: Vec<(Task, Option<ContinuedSession>)>,
     ) -> PlannedTasks {
+        self.plan_for(OwnerKind::Shell, agent, tasks)
+    }
+
+    fn plan_for(
+        &self,
+        kind: OwnerKind,
+        agent: Agent,
+        tasks: Vec<(Task, Option<ContinuedSession>)>,
+    ) -> PlannedTasks {
+        self.plan_living(Lifetime::Foreground, kind, agent, tasks)
+    }
+
+    fn plan_living(
+        &self,
+        lifetime: Lifetime,
+        kind: OwnerKind,
+        agent: Agent,
+        tasks: Vec<(Task, Option<ContinuedSession>)>,
+    ) -> PlannedTasks {
         let surroundings = Surroundings {
             cwd: self.at("project"),
             home: None,
@@ -48,13 +67,19 @@ impl World {
             agent: None,
             pi: None,
             search_path: Vec::new(),
+            has_builtin_key: false,
+            claude_dir: None,
         };
         let options = PlanOptions {
             agent: AgentChoice::by_default(agent),
-            owner: Owner { kind: OwnerKind::Shell, id: None },
-            lifetime: Lifetime::Foreground,
+            owner: Owner { kind, id: None },
+            lifetime,
             all_tools: None,
             models: None,
+            isolation: None,
+            access: None,
+            ask: false,
+            agent_version: |_| None,
         };
         plan_tasks(&Workspace::load(surroundings, None), &options, tasks).unwrap()
     }
@@ -80,10 +105,53 @@ fn command(plan: &Plan) -> Vec<String> {
 fn the_prompt_is_never_an_argument() {
     let world = World::new();
     let plan = world.plan(Task { timeout: Some(1.5), ..task() }).plan;
-    assert_eq!(command(&plan), ["pi", "--mode", "json", "-p", "--no-session"]);
+    assert_eq!(command(&plan), ["pi", "--mode", "rpc", "--no-session"]);
     assert_eq!((plan.prompt.as_str(), plan.meta.limits.timeout_ms), ("-x @file", Some(1_500)));
     assert_eq!(plan.meta.cwd, world.at("project"));
+    assert_eq!(plan.meta.protocol.as_deref(), Some("pi-rpc"));
+    assert!(plan.meta.takes_messages);
+    // What its arguments say about the mode counts.
+    world.profile("p", "extraArgs: --print");
+    let plan = world.plan(with_profile("p")).plan;
+    assert_eq!(command(&plan), ["pi", "--mode", "json", "-p", "--no-session", "--print"]);
     assert_eq!(plan.meta.protocol.as_deref(), Some("pi"));
+}
+
+#[test]
+fn the_default_model_of_copilot_is_announced() {
+    let world = World::new();
+    let initiator = |task| {
+        let plan = world.plan(task).plan;
+        plan.meta.environment["PI_SUBAGENTS_GITHUB_COPILOT_INITIATOR"].clone()
+    };
+    assert_eq!(initiator(task()), None);
+    let settings = r#"{"defaultProvider": "github-copilot", "defaultModel": "gpt-4o"}"#;
+    fs::write(world.at("agent/settings.json"), settings).unwrap();
+    assert_eq!(initiator(task()).as_deref(), Some("agent"));
+    world.profile("plain", "");
+    assert_eq!(initiator(with_profile("plain")).as_deref(), Some("agent"));
+    assert_eq!(initiator(Task { model: Some("openai/gpt-4o".to_owned()), ..task() }), None);
+}
+
+#[test]
+fn files_that_a_task_does_not_name_are_one_line() {
+    let world = World::new();
+    let warnings = |task| world.plan_all(Agent::Pi, vec![task]).warnings;
+    world.profile("good", "");
+    world.profile("odd", "wrong: 1");
+    let one = warnings(with_profile("good"));
+    assert!(one.len() == 1 && one[0].contains("odd.md"), "{one:?}");
+    fs::write(world.at("agent/agent-profiles/broken.md"), "no frontmatter").unwrap();
+    fs::write(world.at("agent/subagents/odd.md"), "---\nname: odd\n---\n").unwrap();
+    let told = warnings(with_profile("good"));
+    let all = "There are 3 warnings about the files of other profiles and presets, such as ";
+    assert!(told.len() == 1 && told[0].starts_with(all), "{told:?}");
+    // What is named is told in full, also if it cannot be loaded.
+    for (name, path) in [("odd", "agent-profiles/odd.md"), ("broken", "agent-profiles/broken.md")] {
+        let told = warnings(with_profile(name));
+        assert!(told.len() == 2 && told[0].contains(path), "{told:?}");
+        assert!(told[1].starts_with("There are 2 warnings"), "{told:?}");
+    }
 }
 
 #[test]
@@ -95,9 +163,52 @@ fn children_know_that_they_are_children() {
     assert_eq!(value("PI_SUBAGENTS_RUN").as_deref(), Some(plan.meta.run_id.as_str()));
     assert_eq!(value("PI_CODING_AGENT_DIR").as_deref(), world.at("agent").to_str());
     assert_eq!(value("PI_SUBAGENTS_GITHUB_COPILOT_INITIATOR").as_deref(), Some("agent"));
-    let arguments = &command(&plan)[5..];
+    let arguments = &command(&plan)[4..];
     assert_eq!(arguments[..3], ["--model", "github-copilot/gpt", "-e"]);
     assert!(arguments[3].ends_with("child-extension.mjs"), "{arguments:?}");
+}
+
+/// To choose the workspace is to choose what can be changed.
+#[test]
+fn a_model_cannot_lead_a_workspace_out_of_the_project() {
+    let world = World::new();
+    fs::create_dir_all(world.at("project/inner")).unwrap();
+    fs::create_dir_all(world.at("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(world.at("elsewhere"), world.at("project/link")).unwrap();
+    let refusal = |kind, cwd: &str, access| {
+        let cwd = Some(world.at(cwd).display().to_string());
+        let task = Task { cwd, access: Some(access), ..task() };
+        world.plan_for(kind, Agent::Pi, vec![(task, None)]).tasks.remove(0).refusal
+    };
+    for (kind, cwd, access, is_refused) in [
+        (OwnerKind::Mcp, "project", Access::Workspace, false),
+        (OwnerKind::Mcp, "project/inner", Access::Workspace, false),
+        (OwnerKind::Mcp, "elsewhere", Access::Workspace, true),
+        (OwnerKind::Pi, "elsewhere", Access::Workspace, true),
+        (OwnerKind::Mcp, "project/link", Access::Workspace, true),
+        (OwnerKind::Mcp, "elsewhere", Access::Read, false),
+        (OwnerKind::Shell, "elsewhere", Access::Workspace, false),
+    ] {
+        let expected = is_refused.then_some(Refusal::WorkspaceElsewhere);
+        assert_eq!(refusal(kind, cwd, access), expected, "{kind:?} {cwd} {access:?}");
+    }
+}
+
+#[test]
+fn a_directory_that_does_not_exist_refuses_only_what_runs_in_the_background() {
+    let world = World::new();
+    for (lifetime, cwd, is_refused) in [
+        (Lifetime::Background, world.at("nowhere"), true),
+        (Lifetime::Background, world.at("project"), false),
+        // It fails when it is started, and is recorded.
+        (Lifetime::Foreground, world.at("nowhere"), false),
+    ] {
+        let task = Task { cwd: Some(cwd.display().to_string()), ..task() };
+        let tasks = vec![(task, None)];
+        let planned = world.plan_living(lifetime, OwnerKind::Shell, Agent::Pi, tasks);
+        let expected = is_refused.then_some(Refusal::NoDirectory(cwd));
+        assert_eq!(planned.tasks[0].refusal, expected, "{lifetime:?}");
+    }
 }
 
 #[test]
@@ -143,7 +254,13 @@ fn the_runs_of_one_call_share_its_id_and_other_calls_have_another() {
 fn a_session_that_is_continued_keeps_its_id_and_what_was_asked() {
     let world = World::new();
     let id = SessionId::parse("0123456789abcdef").unwrap();
-    let session = ContinuedSession { id: id.clone(), prompt: "Before. -x @file".to_owned() };
+    let session = ContinuedSession {
+        id: id.clone(),
+        prompt: "Before. -x @file".to_owned(),
+        access: None,
+        agent: None,
+        worktree: None,
+    };
     let planned = world.plan_continuing(Agent::Pi, vec![(task(), Some(session))]);
     let plan = &planned.tasks[0].plan;
     assert_eq!((&plan.meta.session_id, plan.prompt.as_str()), (&id, "Before. -x @file"));
@@ -170,8 +287,8 @@ fn skills_become_arguments_and_text_behind_what_is_appended() {
     let skill = fs::canonicalize(&skill).unwrap_or(skill);
     let planned = world.plan(with_profile("p")).plan;
     let words = command(&planned);
-    assert_eq!(words[5], "--skill");
-    assert_eq!(fs::canonicalize(&words[6]).unwrap(), skill);
+    assert_eq!(words[4], "--skill");
+    assert_eq!(fs::canonicalize(&words[5]).unwrap(), skill);
 }
 
 #[test]
@@ -190,6 +307,71 @@ fn what_cannot_be_started_is_refused_before_anything_is_read() {
 }
 
 #[test]
+fn an_agent_with_a_name_that_is_missing_is_refused_with_what_to_do() {
+    let world = World::new();
+    let refused = |agent: Agent| {
+        let mut planned = world.plan_all(agent, vec![task()]).tasks.remove(0);
+        planned.refuse_missing_agent();
+        assert_eq!(planned.plan.refusal, planned.refusal.map(|refusal| refusal.to_string()));
+        planned.plan.refusal.unwrap_or_default()
+    };
+    let own = NamedAgent {
+        name: "work".to_owned(),
+        command: vec!["/no/such/program".to_owned()],
+        protocol: protocol::Protocol::Claude,
+    };
+    for (agent, expected) in [
+        (Agent::Pi, "pi is not installed: install it with `npm install -g @earendil-works/"),
+        (
+            Agent::named("claude", &Settings::default()).unwrap(),
+            "Claude Code is not installed: install it with `npm install -g @anthropic-ai/",
+        ),
+        (Agent::Named(own), "The program of the agent \"work\" was not found: name a program on"),
+    ] {
+        let found = refused(agent);
+        assert!(found.starts_with(expected), "{found}");
+    }
+    // Starting it says what is wrong with it.
+    assert_eq!(refused(Agent::Program(vec!["/no/such/program".to_owned()])), "");
+    assert_eq!(refused(Agent::Builtin), "");
+}
+
+#[test]
+fn a_session_keeps_its_agent_unless_the_user_names_another() {
+    let world = World::new();
+    world.profile("own", "agent: codex");
+    world.profile("plain", "");
+    let past = |kind| ContinuedSession {
+        id: SessionId::parse("0123456789abcdef").unwrap(),
+        prompt: "Before.".to_owned(),
+        access: None,
+        agent: Some(kind),
+        worktree: None,
+    };
+    let claude = AgentKind::Named("claude".to_owned());
+    for (task, kind, expected, is_warned) in [
+        (task(), claude.clone(), "claude", false),
+        (with_profile("plain"), claude.clone(), "claude", false),
+        (task(), AgentKind::Builtin, "builtin", false),
+        (task(), AgentKind::Pi, "pi", false),
+        (Task { agent: Some("builtin".to_owned()), ..task() }, claude.clone(), "builtin", true),
+        (with_profile("own"), claude, "codex", true),
+        // Its name does not say what it was, and the other one is not known any more.
+        (task(), AgentKind::Program, "pi", true),
+        (task(), AgentKind::Named("gone".to_owned()), "pi", true),
+    ] {
+        let planned = world.plan_continuing(Agent::Pi, vec![(task, Some(past(kind.clone())))]);
+        let agent = planned.tasks[0].plan.meta.agent.clone().unwrap();
+        assert_eq!(agent.word(), expected, "{kind:?}");
+        let warning = format!(
+            "Task \"task\" continues a session of the agent \"{}\" with \"{expected}\"",
+            kind.word()
+        );
+        assert_eq!(planned.warnings.contains(&warning), is_warned, "{:?}", planned.warnings);
+    }
+}
+
+#[test]
 fn hints_come_from_what_is_wrong() {
     let world = World::new();
     let hint = |agent: Agent, task: Task| {
@@ -201,7 +383,7 @@ fn hints_come_from_what_is_wrong() {
         (with_profile("nope"), "`pi-subagents profile list` lists"),
         (preset, "`pi-subagents preset list` lists"),
         // There is no program anywhere in this world.
-        (task(), "use `--agent builtin`"),
+        (task(), "see --agent"),
     ] {
         let found = hint(Agent::Pi, task);
         assert!(found.starts_with(expected), "{found}");

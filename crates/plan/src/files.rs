@@ -1,6 +1,7 @@
 //! Files that are put in front of a prompt.
 
 use std::io::{ErrorKind, Read};
+use std::ops::Range;
 use std::path::Path;
 
 use crate::plain_file::open_plain;
@@ -39,32 +40,65 @@ pub fn with_files(files: &[FileSpec], cwd: &Path, prompt: &str) -> String {
     blocks.chain([prompt.to_owned()]).collect::<Vec<_>>().join("\n\n")
 }
 
-fn block(file: &FileSpec, cwd: &Path) -> String {
-    let shown = &file.path;
-    let path = cwd.join(shown);
-    let (opened, length) = match open_plain(&path) {
-        Ok(found) => found,
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return format!("[file not found: {shown}]");
-        }
-        Err(_) => return format!("[could not read file: {shown}]"),
-    };
-    if length > LARGEST {
-        let kilobytes = (length + 512) / 1024;
-        return format!("[file too large: {shown} ({kilobytes}KB, limit 1024KB)]");
-    }
-    let mut text = String::new();
-    if opened.take(LARGEST).read_to_string(&mut text).is_err() {
-        return format!("[could not read file: {shown}]");
-    }
-    format!("=== {shown} ===\n{}", select(&text, file.lines))
+/// Why a file, or a part of it, cannot be put in front of a prompt.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum FileProblem {
+    #[error("file not found: {0}")]
+    NotFound(String),
+    #[error("could not read file: {0}")]
+    Unreadable(String),
+    #[error("file too large: {path} ({kilobytes}KB, limit 1024KB)")]
+    TooLarge { path: String, kilobytes: u64 },
+    #[error("file is empty: {0}")]
+    Empty(String),
+    #[error("no such lines: {path} has {count}")]
+    NoSuchLines { path: String, count: usize },
 }
 
-fn select(text: &str, lines: Lines) -> String {
+/// Makes sure that the file can be put in front of a prompt, and has what is meant of it.
+pub fn check_file(file: &FileSpec, cwd: &Path) -> Result<(), FileProblem> {
+    read(file, cwd).map(drop)
+}
+
+fn block(file: &FileSpec, cwd: &Path) -> String {
+    match read(file, cwd) {
+        Ok(text) => format!("=== {} ===\n{text}", file.path),
+        Err(problem) => format!("[{problem}]"),
+    }
+}
+
+fn read(file: &FileSpec, cwd: &Path) -> Result<String, FileProblem> {
+    let shown = || file.path.clone();
+    let (opened, length) = open_plain(&cwd.join(&file.path)).map_err(|error| {
+        if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) {
+            FileProblem::NotFound(shown())
+        } else {
+            FileProblem::Unreadable(shown())
+        }
+    })?;
+    if length > LARGEST {
+        let kilobytes = (length + 512) / 1024;
+        return Err(FileProblem::TooLarge { path: shown(), kilobytes });
+    }
+    let mut text = String::new();
+    let read = opened.take(LARGEST).read_to_string(&mut text);
+    read.map_err(|_| FileProblem::Unreadable(shown()))?;
+    if text.is_empty() {
+        return Err(FileProblem::Empty(shown()));
+    }
     // The line feed at the end of a file ends its last line and begins no other.
-    let all: Vec<&str> = text.strip_suffix('\n').unwrap_or(text).split('\n').collect();
-    let count = all.len();
-    let range = match lines {
+    let lines: Vec<&str> = text.strip_suffix('\n').unwrap_or(&text).split('\n').collect();
+    let selected = &lines[range(file.lines, lines.len())];
+    if selected.is_empty() {
+        return Err(FileProblem::NoSuchLines { path: shown(), count: lines.len() });
+    }
+    Ok(selected.join("\n"))
+}
+
+/// The indices of the lines, of so many.
+fn range(lines: Lines, count: usize) -> Range<usize> {
+    match lines {
         Lines::All => 0..count,
         Lines::Head(number) => 0..number.min(count),
         Lines::Tail(number) => count.saturating_sub(number)..count,
@@ -72,8 +106,7 @@ fn select(text: &str, lines: Lines) -> String {
             let start = start.unwrap_or(1).saturating_sub(1).min(count);
             start..end.unwrap_or(count).clamp(start, count)
         }
-    };
-    all[range].join("\n")
+    }
 }
 
 #[cfg(test)]
@@ -84,24 +117,38 @@ mod tests {
 
     #[test]
     fn lines_are_selected_in_every_form() {
-        let text = "one\ntwo\nthree\nfour\n";
         for (lines, expected) in [
-            (Lines::All, "one\ntwo\nthree\nfour"),
-            (Lines::Head(2), "one\ntwo"),
-            (Lines::Head(99), "one\ntwo\nthree\nfour"),
-            (Lines::Tail(1), "four"),
-            (Lines::Tail(99), "one\ntwo\nthree\nfour"),
-            (Lines::Range { start: Some(2), end: Some(3) }, "two\nthree"),
-            (Lines::Range { start: None, end: Some(2) }, "one\ntwo"),
-            (Lines::Range { start: Some(3), end: None }, "three\nfour"),
-            (Lines::Range { start: Some(0), end: Some(1) }, "one"),
-            (Lines::Range { start: Some(3), end: Some(2) }, ""),
-            (Lines::Range { start: Some(9), end: Some(99) }, ""),
+            (Lines::All, 0..4),
+            (Lines::Head(2), 0..2),
+            (Lines::Head(99), 0..4),
+            (Lines::Tail(1), 3..4),
+            (Lines::Tail(99), 0..4),
+            (Lines::Range { start: Some(2), end: Some(3) }, 1..3),
+            (Lines::Range { start: None, end: Some(2) }, 0..2),
+            (Lines::Range { start: Some(3), end: None }, 2..4),
+            (Lines::Range { start: Some(0), end: Some(1) }, 0..1),
+            (Lines::Range { start: Some(3), end: Some(2) }, 2..2),
+            (Lines::Range { start: Some(9), end: Some(99) }, 4..4),
         ] {
-            assert_eq!(select(text, lines), expected, "{lines:?}");
+            assert_eq!(range(lines, 4), expected, "{lines:?}");
         }
-        assert_eq!(select("a\n\n", Lines::All), "a\n");
-        assert_eq!(select("", Lines::Tail(3)), "");
+    }
+
+    #[test]
+    fn what_is_not_there_is_a_problem() {
+        let top = tempfile::tempdir().unwrap();
+        fs::write(top.path().join("four"), "one\ntwo\n\nfour\n").unwrap();
+        fs::write(top.path().join("empty"), "").unwrap();
+        let text = |path: &str, lines| read(&FileSpec { path: path.to_owned(), lines }, top.path());
+        let problem = |path: &str, lines| text(path, lines).unwrap_err().to_string();
+        assert_eq!(text("four", Lines::All).unwrap(), "one\ntwo\n\nfour");
+        assert_eq!(text("four", Lines::Range { start: Some(3), end: Some(3) }).unwrap(), "");
+        assert_eq!(problem("empty", Lines::All), "file is empty: empty");
+        assert_eq!(problem("none", Lines::All), "file not found: none");
+        for (start, end) in [(Some(5), None), (Some(3), Some(2)), (Some(1), Some(0))] {
+            let lines = Lines::Range { start, end };
+            assert_eq!(problem("four", lines), "no such lines: four has 4", "{lines:?}");
+        }
     }
 
     #[test]

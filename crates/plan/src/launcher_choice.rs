@@ -17,6 +17,18 @@ pub enum LauncherKind {
     Tmux,
 }
 
+impl LauncherKind {
+    const ALL: [LauncherKind; 2] = [LauncherKind::Process, LauncherKind::Tmux];
+
+    /// The word for it in files and on the screen.
+    pub fn word(self) -> &'static str {
+        match self {
+            LauncherKind::Process => "process",
+            LauncherKind::Tmux => "tmux",
+        }
+    }
+}
+
 /// How foreground runs are started, and where that was chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
@@ -60,10 +72,9 @@ fn read(path: PathBuf) -> Result<Option<LauncherChoice>, LauncherChoiceError> {
     let Some(value) = file.remove("runner") else {
         return Ok(None);
     };
-    let kind = match value.as_str() {
-        Some("process") => LauncherKind::Process,
-        Some("tmux") => LauncherKind::Tmux,
-        _ => return Err(LauncherChoiceError::Unknown { path, value }),
+    let kind = LauncherKind::ALL.into_iter().find(|kind| value.as_str() == Some(kind.word()));
+    let Some(kind) = kind else {
+        return Err(LauncherChoiceError::Unknown { path, value });
     };
     Ok(Some(LauncherChoice { kind, file: Some(path) }))
 }
@@ -87,8 +98,16 @@ mod tests {
             }
         }
         let search_path = Vec::new();
-        let surroundings =
-            Surroundings { cwd, home: None, agent_dir, agent: None, pi: None, search_path };
+        let surroundings = Surroundings {
+            cwd,
+            home: None,
+            agent_dir,
+            agent: None,
+            pi: None,
+            search_path,
+            has_builtin_key: false,
+            claude_dir: None,
+        };
         let relative = |text: &str| text.replace(&format!("{}/", top.path().display()), "");
         load_launcher_choice(&surroundings)
             .map(|choice| {

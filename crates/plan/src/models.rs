@@ -69,7 +69,16 @@ const SHOWN: usize = 5;
 /// What could have been meant: the same name at several providers, or names with a few wrong
 /// letters.
 fn suggestions(name: &str, available: &[String]) -> Vec<String> {
+    let provider = name.split_once('/').map(|(provider, _)| provider);
+    let is_of = |model: &str, provider: &str| {
+        model.split_once('/').is_some_and(|(other, _)| other.eq_ignore_ascii_case(provider))
+    };
+    // The same model of another provider is asked with another key.
+    let named = provider.filter(|name| available.iter().any(|model| is_of(model, name)));
     let distance = |model: &String| {
+        if named.is_some_and(|provider| !is_of(model, provider)) {
+            return None;
+        }
         // A name without its provider need not mean another model.
         let without_provider = name_distance(bare(name), bare(model));
         [name_distance(name, model), without_provider].into_iter().flatten().min()
@@ -142,6 +151,15 @@ mod tests {
             (
                 "claude-sonet-4-5",
                 "Unknown model: \"claude-sonet-4-5\". Did you mean anthropic/claude-sonnet-4-5?",
+            ),
+            (
+                "openai/gpt-4p",
+                "Unknown model: \"openai/gpt-4p\". Did you mean openai/gpt-4o or openai/GPT-5?",
+            ),
+            (
+                "opnai/gpt-4o",
+                "Unknown model: \"opnai/gpt-4o\". Did you mean github-copilot/gpt-4o or \
+                 openai/gpt-4o?",
             ),
             (
                 "gpt-5:huge",

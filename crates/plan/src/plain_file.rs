@@ -21,16 +21,23 @@ pub(crate) fn open_plain(path: &Path) -> io::Result<(File, u64)> {
     Ok((file, metadata.len()))
 }
 
+/// Whether there is no such file. A plain file `.pi` holds no settings and no definitions.
+pub(crate) fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// The most that is read of a file of settings.
+pub(crate) const LARGEST: u64 = 1024 * 1024;
+
 /// What a JSON file holds, or nothing if it does not exist; else what is wrong with it.
 pub(crate) fn read_json(path: &Path) -> Result<Option<Value>, String> {
-    const LARGEST: u64 = 1024 * 1024;
     let mut text = String::new();
     let read = open_plain(path).and_then(|(file, _)| file.take(LARGEST).read_to_string(&mut text));
     match read {
         Ok(_) => serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(&text))
             .map(Some)
             .map_err(|error| format!("it is not JSON: {error}")),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if is_absent(&error) => Ok(None),
         Err(error) => Err(format!("it cannot be read: {error}")),
     }
 }

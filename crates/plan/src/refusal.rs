@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use protocol::StartError;
+use model::{AgentKind, variables};
+use protocol::{KnownAgent, StartError};
 
-use crate::{DefinitionKind, SkillError, UnknownDefinition, UnknownModel};
+use crate::{DefinitionKind, SkillError, UnknownAgent, UnknownDefinition, UnknownModel};
 
 /// What is wrong with one task. The other tasks of its call are not affected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -14,6 +15,8 @@ pub enum Refusal {
     RelativeDirectory,
     #[error("cwd must not contain '..' path segments")]
     AscendingDirectory,
+    #[error("cwd must be a directory that exists, and {} is none", .0.display())]
+    NoDirectory(PathBuf),
     #[error(transparent)]
     UnknownDefinition(#[from] UnknownDefinition),
     #[error(
@@ -21,6 +24,10 @@ pub enum Refusal {
         path.display()
     )]
     NoModel { preset: String, path: PathBuf },
+    #[error(transparent)]
+    UnknownAgent(#[from] UnknownAgent),
+    #[error("{}", not_installed(.0))]
+    MissingAgent(AgentKind),
     #[error(transparent)]
     UnknownModel(#[from] UnknownModel),
     #[error(
@@ -38,8 +45,43 @@ pub enum Refusal {
         path.display()
     )]
     NotTrusted { definition: String, fields: String, path: PathBuf },
+    #[error("{0}. It limits what agents may change, so none is started.")]
+    UnknownAccess(String),
+    #[error(
+        "cwd is outside of the project, and with access \"workspace\" a task works only inside of it."
+    )]
+    WorkspaceElsewhere,
+    #[error(
+        "There is no directory for worktrees: set HOME, or {} to an absolute path.",
+        variables::STATE_DIR
+    )]
+    NoStateDirectory,
+    #[error("The field \"{field}\" is unknown. Did you mean {similar}?")]
+    MistypedField { field: String, similar: String },
+    #[error(
+        "The field \"{field}\" is unknown, and would restrict the agent. The task was not started \
+         without it."
+    )]
+    RestrictingField { field: String },
     #[error(transparent)]
     Start(#[from] StartError),
+}
+
+fn not_installed(agent: &AgentKind) -> String {
+    let name = agent.word();
+    match (agent, KnownAgent::named(name)) {
+        (AgentKind::Pi, _) => "pi is not installed: install it with `npm install -g \
+                               @earendil-works/pi-coding-agent`, or use the agent \"builtin\", which \
+                               is always there"
+            .to_owned(),
+        (_, Some(KnownAgent { title, install, .. })) => {
+            format!("{title} is not installed: {install}")
+        }
+        (_, None) => format!(
+            "The program of the agent \"{name}\" was not found: name a program on PATH, or give its \
+             whole path, in `subagents.agents` of the settings"
+        ),
+    }
 }
 
 impl Refusal {
@@ -62,10 +104,23 @@ impl Refusal {
             Refusal::NoModel { .. } => {
                 Some("name one with --model, or in the preset's file with `model: provider/id`")
             }
-            Refusal::UnknownModel(_)
+            Refusal::UnknownAgent(_) => Some(
+                "an agent of your own has an entry in `subagents.agents` of the settings in your agent \
+                 directory; see docs/agents.md",
+            ),
+            Refusal::MissingAgent(_) => {
+                Some("`pi-subagents doctor` lists the agents that are there")
+            }
+            Refusal::NoDirectory(_)
+            | Refusal::UnknownModel(_)
             | Refusal::KeyWithoutProvider { .. }
             | Refusal::Skill(_)
             | Refusal::NotTrusted { .. }
+            | Refusal::UnknownAccess(_)
+            | Refusal::WorkspaceElsewhere
+            | Refusal::NoStateDirectory
+            | Refusal::MistypedField { .. }
+            | Refusal::RestrictingField { .. }
             | Refusal::Start(_) => None,
         }
     }

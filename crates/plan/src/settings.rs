@@ -1,17 +1,26 @@
 //! `settings.json`, the user's and the project's.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 
+use model::{Access, Limits};
+use protocol::Protocol;
 use serde_json::{Map, Value};
 
-use crate::plain_file::read_json;
-use crate::{Agent, Surroundings};
+use crate::access::is_writable_path;
+use crate::agent::program;
+use crate::plain_file::{LARGEST, open_plain, read_json};
+use crate::similar::then_did_you_mean;
+use crate::{Agent, NamedAgent, Surroundings, agent_names, similar_names};
 
 /// The settings under the key `subagents`; the project's win over the user's.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Settings {
     pub agent: Option<Agent>,
+    /// The agents that the user has named, by their names.
+    pub agents: BTreeMap<String, NamedAgent>,
     /// Seconds that an active agent gets beyond its timeout.
     pub extend_timeout_debounce: f64,
     /// How many identical tool calls in a row are a loop.
@@ -25,11 +34,25 @@ pub struct Settings {
     /// Seconds after which a call of an MCP client that cannot show progress is answered. The tasks
     /// go on.
     pub mcp_answer_after: f64,
+    /// The most that agents may change, if it is set. What is usual depends on the agent.
+    pub access: Option<Access>,
+    /// Why the limit is not known, if it is not. No agent is started then.
+    pub unknown_access: Option<String>,
+    /// What agents with the access `workspace` may change besides their directories; the usual caches
+    /// if absent. A path is absolute or begins with `~`.
+    pub writable_paths: Option<Vec<String>>,
+    /// Whether the answer of `delegate_to_subagents` holds what the agents said.
+    pub inline_answers: bool,
+    /// Whether the user is asked what agents ask.
+    pub ask: bool,
+    /// Seconds that a question of an agent waits for an answer.
+    pub question_timeout: f64,
 }
 
 /// The names of all settings, as they stand below the key `subagents`.
-pub const SETTINGS: [&str; 8] = [
+pub const SETTINGS: [&str; 14] = [
     "agent",
+    "agents",
     "extend_timeout_debounce",
     "looping_tool_count",
     "maxLinesPerWindow",
@@ -37,6 +60,11 @@ pub const SETTINGS: [&str; 8] = [
     "maxConcurrency",
     "tools",
     "mcpAnswerAfter",
+    "access",
+    "writablePaths",
+    "inlineAnswers",
+    "ask",
+    "questionTimeout",
 ];
 
 /// One of the files that settings are read from.
@@ -50,6 +78,8 @@ pub struct SettingsFile {
     pub problems: Vec<String>,
     /// The keys below `subagents` that are no settings.
     pub unknown: Vec<String>,
+    /// Whether no task starts until it is right, because it may limit what agents can change.
+    pub blocks_tasks: bool,
 }
 
 /// The families of tools that are offered to models. Each costs tokens in every request.
@@ -79,15 +109,23 @@ impl ToolFamilies {
 
 impl Default for Settings {
     fn default() -> Settings {
+        let limits = Limits::default();
         Settings {
             agent: None,
-            extend_timeout_debounce: 30.0,
-            looping_tool_count: 5,
+            agents: BTreeMap::new(),
+            extend_timeout_debounce: limits.extend_timeout_debounce_ms as f64 / 1000.0,
+            looping_tool_count: limits.looping_tool_count,
             max_lines_per_window: 15,
             command_preview_width: None,
             max_concurrency: 4,
             tools: ToolFamilies::All,
             mcp_answer_after: 45.0,
+            access: None,
+            unknown_access: None,
+            writable_paths: None,
+            inline_answers: true,
+            ask: false,
+            question_timeout: limits.question_timeout_ms as f64 / 1000.0,
         }
     }
 }
@@ -131,12 +169,26 @@ impl Reader {
         let file = read_json(&path);
         let is_there = !matches!(file, Ok(None));
         let (problems, unknown) = (Vec::new(), Vec::new());
-        self.files.push(SettingsFile { path, is_there, problems, unknown });
+        self.files.push(SettingsFile { path, is_there, problems, unknown, blocks_tasks: false });
         match file.as_ref().map(|file| file.as_ref()?.get("subagents")) {
             Ok(None) => {}
             Ok(Some(Value::Object(subagents))) => self.read_subagents(scope, subagents),
-            Ok(Some(_)) => self.warn("\"subagents\" must be an object"),
-            Err(problem) => self.warn(problem),
+            Ok(Some(_)) => {
+                let problem = "\"subagents\" must be an object";
+                self.warn(problem);
+                // A project's file can only lower what the user's gives, and must not stop the user.
+                if scope == Scope::User {
+                    self.distrust_access(problem);
+                }
+            }
+            Err(problem) => {
+                self.warn(problem);
+                let is_limiting = scope == Scope::User
+                    && self.files.last().is_some_and(|file| mentions_access(&file.path));
+                if is_limiting {
+                    self.distrust_access(problem);
+                }
+            }
         }
     }
 
@@ -145,18 +197,19 @@ impl Reader {
             let names = subagents.keys().filter(|name| !SETTINGS.contains(&name.as_str()));
             file.unknown = names.cloned().collect();
         }
+        let mistyped = subagents.keys().find(|name| {
+            !SETTINGS.contains(&name.as_str()) && !similar_names(name, ["access"]).is_empty()
+        });
+        if let Some(name) = mistyped {
+            let problem = format!("there is no setting \"subagents.{name}\". Did you mean access?");
+            self.warn(&problem);
+            self.distrust_access(&problem);
+        }
+        if let Some(value) = subagents.get("agents") {
+            self.read_agents(scope, value);
+        }
         if let Some(value) = subagents.get("agent") {
-            match (Agent::of(value), scope) {
-                (Some(Agent::Program(_)), Scope::Project) => self.warn(
-                    "a project may set \"subagents.agent\" only to \"pi\" or \"builtin\"; \
-                     put a program into the settings of your agent directory",
-                ),
-                (Some(agent), _) => self.settings.agent = Some(agent),
-                (None, _) => self.warn(
-                    "\"subagents.agent\" must be \"pi\", \"builtin\" or an array of a program \
-                     and its arguments",
-                ),
-            }
+            self.read_agent(scope, value);
         }
         if let Some(seconds) = self.number(subagents, "extend_timeout_debounce") {
             self.settings.extend_timeout_debounce = seconds.clamp(0.0, 300.0);
@@ -176,6 +229,28 @@ impl Reader {
         if let Some(seconds) = self.number(subagents, "mcpAnswerAfter") {
             self.settings.mcp_answer_after = seconds.clamp(1.0, 86_400.0);
         }
+        if let Some(value) = subagents.get("access") {
+            self.read_access(scope, value);
+        }
+        if let Some(value) = subagents.get("writablePaths") {
+            self.read_writable_paths(scope, value);
+        }
+        if let Some(seconds) = self.number(subagents, "questionTimeout") {
+            self.settings.question_timeout = seconds.clamp(1.0, 86_400.0);
+        }
+        match subagents.get("ask") {
+            None => {}
+            // A project can make agents ask, but cannot keep them from it.
+            Some(Value::Bool(ask)) => {
+                self.settings.ask = *ask || (scope == Scope::Project && self.settings.ask);
+            }
+            Some(_) => self.warn("\"subagents.ask\" must be true or false"),
+        }
+        match subagents.get("inlineAnswers") {
+            None => {}
+            Some(Value::Bool(inline)) => self.settings.inline_answers = *inline,
+            Some(_) => self.warn("\"subagents.inlineAnswers\" must be true or false"),
+        }
         if let Some(value) = subagents.get("tools") {
             match ToolFamilies::parse(value) {
                 Some(families) => self.settings.tools = families,
@@ -183,6 +258,90 @@ impl Reader {
                     self.warn("\"subagents.tools\" must be \"all\", \"profiles\" or \"presets\"");
                 }
             }
+        }
+    }
+
+    fn read_agent(&mut self, scope: Scope, value: &Value) {
+        match (Agent::of(value, &self.settings), scope) {
+            (Some(Agent::Program(_)), Scope::Project) => self.warn(
+                "a project may set \"subagents.agent\" only to the name of an agent; put a program \
+                 into the settings of your agent directory",
+            ),
+            (Some(agent), _) => self.settings.agent = Some(agent),
+            (None, _) => {
+                let names = agent_names(&self.settings);
+                let meant = value.as_str().map(|name| {
+                    then_did_you_mean(&similar_names(name, names.iter().map(String::as_str)))
+                });
+                self.warn(&format!(
+                    "\"subagents.agent\" must be one of {} or an array of a program and its \
+                     arguments{}",
+                    names.join(", "),
+                    meant.unwrap_or_default()
+                ));
+            }
+        }
+    }
+
+    /// The agents that the user names. A project that was merely cloned names no programs.
+    fn read_agents(&mut self, scope: Scope, value: &Value) {
+        let Value::Object(entries) = value else {
+            self.warn("\"subagents.agents\" must be an object");
+            return;
+        };
+        if scope == Scope::Project {
+            self.warn(
+                "a project cannot set \"subagents.agents\"; put it into the settings of your agent \
+                 directory",
+            );
+            return;
+        }
+        for (name, entry) in entries {
+            match named_agent(name, entry) {
+                Ok(agent) => drop(self.settings.agents.insert(name.clone(), agent)),
+                Err(problem) => {
+                    self.warn(&format!("\"subagents.agents.{name}\" is passed over: {problem}"));
+                }
+            }
+        }
+    }
+
+    /// The limit: a project's can only lower the user's.
+    fn read_access(&mut self, scope: Scope, value: &Value) {
+        match value.as_str().and_then(Access::parse) {
+            // It would raise what is usual for some agents.
+            Some(Access::Full) if scope == Scope::Project => {}
+            Some(access) => {
+                let access = self.settings.access.map_or(access, |most| most.min(access));
+                self.settings.access = Some(access);
+            }
+            None => {
+                let problem = "\"subagents.access\" must be \"read\", \"workspace\" or \"full\"";
+                self.warn(problem);
+                self.distrust_access(problem);
+            }
+        }
+    }
+
+    /// Remembers that a limit may have been meant that is not understood.
+    fn distrust_access(&mut self, problem: &str) {
+        let Some(file) = self.files.last_mut() else { return };
+        file.blocks_tasks = true;
+        self.settings.unknown_access = Some(format!("{}: {problem}", file.path.display()));
+    }
+
+    fn read_writable_paths(&mut self, scope: Scope, value: &Value) {
+        let paths = serde_json::from_value::<Vec<String>>(value.clone()).ok();
+        let paths = paths.filter(|paths| paths.iter().all(|path| is_writable_path(path)));
+        match (paths, scope) {
+            (Some(_), Scope::Project) => self.warn(
+                "a project cannot set \"subagents.writablePaths\"; put it into the settings of your \
+                 agent directory",
+            ),
+            (Some(paths), Scope::User) => self.settings.writable_paths = Some(paths),
+            (None, _) => self.warn(
+                "\"subagents.writablePaths\" must be a list of paths that begin with \"/\" or \"~/\"",
+            ),
         }
     }
 
@@ -200,6 +359,38 @@ impl Reader {
             file.problems.push(problem.to_owned());
         }
     }
+}
+
+/// An entry of `subagents.agents`.
+fn named_agent(name: &str, entry: &Value) -> Result<NamedAgent, String> {
+    if !Agent::may_be_named(name) {
+        return Err(
+            "a name has only letters, digits, \"_\" and \"-\", and is none of pi, builtin \
+                    and program"
+                .to_owned(),
+        );
+    }
+    let Some(command) = program(&entry["command"]) else {
+        return Err("its \"command\" must be an array of a program and its arguments".to_owned());
+    };
+    let word = entry["protocol"].as_str();
+    let protocol = Protocol::OF_PROGRAMS.into_iter().find(|known| Some(known.word()) == word);
+    let Some(protocol) = protocol else {
+        let words: Vec<&str> = Protocol::OF_PROGRAMS.iter().map(|known| known.word()).collect();
+        return Err(format!("its \"protocol\" must be one of {}", words.join(", ")));
+    };
+    let unknown = entry.as_object().into_iter().flat_map(Map::keys);
+    match unknown.into_iter().find(|key| !["command", "protocol"].contains(&key.as_str())) {
+        Some(key) => Err(format!("it has no field \"{key}\"")),
+        None => Ok(NamedAgent { name: name.to_owned(), command, protocol }),
+    }
+}
+
+/// Whether a file that cannot be understood may have said what agents can change.
+fn mentions_access(path: &Path) -> bool {
+    let mut text = Vec::new();
+    let read = open_plain(path).and_then(|(file, _)| file.take(LARGEST).read_to_end(&mut text));
+    read.is_ok() && String::from_utf8_lossy(&text).contains("access")
 }
 
 #[cfg(test)]
@@ -226,7 +417,16 @@ mod tests {
             }
         }
         let search_path = Vec::new();
-        look(&Surroundings { cwd, home: None, agent_dir, agent: None, pi: None, search_path })
+        look(&Surroundings {
+            cwd,
+            home: None,
+            agent_dir,
+            agent: None,
+            pi: None,
+            search_path,
+            has_builtin_key: false,
+            claude_dir: None,
+        })
     }
 
     #[test]
@@ -251,7 +451,7 @@ mod tests {
     #[test]
     fn every_setting_is_read_and_everything_else_is_told_apart() {
         for name in SETTINGS {
-            let (_, warnings) = load(&format!(r#"{{"subagents": {{"{name}": []}}}}"#), "");
+            let (_, warnings) = load(&format!(r#"{{"subagents": {{"{name}": [7]}}}}"#), "");
             assert!(warnings.len() == 1 && warnings[0].contains(name), "{name}: {warnings:?}");
         }
         let user = r#"{"theme": "dark", "subagents": {"maxConcurency": 2, "tools": "all"}}"#;
@@ -282,11 +482,67 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_that_is_not_understood_is_not_taken_for_none() {
+        for (user, project, is_blocked) in [
+            (r#"{"subagents": {"access": "read",}}"#, "", true),
+            (r#"{"subagents": {"maxConcurrency": 2,}}"#, "", false),
+            (r#"{"subagents": "read"}"#, "", true),
+            (r#"{"subagents": {"acess": "read"}}"#, "", true),
+            ("", r#"{"subagents": {"acess": "read"}}"#, true),
+            ("", r#"{"subagents": {"access": "read",}}"#, false),
+            (r#"{"subagents": {"colour": "red"}}"#, "", false),
+        ] {
+            let (settings, warnings) = load(user, project);
+            let message = format!("{user}{project}: {warnings:?}");
+            assert_eq!(settings.unknown_access.is_some(), is_blocked, "{message}");
+            assert!(!is_blocked || warnings.len() == 1, "{message}");
+            let files = in_world(user, project, inspect_settings);
+            assert_eq!(files.iter().any(|file| file.blocks_tasks), is_blocked, "{message}");
+        }
+    }
+
+    #[test]
+    fn a_project_can_lower_access_and_raise_nothing() {
+        let with = |settings: &str| format!(r#"{{"subagents": {{{settings}}}}}"#);
+        for (user, project, expected) in [
+            ("workspace", "read", Access::Read),
+            ("read", "full", Access::Read),
+            ("full", "workspace", Access::Workspace),
+        ] {
+            let access = |word: &str| with(&format!(r#""access": "{word}""#));
+            let (settings, warnings) = load(&access(user), &access(project));
+            assert_eq!((settings.access, warnings), (Some(expected), Vec::new()));
+        }
+        let (settings, warnings) = load("", &with(r#""access": "full""#));
+        assert_eq!(
+            (settings.access, warnings),
+            (None, Vec::new()),
+            "some agents get less than that"
+        );
+        let paths = with(r#""writablePaths": ["~/.cache", "/opt/x"]"#);
+        let (settings, warnings) = load("", &paths);
+        assert_eq!(settings.writable_paths, None);
+        assert!(warnings[0].contains("a project cannot set"), "{warnings:?}");
+        let (settings, _) = load(&paths, "");
+        assert_eq!(settings.writable_paths.unwrap(), ["~/.cache", "/opt/x"]);
+    }
+
+    #[test]
+    fn a_limit_that_is_not_understood_is_kept_as_a_reason_to_refuse() {
+        for value in [r#""raed""#, "5", "null"] {
+            let (settings, warnings) =
+                load(&format!(r#"{{"subagents": {{"access": {value}}}}}"#), "");
+            assert_eq!(settings.unknown_access.as_ref(), warnings.first(), "{value}");
+            assert!(warnings[0].contains("\"subagents.access\" must be \"read\""), "{warnings:?}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_a_warning_that_names_file_and_field() {
         for (text, expected) in [
             ("{", "it is not JSON"),
             (r#"{"subagents": []}"#, "\"subagents\" must be an object"),
-            (r#"{"subagents": {"agent": "claude"}}"#, "\"subagents.agent\" must be"),
+            (r#"{"subagents": {"agent": "cluade"}}"#, "Did you mean claude?"),
             (r#"{"subagents": {"looping_tool_count": "5"}}"#, "\"subagents.looping_tool_count\""),
             (r#"{"subagents": {"tools": "none"}}"#, "\"subagents.tools\" must be"),
             (r#"{"subagents": {"tools": ["presets"]}}"#, "\"subagents.tools\" must be"),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use model::paths::{self, StateDir};
 use model::variables;
+use protocol::KnownAgent;
 use rustix::process::{Uid, geteuid};
 
 /// The caller's directories and environment.
@@ -25,6 +26,11 @@ pub struct Surroundings {
     /// The directories of `PATH`, made absolute: a relative one means a directory below the
     /// caller's, and not one below the directory in which a task works.
     pub search_path: Vec<PathBuf>,
+    /// Whether the built-in agent would find a key. It is looked for only where it decides which agent
+    /// works: see [`crate::needs_builtin_key`].
+    pub has_builtin_key: bool,
+    /// Where Claude Code keeps the user's settings and definitions.
+    pub claude_dir: Option<PathBuf>,
 }
 
 /// The caller's surroundings are unknown.
@@ -63,7 +69,19 @@ impl Surroundings {
         };
         let path = env::var_os("PATH").unwrap_or_default();
         let search_path = env::split_paths(&path).map(|entry| cwd.join(entry)).collect();
-        Ok(Surroundings { cwd, home, agent_dir, agent, pi: None, search_path })
+        let claude = KnownAgent::named("claude");
+        let claude_dir = claude
+            .and_then(|agent| agent.sign_in.state_dir(|name| env::var_os(name), home.as_deref()));
+        Ok(Surroundings {
+            cwd,
+            home,
+            agent_dir,
+            agent,
+            pi: None,
+            search_path,
+            has_builtin_key: false,
+            claude_dir,
+        })
     }
 
     /// Where the user keeps settings and definitions.
@@ -129,6 +147,8 @@ mod tests {
             agent: None,
             pi: None,
             search_path: Vec::new(),
+            has_builtin_key: false,
+            claude_dir: None,
         }
     }
 

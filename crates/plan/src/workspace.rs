@@ -1,7 +1,8 @@
 //! Everything that is read before tasks are planned.
 
+use crate::default_provider::default_provider;
 use crate::{
-    DefinitionDirectories, DefinitionKind, Definitions, Settings, Surroundings, Trust,
+    DefinitionDirectories, DefinitionKind, Definitions, FileWarning, Settings, Surroundings, Trust,
     load_definitions, load_settings, project_trust,
 };
 
@@ -17,7 +18,9 @@ pub struct Workspace {
     pub trust: Trust,
     /// Whether the project's presets may run code: they can be in a directory above the project.
     preset_trust: Trust,
-    /// What is wrong with the files that were read.
+    /// The provider that pi uses where no model is asked for, if its settings say.
+    pub(crate) default_provider: Option<String>,
+    /// What is wrong with files that every task depends on. Definitions have their own warnings.
     pub warnings: Vec<String>,
 }
 
@@ -33,10 +36,29 @@ impl Workspace {
         let (trust, trust_warnings) = trust_in(surroundings.project_root());
         // One warning about the file is enough.
         let (preset_trust, _) = trust_in(preset_directories.project_root());
-        let file_warnings =
-            profiles.warnings.iter().chain(&presets.warnings).chain(&trust_warnings);
-        warnings.extend(file_warnings.map(ToString::to_string));
-        Workspace { surroundings, settings, profiles, presets, trust, preset_trust, warnings }
+        warnings.extend(trust_warnings.iter().map(ToString::to_string));
+        let default_provider = default_provider(&surroundings, trust);
+        Workspace {
+            surroundings,
+            settings,
+            profiles,
+            presets,
+            trust,
+            preset_trust,
+            default_provider,
+            warnings,
+        }
+    }
+
+    /// What is wrong with the files of profiles and presets.
+    pub fn definition_warnings(&self) -> impl Iterator<Item = &FileWarning> {
+        self.profiles.all_warnings().chain(self.presets.all_warnings())
+    }
+
+    /// What is wrong with any file that was read.
+    pub fn all_warnings(&self) -> Vec<String> {
+        let of_definitions = self.definition_warnings().map(ToString::to_string);
+        self.warnings.iter().cloned().chain(of_definitions).collect()
     }
 
     /// All definitions of a kind.

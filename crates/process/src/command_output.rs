@@ -1,5 +1,7 @@
 //! Runs a command to its end and returns what it prints, within a time and a size.
 
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -9,7 +11,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 
-use crate::spawn::{SpawnError, explain, new_command};
+use crate::spawn::{SpawnError, die_with_parent, explain, new_command};
 use crate::tree::Exit;
 
 /// Why there is no output. No message quotes what was printed: it may be a secret.
@@ -28,6 +30,8 @@ pub enum OutputError {
     TooMuch(usize),
     #[error("its output cannot be read: {0}")]
     Unreadable(std::io::Error),
+    #[error("it was stopped")]
+    Stopped,
 }
 
 /// Runs a command of `sh` in a process group of its own, and returns its standard output. Its
@@ -43,7 +47,7 @@ pub fn shell_output(
 ) -> Result<Vec<u8>, OutputError> {
     let mut command = new_command("sh");
     command.args(["-c", command_line]).current_dir(directory).stderr(Stdio::null());
-    let ran = run(command, "sh", time_limit, largest)?;
+    let ran = run(command, "sh", time_limit, largest, &|| false)?;
     match ran.exit {
         Exit::Code(0) => Ok(ran.stdout),
         Exit::Code(code) => Err(OutputError::Exited(code)),
@@ -70,7 +74,42 @@ pub fn command_output(
 ) -> Result<CommandOutput, OutputError> {
     let mut command = new_command(program);
     command.args(args).stderr(Stdio::piped());
-    run(command, program, time_limit, largest)
+    run(command, program, time_limit, largest, &|| false)
+}
+
+/// A program that works for this process, in a directory and an environment of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct ToolCommand<'a> {
+    /// Looked up on `PATH`.
+    pub program: &'a str,
+    /// Without the program itself.
+    pub args: &'a [&'a OsStr],
+    /// Where it works.
+    pub directory: &'a Path,
+    /// Variables to set, or, without a value, to remove. The rest is inherited.
+    pub environment: &'a BTreeMap<OsString, Option<OsString>>,
+    /// It is killed with its process group when it takes longer,
+    pub time_limit: Duration,
+    /// or when it prints more bytes.
+    pub largest: usize,
+}
+
+/// Runs a program as [`command_output`] does. It is also killed when `is_stopped` says so, and when the
+/// thread that calls this dies (Linux): what it works on is then left to another process.
+pub fn tool_output(
+    tool: ToolCommand<'_>,
+    is_stopped: &dyn Fn() -> bool,
+) -> Result<CommandOutput, OutputError> {
+    let mut command = new_command(tool.program);
+    command.args(tool.args).current_dir(tool.directory).stderr(Stdio::piped());
+    for (name, value) in tool.environment {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    die_with_parent(&mut command);
+    run(command, tool.program, tool.time_limit, tool.largest, is_stopped)
 }
 
 fn run(
@@ -78,6 +117,7 @@ fn run(
     program: &str,
     time_limit: Duration,
     largest: usize,
+    is_stopped: &dyn Fn() -> bool,
 ) -> Result<CommandOutput, OutputError> {
     let deadline = Instant::now() + time_limit;
     let mut child = command
@@ -87,9 +127,10 @@ fn run(
         .spawn()
         .map_err(|source| explain(program, source))?;
     let streams = [child.stdout.take().map(OwnedFd::from), child.stderr.take().map(OwnedFd::from)];
-    let output = read_streams(streams, deadline, largest).and_then(|[stdout, stderr]| {
-        wait_until(&mut child, deadline).map(|exit| CommandOutput { exit, stdout, stderr })
-    });
+    let output =
+        read_streams(streams, deadline, largest, is_stopped).and_then(|[stdout, stderr]| {
+            wait_until(&mut child, deadline).map(|exit| CommandOutput { exit, stdout, stderr })
+        });
     if output.is_err() {
         // The id of a child that was not reaped yet cannot have been reused.
         if let Ok(None) = child.try_wait() {
@@ -104,11 +145,15 @@ fn run(
     })
 }
 
+/// How often it is asked whether a command is to be stopped.
+const STOP_INTERVAL: Duration = Duration::from_millis(50);
+
 /// Reads both streams side by side, until both have ended.
 fn read_streams(
     mut streams: [Option<OwnedFd>; 2],
     deadline: Instant,
     largest: usize,
+    is_stopped: &dyn Fn() -> bool,
 ) -> Result<[Vec<u8>; 2], OutputError> {
     let mut outputs = [Vec::new(), Vec::new()];
     let mut chunk = [0; 4096];
@@ -117,7 +162,10 @@ fn read_streams(
         if left.is_zero() {
             return Err(OutputError::TooLong(Duration::ZERO));
         }
-        let timeout = Timespec::try_from(left).ok();
+        if is_stopped() {
+            return Err(OutputError::Stopped);
+        }
+        let timeout = Timespec::try_from(left.min(STOP_INTERVAL)).ok();
         let (open, mut fds): (Vec<usize>, Vec<PollFd<'_>>) = streams
             .iter()
             .enumerate()
@@ -149,7 +197,7 @@ fn read_streams(
 
 /// A command usually ends when its output does. One that only closes its output is polled, because
 /// no portable call waits for a process with a time limit.
-fn wait_until(child: &mut Child, deadline: Instant) -> Result<Exit, OutputError> {
+pub(crate) fn wait_until(child: &mut Child, deadline: Instant) -> Result<Exit, OutputError> {
     let mut pause = Duration::from_micros(200);
     loop {
         match child.try_wait().map_err(OutputError::Unreadable)? {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-use crate::marker::Marker;
+use crate::marker::{KILL_PATIENCE, Marker};
 use crate::spawn::{ChildSpec, SpawnError, explain, session_command, widen};
 use crate::tree::{Exit, KillTarget, Signal, try_wait};
 
@@ -87,7 +87,7 @@ impl Job {
         let started = Instant::now();
         loop {
             let remaining = self.kill_once();
-            if remaining == 0 || started.elapsed() > PATIENCE {
+            if remaining == 0 || started.elapsed() > KILL_PATIENCE {
                 return remaining;
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -101,7 +101,7 @@ impl Job {
             // without `/proc`. They must not be used once the command was reaped: its id could
             // belong to another process.
             #[cfg(target_os = "linux")]
-            crate::proc_table::kill_from(self.child, PATIENCE);
+            crate::proc_table::kill_from(self.child, KILL_PATIENCE);
             KillTarget::Group(self.child).signal(Signal::Kill);
         } else if cfg!(not(target_os = "linux")) {
             KillTarget::Group(self.child).signal(Signal::Kill);
@@ -111,9 +111,6 @@ impl Job {
         usize::from(self.try_wait().is_none()).max(marked)
     }
 }
-
-/// How long to wait for the end of a process that was sent SIGKILL.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Drop for Job {
     fn drop(&mut self) {

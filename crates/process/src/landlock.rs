@@ -13,12 +13,17 @@
 //!   request, such as a container service or `systemd-run`.
 //! - A restricted process cannot mount, trace a process outside, or gain privileges from a setuid
 //!   program.
+//!
+//! Root could change the system without changing a file: by a kernel module, or by typing into a
+//! terminal. A restricted process has none of the capabilities that this takes.
 
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use crate::spawn::keep_only_standard_streams;
 
 /// The version of Landlock in this kernel, provided that it can refuse every change of a file.
 pub fn landlock_version() -> Result<u32, NoLandlock> {
@@ -92,15 +97,20 @@ impl WritablePaths {
         }
     }
 
-    /// Makes `command` start its process restricted to these paths. A process that cannot be
-    /// restricted is not started.
+    /// Makes `command` start its process restricted to these paths, and without descriptors that it
+    /// would inherit besides its standard streams: what is open can be written. A process that cannot
+    /// be restricted is not started.
     pub fn restrict(&self, command: &mut Command) -> io::Result<()> {
         let ruleset = self.ruleset.try_clone()?;
-        // SAFETY: between fork and exec two system calls are made, no memory is allocated, no lock
+        // SAFETY: between fork and exec only system calls are made, no memory is allocated, no lock
         // is taken.
         #[expect(unsafe_code, reason = "there is no safe way to act between fork and exec")]
         unsafe {
-            command.pre_exec(move || system_calls::restrict_self(&ruleset));
+            command.pre_exec(move || {
+                keep_only_standard_streams();
+                system_calls::drop_capabilities();
+                system_calls::restrict_self(&ruleset)
+            });
         }
         Ok(())
     }
@@ -178,6 +188,9 @@ mod system_calls {
     use std::ptr;
 
     use rustix::fs::{FileType, Mode, OFlags};
+    use rustix::thread::{
+        CapabilitySet, capabilities, remove_capability_from_bounding_set, set_capabilities,
+    };
 
     const CREATE_RULESET_VERSION: libc::c_uint = 1;
     const RULE_PATH_BENEATH: libc::c_int = 1;
@@ -256,7 +269,42 @@ mod system_calls {
         // SAFETY: the kernel takes no pointer.
         succeeded(unsafe {
             libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), no_flags)
-        })
+        })?;
+        crate::mount_calls::forbid()
+    }
+
+    /// What root may do to the system beside changing files.
+    const SYSTEM: CapabilitySet = CapabilitySet::LINUX_IMMUTABLE
+        // With it, `open_by_handle_at` opens any file of a file system, past every mount and path.
+        .union(CapabilitySet::DAC_READ_SEARCH)
+        .union(CapabilitySet::SYS_MODULE)
+        .union(CapabilitySet::SYS_RAWIO)
+        .union(CapabilitySet::SYS_PTRACE)
+        .union(CapabilitySet::SYS_ADMIN)
+        .union(CapabilitySet::SYS_BOOT)
+        .union(CapabilitySet::SYS_TIME)
+        .union(CapabilitySet::SYS_TTY_CONFIG)
+        .union(CapabilitySet::MKNOD)
+        .union(CapabilitySet::MAC_OVERRIDE)
+        .union(CapabilitySet::MAC_ADMIN)
+        .union(CapabilitySet::SYSLOG)
+        .union(CapabilitySet::PERFMON)
+        .union(CapabilitySet::BPF)
+        .union(CapabilitySet::CHECKPOINT_RESTORE);
+
+    /// Gives up what a process without privileges does not have, and where it would get it again when
+    /// it starts a program.
+    pub(super) fn drop_capabilities() {
+        for capability in SYSTEM.iter() {
+            // Refused to a process without privileges, and unknown to an older kernel.
+            let _ = remove_capability_from_bounding_set(capability);
+        }
+        if let Ok(mut sets) = capabilities(None) {
+            sets.effective.remove(SYSTEM);
+            sets.permitted.remove(SYSTEM);
+            sets.inheritable.remove(SYSTEM);
+            let _ = set_capabilities(None, sets);
+        }
     }
 
     fn succeeded(result: libc::c_long) -> io::Result<()> {
@@ -285,6 +333,8 @@ mod system_calls {
     pub(super) fn add_rule(_: &OwnedFd, _: &OwnedFd, _: u64) -> io::Result<()> {
         missing()
     }
+
+    pub(super) fn drop_capabilities() {}
 
     pub(super) fn restrict_self(_: &OwnedFd) -> io::Result<()> {
         missing()

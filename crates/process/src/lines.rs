@@ -85,7 +85,8 @@ impl LineBuffer {
         LineBuffer::with_longest(|_| Keep::Whole, usize::MAX)
     }
 
-    fn with_longest(keep: fn(&[u8]) -> Keep, longest: usize) -> LineBuffer {
+    /// As [`LineBuffer::new`], with another length up to which lines are kept whole.
+    pub fn with_longest(keep: fn(&[u8]) -> Keep, longest: usize) -> LineBuffer {
         LineBuffer {
             bytes: Vec::new(),
             start: 0,

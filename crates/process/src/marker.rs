@@ -4,25 +4,42 @@ use std::time::{Duration, Instant};
 
 use crate::tree::{KillTarget, Pid, Signal};
 
-/// Environment variables that every process of a tree has inherited.
+/// What tells the processes that are looked for from all others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marker {
-    assignments: Vec<String>,
+    words: Vec<String>,
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there is no `/proc`"))]
+    pub(crate) place: MarkerPlace,
+}
+
+/// Where the words of a marker are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MarkerPlace {
+    /// In the environment, which every process of a tree inherits.
+    Environment,
+    /// Among the arguments, which can be read even if the process has hidden its memory.
+    Arguments,
 }
 
 impl Marker {
     /// A process carries the marker if it has all these variables with exactly these values.
     pub fn new(variables: &[(&str, &str)]) -> Marker {
         let assignments = variables.iter().map(|(name, value)| format!("{name}={value}"));
-        Marker { assignments: assignments.collect() }
+        Marker { words: assignments.collect(), place: MarkerPlace::Environment }
     }
 
-    /// Whether this environment, as the kernel shows it, carries the marker.
+    /// A process carries the marker if it has all these arguments, its name counted.
+    pub fn of_arguments(arguments: &[&str]) -> Marker {
+        let words = arguments.iter().map(|&argument| argument.to_owned()).collect();
+        Marker { words, place: MarkerPlace::Arguments }
+    }
+
+    /// Whether this environment or command line, as the kernel shows it, carries the marker.
     #[cfg(target_os = "linux")]
-    pub(crate) fn is_in(&self, environment: &[u8]) -> bool {
-        self.assignments.iter().all(|assignment| {
-            environment.split(|byte| *byte == 0).any(|entry| entry == assignment.as_bytes())
-        })
+    pub(crate) fn is_in(&self, text: &[u8]) -> bool {
+        self.words
+            .iter()
+            .all(|word| text.split(|byte| *byte == 0).any(|entry| entry == word.as_bytes()))
     }
 }
 
@@ -47,8 +64,9 @@ pub fn processes_with_variable(variable: &str) -> Vec<(Pid, String)> {
     }
 }
 
-/// How long to wait for the end of a process that was sent SIGKILL.
-const KILL_PATIENCE: Duration = Duration::from_secs(10);
+/// How long to wait for the end of a process that was sent SIGKILL. What is still there then is held by the kernel, and
+/// will not go away.
+pub const KILL_PATIENCE: Duration = Duration::from_secs(10);
 
 pub(crate) fn stop_blocking(target: &KillTarget, grace: Duration) -> usize {
     let mut remaining = target.signal(Signal::Terminate);
@@ -81,5 +99,8 @@ mod tests {
         assert!(!marker.is_in(b"RUN=abc\0DIR=/x/copy\0"));
         assert!(!marker.is_in(b"XRUN=abc\0DIR=/x\0"));
         assert!(!marker.is_in(b""));
+        let marker = Marker::of_arguments(&["supervise", "/x"]);
+        assert!(marker.is_in(b"name\0supervise\0--flag\0/x\0"));
+        assert!(!marker.is_in(b"name\0supervise\0/x/copy\0"));
     }
 }

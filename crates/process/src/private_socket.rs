@@ -21,16 +21,17 @@ pub struct PrivateSocket {
 }
 
 impl PrivateSocket {
-    /// Opens a socket in the temporary directory, or, if that has a path too long for a socket, in
-    /// `/tmp`.
-    pub fn open() -> io::Result<PrivateSocket> {
-        PrivateSocket::open_below(&std::env::temp_dir())
-            .or_else(|error| PrivateSocket::open_below(Path::new("/tmp")).map_err(|_| error))
+    /// Opens a socket in a directory whose name begins with `prefix`, in the temporary directory, or,
+    /// if that has a path too long for a socket, in `/tmp`.
+    pub fn open(prefix: &str) -> io::Result<PrivateSocket> {
+        PrivateSocket::open_below(&std::env::temp_dir(), prefix).or_else(|error| {
+            PrivateSocket::open_below(Path::new("/tmp"), prefix).map_err(|_| error)
+        })
     }
 
-    fn open_below(directory: &Path) -> io::Result<PrivateSocket> {
+    fn open_below(directory: &Path, prefix: &str) -> io::Result<PrivateSocket> {
         let directory = tempfile::Builder::new()
-            .prefix("pi-subagents-")
+            .prefix(prefix)
             .permissions(Permissions::from_mode(0o700))
             .tempdir_in(directory)?;
         let path = directory.path().join("socket");
@@ -78,7 +79,7 @@ mod tests {
 
     #[test]
     fn the_peer_is_known_and_nothing_is_left_behind() {
-        let socket = PrivateSocket::open().unwrap();
+        let socket = PrivateSocket::open("socket-").unwrap();
         let directory = socket.path().parent().unwrap().to_owned();
         let mode = std::fs::metadata(&directory).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
@@ -93,7 +94,7 @@ mod tests {
 
     #[test]
     fn waiting_ends_without_a_peer() {
-        let socket = PrivateSocket::open().unwrap();
+        let socket = PrivateSocket::open("socket-").unwrap();
         let directory = socket.path().parent().unwrap().to_owned();
         let error = socket.accept(Duration::from_millis(10)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
@@ -105,7 +106,7 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         let long = top.path().join("d".repeat(120));
         std::fs::create_dir(&long).unwrap();
-        assert!(PrivateSocket::open_below(&long).is_err());
+        assert!(PrivateSocket::open_below(&long, "socket-").is_err());
         assert_eq!(std::fs::read_dir(&long).unwrap().count(), 0);
     }
 }

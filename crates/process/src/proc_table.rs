@@ -7,46 +7,65 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open, pidfd_send_signal};
 
-use crate::marker::Marker;
+use crate::marker::{Marker, MarkerPlace};
+use crate::proc_file;
+use crate::recorded::{ProcessStamp, pid_space};
+use crate::remains::{Remains, Traces};
 use crate::tree::Signal;
 
-/// A living process, told apart from a later one with the same id by its start time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Member {
-    pub(crate) pid: Pid,
-    start_time: u64,
+/// Sends the signal to this process and to no other, even if its id has been reused.
+pub(crate) fn signal(process: ProcessStamp, signal: Signal) {
+    send(process, signal.raw());
 }
 
-impl Member {
-    /// Sends the signal to this process and to no other, even if its id has been reused.
-    pub(crate) fn signal(self, signal: Signal) {
-        self.send(signal.raw());
-    }
+/// Whether this very process lives.
+pub(crate) fn is_alive(process: ProcessStamp) -> bool {
+    is_own() && state(process).is_some_and(State::is_alive)
+}
 
-    fn state(self) -> Option<State> {
-        let stat = Stat::read(self.pid).filter(|stat| stat.start_time == self.start_time)?;
-        Some(stat.state)
-    }
+/// Nothing if there is no such process.
+pub(crate) fn stamp(pid: Pid) -> Option<ProcessStamp> {
+    let stat = Stat::read(pid).filter(|_| is_own())?;
+    Some(ProcessStamp { pid, start_time: stat.start_time })
+}
 
-    fn send(self, signal: rustix::process::Signal) {
-        match pidfd_open(self.pid, PidfdFlags::empty()) {
-            // The descriptor names one process for good; the check that it is the right one must
-            // therefore come after opening it. A failure to send means that it is gone.
-            Ok(pidfd) => {
-                if Stat::read(self.pid).is_some_and(|stat| stat.start_time == self.start_time) {
-                    let _ = pidfd_send_signal(pidfd, signal);
-                }
+fn state(process: ProcessStamp) -> Option<State> {
+    let stat = Stat::read(process.pid).filter(|stat| stat.start_time == process.start_time)?;
+    Some(stat.state)
+}
+
+fn send(process: ProcessStamp, signal: rustix::process::Signal) {
+    match pidfd_open(process.pid, PidfdFlags::empty()) {
+        // The descriptor names one process for good; the check that it is the right one must
+        // therefore come after opening it. A failure to send means that it is gone.
+        Ok(pidfd) => {
+            if state(process).is_some() {
+                let _ = pidfd_send_signal(pidfd, signal);
             }
-            Err(rustix::io::Errno::NOSYS) => {
-                let _ = rustix::process::kill_process(self.pid, signal);
-            }
-            Err(_) => {}
         }
+        Err(rustix::io::Errno::NOSYS) => {
+            let _ = rustix::process::kill_process(process.pid, signal);
+        }
+        Err(_) => {}
+    }
+}
+
+/// Whether `/proc` shows the namespace of this process. That of another one, as after
+/// `unshare --pid` without `--mount-proc`, has other numbers: a number from there would be another
+/// process here.
+pub(crate) fn is_own() -> bool {
+    let own = getpid().as_raw_nonzero().get().to_string();
+    // It has a number for each namespace, from the one that is shown down to its own.
+    let status = proc_file::read_text("/proc/self/status").unwrap_or_default();
+    match status.lines().find_map(|line| line.strip_prefix("NSpid:")) {
+        Some(numbers) => numbers.split_ascii_whitespace().eq([own.as_str()]),
+        // Linux before version 4.1, and systems that imitate it.
+        None => fs::read_link("/proc/self").is_ok_and(|link| link.as_os_str() == own.as_str()),
     }
 }
 
 /// Every living process below this one, except for the given children and what is below them.
-pub(crate) fn descendants(except: &[Pid]) -> io::Result<Vec<Member>> {
+pub(crate) fn descendants(except: &[Pid]) -> io::Result<Vec<ProcessStamp>> {
     below(getpid(), except)
 }
 
@@ -56,30 +75,30 @@ pub(crate) fn descendants(except: &[Pid]) -> io::Result<Vec<Member>> {
 /// All of them are stopped first, parents before children: then none can start another process
 /// that would be missed, or report the death of a child.
 pub(crate) fn kill_from(root: Pid, patience: Duration) {
-    let mut stopped: Vec<Member> = Vec::new();
+    let mut stopped: Vec<ProcessStamp> = Vec::new();
     let started = Instant::now();
     loop {
         let members = from(root).unwrap_or_default();
-        let new: Vec<Member> =
+        let new: Vec<ProcessStamp> =
             members.into_iter().filter(|member| !stopped.contains(member)).collect();
         if new.is_empty() {
             break;
         }
         for member in &new {
-            member.send(rustix::process::Signal::STOP);
+            send(*member, rustix::process::Signal::STOP);
         }
         // A process that is starting another one stops only when that one can be found. A process
         // in `vfork` waits for its child, which is stopped itself, and would never stop.
         wait_while(STOP_PATIENCE.saturating_sub(started.elapsed()), || {
-            new.iter().any(|member| member.state() == Some(State::Running))
+            new.iter().any(|member| state(*member) == Some(State::Running))
         });
         stopped.extend(new);
     }
     for member in &stopped {
-        member.signal(Signal::Kill);
+        signal(*member, Signal::Kill);
     }
     wait_while(patience, || {
-        stopped.iter().any(|member| member.state().is_some_and(State::is_alive))
+        stopped.iter().any(|member| state(*member).is_some_and(State::is_alive))
     });
 }
 
@@ -94,33 +113,159 @@ fn wait_while(patience: Duration, condition: impl Fn() -> bool) {
 }
 
 /// The given process, if it lives, and every living process below it, parents first.
-fn from(root: Pid) -> io::Result<Vec<Member>> {
+fn from(root: Pid) -> io::Result<Vec<ProcessStamp>> {
+    let below = below(root, &[])?;
     let mut members = Vec::new();
     if let Some(stat) = Stat::read(root).filter(|stat| stat.state.is_alive()) {
-        members.push(Member { pid: root, start_time: stat.start_time });
+        members.push(ProcessStamp { pid: root, start_time: stat.start_time });
     }
-    members.extend(below(root, &[])?);
+    members.extend(below);
     Ok(members)
 }
 
-pub(crate) fn marked(marker: &Marker) -> io::Result<Vec<Member>> {
+/// Whether the process carries the marker; not if this user may not look.
+fn carries(pid: Pid, marker: &Marker) -> bool {
+    match marker.place {
+        MarkerPlace::Environment => environment(pid).is_ok_and(|text| marker.is_in(&text)),
+        MarkerPlace::Arguments => marker.is_in(&command_line(pid)),
+    }
+}
+
+pub(crate) fn marked(marker: &Marker) -> io::Result<Vec<ProcessStamp>> {
     let mut members = Vec::new();
     for pid in pids()?.filter(|pid| *pid != getpid()) {
-        if marker.is_in(&environment(pid))
+        if carries(pid, marker)
             && let Some(stat) = Stat::read(pid)
             && stat.state.is_alive()
         {
-            members.push(Member { pid, start_time: stat.start_time });
+            members.push(ProcessStamp { pid, start_time: stat.start_time });
         }
     }
     Ok(members)
+}
+
+/// Every process that another one has stopped, by a signal or as a debugger does.
+pub(crate) fn stopped() -> io::Result<Vec<ProcessStamp>> {
+    let stopped = |pid| {
+        let stat = Stat::read(pid).filter(|stat| stat.state == State::Stopped)?;
+        Some(ProcessStamp { pid, start_time: stat.start_time })
+    };
+    Ok(pids()?.filter_map(stopped).collect())
+}
+
+/// Whether another process has stopped this one.
+pub(crate) fn is_stopped(pid: Pid) -> bool {
+    Stat::read(pid).is_some_and(|stat| stat.state == State::Stopped)
+}
+
+/// The arguments of a process, its name first; none if it has ended.
+pub(crate) fn arguments(pid: Pid) -> Vec<Vec<u8>> {
+    let line = command_line(pid);
+    let line = line.strip_suffix(b"\0").unwrap_or(&line);
+    line.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect()
+}
+
+/// Unlike an environment, it can be read by everyone.
+fn command_line(pid: Pid) -> Vec<u8> {
+    fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default()
+}
+
+/// What the traces of a tree lead to.
+pub(crate) fn remains(traces: &Traces) -> io::Result<Remains> {
+    let processes: Vec<(ProcessStamp, Stat)> = pids()?
+        .filter(|pid| *pid != getpid())
+        .filter_map(|pid| {
+            let stat = Stat::read(pid)?;
+            Some((ProcessStamp { pid, start_time: stat.start_time }, stat))
+        })
+        .collect();
+    let leader = traces.leader.as_ref();
+    let leader = leader.filter(|leader| pid_space().is_some_and(|here| here == leader.pid_space));
+    let number = |pid: Pid| pid.as_raw_nonzero().get();
+    // While its leader is there, even as a zombie, a session is its own.
+    let leads = leader.and_then(|leader| {
+        processes.iter().map(|(stamp, _)| stamp).find(|stamp| stamp.pid == leader.stamp.pid)
+    });
+    let mut found = Remains::default();
+    for (stamp, stat) in &processes {
+        let in_session = leader.filter(|leader| stat.session == number(leader.stamp.pid));
+        if carries(stamp.pid, &traces.marker) {
+            found.certain.push(*stamp);
+        } else if let Some(leader) = in_session {
+            match leads {
+                Some(leads) if *leads == leader.stamp => found.certain.push(*stamp),
+                // The number belongs to another session by now.
+                Some(_) => {}
+                None if leader.is_number_still_its_own() => found.certain.push(*stamp),
+                None => found.unsure.push(*stamp),
+            }
+        } else if let Some(leader) = leader
+            && stat.state.is_alive()
+            && stamp.start_time >= leader.stamp.start_time
+            && is_orphan(stat, &processes)
+            && environment(stamp.pid).map_or(true, |environment| environment.is_empty())
+            && is_program_of_this_user(stamp.pid)
+            && !is_in_cgroup_of_ours(stamp.pid)
+            && !is_of_another_tree(stamp.pid, stat, traces)
+        {
+            // It hides its environment and its descent, as an ordinary process does not.
+            found.unsure.push(*stamp);
+        }
+    }
+    // What these have started belongs to the tree, whatever it looks like.
+    let mut index = 0;
+    while let Some(parent) = found.certain.get(index).map(|stamp| number(stamp.pid)) {
+        index += 1;
+        let children = processes.iter().filter(|(_, stat)| stat.parent == parent);
+        for (child, _) in children {
+            if !found.certain.contains(child) {
+                found.certain.push(*child);
+            }
+        }
+    }
+    let certain = found.certain.clone();
+    found.certain.retain(|stamp| state(*stamp).is_some_and(State::is_alive));
+    found.unsure.retain(|stamp| !certain.contains(stamp));
+    Ok(found)
+}
+
+/// Whether the process was handed to another parent: that is the first one of the namespace, or a
+/// subreaper, which is in another session.
+fn is_orphan(stat: &Stat, processes: &[(ProcessStamp, Stat)]) -> bool {
+    let parent =
+        processes.iter().find(|(stamp, _)| stamp.pid.as_raw_nonzero().get() == stat.parent);
+    stat.parent == 1 || parent.is_none_or(|(_, parent)| parent.session != stat.session)
+}
+
+/// Whether it is a program, and not a thread of the kernel, that this user has started.
+fn is_program_of_this_user(pid: Pid) -> bool {
+    let Ok(status) = proc_file::read_text(&format!("/proc/{pid}/status")) else { return false };
+    let field = |name: &str| {
+        let rest = status.lines().find_map(|line| line.strip_prefix(name))?;
+        rest.split_ascii_whitespace().next()?.parse::<u32>().ok()
+    };
+    field("Uid:") == Some(rustix::process::getuid().as_raw()) && field("VmSize:").is_some()
+}
+
+/// Whether it supervises another tree, or is the child of such a process, which adopts nothing but what
+/// belongs to its own tree.
+fn is_of_another_tree(pid: Pid, stat: &Stat, traces: &Traces) -> bool {
+    let Some(marker) = &traces.other_supervisors else { return false };
+    let parent = Pid::from_raw(stat.parent);
+    carries(pid, marker) || parent.is_some_and(|parent| carries(parent, marker))
+}
+
+/// Whether a cgroup says that it belongs to a tree, which is another one then.
+fn is_in_cgroup_of_ours(pid: Pid) -> bool {
+    let membership = proc_file::read(&format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    memchr::memmem::find(&membership, format!("/{}", crate::cgroup::PREFIX).as_bytes()).is_some()
 }
 
 /// Every living process that has this variable, with its value.
 pub(crate) fn with_variable(variable: &str) -> io::Result<Vec<(Pid, String)>> {
     let mut found = Vec::new();
     for pid in pids()?.filter(|pid| *pid != getpid()) {
-        let environment = environment(pid);
+        let environment = environment(pid).unwrap_or_default();
         let value = environment.split(|byte| *byte == 0).find_map(|entry| {
             let rest = entry.strip_prefix(variable.as_bytes())?;
             rest.strip_prefix(b"=")
@@ -134,10 +279,10 @@ pub(crate) fn with_variable(variable: &str) -> io::Result<Vec<(Pid, String)>> {
     Ok(found)
 }
 
-/// The environment of the process; empty if we may not read it, and then we may not stop it either.
-fn environment(pid: Pid) -> Vec<u8> {
-    let read = |name: &str| fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
-    let mut environment = read("environ");
+/// The environment of the process; an error if this user may not read it.
+fn environment(pid: Pid) -> io::Result<Vec<u8>> {
+    let read = |name: &str| proc_file::read(&format!("/proc/{pid}/{name}"));
+    let mut environment = read("environ")?;
     // A process that is just executing another program has, for a moment, a program but neither
     // arguments nor an environment. No other process looks like this: threads of the kernel have
     // no program either. The wait is bounded all the same.
@@ -145,26 +290,30 @@ fn environment(pid: Pid) -> Vec<u8> {
     while environment.is_empty()
         && patience > 0
         && fs::read_link(format!("/proc/{pid}/exe")).is_ok()
-        && read("cmdline").is_empty()
+        && read("cmdline")?.is_empty()
     {
         patience -= 1;
         std::thread::sleep(Duration::from_millis(1));
-        environment = read("environ");
+        environment = read("environ")?;
     }
-    environment
+    Ok(environment)
 }
 
-/// All children of this process, also those that have ended and were not reaped.
-pub(crate) fn children() -> io::Result<Vec<Pid>> {
+/// All children of this process, and whether each of them lives or was only not reaped.
+pub(crate) fn children() -> io::Result<Vec<(Pid, bool)>> {
     let own = getpid().as_raw_nonzero().get();
-    Ok(pids()?.filter(|pid| Stat::read(*pid).is_some_and(|stat| stat.parent == own)).collect())
+    let child = |pid| {
+        let stat = Stat::read(pid).filter(|stat| stat.parent == own)?;
+        Some((pid, stat.state.is_alive()))
+    };
+    Ok(pids()?.filter_map(child).collect())
 }
 
-fn below(root: Pid, except: &[Pid]) -> io::Result<Vec<Member>> {
-    let mut children: HashMap<i32, Vec<(Member, bool)>> = HashMap::new();
+fn below(root: Pid, except: &[Pid]) -> io::Result<Vec<ProcessStamp>> {
+    let mut children: HashMap<i32, Vec<(ProcessStamp, bool)>> = HashMap::new();
     for pid in pids()? {
         if let Some(stat) = Stat::read(pid) {
-            let member = Member { pid, start_time: stat.start_time };
+            let member = ProcessStamp { pid, start_time: stat.start_time };
             children.entry(stat.parent).or_default().push((member, stat.state.is_alive()));
         }
     }
@@ -187,6 +336,9 @@ fn below(root: Pid, except: &[Pid]) -> io::Result<Vec<Member>> {
 }
 
 fn pids() -> io::Result<impl Iterator<Item = Pid>> {
+    if !is_own() {
+        return Err(io::Error::other("/proc shows another namespace"));
+    }
     Ok(fs::read_dir("/proc")?.filter_map(|entry| {
         let name = entry.ok()?.file_name();
         Pid::from_raw(name.to_str()?.parse().ok()?)
@@ -195,6 +347,7 @@ fn pids() -> io::Result<impl Iterator<Item = Pid>> {
 
 struct Stat {
     parent: i32,
+    session: i32,
     start_time: u64,
     state: State,
 }
@@ -216,7 +369,7 @@ impl State {
 
 impl Stat {
     fn read(pid: Pid) -> Option<Stat> {
-        Stat::parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+        Stat::parse(&proc_file::read(&format!("/proc/{pid}/stat")).ok()?)
     }
 
     fn parse(line: &[u8]) -> Option<Stat> {
@@ -230,9 +383,10 @@ impl Stat {
             _ => State::Running,
         };
         let parent = fields.next()?.parse().ok()?;
-        // The start time is field 22; state and parent were fields 3 and 4.
-        let start_time = fields.nth(17)?.parse().ok()?;
-        Some(Stat { parent, start_time, state })
+        // State and parent were the fields 3 and 4; the session is field 6, the start time 22.
+        let session = fields.nth(1)?.parse().ok()?;
+        let start_time = fields.nth(15)?.parse().ok()?;
+        Some(Stat { parent, session, start_time, state })
     }
 }
 
@@ -242,9 +396,10 @@ mod tests {
 
     #[test]
     fn a_name_with_parentheses_and_spaces_does_not_confuse_the_fields() {
-        let line = b"42 (a) b (c) S 7 42 42 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 2";
+        let line = b"42 (a) b (c) S 7 42 41 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 98765 1 2";
         let stat = Stat::parse(line).unwrap();
-        assert_eq!((stat.parent, stat.start_time, stat.state), (7, 98765, State::Running));
+        assert_eq!((stat.parent, stat.session, stat.start_time), (7, 41, 98765));
+        assert_eq!(stat.state, State::Running);
         for (letter, state) in [("Z", State::Dead), ("T", State::Stopped), ("D", State::Running)] {
             let line = format!("42 (x) {letter} 7 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 5");
             assert_eq!(Stat::parse(line.as_bytes()).unwrap().state, state);

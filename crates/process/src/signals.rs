@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH, SIGXFSZ};
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::SignalOnly;
@@ -37,6 +38,8 @@ pub enum Notice {
     Hangup,
     /// A child of this process ended.
     ChildEnded,
+    /// SIGCONT, which does nothing else to a process that runs.
+    Continued,
 }
 
 /// What a process that draws on a terminal has to react to.
@@ -68,9 +71,9 @@ impl SignalPipe {
         Signals::open(&[SIGINT, SIGTERM, SIGHUP], notice)
     }
 
-    /// Catches those and the end of children.
+    /// Catches those, the end of children, and what wakes a process.
     pub fn for_supervising() -> io::Result<SignalPipe> {
-        Signals::open(&[SIGINT, SIGTERM, SIGHUP, SIGCHLD], notice)
+        Signals::open(&[SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGCONT], notice)
     }
 }
 
@@ -88,6 +91,7 @@ impl TerminalSignals {
 fn notice(signal: i32) -> Notice {
     match signal {
         SIGCHLD => Notice::ChildEnded,
+        SIGCONT => Notice::Continued,
         SIGINT => Notice::Interrupt,
         SIGHUP => Notice::Hangup,
         _ => Notice::Terminate,
@@ -104,6 +108,13 @@ impl<Meaning> Signals<Meaning> {
         write.set_nonblocking(true)?;
         let delivery = SignalDelivery::with_pipe(read, write, SignalOnly, signals)?;
         Ok(Signals { delivery, meaning })
+    }
+
+    /// Whether a signal has arrived since the last call of [`Signals::drain`].
+    pub fn is_told(&self) -> bool {
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut fds = [PollFd::new(self, PollFlags::IN)];
+        poll(&mut fds, Some(&at_once)).is_ok_and(|ready| ready > 0)
     }
 
     /// What has arrived since the last call. Equal signals may have become one.

@@ -12,6 +12,8 @@ use rustix::process::Pid;
 
 use crate::cgroup::Cgroup;
 use crate::landlock::WritablePaths;
+use crate::open_files::{is_shortage, restore_open_files};
+use crate::read_only::ReadOnlyPaths;
 use crate::tree::{Containment, Exit, Signal, Tree, try_wait};
 
 /// What to start as a contained child.
@@ -59,6 +61,13 @@ pub enum SpawnError {
     Other { program: String, source: io::Error },
 }
 
+impl SpawnError {
+    /// Whether it may succeed when other work of this program has ended; see [`is_shortage`].
+    pub fn is_shortage(&self) -> bool {
+        matches!(self, SpawnError::Other { source, .. } if is_shortage(source))
+    }
+}
+
 /// What bounds a contained child beside its session.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Confinement<'a> {
@@ -66,6 +75,8 @@ pub struct Confinement<'a> {
     pub cgroup: Option<&'a Cgroup>,
     /// The only paths that it may change.
     pub writable: Option<&'a WritablePaths>,
+    /// What it may not change inside those paths.
+    pub read_only: Option<&'a ReadOnlyPaths>,
 }
 
 /// Starts a child in a session of its own. If this process is killed, the parent-death signal kills
@@ -85,6 +96,10 @@ pub fn spawn_confined(
 ) -> Result<Child, SpawnError> {
     let failed = |error| explain(spec.program, error);
     let mut command = session_command(spec)?;
+    // A restricted process cannot mount any more.
+    if let Some(read_only) = confinement.read_only {
+        read_only.protect(&mut command, spec.cwd).map_err(failed)?;
+    }
     if let Some(writable) = confinement.writable {
         writable.restrict(&mut command).map_err(failed)?;
     }
@@ -124,6 +139,22 @@ impl Detached {
         try_wait(self.pid, &mut self.exit)
     }
 
+    /// Whether another process has stopped it, by a signal or as a debugger does.
+    pub fn is_stopped(&self) -> bool {
+        use rustix::process::{WaitId, WaitIdOptions};
+        if self.exit.is_some() {
+            return false;
+        }
+        // The system tells its parent of a signal, but not of a debugger.
+        let look = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let told = rustix::process::waitid(WaitId::Pid(self.pid), look);
+        #[cfg(target_os = "linux")]
+        let is_traced = crate::proc_table::is_stopped(self.pid);
+        #[cfg(not(target_os = "linux"))]
+        let is_traced = false;
+        matches!(told, Ok(Some(_))) || is_traced
+    }
+
     /// Continues it if it is stopped.
     pub fn wake(&mut self) {
         self.signal(Signal::Continue);
@@ -159,8 +190,6 @@ pub struct DetachedSpec<'a> {
     pub program: &'a Path,
     /// Without the program itself.
     pub args: &'a [&'a str],
-    /// Variables to set. The rest is inherited.
-    pub environment: &'a [(&'a str, &'a str)],
     /// The process's end of a pipe or socket.
     pub stdin: OwnedFd,
     /// Without it, standard output is `/dev/null`, as standard error always is.
@@ -169,10 +198,13 @@ pub struct DetachedSpec<'a> {
     pub from: DetachFrom,
 }
 
+/// The name under which lists of processes show a detached process.
+pub const OWN_NAME: &str = "pi-subagents";
+
 /// Starts a program of ours that may outlive this process.
 pub fn spawn_detached(spec: DetachedSpec<'_>) -> Result<Detached, SpawnError> {
     let program = spec.program.to_string_lossy();
-    let mut command = new_command(&program);
+    let mut command = unchanged_command(&program);
     match spec.from {
         DetachFrom::Group => {
             command.process_group(0);
@@ -190,9 +222,8 @@ pub fn spawn_detached(spec: DetachedSpec<'_>) -> Result<Detached, SpawnError> {
         }
     }
     command
-        .arg0("pi-subagents")
+        .arg0(OWN_NAME)
         .args(spec.args)
-        .envs(spec.environment.iter().copied())
         .stdin(Stdio::from(spec.stdin))
         .stdout(spec.stdout.map_or_else(Stdio::null, Stdio::from))
         .stderr(Stdio::null());
@@ -202,7 +233,7 @@ pub fn spawn_detached(spec: DetachedSpec<'_>) -> Result<Detached, SpawnError> {
 
 /// Closes inherited descriptors at exec: another process may be waiting for a lock or a pipe among
 /// them to be released. Kernels before Linux 5.11 lack the call, and the descriptors stay open.
-fn keep_only_standard_streams() {
+pub(crate) fn keep_only_standard_streams() {
     #[cfg(target_os = "linux")]
     // SAFETY: this changes flags of descriptors; none is closed before the new program begins.
     #[expect(unsafe_code, reason = "there is no safe way to mark all descriptors")]
@@ -253,13 +284,23 @@ pub(crate) fn session_command(spec: ChildSpec<'_>) -> Result<Command, SpawnError
             None => command.env_remove(name),
         };
     }
+    // SAFETY: a system call that allocates nothing and takes no lock.
+    #[expect(unsafe_code, reason = "there is no safe way to act between fork and exec")]
+    unsafe {
+        command.pre_exec(|| rustix::process::setsid().map(drop).map_err(Into::into));
+    }
+    die_with_parent(&mut command);
+    Ok(command)
+}
+
+/// Lets the kernel kill the command when the thread that starts it ends (Linux).
+pub(crate) fn die_with_parent(command: &mut Command) {
     let parent = rustix::process::getpid();
     // SAFETY: between fork and exec only system calls are made, no memory is allocated, no lock
     // is taken.
     #[expect(unsafe_code, reason = "there is no safe way to act between fork and exec")]
     unsafe {
         command.pre_exec(move || {
-            rustix::process::setsid()?;
             #[cfg(target_os = "linux")]
             {
                 let kill = Some(rustix::process::Signal::KILL);
@@ -273,11 +314,17 @@ pub(crate) fn session_command(spec: ChildSpec<'_>) -> Result<Command, SpawnError
             }
         });
     }
-    Ok(command)
+}
+
+/// A command with the limits that this process was started with.
+pub(crate) fn new_command(program: &str) -> Command {
+    let mut command = unchanged_command(program);
+    restore_open_files(&mut command);
+    command
 }
 
 #[expect(clippy::disallowed_methods, reason = "this crate is the one that starts processes")]
-pub(crate) fn new_command(program: &str) -> Command {
+fn unchanged_command(program: &str) -> Command {
     Command::new(program)
 }
 

@@ -5,7 +5,9 @@ use std::time::Duration;
 pub use rustix::process::Pid;
 use rustix::process::{WaitOptions, WaitStatus};
 
+use crate::cgroup::Cgroup;
 use crate::marker::{Marker, stop_blocking};
+use crate::recorded::ProcessStamp;
 
 /// What holds a tree together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,8 +44,6 @@ impl Signal {
 /// reused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KillTarget {
-    /// Everything below this process.
-    Descendants,
     /// Everything below this process, except for these children and what is below them.
     DescendantsExcept(Vec<Pid>),
     /// A process group.
@@ -63,7 +63,7 @@ impl KillTarget {
             _ => {
                 let members = self.members();
                 for member in &members {
-                    member.signal(signal);
+                    crate::proc_table::signal(*member, signal);
                 }
                 members.len()
             }
@@ -86,12 +86,11 @@ impl KillTarget {
     }
 
     #[cfg(target_os = "linux")]
-    fn members(&self) -> Vec<crate::proc_table::Member> {
+    fn members(&self) -> Vec<ProcessStamp> {
         use crate::proc_table;
         // Without `/proc` no process can be found. Callers that wait for children still notice
         // when everything is gone; they only cannot hasten it.
         match self {
-            KillTarget::Descendants => proc_table::descendants(&[]),
             KillTarget::DescendantsExcept(children) => proc_table::descendants(children),
             KillTarget::Marked(marker) => proc_table::marked(marker),
             KillTarget::Group(_) => Ok(Vec::new()),
@@ -132,11 +131,24 @@ pub struct Tree {
     child: Pid,
     containment: Containment,
     exit: Option<Exit>,
+    cgroup: Option<Cgroup>,
+    /// Commands that are run beside the child or after it, one after the other.
+    commands: Vec<(Pid, Option<Exit>)>,
+}
+
+/// The living processes of a tree, as far as they can be found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say the rest")]
+pub struct Members {
+    pub found: Vec<ProcessStamp>,
+    /// Whether `/proc` shows this process's own namespace. Otherwise only members of the cgroup are
+    /// found, and of these only the numbers are known.
+    pub is_proc_own: bool,
 }
 
 impl Tree {
     pub(crate) fn new(child: Pid, containment: Containment) -> Tree {
-        Tree { child, containment, exit: None }
+        Tree { child, containment, exit: None, cgroup: None, commands: Vec::new() }
     }
 
     /// The child's process id.
@@ -144,24 +156,83 @@ impl Tree {
         self.child
     }
 
-    /// Sends the signal to the whole tree.
+    /// Says that the child was started in this cgroup, so that everything in it is of the tree.
+    pub fn hold_in(&mut self, cgroup: Cgroup) {
+        self.cgroup = Some(cgroup);
+    }
+
+    /// The cgroup that holds the tree, if one does.
+    pub fn cgroup(&self) -> Option<&Cgroup> {
+        self.cgroup.as_ref()
+    }
+
+    /// Takes in a command that was started beside the child: it is of the same tree, and has a group of its own.
+    pub fn add_command(&mut self, command: Pid) {
+        self.commands.push((command, None));
+    }
+
+    /// How a command of this tree ended, once [`Tree::reap`] has found out.
+    pub fn command_exit(&self, command: Pid) -> Option<Exit> {
+        self.commands.iter().rev().find(|(pid, _)| *pid == command)?.1
+    }
+
+    /// Sends the signal to the whole tree, once to each process.
     pub fn signal(&self, signal: Signal) {
+        let held = self.signal_cgroup(signal);
         let found = match self.containment {
-            Containment::Descendants => KillTarget::Descendants.signal(signal),
+            Containment::Descendants => signal_descendants(signal, &held),
             Containment::Group => 0,
         };
         // The group serves systems without a subreaper, and Linux without `/proc`. It must not be
         // used once the child's id may belong to another process.
-        if found == 0 && (self.exit.is_none() || self.containment == Containment::Group) {
-            KillTarget::Group(self.child).signal(signal);
+        let can_use_group = self.exit.is_none() || self.containment == Containment::Group;
+        if found == 0 && held.is_empty() && can_use_group {
+            for group in self.groups() {
+                KillTarget::Group(group).signal(signal);
+            }
         }
     }
 
-    /// How many living processes the tree has.
-    pub fn count(&self) -> usize {
-        match self.containment {
-            Containment::Descendants => KillTarget::Descendants.count(),
-            Containment::Group => KillTarget::Group(self.child).count(),
+    /// The groups of the child and of the commands that have not ended. Their ids cannot belong to other
+    /// processes.
+    fn groups(&self) -> impl Iterator<Item = Pid> {
+        let commands = self.commands.iter().filter(|(_, exit)| exit.is_none());
+        [self.child].into_iter().chain(commands.map(|(pid, _)| *pid))
+    }
+
+    /// Sends the signal to what is in the cgroup, and returns what is in it.
+    fn signal_cgroup(&self, signal: Signal) -> Vec<Pid> {
+        let Some(cgroup) = &self.cgroup else { return Vec::new() };
+        let signalled = match signal {
+            Signal::Kill => cgroup.kill(),
+            Signal::Terminate | Signal::Continue => cgroup.signal(signal),
+        };
+        signalled.and_then(|()| cgroup.pids()).unwrap_or_default()
+    }
+
+    /// The living processes of the tree.
+    pub fn members(&self) -> Members {
+        #[cfg(target_os = "linux")]
+        {
+            use crate::proc_table;
+            let mut found = proc_table::descendants(&[]).unwrap_or_default();
+            let held = self.cgroup.as_ref().and_then(|cgroup| cgroup.pids().ok());
+            for pid in held.unwrap_or_default() {
+                let stamp = ProcessStamp::now(pid);
+                if !found.contains(&stamp) {
+                    found.push(stamp);
+                }
+            }
+            Members { found, is_proc_own: proc_table::is_own() }
+        }
+        #[cfg(not(target_os = "linux"))]
+        Members { found: Vec::new(), is_proc_own: true }
+    }
+
+    /// Removes the cgroup of a tree that is gone. One in which processes are left stays.
+    pub fn remove_cgroup(&mut self) {
+        if let Some(cgroup) = self.cgroup.take() {
+            let _ = cgroup.remove();
         }
     }
 
@@ -174,8 +245,11 @@ impl Tree {
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) => {
-                    if pid == self.child {
+                    let mut commands = self.commands.iter_mut().rev();
+                    if pid == self.child && self.exit.is_none() {
                         self.exit = Exit::from_status(status);
+                    } else if let Some((_, exit)) = commands.find(|(command, _)| *command == pid) {
+                        *exit = Exit::from_status(status);
                     }
                 }
                 Ok(None) => break,
@@ -189,8 +263,12 @@ impl Tree {
         let gone = no_child_left
             && match self.containment {
                 Containment::Descendants => true,
-                Containment::Group => KillTarget::Group(self.child).count() == 0,
-            };
+                Containment::Group => {
+                    self.groups().all(|group| KillTarget::Group(group).count() == 0)
+                }
+            }
+            // Another program may have put a process there. What cannot be read proves nothing else.
+            && self.cgroup.as_ref().is_none_or(|cgroup| cgroup.is_empty().unwrap_or(true));
         Reaped { child: self.exit, gone }
     }
 }
@@ -218,23 +296,72 @@ pub fn become_subreaper() -> Containment {
     Containment::Group
 }
 
-/// The children of this process, including those that it had before it executed this program.
-pub fn children() -> Vec<Pid> {
+/// Whether this process has a living child, perhaps from before it executed this program. Nothing
+/// where that cannot be known.
+pub fn has_children() -> Option<bool> {
     #[cfg(target_os = "linux")]
-    return crate::proc_table::children().unwrap_or_default();
+    {
+        use rustix::process::{WaitId, WaitIdOptions, waitid};
+
+        // Almost always there is none, and the kernel says so without a look at every process.
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        if waitid(WaitId::All, look).is_err_and(|error| error == rustix::io::Errno::CHILD) {
+            return Some(false);
+        }
+        Some(crate::proc_table::children().ok()?.iter().any(|(_, is_alive)| *is_alive))
+    }
     #[cfg(not(target_os = "linux"))]
-    Vec::new()
+    None
+}
+
+/// Whether `/proc` shows the processes of this process's own namespace, so that processes can be
+/// found there. Always so on systems other than Linux, where it is not used.
+pub fn is_proc_own() -> bool {
+    #[cfg(target_os = "linux")]
+    return crate::proc_table::is_own();
+    #[cfg(not(target_os = "linux"))]
+    true
 }
 
 /// Stops whatever this process, a subreaper, has adopted: every descendant but the known children
 /// and what is below them. Needed when a child that was itself a subreaper has died.
 ///
-/// Returns the number of processes that could not be stopped.
-pub fn stop_adopted(known_children: &[Pid], grace: Duration) -> usize {
-    let remaining = stop_blocking(&KillTarget::DescendantsExcept(known_children.to_vec()), grace);
-    // The known children are left to those who wait for them.
-    for pid in children().into_iter().filter(|pid| !known_children.contains(pid)) {
-        let _ = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);
+/// Returns the number of processes that could not be stopped, or nothing where processes cannot be
+/// found.
+pub fn stop_adopted(known_children: &[Pid], grace: Duration) -> Option<usize> {
+    #[cfg(target_os = "linux")]
+    {
+        let target = KillTarget::DescendantsExcept(known_children.to_vec());
+        let remaining = stop_blocking(&target, grace);
+        // The known children are left to those who wait for them.
+        for (pid, _) in crate::proc_table::children().ok()? {
+            if !known_children.contains(&pid) {
+                let _ = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);
+            }
+        }
+        Some(remaining)
     }
-    remaining
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (known_children, grace);
+        None
+    }
+}
+
+/// Sends the signal to every descendant but these, and returns how many there were.
+fn signal_descendants(signal: Signal, except: &[Pid]) -> usize {
+    #[cfg(target_os = "linux")]
+    {
+        let mut members = crate::proc_table::descendants(&[]).unwrap_or_default();
+        members.retain(|member| !except.contains(&member.pid));
+        for member in &members {
+            crate::proc_table::signal(*member, signal);
+        }
+        members.len()
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = (signal, except);
+        0
+    }
 }

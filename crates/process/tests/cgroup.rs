@@ -10,11 +10,12 @@ use std::io::{ErrorKind, Read, Seek};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use pi_subagents_process::{
-    Cgroup, ChildSpec, Confinement, Exit, NoCgroup, Pid, Signal, WritablePaths, become_subreaper,
-    spawn_confined,
+    Cgroup, ChildSpec, Confinement, Exit, NoCgroup, Pid, ReadOnlyPaths, Signal, WritablePaths,
+    become_subreaper, spawn_confined,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{WaitOptions, kill_process, waitpid};
@@ -381,6 +382,66 @@ fn a_cgroup_that_cannot_be_made_or_entered_is_an_error() {
 }
 
 #[test]
+fn an_empty_cgroup_is_abandoned_when_its_maker_has_let_go_of_it() {
+    let name = format!("test-abandoned-{}", std::process::id());
+    let made = Cgroup::create(&name).unwrap();
+    let path = made.path().to_owned();
+    let abandoned = || {
+        let all = Cgroup::all_abandoned();
+        all.into_iter().find(|cgroup| cgroup.path() == path)
+    };
+    assert!(abandoned().is_none(), "nothing is in it yet, but it is in use");
+    let leaf = Leaf(Cgroup::open(&path, &name).unwrap());
+    let sleeping = leaf.start("exec sleep 1000");
+    drop(made);
+    assert!(abandoned().is_none(), "a process is in it");
+    drop(sleeping);
+    // Other tests start processes, which have copies of all descriptors for a moment.
+    let mut found = None;
+    wait_until(|| {
+        found = abandoned();
+        found.is_some()
+    });
+    assert!(abandoned().is_none(), "it is found by one at a time");
+    found.unwrap().remove().unwrap();
+    assert!(!path.exists());
+}
+
+/// Looks for abandoned ones, and removes those of this test, while another thread makes them.
+#[test]
+fn a_new_cgroup_is_never_lost_to_those_that_look_for_abandoned_ones() {
+    let prefix = format!("test-race-{}-", std::process::id());
+    let parent = Cgroup::parent().unwrap();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let looking = || {
+            while !is_over.load(Ordering::Relaxed) {
+                let found = Cgroup::all_abandoned().into_iter();
+                let of_test = format!("pi-subagents-{prefix}");
+                let is_own = |cgroup: &Cgroup| {
+                    cgroup.path().file_name().unwrap().to_string_lossy().starts_with(&of_test)
+                };
+                for cgroup in found.filter(is_own) {
+                    cgroup.remove().unwrap();
+                }
+            }
+        };
+        scope.spawn(looking);
+        for number in 0..200 {
+            let leaf = Leaf(Some(Cgroup::create(&format!("{prefix}{number}")).unwrap()));
+            assert!(leaf.start("exit 0").wait(), "nothing can be started in number {number}");
+            leaf.remove();
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    let left = fs::read_dir(parent).unwrap().flatten();
+    assert_eq!(
+        left.filter(|entry| entry.file_name().to_string_lossy().contains(&prefix)).count(),
+        0
+    );
+}
+
+#[test]
 fn a_cgroup_inside_which_processes_live_is_not_removed() {
     let leaf = Leaf::new("busy");
     let _child = leaf.start("exec sleep 1000");
@@ -417,15 +478,19 @@ fn a_process_can_leave_on_purpose_unless_it_is_restricted() {
 }
 
 #[test]
-fn a_confined_child_is_bounded_by_all_three() {
+fn a_confined_child_is_bounded_by_all_of_them() {
     let directory = TempDir::new().unwrap();
     let outside = TempDir::new().unwrap();
     let leaf = Leaf::new("confined");
     let mut writable = WritablePaths::new().unwrap();
     writable.add(directory.path()).unwrap();
+    let kept = directory.path().join("kept");
+    fs::write(&kept, "kept").unwrap();
+    let mut read_only = ReadOnlyPaths::default();
+    read_only.add(&kept, directory.path()).unwrap();
     let confined = || {
         let script = format!(
-            "cat > said; echo x > {}/new || echo refused >&2; setsid sleep 1000 & exec sleep 1001",
+            "cat > said; echo x > kept; echo x > {}/new || echo refused >&2; setsid sleep 1000 & exec sleep 1001",
             outside.path().display()
         );
         let spec = ChildSpec {
@@ -435,7 +500,11 @@ fn a_confined_child_is_bounded_by_all_three() {
             cwd: directory.path(),
             environment: &BTreeMap::new(),
         };
-        let confinement = Confinement { cgroup: Some(&leaf), writable: Some(&writable) };
+        let confinement = Confinement {
+            cgroup: Some(&leaf),
+            writable: Some(&writable),
+            read_only: Some(&read_only),
+        };
         let mut child = spawn_confined(spec, become_subreaper(), confinement).unwrap();
         assert_eq!(rustix::io::write(&child.stdin, b"said").unwrap(), 4);
         drop(child.stdin);
@@ -449,6 +518,7 @@ fn a_confined_child_is_bounded_by_all_three() {
         let said = String::from_utf8_lossy(&said[..length]);
         assert!(said.contains("Permission denied") && said.ends_with("refused\n"), "{said}");
         assert_eq!(fs::read_to_string(directory.path().join("said")).unwrap(), "said");
+        assert_eq!(fs::read_to_string(&kept).unwrap(), "kept");
     };
     assert!(with_one_thread(&confined).wait());
     leaf.remove();

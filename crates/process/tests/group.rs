@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use pi_subagents_process::{ChildSpec, Containment, Exit, Signal, spawn_contained};
+use pi_subagents_process::{ChildSpec, Containment, Exit, KillTarget, Signal, spawn_contained};
 
 #[test]
 fn a_group_is_stopped_and_known_to_be_gone() {
@@ -27,5 +27,5 @@ fn a_group_is_stopped_and_known_to_be_gone() {
         std::thread::yield_now();
     }
     assert_eq!((reaped.child, reaped.gone), (Some(Exit::Signal(9)), true));
-    assert_eq!(child.tree.count(), 0);
+    assert_eq!(KillTarget::Group(child.tree.child()).count(), 0);
 }

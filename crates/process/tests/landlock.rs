@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use pi_subagents_process::{WritablePaths, landlock_version};
+use pi_subagents_process::{ReadOnlyPaths, WritablePaths, landlock_version};
 use tempfile::TempDir;
 
 /// A directory that a child may change, beside one that it may not, each with a file in it.
@@ -262,6 +262,91 @@ fn modes_and_times_are_not_covered() {
 }
 
 #[test]
+fn no_process_outside_is_traced() {
+    let border = Border::new();
+    let outside = rustix::process::getpid().as_raw_nonzero().get();
+    let traced = border.attempt(move |_, _| {
+        // SAFETY: the kernel takes no pointer.
+        #[expect(unsafe_code, reason = "the standard library has no function for this")]
+        let result = unsafe { libc::ptrace(libc::PTRACE_SEIZE, outside, 0, 0) };
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    });
+    assert_eq!(traced.unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+}
+
+/// Another program does what it is asked over a socket, wherever the socket is.
+#[test]
+fn sockets_are_not_covered_but_none_is_made_outside() {
+    use std::os::unix::net::{UnixListener, UnixStream};
+    let border = Border::new();
+    let _listener = UnixListener::bind(border.path("outside/socket")).unwrap();
+    border.attempt(|_, outside| UnixStream::connect(outside.join("socket")).map(drop)).unwrap();
+    let made = border.attempt(|_, outside| UnixListener::bind(outside.join("own")).map(drop));
+    assert_eq!(made.unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+}
+
+/// Landlock does not know these calls, with which a process in a user namespace of its own could let the kernel
+/// change files outside.
+#[test]
+fn newer_calls_that_make_mounts_are_refused() {
+    let border = Border::new();
+    let refused = border.attempt(|inside, _| {
+        let path = std::ffi::CString::new(inside.to_str().unwrap()).unwrap();
+        // SAFETY: the path lives until the call has returned.
+        #[expect(unsafe_code, reason = "the call has no safe name here")]
+        let result =
+            unsafe { libc::syscall(libc::SYS_open_tree, libc::AT_FDCWD, path.as_ptr(), 0) };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    });
+    assert_eq!(refused.unwrap_err().raw_os_error(), Some(libc::EPERM));
+}
+
+/// A handle of a file leads past mounts and paths. Only root can open one.
+#[test]
+fn no_file_is_opened_by_its_handle() {
+    let border = Border::new();
+    let refused = border.attempt(|inside, outside| {
+        #[repr(C)]
+        struct Handle {
+            bytes: libc::c_uint,
+            kind: libc::c_int,
+            handle: [u8; 128],
+        }
+        let path = |path: &Path| std::ffi::CString::new(path.to_str().unwrap()).unwrap();
+        let (file, directory) = (path(&outside.join("file")), path(inside));
+        let mut handle = Handle { bytes: 128, kind: 0, handle: [0; 128] };
+        let mut mount: libc::c_int = 0;
+        // SAFETY: everything that is pointed to lives until the calls have returned.
+        #[expect(unsafe_code, reason = "the calls have no safe names here")]
+        let opened = unsafe {
+            libc::syscall(
+                libc::SYS_name_to_handle_at,
+                libc::AT_FDCWD,
+                file.as_ptr(),
+                &raw mut handle,
+                &raw mut mount,
+                0,
+            );
+            let directory = libc::open(directory.as_ptr(), libc::O_RDONLY | libc::O_DIRECTORY);
+            libc::syscall(libc::SYS_open_by_handle_at, directory, &raw mut handle, libc::O_RDONLY)
+        };
+        if opened < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    });
+    assert_eq!(refused.unwrap_err().raw_os_error(), Some(libc::EPERM));
+}
+
+#[test]
+fn open_descriptors_are_not_inherited() {
+    let border = Border::new();
+    let file = fs::OpenOptions::new().append(true).open(border.path("outside/file")).unwrap();
+    rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty()).unwrap();
+    let number = std::os::fd::AsRawFd::as_raw_fd(&file);
+    let output = border.run(&format!("echo x > /proc/self/fd/{number} || echo x >&{number}"));
+    assert!(!output.status.success(), "{output:?}");
+    border.assert_untouched();
+}
+
+#[test]
 fn no_privileges_are_gained() {
     let output = Border::new().run("grep NoNewPrivs /proc/self/status");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "NoNewPrivs:\t1\n");
@@ -347,4 +432,107 @@ fn git_commits_in_a_linked_worktree_without_hooks_and_configuration() {
     assert_refused(&run("echo x >> \"$(git rev-parse --git-path config)\""));
     let log = run("git log --format=%s");
     assert_eq!(String::from_utf8_lossy(&log.stdout), "third\nsecond\nfirst\n");
+}
+
+/// A repository whose hooks and settings stay as they are in a directory that is writable. Run as
+/// root, this test does the same as a user without privileges, in a user namespace.
+#[test]
+fn git_commits_in_a_repository_with_read_only_hooks_and_configuration() {
+    ReadOnlyPaths::probe().unwrap();
+    let root = TempDir::new().unwrap();
+    let repository = root.path().canonicalize().unwrap().join("repository");
+    let git = format!(
+        "git init -q -b main {0} && cd {0} && git config user.name Test \
+         && git config user.email test@example.com && git commit -q --allow-empty -m first",
+        repository.display()
+    );
+    assert_success(&command("sh").args(["-c", &git]).output().unwrap());
+    let hooks = fs::read_dir(repository.join(".git/hooks")).unwrap().count();
+    let configuration = fs::read(repository.join(".git/config")).unwrap();
+    let mut read_only = ReadOnlyPaths::default();
+    for path in [".git/hooks", ".git/config"] {
+        read_only.add(&repository.join(path), &repository).unwrap();
+    }
+    let writable = writable(&[&repository]);
+    // In a directory between, too: what it sees must not depend on the way there.
+    for directory in [repository.clone(), repository.join(".git")] {
+        let run = |script: &str| {
+            let mut shell = command("sh");
+            shell.args(["-c", script]).current_dir(&directory);
+            read_only.protect(&mut shell, &directory).unwrap();
+            writable.restrict(&mut shell).unwrap();
+            shell.output().unwrap()
+        };
+        let top = repository.display();
+        let own = command("sh").args(["-c", "id -u"]).output().unwrap().stdout;
+        assert_eq!(run("id -u").stdout, own);
+        assert_success(&run(&format!(
+            "cd {top} && date +%N > new && git add new && git commit -qm second"
+        )));
+        for script in [
+            "echo x > hooks/post-commit",
+            "rm -rf hooks",
+            "mv hooks moved",
+            "echo x >> config",
+            "git config core.fsmonitor evil",
+            "mv config moved",
+            "rm -f config",
+            "ln config linked && echo x >> linked",
+            "mv ../.git ../moved",
+            "umount hooks",
+            "mount --bind /tmp hooks",
+        ] {
+            let output = run(&format!("cd {top}/.git && {script}"));
+            assert!(!output.status.success(), "{script}: {output:?}");
+            let output = run(&format!("[ -e HEAD ] || cd .git; {script}"));
+            assert!(!output.status.success(), "{script}: {output:?}");
+        }
+    }
+    assert_eq!(fs::read_dir(repository.join(".git/hooks")).unwrap().count(), hooks);
+    assert_eq!(fs::read(repository.join(".git/config")).unwrap(), configuration);
+}
+
+#[test]
+fn what_is_excepted_stays_writable_inside_of_what_is_read_only() {
+    ReadOnlyPaths::probe().unwrap();
+    let border = Border::new();
+    let root = border.path("inside").canonicalize().unwrap();
+    fs::create_dir_all(root.join("kept/own")).unwrap();
+    fs::write(root.join("kept/log"), "").unwrap();
+    let mut read_only = ReadOnlyPaths::default();
+    assert!(read_only.is_empty());
+    read_only.add(&root.join("kept"), &root).unwrap();
+    read_only.except(&root.join("kept/own"));
+    read_only.except(&root.join("kept/log"));
+    let run = |script: &str| {
+        let mut shell = command("sh");
+        shell.args(["-c", script]).current_dir(&root);
+        read_only.protect(&mut shell, &root).unwrap();
+        border.writable().restrict(&mut shell).unwrap();
+        shell.output().unwrap()
+    };
+    assert_success(&run("echo x > kept/own/file && echo x > kept/log && echo x > new"));
+    for script in ["echo x > kept/file", "rm kept/log", "mv kept/own kept/moved", "rm -r kept"] {
+        assert!(!run(script).status.success(), "{script}");
+    }
+    assert_eq!(border.text("inside/kept/log"), "x\n");
+}
+
+#[test]
+fn a_user_without_privileges_can_have_read_only_paths() {
+    if !rustix::process::geteuid().is_root() {
+        // Then the test above has shown it.
+        return;
+    }
+    let directory = TempDir::new().unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let tests = directory.path().join("tests");
+    fs::copy(std::env::current_exe().unwrap(), &tests).unwrap();
+    let mut setpriv = command("setpriv");
+    setpriv.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(tests);
+    setpriv.args(["--exact", "git_commits_in_a_repository_with_read_only_hooks_and_configuration"]);
+    setpriv.env("HOME", "/nonexistent").current_dir("/");
+    let output = setpriv.output().unwrap();
+    let passed = String::from_utf8_lossy(&output.stdout).contains("1 passed");
+    assert!(output.status.success() && passed, "{output:?}");
 }

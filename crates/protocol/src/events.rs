@@ -82,6 +82,11 @@ fn meaning(seq: u64, event: Event) -> Reading {
         }
         // These are about the other supervisor's own tree and files, or of a newer version.
         Event::RunStarted { .. }
+        | Event::MessageAccepted { .. }
+        | Event::MessageDelivered { .. }
+        | Event::MessageRefused { .. }
+        | Event::QuestionAsked { .. }
+        | Event::QuestionAnswered { .. }
         | Event::Stopping { .. }
         | Event::LogFull { .. }
         | Event::Unknown => {}

@@ -1,9 +1,12 @@
 //! JSON that agents print, and what is wrong with it.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use memchr::memmem;
-use serde::de::DeserializeOwned;
+use model::StopReason;
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, Deserializer, SeqAccess, Visitor};
 use serde_json::Value;
 
 /// Reads a record, mended if its text is no Unicode.
@@ -27,6 +30,95 @@ pub fn mend(json: &[u8]) -> Option<Vec<u8>> {
 /// them could not be read back.
 pub(crate) fn readable_arguments(arguments: Value) -> Value {
     if depth(&arguments) > 100 { Value::from(arguments.to_string()) } else { arguments }
+}
+
+/// Providers have many words for five things. A word that is not known stays as it is, and is
+/// never taken for an end.
+pub(crate) fn stop_reason(word: String) -> StopReason {
+    match word.as_str() {
+        "end_turn" | "endTurn" | "stop_sequence" => StopReason::Stop,
+        "max_tokens" | "maxTokens" | "max_output_tokens" => StopReason::Length,
+        "tool_use" | "tool_calls" => StopReason::ToolUse,
+        "abort" | "cancelled" | "canceled" => StopReason::Aborted,
+        "failed" => StopReason::Error,
+        _ => StopReason::from(word),
+    }
+}
+
+/// The words of a provider. Agents hand its answer on as it came, which can be JSON.
+pub(crate) fn provider_words(answer: &str) -> String {
+    let document = serde_json::from_str::<Value>(answer).ok();
+    let inner = document.as_ref().and_then(|document| {
+        let error = &document["error"];
+        error["message"].as_str().or(document["message"].as_str()).or(error.as_str())
+    });
+    inner.unwrap_or(answer).to_owned()
+}
+
+/// Takes a field out of a record; nothing if it is not there. (Indexing would panic in what is no
+/// object.)
+pub(crate) fn take_in(value: &mut Value, key: &str) -> Value {
+    value.get_mut(key).map(Value::take).unwrap_or_default()
+}
+
+/// A number as far as it can be understood: a record must not be lost over a strange one.
+pub(crate) fn number(value: &Value, key: &str) -> f64 {
+    let number = value.get(key).and_then(Value::as_f64);
+    number.filter(|number| number.is_finite()).unwrap_or(0.0)
+}
+
+/// A number of tokens or milliseconds. A cast of a float to an integer saturates, so that negative and
+/// huge numbers are safe.
+pub(crate) fn count(value: &Value, key: &str) -> u64 {
+    number(value, key) as u64
+}
+
+/// The text of a message: a string, or the text parts of a list joined by line feeds.
+#[derive(Default)]
+pub(crate) struct Content(pub(crate) String);
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Content, D::Error> {
+        struct ContentVisitor;
+
+        impl<'de> Visitor<'de> for ContentVisitor {
+            type Value = Content;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("a text or a list of parts")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Content, E> {
+                Ok(Content(text.to_owned()))
+            }
+
+            fn visit_unit<E>(self) -> Result<Content, E> {
+                Ok(Content::default())
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Content, A::Error> {
+                #[derive(Deserialize)]
+                struct Part<'a> {
+                    #[serde(borrow, rename = "type")]
+                    kind: Cow<'a, str>,
+                    #[serde(borrow)]
+                    text: Option<Cow<'a, str>>,
+                }
+                let mut texts = String::new();
+                while let Some(part) = parts.next_element::<Part<'_>>()? {
+                    if let (Some(text), "text") = (part.text, part.kind.as_ref()) {
+                        if !texts.is_empty() {
+                            texts.push('\n');
+                        }
+                        texts.push_str(&text);
+                    }
+                }
+                Ok(Content(texts))
+            }
+        }
+
+        deserializer.deserialize_any(ContentVisitor)
+    }
 }
 
 fn depth(value: &Value) -> usize {

@@ -3,36 +3,75 @@
 //!
 //! [`Protocol::invocation`] turns a [`Start`], a description in no agent's words, into a command
 //! line, an environment, files and secrets. A [`Reader`] turns the lines that an agent prints into [`Reading`]s: our events, what the agent
-//! is doing, what to answer on its standard input, and whether it has said its last word. Readers
-//! do no IO. How long lines are cut ([`Protocol::keep`] only says what must stay whole), how broken
+//! is doing, what to answer on its standard input, and whether it has said its last word. Where the agent
+//! can be spoken to ([`Protocol::ear`]), [`Reader::tell`] puts a message into the agent's words, and
+//! later readings prove that it has arrived. Readers do no IO. How long lines are cut ([`Protocol::keep`] only says what must stay whole), how broken
 //! JSON is mended ([`mend`]) and how long a text may be (`model::Event::bounded`) is the same for all.
 
+mod acp;
 mod api_key;
+mod assignment;
+mod claude;
+mod codex;
+mod conversation;
 mod events;
 mod json;
+mod known;
+mod open_calls;
 mod pi;
+mod profile_fields;
+mod question;
 mod reading;
+#[cfg(test)]
+mod retelling;
 mod start;
+mod version;
 
-use model::Argument;
+use model::{Access, Answer, Argument};
 use process::{Keep, Line};
 
 pub use api_key::ApiKey;
+pub use assignment::Assignment;
+pub use claude::tools::our_name_of_claude_tool;
+pub use conversation::Delivery;
 pub use json::mend;
+pub use known::{KnownAgent, SignIn, known_agents};
+pub use profile_fields::{Configuration, ThinkingLevel};
+pub use question::Asked;
 pub use reading::{LastWord, Reading};
-pub use start::{Configuration, Invocation, Origin, Start, StartError, ThinkingLevel};
+pub use start::{AgentState, Invocation, Origin, Start, StartError};
+pub use version::{Version, VersionQuestion};
 
 /// The protocols that are understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// pi's JSON mode, which the built-in agent speaks as well.
     Pi,
+    /// pi's RPC mode: the same stream, and commands on standard input. So does the built-in agent.
+    PiRpc,
+    /// The stream of Claude Code.
+    Claude,
+    /// The stream of Codex.
+    Codex,
+    /// The Agent Client Protocol, which many agents speak.
+    Acp,
     /// Our own events, a line each as in `events.jsonl`: a run that another supervisor carries out.
     Events,
 }
 
 impl Protocol {
-    const ALL: [Protocol; 2] = [Protocol::Pi, Protocol::Events];
+    const ALL: [Protocol; 6] = [
+        Protocol::Pi,
+        Protocol::PiRpc,
+        Protocol::Claude,
+        Protocol::Codex,
+        Protocol::Acp,
+        Protocol::Events,
+    ];
+
+    /// The protocols that a program of the user's own choice can speak.
+    pub const OF_PROGRAMS: [Protocol; 4] =
+        [Protocol::Pi, Protocol::Claude, Protocol::Codex, Protocol::Acp];
 
     /// The protocol of a word in `meta.json`. Runs of earlier versions have none and speak pi's.
     pub fn of(word: Option<&str>) -> Option<Protocol> {
@@ -46,14 +85,85 @@ impl Protocol {
     pub fn word(self) -> &'static str {
         match self {
             Protocol::Pi => "pi",
+            Protocol::PiRpc => "pi-rpc",
+            Protocol::Claude => "claude",
+            Protocol::Codex => "codex",
+            Protocol::Acp => "acp",
             Protocol::Events => "events",
         }
+    }
+
+    /// Whether it is one of pi's, so that the agent takes pi's arguments and knows pi's models.
+    pub fn is_of_pi(self) -> bool {
+        matches!(self, Protocol::Pi | Protocol::PiRpc)
+    }
+
+    /// The protocol that an agent speaks if it has these arguments besides ours: they may need another
+    /// mode of the agent.
+    #[must_use]
+    pub fn with_arguments(self, extra_args: &[String]) -> Protocol {
+        match self {
+            Protocol::PiRpc if pi::start::need_json_mode(extra_args) => Protocol::Pi,
+            protocol => protocol,
+        }
+    }
+
+    /// Whether an agent of this protocol can be spoken to while it works; if not, why.
+    pub fn ear(self) -> Result<(), &'static str> {
+        match self {
+            Protocol::PiRpc | Protocol::Claude | Protocol::Acp => Ok(()),
+            Protocol::Pi => {
+                Err("this agent reads its prompt and nothing else: pi and the built-in \
+                 agent can be spoken to where the agent is given by its name and no extraArgs choose \
+                 its mode")
+            }
+            Protocol::Codex => Err("Codex reads its prompt and nothing else (`codex exec`)"),
+            Protocol::Events => Err("another supervisor carries out this run"),
+        }
+    }
+
+    /// Whether an agent of this protocol shows what it is told, so that it is known when it has begun with it.
+    pub fn shows_messages(self) -> bool {
+        self != Protocol::Acp
+    }
+
+    /// Whether an agent of this protocol can ask its user something while it works; if not, why.
+    pub fn voice(self) -> Result<(), &'static str> {
+        match self {
+            Protocol::PiRpc | Protocol::Claude | Protocol::Acp => Ok(()),
+            Protocol::Pi => Err("this agent gets no answers: it reads its prompt and nothing else"),
+            Protocol::Codex => Err("Codex asks nothing (`codex exec`)"),
+            Protocol::Events => Err("another supervisor carries out this run"),
+        }
+    }
+
+    /// What an agent of this protocol may change if no word is said about it. Agents of other makes ask
+    /// their user before they change something; here they cannot, so they get less.
+    pub fn default_access(self) -> Access {
+        match self {
+            Protocol::Pi | Protocol::PiRpc | Protocol::Events => Access::Full,
+            Protocol::Claude | Protocol::Codex | Protocol::Acp => Access::Workspace,
+        }
+    }
+
+    /// Whether the arguments of a program depend on its version.
+    pub fn depends_on_version(self, configuration: &Configuration) -> bool {
+        self.is_of_pi() && pi::version::matters(configuration)
+    }
+
+    /// The version of the program in the description of a package of npm, if it is this program's.
+    pub fn version_in_package(self, json: &[u8]) -> Option<Version> {
+        if self.is_of_pi() { pi::version::in_package(json) } else { None }
     }
 
     /// How an agent of this protocol is started.
     pub fn invocation(self, start: Start<'_>) -> Result<Invocation, StartError> {
         match self {
-            Protocol::Pi => pi::start::invocation(start),
+            Protocol::Pi => pi::start::invocation(start, pi::start::JSON_MODE),
+            Protocol::PiRpc => pi::start::invocation(start, pi::start::RPC_MODE),
+            Protocol::Claude => claude::start::invocation(&start),
+            Protocol::Codex => codex::start::invocation(&start),
+            Protocol::Acp => acp::start::invocation(&start),
             // The other supervisor makes a command of its own.
             Protocol::Events => {
                 let command = start.program.into_iter().map(Argument::from).collect();
@@ -66,22 +176,39 @@ impl Protocol {
     pub fn keep(self) -> fn(&[u8]) -> Keep {
         match self {
             Protocol::Pi => pi::stream::keep,
+            Protocol::PiRpc => pi::rpc::keep,
+            Protocol::Claude => claude::stream::keep,
+            Protocol::Codex => codex::stream::keep,
+            Protocol::Acp => acp::stream::keep,
             Protocol::Events => events::keep,
         }
     }
 
     /// What the agent is told on its standard input when it starts.
-    pub fn opening(self, prompt: String) -> Opening {
+    pub fn opening(self, assignment: &Assignment) -> Opening {
+        let prompt = &assignment.prompt;
         match self {
-            Protocol::Pi => Opening { bytes: prompt.into_bytes(), stays_open: false },
-            Protocol::Events => Opening { bytes: events::opening(&prompt), stays_open: true },
+            Protocol::Pi | Protocol::Codex => {
+                Opening { bytes: prompt.clone().into_bytes(), stays_open: false }
+            }
+            Protocol::PiRpc => Opening { bytes: pi::rpc::opening(prompt), stays_open: true },
+            Protocol::Claude => {
+                Opening { bytes: claude::stream::user_message(prompt), stays_open: true }
+            }
+            // The prompt follows when the agent has opened a session.
+            Protocol::Acp => Opening { bytes: acp::stream::opening(), stays_open: true },
+            Protocol::Events => Opening { bytes: events::opening(prompt), stays_open: true },
         }
     }
 
     /// Reads one agent's output from its beginning.
-    pub fn reader(self) -> Reader {
+    pub fn reader(self, assignment: Assignment) -> Reader {
         match self {
             Protocol::Pi => Reader::Pi,
+            Protocol::PiRpc => Reader::PiRpc(pi::rpc::RpcReader::new(assignment.ask)),
+            Protocol::Claude => Reader::Claude(Box::default()),
+            Protocol::Codex => Reader::Codex(codex::stream::CodexReader::default()),
+            Protocol::Acp => Reader::Acp(Box::new(acp::stream::AcpReader::new(assignment))),
             Protocol::Events => Reader::Events(events::EventReader::default()),
         }
     }
@@ -90,7 +217,7 @@ impl Protocol {
 /// The beginning of an agent's standard input.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Opening {
-    /// The prompt, as the protocol puts it.
+    /// The prompt, as the protocol puts it, or what comes before it.
     pub bytes: Vec<u8>,
     /// Whether the input stays open behind it, so that replies can follow.
     pub stays_open: bool,
@@ -101,6 +228,14 @@ pub struct Opening {
 pub enum Reader {
     /// Every line of pi stands for itself.
     Pi,
+    /// pi in RPC mode is told more than its prompt.
+    PiRpc(pi::rpc::RpcReader),
+    /// Several records of Claude Code are one message.
+    Claude(Box<claude::stream::ClaudeReader>),
+    /// A result of Codex belongs to an earlier call.
+    Codex(codex::stream::CodexReader),
+    /// Every line of ours follows from a line of the agent.
+    Acp(Box<acp::stream::AcpReader>),
     /// Our own events are numbered.
     Events(events::EventReader),
 }
@@ -110,7 +245,55 @@ impl Reader {
     pub fn read(&mut self, line: Line<'_>) -> Reading {
         match self {
             Reader::Pi => pi::stream::read(line),
+            Reader::PiRpc(reader) => reader.read(line),
+            Reader::Claude(reader) => reader.read(line),
+            Reader::Codex(reader) => reader.read(line),
+            Reader::Acp(reader) => reader.read(line),
             Reader::Events(reader) => reader.read(line),
+        }
+    }
+
+    /// What was read and not told yet when the output has ended.
+    pub fn finish(&mut self) -> Reading {
+        match self {
+            Reader::Claude(reader) => reader.finish(),
+            Reader::Acp(reader) => reader.finish(),
+            Reader::Pi | Reader::PiRpc(_) | Reader::Codex(_) | Reader::Events(_) => {
+                Reading::default()
+            }
+        }
+    }
+
+    /// What to write to the agent so that it reads a message: before its next request if it works, else
+    /// at once. Later readings say what became of the message. Nothing for an agent that cannot be
+    /// spoken to, or takes it later: then the reply of a reading has it.
+    pub fn tell(&mut self, number: u64, text: &str) -> Vec<u8> {
+        match self {
+            Reader::PiRpc(reader) => reader.tell(number, text),
+            Reader::Claude(reader) => reader.tell(number, text),
+            Reader::Acp(reader) => reader.tell(number, text),
+            Reader::Pi | Reader::Codex(_) | Reader::Events(_) => Vec::new(),
+        }
+    }
+
+    /// The answer to a question of the agent: what to write to it, and what is known now of the call that
+    /// it asked about. Nothing for a question that was withdrawn.
+    pub fn answer(&mut self, number: u64, answer: &Answer) -> Reading {
+        match self {
+            Reader::PiRpc(reader) => reader.answer(number, answer),
+            Reader::Claude(reader) => reader.answer(number, answer),
+            Reader::Acp(reader) => reader.answer(number, answer),
+            Reader::Pi | Reader::Codex(_) | Reader::Events(_) => Reading::default(),
+        }
+    }
+
+    /// What to write to the agent so that it leaves what it is doing, and waits for a message.
+    pub fn interruption(&mut self) -> Vec<u8> {
+        match self {
+            Reader::PiRpc(_) => pi::rpc::interruption(),
+            Reader::Claude(_) => claude::stream::interruption(),
+            Reader::Acp(reader) => reader.interruption(),
+            Reader::Pi | Reader::Codex(_) | Reader::Events(_) => Vec::new(),
         }
     }
 }

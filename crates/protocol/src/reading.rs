@@ -3,6 +3,8 @@
 use model::{Activity, Event, Verdict};
 use process::Line;
 
+use crate::{Asked, Delivery};
+
 /// The most of an unreadable line that is looked at.
 const UNREADABLE_BYTES: usize = 64 * 1024;
 
@@ -17,10 +19,20 @@ pub struct Reading {
     pub is_tool_activity: bool,
     /// What the line says about the end of the work.
     pub last_word: LastWord,
-    /// How the run ended in the judgement of another supervisor, whose events these are.
+    /// How the run ended, in the words of the agent or of another supervisor whose events these are.
+    /// A later one takes its place.
     pub verdict: Option<Verdict>,
     /// What to answer on the agent's standard input.
     pub reply: Vec<u8>,
+    /// Whether the agent has its prompt, so that it can be told more. An agent that shows what it is told says so by
+    /// the events.
+    pub is_under_way: bool,
+    /// What has become of messages to the agent.
+    pub deliveries: Vec<Delivery>,
+    /// What the agent asks. Each question gets an answer ([`crate::Reader::answer`]).
+    pub questions: Vec<Asked>,
+    /// The numbers of questions that the agent does not ask any more. They get no answer.
+    pub withdrawn: Vec<u64>,
     /// Whether the line only repeats or prepares what a later one says in full.
     pub is_delta: bool,
 }
@@ -37,6 +49,12 @@ pub enum LastWord {
     MessageEnded,
     /// The agent has finished, although it may still have something to do.
     AgentEnded,
+    /// The agent has finished, and waits for what it is told next.
+    Idle {
+        /// Whether it says that nothing else is left to do, so that it exits at once when its input
+        /// ends.
+        is_settled: bool,
+    },
     /// The agent will not say anything any more.
     Said,
 }

@@ -3,86 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use model::{AgentKind, Argument, Secrets};
+use model::{Access, AgentKind, Argument, Mirror, Secrets};
 
-use crate::ApiKey;
+use serde_json::Value;
 
-/// How an agent works. What is absent or empty is left to the agent.
-#[derive(Clone, Debug, Default, PartialEq)]
-#[expect(missing_docs, reason = "the names say it")]
-pub struct Configuration {
-    pub provider: Option<String>,
-    /// As the agent spells it.
-    pub model: Option<String>,
-    pub thinking_level: Option<ThinkingLevel>,
-    /// Replaces the agent's own system prompt.
-    pub system_prompt: Option<String>,
-    /// Is added to the agent's system prompt.
-    pub append_system_prompt: Option<String>,
-    /// Whether the agent has no tools; wins over the two lists.
-    pub no_tools: bool,
-    /// The only tools that the agent has.
-    pub tools: Vec<String>,
-    /// The tools that the agent does not have.
-    pub exclude_tools: Vec<String>,
-    /// Whether the agent loads no extensions but those that are named here.
-    pub no_extensions: bool,
-    pub extensions: Vec<String>,
-    /// Whether the agent looks for no skills.
-    pub no_skills: bool,
-    /// The files of the skills that the model is told about.
-    pub skills: Vec<PathBuf>,
-    /// Whether `AGENTS.md` and its like are not read.
-    pub no_context_files: bool,
-    /// More arguments, handed on as they are.
-    pub extra_args: Vec<String>,
-    /// The key for a model's provider, instead of the agent's own login.
-    pub api_key: Option<ApiKey>,
-    /// The provider that the key is for; the model's if absent.
-    pub key_provider: Option<String>,
-}
-
-/// How much a model thinks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum ThinkingLevel {
-    #[default]
-    Off,
-    Minimal,
-    Low,
-    Medium,
-    High,
-    Xhigh,
-    Max,
-}
-
-impl ThinkingLevel {
-    /// All of them, with their words, from the least to the most.
-    pub const WORDS: [(&'static str, ThinkingLevel); 7] = [
-        ("off", ThinkingLevel::Off),
-        ("minimal", ThinkingLevel::Minimal),
-        ("low", ThinkingLevel::Low),
-        ("medium", ThinkingLevel::Medium),
-        ("high", ThinkingLevel::High),
-        ("xhigh", ThinkingLevel::Xhigh),
-        ("max", ThinkingLevel::Max),
-    ];
-
-    /// All of them, from the least to the most.
-    pub fn all() -> impl DoubleEndedIterator<Item = ThinkingLevel> {
-        ThinkingLevel::WORDS.into_iter().map(|(_, level)| level)
-    }
-
-    /// The level that this is the word for.
-    pub fn parse(word: &str) -> Option<ThinkingLevel> {
-        ThinkingLevel::all().find(|level| level.word() == word)
-    }
-
-    /// The word for the level, the same in files, in arguments and on the screen.
-    pub fn word(self) -> &'static str {
-        ThinkingLevel::WORDS[self as usize].0
-    }
-}
+use crate::{Configuration, Version};
 
 /// An agent that shall be started.
 #[derive(Clone, Debug)]
@@ -92,6 +17,8 @@ pub struct Start<'a> {
     pub agent: AgentKind,
     /// The program, and the arguments that it has before ours.
     pub program: Vec<String>,
+    /// The version of the program, where the protocol depends on it and it is known.
+    pub version: Option<Version>,
     pub configuration: &'a Configuration,
     pub origin: Origin,
     /// Whether the agent writes its conversation into a file of the run directory.
@@ -100,6 +27,19 @@ pub struct Start<'a> {
     pub all_tools: Option<&'a [String]>,
     /// Where the user keeps settings and logins.
     pub agent_dir: &'a Path,
+    /// The user's home directory, in which agents of other makes keep theirs.
+    pub home: Option<&'a Path>,
+    /// The variables of the environment, of which some say where an agent keeps its state.
+    pub variable: fn(&str) -> Option<String>,
+    /// What the agent may change. The system enforces it; the agent is told.
+    pub access: Access,
+    /// Whether the agent asks its user what its own rules do not permit.
+    pub ask: bool,
+    /// The provider of the model that the agent uses if the configuration names none, where it is
+    /// known.
+    pub default_provider: Option<&'a str>,
+    /// The JSON Schema that the answer must fit. The prompt has it, too.
+    pub schema: Option<&'a Value>,
 }
 
 /// What a configuration is called in messages.
@@ -120,8 +60,31 @@ pub struct Invocation {
     pub environment: BTreeMap<String, Option<String>>,
     /// Files that the command refers to, by their names in the run directory.
     pub files: BTreeMap<String, String>,
+    /// Variables whose value is the path of such a file.
+    pub file_variables: BTreeMap<String, String>,
     /// Variables that are written nowhere.
     pub secrets: Secrets,
+    /// What the agent must be able to change even if it may change nothing else.
+    pub state: AgentState,
+    /// What stands in front of the prompt, where the agent takes no system prompt besides its own.
+    pub preamble: Option<String>,
+    /// What the agent cannot do although it was asked for. Nothing of it restricts the agent.
+    pub warnings: Vec<String>,
+}
+
+/// What an agent writes for itself: sessions and logs, but no settings, and nothing that runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AgentState {
+    /// Names of files in the run directory.
+    pub run_files: Vec<String>,
+    /// Files, and directories with everything beneath them.
+    pub paths: Vec<PathBuf>,
+    /// The directory of its settings, if it makes files beside them even to read them.
+    pub mirror: Option<Mirror>,
+    /// Variables that name directories for what need not outlive the run, such as caches.
+    pub private: Vec<String>,
+    /// Its settings, which no agent may change that is restricted at all.
+    pub settings: Vec<PathBuf>,
 }
 
 /// An agent cannot be started in that way.
@@ -142,15 +105,117 @@ pub enum StartError {
     NullByteInExtraArg,
     #[error("Refusing extraArg: potentially unsafe argument '{0}'")]
     UnsafeExtraArg(String),
+    #[error(
+        "{origin} names the provider \"{provider}\" and no model, which pi {version} refuses. Add the \
+         model, such as `model: {provider}/ID`."
+    )]
+    ProviderWithoutModel { origin: String, provider: String, version: Version },
     #[error("{origin} cannot be used: \"{field}\" contains a null byte")]
     NullByte { origin: String, field: &'static str },
     #[error("{origin} cannot be used: \"{field}\" begins with a hyphen, as an option does")]
     LooksLikeOption { origin: String, field: &'static str },
     #[error(
-        "{origin} asks for extensions, which only pi can load, and not the built-in agent; use pi \
-         for it (`--agent pi`, `agent: pi`), or leave the extensions out"
+        "{origin} asks for extensions, which only pi can load, and not {agent}; use pi for it \
+         (`--agent pi`, `agent: pi`), or leave the extensions out"
     )]
-    NoExtensions { origin: String },
+    NoExtensions { origin: String, agent: &'static str },
+    #[error(
+        "{origin} sets \"{field}\", which {agent} cannot keep{}. The task was not started without \
+         it.",
+        instead.map(|instead| format!(": {instead}")).unwrap_or_default()
+    )]
+    CannotRestrict {
+        origin: String,
+        field: &'static str,
+        agent: &'static str,
+        instead: Option<&'static str>,
+    },
+    #[error(
+        "{origin} asks for a model of \"{provider}\", and {agent} uses only those of \
+         {own}. Name one of its models, or use another agent (`--agent`, `agent`)."
+    )]
+    OtherProvider { origin: String, provider: String, agent: &'static str, own: &'static str },
+    #[error(
+        "{origin} has a key for \"{provider}\", which cannot be handed to {agent}: it takes one for \
+         {own} only"
+    )]
+    OtherKey { origin: String, provider: String, agent: &'static str, own: &'static str },
+    #[error("{origin} has a key, and nothing is known of how {agent} takes one")]
+    NoKey { origin: String, agent: &'static str },
+    #[error(
+        "{origin} has a key and names no provider. {agent} has many, so that \"provider\" must say \
+         whose key it is"
+    )]
+    KeyWithoutProvider { origin: String, agent: &'static str },
+    #[error("{origin} cannot be used: {variable} in the environment is not JSON")]
+    NotJson { origin: String, variable: &'static str },
+}
+
+/// The words that tell an agent what it may not change, so that it does not try.
+pub(crate) fn bounds(access: Access) -> Option<&'static str> {
+    match access {
+        Access::Read => Some(
+            "You can read everything but change nothing: the system refuses every write outside of \
+             $TMPDIR.",
+        ),
+        Access::Workspace => Some(
+            "You can change files in the working directory and in $TMPDIR. The system refuses every \
+             other write, also to git's hooks and configuration.",
+        ),
+        Access::Full => None,
+    }
+}
+
+/// What is added to the system prompt of an agent that cannot be told of skills in another way.
+pub(crate) fn added_prompt(start: &Start<'_>) -> Option<String> {
+    let Configuration { append_system_prompt, skills, .. } = start.configuration;
+    let skills = (!skills.is_empty()).then(|| {
+        let paths = skills.iter().map(|path| format!("\n- {}", path.display()));
+        let intro =
+            "These files hold instructions for special tasks. Read one when it fits the task:";
+        format!("{intro}{}", paths.collect::<String>())
+    });
+    let bounds = bounds(start.access).map(str::to_owned);
+    let parts: Vec<String> =
+        [append_system_prompt.clone(), skills, bounds].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("\n\n"))
+}
+
+/// A command that grows, and the files that it refers to.
+pub(crate) struct CommandLine<'a> {
+    origin: &'a Origin,
+    pub(crate) words: Vec<Argument>,
+    pub(crate) files: BTreeMap<String, String>,
+}
+
+impl<'a> CommandLine<'a> {
+    pub(crate) fn of(start: &'a Start<'a>) -> CommandLine<'a> {
+        let words = start.program.iter().cloned().map(Argument::from).collect();
+        CommandLine { origin: &start.origin, words, files: BTreeMap::new() }
+    }
+
+    pub(crate) fn flag(&mut self, flag: &str, is_set: bool) {
+        self.words.extend(is_set.then(|| Argument::from(flag)));
+    }
+
+    pub(crate) fn option(
+        &mut self,
+        field: &'static str,
+        flag: &str,
+        value: Option<&str>,
+    ) -> Result<(), StartError> {
+        if let Some(value) = value {
+            check_value(self.origin, field, value)?;
+            self.words.extend([flag, value].map(Argument::from));
+        }
+        Ok(())
+    }
+
+    /// What can be too long for an argument.
+    pub(crate) fn file(&mut self, flag: &str, name: &str, text: &str) {
+        self.words.extend([Argument::from(flag), Argument::File(name.to_owned())]);
+        self.files.insert(name.to_owned(), text.to_owned());
+    }
 }
 
 /// Refuses an argument of the user's own choice that no process can be given, or that would mean
@@ -195,13 +260,6 @@ pub(crate) fn check_value(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_word_says_what_it_means() {
-        for (word, level) in ThinkingLevel::WORDS {
-            assert_eq!(level.word(), word);
-        }
-    }
 
     #[test]
     fn unsafe_extra_arguments_are_refused() {

@@ -7,11 +7,12 @@ use model::{Lifetime, Meta, Outcome, Plan, Secrets};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use store::{NewRun, RunDir, Store, StoreError};
 
-use crate::dispatcher::{end_unstarted, keep_unstarted, prune_now_and_then};
+use crate::dispatcher::prune_now_and_then;
 use crate::durations::READY_ANSWER;
 use crate::launcher::{Launcher, SupervisorHandle};
+use crate::leftovers::{cgroup_path, stop_leftovers};
 use crate::lifeline::{Lifeline, ToParent, ToSupervisor};
-use crate::recover::stop_leftovers;
+use crate::unstarted::{end_unstarted, keep_unstarted};
 
 #[derive(Debug)]
 pub(crate) struct Background {
@@ -41,12 +42,13 @@ pub enum BackgroundError {
 pub(crate) fn start_background(
     store: &Store,
     launcher: &Launcher,
-    plan: Plan,
+    mut plan: Plan,
 ) -> Result<Background, BackgroundError> {
     debug_assert_eq!(plan.meta.lifetime, Lifetime::Background);
     if let Some(refusal) = plan.refusal {
         return Err(BackgroundError::Refused(refusal));
     }
+    plan.meta.cgroup = cgroup_path(&plan.meta.run_id);
     // Not in a temporary directory, where it would not be found.
     let new_run = store.create(&plan)?;
     let launched = match launcher.launch(&new_run.dir, Lifetime::Background) {
@@ -67,7 +69,7 @@ pub(crate) fn start_background(
         }
         Err(error) => {
             supervisor.kill();
-            stop_leftovers(&new_run.meta);
+            stop_leftovers(&new_run.dir, &new_run.meta, false);
             let _ = supervisor.try_wait();
             end(&new_run, &error);
             Err(error)

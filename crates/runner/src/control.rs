@@ -1,21 +1,31 @@
 //! Waiting for runs and stopping them, whichever program started them.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use model::{Meta, RunResult, variables};
-use process::{KillTarget, Marker, Signal};
+use model::{Meta, RunId, RunResult, variables};
+use process::{KillTarget, Marker, ProcessStamp, Signal, Traces};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use store::{RunDir, StopForce, StoreError, Watch};
 
-use crate::durations::{EXIT_ANSWER, RECOVERY_ANSWER, answer_time};
-use crate::recover::{count_leftovers, recover};
+use crate::durations::{EXIT_ANSWER, RECOVERY_ANSWER, SUPERVISOR_LOOK, answer_time};
+use crate::leftovers::{Remaining, look_for_leftovers, number, stop_leftovers};
+use crate::recover::{SUPERVISOR_DIED, recover, recover_because};
+use crate::stopped::{
+    Remedy, SUPERVISE, SUPERVISOR_STOPPED, StopCount, stopped_supervisors, supervisor_of,
+};
 
 /// Runs whose end is waited for. Any number of programs can wait for the same run.
 #[derive(Debug)]
 pub struct Waiting {
     runs: Vec<RunDir>,
     watch: Watch,
+    look_at: Instant,
+    /// How often in a row the supervisors of runs were found stopped.
+    stops: BTreeMap<RunId, StopCount>,
+    killed: BTreeSet<RunId>,
 }
 
 /// A run that has ended, or about which nothing can be known.
@@ -34,7 +44,8 @@ impl Waiting {
         for dir in &runs {
             watch.add(dir.path());
         }
-        Waiting { runs, watch }
+        let (stops, killed) = (BTreeMap::new(), BTreeSet::new());
+        Waiting { runs, watch, look_at: Instant::now(), stops, killed }
     }
 
     /// Those that have not ended.
@@ -47,9 +58,12 @@ impl Waiting {
     pub fn ended(&mut self) -> Vec<EndedRun> {
         // First, so that whatever happens after this look wakes us again.
         self.watch.drain();
+        self.look_for_stopped(Instant::now());
         let mut ended = Vec::new();
         self.runs.retain(|dir| {
-            let result = match recover(dir).map(crate::Recovery::result) {
+            let is_killed = self.killed.contains(dir.run_id());
+            let reason = if is_killed { SUPERVISOR_STOPPED } else { SUPERVISOR_DIED };
+            let result = match recover_because(dir, reason, false).map(crate::Recovery::result) {
                 Ok(None) => return true,
                 Ok(Some(result)) => Ok(result),
                 Err(error) => Err(error),
@@ -58,6 +72,31 @@ impl Waiting {
             false
         });
         ended
+    }
+
+    /// Wakes the supervisors that another program has stopped. No parent does it for a background run.
+    fn look_for_stopped(&mut self, now: Instant) {
+        if now < self.look_at {
+            return;
+        }
+        self.look_at = now + SUPERVISOR_LOOK;
+        let stopped = stopped_supervisors();
+        if stopped.is_empty() {
+            self.stops.clear();
+            return;
+        }
+        for dir in &self.runs {
+            let supervisor = supervisor_of(dir, &stopped);
+            let count = self.stops.entry(dir.run_id().clone()).or_default();
+            match (count.see(supervisor.is_some()), supervisor) {
+                (Some(Remedy::Wake), Some(supervisor)) => supervisor.wake(),
+                (Some(Remedy::Kill), Some(supervisor)) => {
+                    self.killed.insert(dir.run_id().clone());
+                    supervisor.kill();
+                }
+                _ => {}
+            }
+        }
     }
 
     /// Waits until a run has ended, one of the wakers can be read, or the deadline is there.
@@ -95,8 +134,38 @@ pub struct Stopped {
     pub result: RunResult,
     /// Whether it had ended before it was asked.
     pub had_ended: bool,
-    /// How many processes of it are still there, which is none unless the kernel holds one.
-    pub left: usize,
+    /// The processes of it that are still there, which are none unless the kernel holds one or
+    /// another user's could not be stopped.
+    pub left: Vec<u32>,
+    /// Processes that may be of it, and were not touched.
+    pub unsure: Vec<u32>,
+    /// Why there may be others; nothing if it is proven that there are none.
+    pub doubt: Option<&'static str>,
+}
+
+impl Stopped {
+    /// Whether it is proven that nothing of the run is left.
+    pub fn is_proven(&self) -> bool {
+        self.left.is_empty() && self.doubt.is_none()
+    }
+
+    /// What is left, in words.
+    pub fn words(&self) -> String {
+        let ids = |pids: &[u32]| pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        let mut words = match (self.left.len(), self.doubt) {
+            (0, Some(_)) => "no process was found".to_owned(),
+            (0, None) => "0 processes left".to_owned(),
+            (1, _) => format!("1 process left: {}", ids(&self.left)),
+            (count, _) => format!("{count} processes left: {}", ids(&self.left)),
+        };
+        if let Some(doubt) = self.doubt {
+            let _ = write!(words, ", but others may be left, because {doubt}");
+        }
+        if !self.unsure.is_empty() {
+            let _ = write!(words, "; these may be of this run: {}", ids(&self.unsure));
+        }
+        words
+    }
 }
 
 /// A run could not be stopped.
@@ -167,31 +236,43 @@ fn await_end(dir: &RunDir, patience: Duration) -> Result<Option<RunResult>, Stop
 fn proven(dir: &RunDir, result: RunResult, had_ended: bool) -> Result<Stopped, StopError> {
     let meta = dir.meta()?;
     // What is left of the run that this one is a copy of is not its own.
-    let left = if dir.is_original(&meta) {
-        count_leftovers(&meta) + await_exit(&supervisor_marker(&meta))
+    let remaining = if dir.is_original(&meta) {
+        let supervisor = await_exit(&supervisor_marker(&meta));
+        if had_ended && result.leftovers.is_some() {
+            // Perhaps they can be stopped by now, or by this user.
+            stop_leftovers(dir, &meta, false);
+        }
+        let mut remaining = look_for_leftovers(dir, &meta, result.leftovers.as_ref());
+        remaining.certain.extend(supervisor);
+        remaining
     } else {
-        0
+        Remaining::default()
     };
-    Ok(Stopped { result, had_ended, left })
+    let [left, unsure] =
+        [&remaining.certain, &remaining.unsure].map(|stamps| stamps.iter().map(number).collect());
+    Ok(Stopped { result, had_ended, left, unsure, doubt: remaining.doubt })
 }
 
 /// A supervisor that has written its result exits by itself, after some milliseconds that the
-/// kernel needs for it. Returns how many are left, which is none.
-fn await_exit(supervisor: &Marker) -> usize {
+/// kernel needs for it. Returns those that are left, which are none.
+fn await_exit(supervisor: &Marker) -> Vec<ProcessStamp> {
     let target = KillTarget::Marked(supervisor.clone());
     let deadline = Instant::now() + EXIT_ANSWER;
     while target.count() > 0 {
         if Instant::now() >= deadline {
-            return process::stop_marked(supervisor, Duration::ZERO);
+            let traces =
+                Traces { marker: supervisor.clone(), leader: None, other_supervisors: None };
+            return traces.stop(Duration::ZERO).certain;
         }
         std::thread::sleep(Duration::from_millis(1));
     }
-    0
+    Vec::new()
 }
 
-/// By the path that the run was started with: it may have been found through a link.
-fn supervisor_marker(meta: &Meta) -> Marker {
-    Marker::new(&[(variables::SUPERVISES, recorded_path(meta))])
+/// By the path that the run was started with: it may have been found through a link. By its arguments,
+/// because it hides its environment from other processes of the user.
+pub(crate) fn supervisor_marker(meta: &Meta) -> Marker {
+    Marker::of_arguments(&[SUPERVISE[0], SUPERVISE[1], recorded_path(meta)])
 }
 
 /// Where the run was started, which is elsewhere if its directory was moved or copied.

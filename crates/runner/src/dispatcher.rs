@@ -8,17 +8,16 @@ use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime};
 
 use model::{Activity, Lifetime, Meta, Outcome, Plan, Record, RunId, RunResult};
-use process::Pid;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use session::Facts;
-use store::{Journal, NewRun, Retention, RunDir, StopForce, Store, StoreError};
+use store::{NewRun, RunDir, StopForce, Store, StoreError};
 
 use crate::background::{Background, BackgroundError, start_background};
 use crate::launcher::Launcher;
-use crate::now_ms;
-use crate::recover::ended;
-use crate::result::result_of;
+use crate::leftovers::{cgroup_path, remove_abandoned_cgroups};
+use crate::result::not_kept;
 use crate::run::Run;
+use crate::unstarted::{end_unstarted, keep_unstarted, spawn_failure};
+use crate::worktree::let_go;
 
 /// Names a task within its dispatcher; counts from zero in the order of submission.
 pub type TaskId = usize;
@@ -72,9 +71,9 @@ impl Report {
         result: RunResult,
         run_dir: Option<PathBuf>,
         mut warnings: Vec<String>,
-        not_kept: Option<String>,
+        unkept: Option<String>,
     ) -> Box<Report> {
-        warnings.extend(not_kept.map(|reason| format!("The result was not kept: {reason}")));
+        warnings.extend(unkept.map(not_kept));
         Box::new(Report { result, run_dir, warnings })
     }
 }
@@ -86,8 +85,8 @@ impl Report {
 #[derive(Debug)]
 pub struct Dispatcher {
     store: Store,
-    /// The children that were there before us, if this process adopts orphans.
-    inherited: Option<Vec<Pid>>,
+    /// Whether this process adopts orphans, and nothing but what its supervisors leave.
+    adopts_orphans: bool,
     next_task: TaskId,
     next_lane: LaneId,
     lanes: BTreeMap<LaneId, Lane>,
@@ -97,8 +96,14 @@ pub struct Dispatcher {
     background: Vec<Background>,
     /// Made when the store cannot be written, and then used again.
     fallback: Option<Store>,
+    /// A task could not be started for want of processes, and none has ended since.
+    is_short: bool,
     updates: Vec<Update>,
 }
+
+/// How many descriptors must be free to start a task: for its directory and its supervisor, and for
+/// whatever else the program does meanwhile.
+const DESCRIPTORS: usize = 16;
 
 /// The tasks of one call: they are started in the same way, at most so many of them run at a time,
 /// and they are stopped together.
@@ -121,6 +126,17 @@ struct Queued {
 struct Running {
     lane: LaneId,
     run: Run,
+    /// Until something happens in the run.
+    beginning: Option<Beginning>,
+}
+
+/// A run whose child has not started.
+struct Beginning {
+    run_dir: PathBuf,
+    /// With which the task is queued again if there is no room for its child.
+    plan: Plan,
+    /// Whether no other run was there when it began.
+    is_alone: bool,
 }
 
 impl std::fmt::Debug for Running {
@@ -134,13 +150,14 @@ impl Dispatcher {
     pub fn new(store: Store) -> Dispatcher {
         Dispatcher {
             store,
-            inherited: None,
+            adopts_orphans: false,
             next_task: 0,
             next_lane: 0,
             lanes: BTreeMap::new(),
             running: BTreeMap::new(),
             background: Vec::new(),
             fallback: None,
+            is_short: false,
             updates: Vec::new(),
         }
     }
@@ -148,10 +165,15 @@ impl Dispatcher {
     /// Makes this process a child subreaper, so that it also finds what a killed supervisor leaves
     /// behind without the run's marker. Only for programs that start nothing but supervisors:
     /// whatever else they adopt would be stopped as well.
+    ///
+    /// A program that a shell has become (`exec`) may have children from before, and would adopt what
+    /// they leave. Such a program does not become a subreaper.
     #[must_use]
     pub fn adopting_orphans(mut self) -> Dispatcher {
-        process::become_subreaper();
-        self.inherited = Some(process::children());
+        if process::has_children() == Some(false) {
+            process::become_subreaper();
+            self.adopts_orphans = true;
+        }
         self
     }
 
@@ -162,6 +184,7 @@ impl Dispatcher {
         concurrency: usize,
         plans: Vec<Plan>,
     ) -> Submitted {
+        process::raise_open_files();
         let first = self.next_task;
         let queue: VecDeque<(TaskId, Plan)> = (first..).zip(plans).collect();
         self.next_task += queue.len();
@@ -268,7 +291,7 @@ impl Dispatcher {
             .unzip();
         fds.extend(wakers.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)));
         let now = Instant::now();
-        let deadlines = self.running.values().filter_map(|running| running.run.kill_at);
+        let deadlines = self.running.values().filter_map(|running| running.run.deadline());
         let deadline = deadlines.min().map(|deadline| deadline.saturating_duration_since(now));
         let timeout = limit.into_iter().chain(deadline).min();
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
@@ -288,16 +311,42 @@ impl Dispatcher {
 
     fn receive(&mut self, task: TaskId) {
         self.reap_background();
-        let siblings = self.inherited.as_ref().map(|inherited| {
+        let siblings = self.adopts_orphans.then(|| {
             let background = self.background.iter();
             let background = background.map(|run| run.supervisor.pid());
             let others = self.running.iter().filter(|(other, _)| **other != task);
             let pids = others.filter_map(|(_, running)| running.run.supervisor_pid());
-            pids.chain(inherited.iter().copied()).chain(background).collect()
+            pids.chain(background).collect()
         });
         let Some(running) = self.running.get_mut(&task) else { return };
         for change in running.run.receive(siblings) {
             self.update(task, change);
+        }
+        if let Some(running) = self.running.get_mut(&task)
+            && let Some(reason) = running.run.no_room.take()
+        {
+            self.begin_again(task, &reason);
+        }
+    }
+
+    /// Queues a task again whose child could not be started for want of processes, or fails it if there
+    /// is nothing of ours to wait for.
+    fn begin_again(&mut self, task: TaskId, reason: &str) {
+        let Some(Running { lane, run, beginning }) = self.running.remove(&task) else { return };
+        run.discard();
+        let Some(Beginning { mut plan, is_alone, .. }) = beginning else { return };
+        if is_alone && self.running.is_empty() {
+            plan.refusal = Some(spawn_failure(reason).1);
+        }
+        self.queue_again(lane, task, plan);
+    }
+
+    /// Puts a task back to the front of its lane, until another one has ended.
+    fn queue_again(&mut self, lane: LaneId, task: TaskId, plan: Plan) {
+        self.is_short = true;
+        if let Some(lane) = self.lanes.get_mut(&lane) {
+            let later = lane.queue.iter().position(|(other, _)| *other > task);
+            lane.queue.insert(later.unwrap_or(lane.queue.len()), (task, plan));
         }
     }
 
@@ -321,6 +370,11 @@ impl Dispatcher {
         if self.is_cleaning_up() {
             return None;
         }
+        // At the limit of processes or descriptors, a task waits until another one has ended.
+        let has_room = || !self.is_short && process::has_free_descriptors(DESCRIPTORS);
+        if !self.running.is_empty() && !has_room() {
+            return None;
+        }
         let lane = self.lanes.get_mut(&id)?;
         if self.running.values().filter(|running| running.lane == id).count() >= lane.concurrency {
             return None;
@@ -330,7 +384,7 @@ impl Dispatcher {
     }
 
     fn start(&mut self, lane: LaneId, queued: Queued) {
-        let Queued { task, plan, launcher, stopping } = queued;
+        let Queued { task, mut plan, launcher, stopping } = queued;
         let refusal = match (&plan.refusal, stopping) {
             (Some(refusal), _) => Some((Outcome::SpawnFailure, refusal.clone())),
             (None, Some(_)) => {
@@ -338,6 +392,9 @@ impl Dispatcher {
             }
             (None, None) => None,
         };
+        if refusal.is_none() {
+            plan.meta.cgroup = cgroup_path(&plan.meta.run_id);
+        }
         let (new_run, warnings) = match self.create(&plan) {
             Ok(created) => created,
             Err(error) => {
@@ -350,17 +407,24 @@ impl Dispatcher {
             }
         };
         let run_dir = new_run.dir.path().to_owned();
-        self.update(task, Change::Started { run_dir });
         if let Some(refusal) = refusal {
+            self.update(task, Change::Started { run_dir });
             self.refuse(task, &new_run, refusal, warnings);
             return;
         }
-        match Run::start(&launcher, new_run, plan.secrets, warnings) {
+        let is_alone = self.running.is_empty();
+        match Run::start(&launcher, new_run, plan.secrets.clone(), warnings) {
             Ok(run) => {
-                self.running.insert(task, Running { lane, run });
+                let beginning = Some(Beginning { run_dir, plan, is_alone });
+                self.running.insert(task, Running { lane, run, beginning });
+            }
+            Err(unstarted) if process::is_shortage(&unstarted.0) && !is_alone => {
+                unstarted.1.dir.discard();
+                self.queue_again(lane, task, plan);
             }
             Err(unstarted) => {
                 let (error, new_run, warnings) = *unstarted;
+                self.update(task, Change::Started { run_dir });
                 self.refuse(task, &new_run, spawn_failure(&error.to_string()), warnings);
             }
         }
@@ -370,6 +434,8 @@ impl Dispatcher {
     fn create(&mut self, plan: &Plan) -> Result<(NewRun, Vec<String>), String> {
         let error = match self.store.create(plan) {
             Ok(new_run) => return Ok((new_run, Vec::new())),
+            // It would be too long anywhere.
+            Err(error @ StoreError::TaskTooLong { .. }) => return Err(error.to_string()),
             Err(error) => error,
         };
         // A background run would not be found in a temporary directory.
@@ -416,46 +482,25 @@ impl Dispatcher {
 
     /// Passes a change on. A task that has ended gives its slot back.
     fn update(&mut self, task: TaskId, change: Change) {
+        let beginning = self.running.get_mut(&task).and_then(|running| running.beginning.take());
+        if let Some(Beginning { run_dir, .. }) = beginning {
+            self.updates.push(Update { task, change: Change::Started { run_dir } });
+        }
         if let Change::Ended(report) = &change {
             self.running.remove(&task);
+            self.is_short = false;
             prune_now_and_then(&self.store, &report.result.run_id);
         }
         self.updates.push(Update { task, change });
     }
 }
 
-fn spawn_failure(error: &str) -> (Outcome, String) {
-    (Outcome::SpawnFailure, format!("Failed to spawn sub-agent process: {error}"))
-}
-
-/// Removes old runs. That reads the whole store, so only about one run in 256 does it, drawn by its
-/// random id: no state has to be shared between programs for that.
+/// Removes old runs, and what killed ones left. That reads the whole store, so only about one run in 256 does it,
+/// drawn by its random id: no state has to be shared between programs for that.
 pub(crate) fn prune_now_and_then(store: &Store, run_id: &RunId) {
     if run_id.as_str().ends_with("00") {
         // Old runs that cannot be removed are no concern of this one.
-        let _ = store.prune(&Retention::default(), SystemTime::now());
+        let _ = store.prune_by_itself(SystemTime::now(), &let_go);
+        remove_abandoned_cgroups();
     }
-}
-
-/// The end of a run that was not started.
-pub(crate) fn end_unstarted(
-    meta: &Meta,
-    (outcome, error): (Outcome, String),
-) -> (Record, RunResult) {
-    let record = Record { seq: 1, at: now_ms(), event: ended(outcome, error) };
-    let mut facts = Facts::default();
-    facts.apply(&record);
-    let result = result_of(meta, &facts, 0);
-    (record, result)
-}
-
-/// Writes that end into the directory of the run.
-pub(crate) fn keep_unstarted(
-    new_run: &NewRun,
-    record: &Record,
-    result: &RunResult,
-) -> Result<(), StoreError> {
-    let mut journal = Journal::begin(&new_run.dir, &new_run.meta.limits)?;
-    journal.record(record.at, record.event.clone());
-    journal.finish(result)
 }

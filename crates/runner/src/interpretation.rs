@@ -2,7 +2,7 @@
 
 use model::{Event, Secrets};
 use process::{Line, LineBuffer};
-use protocol::Protocol;
+use protocol::{Assignment, Protocol};
 
 use crate::supervisor::Sanitizer;
 
@@ -23,7 +23,7 @@ pub fn interpret<'a>(
     secrets: &Secrets,
 ) -> Interpretation {
     let sanitizer = Sanitizer::new(secrets);
-    let mut reader = protocol.reader();
+    let mut reader = protocol.reader(Assignment::default());
     let mut interpretation = Interpretation::default();
     let mut take = |line: Line<'_>| {
         let reading = reader.read(line);
@@ -43,5 +43,7 @@ pub fn interpret<'a>(
     if let Some(line) = lines.rest() {
         take(line);
     }
+    let events = reader.finish().events.into_iter();
+    interpretation.events.extend(events.map(|event| sanitizer.event(event)));
     interpretation
 }

@@ -5,10 +5,11 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
-use model::{Lifetime, variables};
-use process::{DetachFrom, Detached, DetachedSpec, Exit, Peer, Pid};
+use model::Lifetime;
+use process::{DetachFrom, Detached, DetachedSpec, Exit, Peer, Pid, SpawnError};
 use store::RunDir;
 
+use crate::stopped::SUPERVISE;
 use crate::tmux::TmuxPanes;
 
 /// Starts supervisors as processes of this machine, with or without a pane that shows each run.
@@ -61,14 +62,18 @@ impl Launcher {
         let path = dir.path().to_str().ok_or_else(|| {
             io::Error::other(format!("{} is not valid UTF-8", dir.path().display()))
         })?;
-        let mut args = vec!["supervise", "--lifeline", path];
+        let mut args = vec![SUPERVISE[1], "--lifeline", path];
         if screen.is_some() {
             args.push("--screen");
+        }
+        // The supervisor goes back to it, so that we need not fork for it.
+        let open_files = process::original_open_files().map(|limit| limit.to_string());
+        if let Some(limit) = &open_files {
+            args.extend(["--open-files", limit]);
         }
         let process = process::spawn_detached(DetachedSpec {
             program: &self.program,
             args: &args,
-            environment: &[(variables::SUPERVISES, path)],
             stdin: theirs.into(),
             stdout: screen.map(OwnedFd::from),
             from: match lifetime {
@@ -76,7 +81,10 @@ impl Launcher {
                 Lifetime::Background => DetachFrom::Session,
             },
         })
-        .map_err(io::Error::other)?;
+        .map_err(|error| match error {
+            SpawnError::Other { source, .. } => source,
+            error => io::Error::other(error),
+        })?;
         Ok(Launched { lifeline, supervisor: SupervisorHandle { process, viewer } })
     }
 }
@@ -90,6 +98,11 @@ impl SupervisorHandle {
     pub(crate) fn try_wait(&mut self) -> Option<Exit> {
         let exit = self.process.try_wait()?;
         self.viewer.as_ref().is_none_or(Peer::has_ended).then_some(exit)
+    }
+
+    /// Whether another program has stopped it.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.process.is_stopped()
     }
 
     /// Wakes it, should another program have stopped it.

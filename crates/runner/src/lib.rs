@@ -6,28 +6,41 @@
 //! writes the run directory, and takes the whole tree down. A program that finds a run without its
 //! supervisor calls [`recover`].
 
+mod agent_version;
+mod answer;
 mod background;
 mod control;
 mod dispatcher;
 mod durations;
 mod interpretation;
 mod launcher;
+mod leftovers;
 mod lifeline;
 mod recover;
 mod result;
 mod run;
+mod stopped;
 mod supervisor;
+mod tell;
 mod tmux;
+mod unstarted;
+mod worktree;
 
+pub use agent_version::agent_version;
+pub use answer::{AnswerError, Answered, answer_run, open_questions};
 pub use background::BackgroundError;
 pub use control::{EndedRun, StopError, Stopped, Waiting, stop_run, wait_for_change};
 pub use dispatcher::{Change, Dispatcher, LaneId, Report, Submitted, TaskId, Update};
+pub use durations::STOP_GRACE;
 pub use interpretation::{Interpretation, interpret};
 pub use launcher::Launcher;
+pub use leftovers::{processes_left, remove_abandoned_cgroups};
 pub use recover::{Recovery, recover};
 pub use store::StopForce;
 pub use supervisor::{SuperviseError, supervise};
+pub use tell::{Fate, TellError, TellUntil, Told, tell_run};
 pub use tmux::{TmuxError, TmuxPanes, view_run};
+pub use worktree::let_go;
 
 /// The wall clock, in milliseconds since 1970.
 pub fn now_ms() -> u64 {

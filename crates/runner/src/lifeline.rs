@@ -20,6 +20,9 @@ pub(crate) enum ToParent {
     Ready,
     /// It will not carry out the run, and says why.
     Refused(String),
+    /// There are too many processes, or too little memory, to start the child; nothing was begun. The
+    /// last message.
+    NoRoom(String),
     /// Something happened.
     Event(Record),
     /// The child does something else now.

@@ -1,13 +1,14 @@
 //! The truth about runs that have lost their supervisor.
 
-use model::{Event, Meta, Outcome, Record, RunResult, variables};
-use process::{KillTarget, Marker};
+use model::{AnswerKind, AnsweredBy, Event, Leftovers, Outcome, Record, RunResult};
 use session::Facts;
 use store::{Journal, Life, RunDir, StoreError};
 
-use crate::durations::STOP_GRACE;
+use crate::leftovers::stop_leftovers;
 use crate::now_ms;
-use crate::result::result_of;
+use crate::result::{not_kept, result_of};
+use crate::stopped::wake_if_stopped;
+use crate::worktree::keep_changes;
 
 /// What became of a run that may have lost its supervisor.
 #[derive(Debug)]
@@ -29,9 +30,11 @@ impl Recovery {
     pub fn result(self) -> Option<RunResult> {
         match self {
             Recovery::Alive => None,
-            Recovery::HadEnded(result)
-            | Recovery::Ended { result, .. }
-            | Recovery::NotKept { result, .. } => Some(*result),
+            Recovery::HadEnded(result) | Recovery::Ended { result, .. } => Some(*result),
+            Recovery::NotKept { mut result, error } => {
+                result.warnings.push(not_kept(&error));
+                Some(*result)
+            }
         }
     }
 }
@@ -41,12 +44,22 @@ impl Recovery {
 ///
 /// Any number of programs may call this at once; one of them does it.
 pub fn recover(dir: &RunDir) -> Result<Recovery, StoreError> {
-    recover_because(dir, SUPERVISOR_DIED)
+    recover_because(dir, SUPERVISOR_DIED, false)
 }
 
-pub(crate) fn recover_because(dir: &RunDir, reason: &str) -> Result<Recovery, StoreError> {
+/// The same for a given reason. `is_all_adopted` says that this process has adopted whatever the
+/// supervisor left, and stopped it.
+pub(crate) fn recover_because(
+    dir: &RunDir,
+    reason: &str,
+    is_all_adopted: bool,
+) -> Result<Recovery, StoreError> {
     let abandoned = match dir.life()? {
-        Life::Alive => return Ok(Recovery::Alive),
+        Life::Alive => {
+            // Nothing else would wake the supervisor of a background run.
+            wake_if_stopped(dir);
+            return Ok(Recovery::Alive);
+        }
         Life::Ended(result) => return Ok(Recovery::HadEnded(result)),
         Life::Abandoned(abandoned) => abandoned,
     };
@@ -64,16 +77,32 @@ pub(crate) fn recover_because(dir: &RunDir, reason: &str) -> Result<Recovery, St
         let result = Box::new(result_of(&meta, &facts, duration(&facts)));
         return Ok(Recovery::HadEnded(result));
     }
-    let survivors = stop_leftovers(&meta);
+    let remaining = stop_leftovers(dir, &meta, is_all_adopted);
     let mut ends = Vec::new();
     // It may have died between its last event and its result.
     if facts.outcome.is_none() {
-        ends.extend((survivors > 0).then(|| survivors_warning(survivors)));
-        ends.push(match dir.stop_requested() {
+        ends.extend(remaining.warnings());
+        ends.extend(
+            facts.open_messages.iter().map(|number| Event::MessageRefused {
+                number: *number,
+                reason: UNPROVEN.to_owned(),
+            }),
+        );
+        ends.extend(facts.open_questions.iter().map(|open| Event::QuestionAnswered {
+            number: open.number,
+            answer: AnswerKind::No,
+            text: Some(UNANSWERED.to_owned()),
+            by: AnsweredBy::End,
+            client: None,
+        }));
+        let (outcome, error) = match dir.stop_requested() {
             // Its supervisor did not get to it.
-            Some(_) => ended(Outcome::Cancelled, "Cancelled before it had finished"),
-            None => ended(Outcome::Interrupted, reason),
-        });
+            Some(_) => (Outcome::Cancelled, "Cancelled before it had finished"),
+            None => (Outcome::Interrupted, reason),
+        };
+        let leftovers = remaining.to_record();
+        ends.extend(keep_changes(&meta, leftovers.is_none()));
+        ends.push(ended_leaving(outcome, error, leftovers));
     }
     let mut journal = match Journal::resume(abandoned, &meta.limits) {
         Ok(journal) => journal,
@@ -117,40 +146,28 @@ fn replay(dir: &RunDir) -> Result<Facts, StoreError> {
     }
     if facts.outcome == Some(Outcome::Completed) && is_answer_lost {
         facts.output.clear();
-        facts.warnings.push(ANSWER_LOST.to_owned());
+        facts.warnings.push(RunResult::ANSWER_LOST.to_owned());
     }
     Ok(facts)
 }
 
-const ANSWER_LOST: &str = "The record of this run is not complete: its answer was not kept";
-
+const UNANSWERED: &str = "the supervisor died before the question was answered";
+const UNPROVEN: &str = "the supervisor died before it was known whether the agent read the message";
 pub(crate) const SUPERVISOR_DIED: &str = "Interrupted: the supervisor of this run died";
 pub(crate) const PARENT_DIED: &str = "Interrupted: the program that started this run died";
 
-/// Stops every process that carries the run's marker. Returns how many could not be stopped.
-pub(crate) fn stop_leftovers(meta: &Meta) -> usize {
-    process::stop_marked(&marker(meta), STOP_GRACE)
-}
-
-/// How many processes carry the run's marker.
-pub(crate) fn count_leftovers(meta: &Meta) -> usize {
-    KillTarget::Marked(marker(meta)).count()
-}
-
-fn marker(meta: &Meta) -> Marker {
-    let run_dir = meta.environment.get(variables::RUN_DIR).cloned().flatten().unwrap_or_default();
-    // The directory too: a copy of a project has copies of its runs, which must not end the originals.
-    Marker::new(&[(variables::RUN, meta.run_id.as_str()), (variables::RUN_DIR, &run_dir)])
-}
-
-/// What to say about processes that do not go away.
-pub(crate) fn survivors_warning(count: usize) -> Event {
-    Event::Warning { message: format!("{count} processes of the run could not be killed") }
-}
-
 /// The terminal event of a run whose end no exit explains.
 pub(crate) fn ended(outcome: Outcome, error: impl Into<String>) -> Event {
-    Event::RunEnded { outcome, error: Some(error.into()), exit_code: None, signal: None }
+    ended_leaving(outcome, error, None)
+}
+
+fn ended_leaving(
+    outcome: Outcome,
+    error: impl Into<String>,
+    leftovers: Option<Leftovers>,
+) -> Event {
+    let error = Some(error.into());
+    Event::RunEnded { outcome, error, exit_code: None, signal: None, leftovers }
 }
 
 /// How long it ran, by the wall clock: the only one that outlives a process.

@@ -3,7 +3,6 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -13,12 +12,14 @@ use session::Facts;
 use store::{Hold, NewRun, RunDir, StopForce};
 
 use crate::dispatcher::{Change, Report};
-use crate::durations::{EXIT_ANSWER, STOP_GRACE, answer_time};
+use crate::durations::{EXIT_ANSWER, STOP_GRACE, SUPERVISOR_LOOK, answer_time};
 use crate::launcher::{Launcher, SupervisorHandle};
+use crate::leftovers::stop_leftovers;
 use crate::lifeline::{Lifeline, ToParent, ToSupervisor};
 use crate::now_ms;
-use crate::recover::{Recovery, SUPERVISOR_DIED, duration, ended, recover_because, stop_leftovers};
+use crate::recover::{Recovery, SUPERVISOR_DIED, duration, ended, recover_because};
 use crate::result::result_of;
+use crate::stopped::{Remedy, SUPERVISOR_STOPPED, StopCount};
 
 pub(crate) struct Run {
     meta: Meta,
@@ -31,7 +32,14 @@ pub(crate) struct Run {
     facts: Facts,
     refusal: Option<String>,
     /// When the supervisor is killed if it has not answered; see [`Run::check_time`].
-    pub(crate) kill_at: Option<Instant>,
+    kill_at: Option<Instant>,
+    /// When to look next whether another program has stopped the supervisor.
+    look_at: Instant,
+    stops: StopCount,
+    /// Why this process has killed the supervisor, if it is for another reason than a request to stop.
+    killed_because: Option<&'static str>,
+    /// Why the supervisor could not start the child, if it could not for now.
+    pub(crate) no_room: Option<String>,
 }
 
 enum Phase {
@@ -75,9 +83,18 @@ impl Run {
                 facts: Facts::default(),
                 refusal: None,
                 kill_at: None,
+                look_at: Instant::now() + SUPERVISOR_LOOK,
+                stops: StopCount::default(),
+                killed_because: None,
+                no_room: None,
             }),
             Err(error) => Err(Box::new((error, new_run, warnings))),
         }
+    }
+
+    /// Removes the directory of a run whose child was not started.
+    pub(crate) fn discard(self) {
+        self.dir.discard();
     }
 
     /// The supervisor's process id, while it is at work.
@@ -117,12 +134,29 @@ impl Run {
         self.kill_at = Some(self.kill_at.map_or(deadline, |earlier| earlier.min(deadline)));
     }
 
-    /// Kills a supervisor that does not answer; its end will be noticed on the lifeline.
+    /// When [`Run::check_time`] has something to do.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let look_at = matches!(self.phase, Phase::Live { .. }).then_some(self.look_at);
+        self.kill_at.into_iter().chain(look_at).min()
+    }
+
+    /// Wakes a supervisor that was stopped, and kills one that does not answer or is stopped again and
+    /// again; its end will be noticed on the lifeline.
     pub(crate) fn check_time(&mut self, now: Instant) {
+        let Phase::Live { supervisor, .. } = &mut self.phase else { return };
         if self.kill_at.is_some_and(|at| now >= at) {
             self.kill_at = None;
-            if let Phase::Live { supervisor, .. } = &mut self.phase {
-                supervisor.kill();
+            supervisor.kill();
+        }
+        if now >= self.look_at {
+            self.look_at = now + SUPERVISOR_LOOK;
+            match self.stops.see(supervisor.is_stopped()) {
+                Some(Remedy::Wake) => supervisor.wake(),
+                Some(Remedy::Kill) => {
+                    self.killed_because = Some(SUPERVISOR_STOPPED);
+                    supervisor.kill();
+                }
+                None => {}
             }
         }
     }
@@ -155,6 +189,11 @@ impl Run {
             match message {
                 ToParent::Ready => self.hold = None,
                 ToParent::Refused(reason) => self.refusal = Some(reason),
+                ToParent::NoRoom(reason) => {
+                    await_exit(&mut supervisor);
+                    self.no_room = Some(reason);
+                    return changes;
+                }
                 ToParent::Event(record) => {
                     self.facts.apply(&record);
                     changes.push(Change::Record(record));
@@ -185,33 +224,30 @@ impl Run {
         self.hold = None;
         let (meta, dir, facts) = (self.meta.clone(), self.dir.clone(), self.facts.clone());
         let reason = self.refusal.as_ref().map_or_else(
-            || SUPERVISOR_DIED.to_owned(),
+            || self.killed_because.unwrap_or(SUPERVISOR_DIED).to_owned(),
             |refusal| format!("Interrupted: the supervisor refused: {refusal}"),
         );
         let work = move || {
             await_exit(&mut supervisor);
-            stop_leftovers(&meta);
-            if let Some(siblings) = siblings {
-                process::stop_adopted(&siblings, STOP_GRACE);
-            }
-            end_in_its_place(&meta, &dir, facts, &reason)
+            stop_leftovers(&dir, &meta, false);
+            let left = siblings.and_then(|siblings| process::stop_adopted(&siblings, STOP_GRACE));
+            end_in_its_place(&meta, &dir, facts, &reason, left == Some(0))
         };
         // At the limit of processes or descriptors there is no thread to be had, and the work is done
         // here, while everything else waits.
-        let work = Arc::new(Mutex::new(Some(work)));
-        let take = |work: &Mutex<Option<_>>| work.lock().ok().and_then(|mut work| work.take());
-        let (theirs, pair) = (Arc::clone(&work), UnixStream::pair());
-        let cleaner = pair.and_then(|(done, ours)| {
-            let clean = move || {
-                let cleaned_up = take(&theirs).map(|work| work());
-                drop(ours);
-                cleaned_up
-            };
-            Ok((done, std::thread::Builder::new().spawn(clean)?))
-        });
-        let Ok((done, cleaner)) = cleaner else { return take(&work).map(|work| work()) };
-        self.phase = Phase::CleaningUp { done, cleaner };
-        None
+        let Ok((done, ours)) = UnixStream::pair() else { return Some(work()) };
+        let clean = move || {
+            let cleaned_up = work();
+            drop(ours);
+            cleaned_up
+        };
+        match process::start_thread(clean) {
+            Ok(cleaner) => {
+                self.phase = Phase::CleaningUp { done, cleaner };
+                None
+            }
+            Err(no_thread) => no_thread.work.map(|clean| clean()),
+        }
     }
 
     fn end_after(&mut self, cleaned_up: CleanedUp) -> Vec<Change> {
@@ -228,8 +264,14 @@ impl Run {
     }
 }
 
-fn end_in_its_place(meta: &Meta, dir: &RunDir, facts: Facts, reason: &str) -> CleanedUp {
-    match recover_because(dir, reason) {
+fn end_in_its_place(
+    meta: &Meta,
+    dir: &RunDir,
+    facts: Facts,
+    reason: &str,
+    is_all_adopted: bool,
+) -> CleanedUp {
+    match recover_because(dir, reason, is_all_adopted) {
         Ok(Recovery::Ended { record, result }) => CleanedUp { record, result, not_kept: None },
         Ok(Recovery::HadEnded(result)) => CleanedUp { record: None, result, not_kept: None },
         Ok(Recovery::Alive) => {

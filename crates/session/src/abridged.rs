@@ -10,7 +10,18 @@ use crate::transcript::{ARGUMENT_CHARS, RESULT_CHARS};
 /// Transcripts of abridged events are the same, letter by letter.
 pub fn abridged(event: &Event) -> Option<Event> {
     match event {
-        Event::UserMessage { .. } | Event::AssistantMessage { .. } => Some(event.clone()),
+        Event::UserMessage { .. }
+        | Event::AssistantMessage { .. }
+        | Event::MessageAccepted { .. }
+        | Event::MessageDelivered { .. }
+        | Event::MessageRefused { .. }
+        | Event::AnswerChecked { .. }
+        | Event::PreparationStarted { .. }
+        | Event::PreparationEnded { .. }
+        | Event::CheckStarted { .. }
+        | Event::CheckEnded { .. }
+        | Event::QuestionAsked { .. }
+        | Event::QuestionAnswered { .. } => Some(event.clone()),
         Event::ToolCall { id, tool, args } => Some(Event::ToolCall {
             id: id.clone(),
             tool: tool.clone(),
@@ -103,7 +114,7 @@ mod tests {
     fn transcripts_of_abridged_events_are_the_same() {
         let mut random = Random::default();
         let mut events = vec![
-            Event::RunStarted { pid: 1 },
+            Event::RunStarted { pid: 1, agent: None },
             Event::UserMessage { text: "Go. ".repeat(1_000) },
             call(json!({"path": "a", "content": "ż\n\"".repeat(1_000), "more": vec!["x"; 500]})),
             call(json!([[vec!["y"; 200], vec!["z"; 200]], "w"])),

@@ -25,11 +25,14 @@ impl Doing {
         match event {
             Event::RunStarted { .. } => *self = Doing { activity: Activity::Starting, since: at },
             // Of several calls, the latest is shown.
-            Event::ToolCall { .. } => *self = Doing { activity: Activity::Tool, since: at },
+            Event::ToolCall { .. }
+            | Event::PreparationStarted { .. }
+            | Event::CheckStarted { .. } => *self = Doing { activity: Activity::Tool, since: at },
             Event::ToolResult { .. } if has_open_calls => {}
             Event::UserMessage { .. }
             | Event::AssistantMessage { .. }
-            | Event::ToolResult { .. } => self.observe(Activity::Waiting, at),
+            | Event::ToolResult { .. }
+            | Event::CheckEnded { .. } => self.observe(Activity::Waiting, at),
             Event::RetryScheduled { .. } => self.observe(Activity::Retrying, at),
             _ => {}
         }
@@ -54,7 +57,7 @@ mod tests {
         };
         let mut doing = Doing::default();
         for (at, event, has_open_calls, expected) in [
-            (1, Event::RunStarted { pid: 1 }, false, (Activity::Starting, 1)),
+            (1, Event::RunStarted { pid: 1, agent: None }, false, (Activity::Starting, 1)),
             (2, Event::UserMessage { text: "go".into() }, false, (Activity::Waiting, 2)),
             (3, call(), true, (Activity::Tool, 3)),
             (4, call(), true, (Activity::Tool, 4)),

@@ -1,10 +1,13 @@
 //! What is known about a run: a fold of its events.
 
 use crate::text::cut_chars;
-use model::{Activity, Event, Outcome, Record, Status, StopCause, StopReason, Usage};
+use model::{
+    Activity, Changes, CheckResult, Event, Leftovers, OpenQuestion, Outcome, Record, Status,
+    StopCause, StopReason, Usage,
+};
 
 /// What decides the outcome of a run, and what its result says. Its size does not grow with the
-/// run.
+/// run, except for the messages to the agent, of which there is a limit.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(missing_docs, reason = "the names say the rest")]
 pub struct Facts {
@@ -22,6 +25,8 @@ pub struct Facts {
     pub signal: Option<i32>,
     /// The cause that decides, if the run was stopped.
     pub stopping: Option<StopCause>,
+    /// What the rule saw that stopped the run.
+    pub stopping_seen: Option<String>,
     /// The model that answered last.
     pub model: Option<String>,
     /// Why the model stopped the last time.
@@ -40,13 +45,29 @@ pub struct Facts {
     pub last_stderr: Vec<String>,
     /// What users should know although it does not decide the outcome.
     pub warnings: Vec<String>,
+    /// What was perhaps left of the run when it ended.
+    pub leftovers: Option<Leftovers>,
+    /// How the last answer compares with its schema, if it was compared: the problem, if there is one.
+    pub answer: Option<Result<(), String>>,
+    /// The check of the work behind the last answer. It has not passed while it runs.
+    pub check: Option<CheckResult>,
+    /// What the agent changed, if it worked in a worktree of its own.
+    pub changes: Option<Changes>,
+    /// The numbers of messages to the agent that were accepted, and neither delivered nor refused yet.
+    pub open_messages: Vec<u64>,
+    /// What the agent asks, and has no answer to yet.
+    pub open_questions: Vec<OpenQuestion>,
+    /// How long questions have waited, in milliseconds. The clock of the timeout stood still.
+    pub waited_ms: u64,
+    /// Since when a question waits, in milliseconds since 1970.
+    pub asking_since: Option<u64>,
 }
 
 impl Facts {
     /// The reason for a failure is seldom in the last line alone.
     const STDERR_LINES: usize = 4;
     /// More warnings are dropped.
-    const WARNINGS: usize = 20;
+    pub const WARNINGS: usize = 20;
 
     /// The facts after all these events.
     pub fn replay(records: impl IntoIterator<Item = Record>) -> Facts {
@@ -63,6 +84,8 @@ impl Facts {
             Event::RunStarted { .. } => self.started_at = Some(record.at),
             Event::AssistantMessage { text, model, stop_reason, error, usage } => {
                 self.assistant_messages += 1;
+                // What was found before says nothing about what the agent has done since.
+                (self.answer, self.check) = (None, None);
                 self.message_lost = false;
                 self.usage += *usage;
                 if model.is_some() {
@@ -74,6 +97,17 @@ impl Facts {
                     self.output.clone_from(text);
                 }
             }
+            Event::UsageReported { usage } => self.usage += *usage,
+            Event::MessageAccepted { number, .. } => self.open_messages.push(*number),
+            Event::MessageDelivered { number } | Event::MessageRefused { number, .. } => {
+                self.open_messages.retain(|open| open != number);
+            }
+            Event::QuestionAsked { number, question } => {
+                let (number, question, asked_at) = (*number, question.clone(), record.at);
+                self.asking_since.get_or_insert(asked_at);
+                self.open_questions.push(OpenQuestion { number, question, asked_at });
+            }
+            Event::QuestionAnswered { number, .. } => self.close_question(*number, record.at),
             Event::MessageLost { .. } => self.message_lost = true,
             Event::ToolCall { .. } => self.tool_calls += 1,
             Event::Stderr { text } => {
@@ -82,30 +116,54 @@ impl Facts {
                 }
                 self.last_stderr.push(cut_chars(text.trim(), 500).to_owned());
             }
-            Event::Stopping { cause } => {
-                // The first cause decides, except that stopping a child that had finished does not
-                // hide a loop in its stream.
-                let is_open = match self.stopping {
-                    None => true,
-                    Some(StopCause::LastWord | StopCause::Leftovers) => *cause == StopCause::Loop,
-                    Some(_) => false,
-                };
+            Event::Stopping { cause, seen } => {
+                // The first cause decides, except that stopping a child that had finished hides neither a
+                // loop in its stream nor that the check of its work was stopped.
+                let is_open = self.stopping.is_none_or(StopCause::is_cleanup);
                 if is_open {
                     self.stopping = Some(*cause);
+                    self.stopping_seen.clone_from(seen);
                 }
+            }
+            Event::ChangesKept { changes } => {
+                if let Some(warning) = warning_about(changes) {
+                    self.warn(warning);
+                }
+                self.changes = Some(changes.clone());
             }
             Event::LogFull { log } => {
                 self.warn(format!("{log} is full; later entries were not kept"));
             }
             Event::Warning { message } => self.warn(message.clone()),
-            Event::RunEnded { outcome, error, exit_code, signal } => {
+            Event::AnswerChecked { problem } => {
+                self.answer = Some(problem.clone().map_or(Ok(()), Err));
+            }
+            Event::CheckStarted { command } => {
+                self.check =
+                    Some(CheckResult { command: command.clone(), ..CheckResult::default() });
+            }
+            Event::CheckEnded { passed, problem, exit_code, signal, output } => {
+                let command = self.check.take().map(|check| check.command).unwrap_or_default();
+                self.check = Some(CheckResult {
+                    command,
+                    passed: *passed,
+                    problem: problem.clone(),
+                    exit_code: *exit_code,
+                    signal: *signal,
+                    output: output.clone(),
+                });
+            }
+            Event::RunEnded { outcome, error, exit_code, signal, leftovers } => {
                 self.ended_at = Some(record.at);
                 self.outcome = Some(*outcome);
                 self.error.clone_from(error);
                 self.exit_code = *exit_code;
                 self.signal = *signal;
+                self.leftovers.clone_from(leftovers);
             }
-            Event::UserMessage { .. }
+            Event::PreparationStarted { .. }
+            | Event::PreparationEnded { .. }
+            | Event::UserMessage { .. }
             | Event::ToolResult { .. }
             | Event::RetryScheduled { .. }
             | Event::UnreadableLine { .. }
@@ -129,9 +187,32 @@ impl Facts {
         }
     }
 
+    fn close_question(&mut self, number: u64, at: u64) {
+        self.open_questions.retain(|open| open.number != number);
+        if self.open_questions.is_empty()
+            && let Some(since) = self.asking_since.take()
+        {
+            self.waited_ms += at.saturating_sub(since);
+        }
+    }
+
     fn warn(&mut self, message: String) {
         if self.warnings.len() < Facts::WARNINGS {
             self.warnings.push(message);
         }
     }
+}
+
+/// What users should know about changes that are not where they look for them.
+fn warning_about(changes: &Changes) -> Option<String> {
+    let directory = changes.directory.as_ref()?.display();
+    let problem = changes.problem.as_deref().unwrap_or("the reason is not known");
+    Some(match &changes.reference {
+        Some(reference) => format!(
+            "The worktree {directory} was not removed: {problem}. Everything else is kept as {reference}."
+        ),
+        None => format!(
+            "The changes of this run were not kept as a ref, and are in {directory}: {problem}"
+        ),
+    })
 }

@@ -6,11 +6,13 @@
 
 mod abridged;
 mod activity;
+mod conversation;
 mod export;
 mod facts;
 mod loops;
 mod preview;
 mod progress_words;
+mod report;
 mod state;
 mod summary;
 #[cfg(test)]
@@ -22,21 +24,22 @@ mod transcript;
 mod usage;
 mod verdict;
 pub mod view;
-mod window;
 
 pub use abridged::abridged;
 pub use activity::Doing;
-pub use export::{ExportedRun, ExportedSession};
+pub use conversation::{Conversation, Depth, Entry, EntryKind, ToolEntry, ToolOutput};
+pub use export::{ExportedRun, ExportedSession, to_markdown};
 pub use facts::Facts;
 pub use loops::LoopDetector;
+pub use model::{clean, escape_json};
 pub use preview::{PreviewContext, preview};
 pub use progress_words::Progress;
+pub use report::to_html;
 pub use state::{Context, State};
 pub use summary::summary_line;
-pub use text::{clean, cut_bytes, cut_chars, escape_json};
+pub use text::{cut_bytes, cut_chars, shorten};
 pub use todos::Todos;
 pub use tool_summary::tool_summary;
 pub use transcript::{PastRun, resume_transcript, transcript, transcript_with_prompts};
-pub use usage::usage_words;
-pub use verdict::{Ending, decide};
-pub use window::{LineKind, Window, WindowLine};
+pub use usage::{cost_words, token_words, total_cost_words, usage_words};
+pub use verdict::{Demands, Ending, decide, failed_command};

@@ -6,11 +6,11 @@ mod paths;
 #[cfg(test)]
 mod tests;
 
-use model::tool_names;
+use model::{clean, tool_names};
 use serde_json::Value;
 
 use self::arguments::Arguments;
-use crate::text::{clean, cut_chars, one_line, shorten, width};
+use crate::text::{cut_chars, one_line, shorten, width};
 
 /// What a preview depends on, beside the call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,19 +93,63 @@ pub fn preview(tool: &str, args: &Value, context: &PreviewContext) -> String {
     }
 }
 
+/// A call in pieces, for a view with a place for each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Subject {
+    pub(crate) tool: String,
+    /// What the call is about, in one line, without the tool's name.
+    pub(crate) subject: String,
+    /// The lines that the call adds and removes, where it tells.
+    pub(crate) changed: Option<(u64, u64)>,
+}
+
+/// The same as [`preview`], in pieces.
+pub(crate) fn subject(tool: &str, args: &Value, context: &PreviewContext) -> Subject {
+    const COMMAND_CHARS: usize = 500;
+    let name = one_line(cut_chars(tool, TOOL_CHARS)).into_owned();
+    let arguments = Arguments::new(args, context);
+    let command = arguments.raw_text("command");
+    let (subject, changed) = match tool {
+        "bash" if !command.trim().is_empty() => {
+            let cut = cut_chars(command.trim(), COMMAND_CHARS);
+            let sign = if cut.len() < command.trim().len() { "…" } else { "" };
+            (format!("{}{sign}", one_line(cut)), None)
+        }
+        "edit" => (arguments.file(), changed_lines(&arguments)),
+        "write" => {
+            let lines = count_filled_lines(arguments.raw_text("content"));
+            (arguments.file(), Some((lines as u64, 0)))
+        }
+        _ => {
+            let preview = preview(tool, args, context);
+            let subject = match preview.split_once(" → ") {
+                Some((_, subject)) => subject,
+                None => preview.strip_prefix(name.as_str()).unwrap_or_default().trim_start(),
+            };
+            (one_line(subject).into_owned(), None)
+        }
+    };
+    Subject { tool: name, subject, changed }
+}
+
+/// The lines that a call of `edit` adds and removes.
+fn changed_lines(arguments: &Arguments<'_>) -> Option<(u64, u64)> {
+    let edits = arguments.list("edits");
+    let lines = |key: &str| -> u64 {
+        let texts = edits.iter().filter_map(|edit| edit.get(key)?.as_str());
+        texts.map(|text| count_filled_lines(text) as u64).sum()
+    };
+    (!edits.is_empty()).then(|| (lines("newText"), lines("oldText")))
+}
+
 fn edit(arguments: &Arguments<'_>) -> String {
     let path = arguments.file();
-    let edits = arguments.list("edits");
-    if edits.is_empty() {
+    let count = arguments.list("edits").len();
+    let Some((added, removed)) = changed_lines(arguments) else {
         return format!("edit → {path}");
-    }
-    let lines = |key: &str| -> usize {
-        let texts = edits.iter().filter_map(|edit| edit.get(key)?.as_str());
-        texts.map(count_filled_lines).sum()
     };
-    let noun = if edits.len() == 1 { "edit" } else { "edits" };
-    let (added, removed) = (lines("newText"), lines("oldText"));
-    format!("edit → {path} ({} {noun}) +{added}/-{removed}", edits.len())
+    let noun = if count == 1 { "edit" } else { "edits" };
+    format!("edit → {path} ({count} {noun}) +{added}/-{removed}")
 }
 
 fn grep(arguments: &Arguments<'_>) -> String {

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use model::Event;
+use model::{CheckResult, Event, MessageTiming};
 use serde_json::Value;
 
-use crate::text::cut_chars;
+use crate::text::{cut_chars, one_line, shorten};
 
 /// Turns events into progress words. It remembers the open tool calls, so that the words for a
 /// result can name the subject of its call.
@@ -62,30 +62,110 @@ impl Progress {
                     .and_then(|call| call.subject);
                 Some(result_words(tool, subject.as_deref(), *is_error))
             }
-            Event::RetryScheduled { attempt, max_attempts, delay_ms, error } => {
-                let seconds = *delay_ms as f64 / 1000.0;
-                Some(format!(
-                    "Provider failed, attempt {attempt} of {max_attempts} in {seconds}s: {error}"
-                ))
+            Event::PreparationStarted { .. } | Event::CheckStarted { .. } => {
+                let words = plain_words(event)?;
+                let (id, subject) = (COMMAND.to_owned(), None);
+                self.open_calls.push_back(OpenCall { id, subject, words: words.clone() });
+                Some(words)
             }
-            Event::Stderr { text } => Some(format!("[stderr]: {text}")),
-            Event::UnreadableLine { text, .. } => {
-                (!text.trim().is_empty()).then(|| text.trim_end().to_owned())
+            Event::PreparationEnded { .. } | Event::CheckEnded { .. } => {
+                self.open_calls.retain(|call| call.id != COMMAND);
+                plain_words(event)
             }
-            Event::MessageLost { bytes: 0, text } => Some(text.clone()),
-            Event::MessageLost { bytes, .. } => {
-                Some(format!("A message of {bytes} bytes could not be read"))
-            }
-            Event::TimeoutExtended => {
-                Some("The time is up, but a tool was active: waiting for it".to_owned())
-            }
-            Event::Stopping { cause } => Some(cause.words().to_owned()),
-            Event::LogFull { log } => Some(format!("{log} is full and takes no more")),
-            Event::Warning { message } => Some(format!("Warning: {message}")),
-            Event::RunEnded { error, .. } => error.as_ref().map(|error| format!("Error: {error}")),
-            Event::RunStarted { .. } | Event::UserMessage { .. } | Event::Unknown => None,
+            event => plain_words(event),
         }
     }
+}
+
+/// A command of ours among the calls of the agent, none of which has this id.
+const COMMAND: &str = "";
+
+/// So much of a message is shown when it is accepted. All of it is shown when the agent reads it.
+const MESSAGE_CHARS: usize = 200;
+
+/// The words for an event that is neither said nor done by the agent, if it has any.
+pub(crate) fn plain_words(event: &Event) -> Option<String> {
+    match event {
+        Event::RetryScheduled { attempt, max_attempts, delay_ms, error } => {
+            let seconds = *delay_ms as f64 / 1000.0;
+            Some(format!(
+                "Provider failed, attempt {attempt} of {max_attempts} in {seconds}s: {error}"
+            ))
+        }
+        Event::MessageAccepted { number, text, timing } => {
+            let when = match timing {
+                MessageTiming::Steer => "",
+                MessageTiming::After => ", for the end",
+                MessageTiming::Interrupt => ", which interrupts",
+            };
+            let text = one_line(text);
+            let text = shorten(&text, MESSAGE_CHARS);
+            Some(format!("Message {number} accepted{when}: {text}"))
+        }
+        Event::MessageDelivered { number } => Some(format!("Message {number} delivered")),
+        Event::MessageRefused { number, reason } => {
+            Some(format!("Message {number} refused: {reason}"))
+        }
+        Event::QuestionAsked { number, question } => {
+            Some(format!("Question {number}: {}", question.words()))
+        }
+        Event::QuestionAnswered { number, answer, text, by, client } => {
+            let text =
+                text.as_ref().map(|text| format!(": {}", shorten(&one_line(text), MESSAGE_CHARS)));
+            let (answer, by) = (answer.word(), by.words(client.as_deref()));
+            Some(format!("Question {number} answered {answer} {by}{}", text.unwrap_or_default()))
+        }
+        Event::Stderr { text } => Some(format!("[stderr]: {text}")),
+        Event::UnreadableLine { text, .. } => {
+            (!text.trim().is_empty()).then(|| text.trim_end().to_owned())
+        }
+        Event::MessageLost { bytes: 0, text } => Some(text.clone()),
+        Event::MessageLost { bytes, .. } => {
+            Some(format!("A message of {bytes} bytes could not be read"))
+        }
+        Event::TimeoutExtended => {
+            Some("The time is up, but a tool was active: waiting for it".to_owned())
+        }
+        Event::AnswerChecked { problem: None } => Some("The answer fits its schema".to_owned()),
+        Event::AnswerChecked { problem: Some(problem) } => {
+            Some(format!("The answer does not fit its schema: {problem}"))
+        }
+        Event::PreparationStarted { command } => Some(format!("Preparing: {}", one_line(command))),
+        Event::PreparationEnded { succeeded: true, .. } => Some("Prepared".to_owned()),
+        Event::PreparationEnded { problem, exit_code, signal, output, .. } => {
+            Some(failure_words("Preparation", problem.as_ref(), *exit_code, *signal, output))
+        }
+        Event::CheckStarted { command } => Some(format!("Checking: {}", one_line(command))),
+        Event::CheckEnded { passed: true, .. } => Some("Check passed".to_owned()),
+        Event::CheckEnded { problem, exit_code, signal, output, .. } => {
+            Some(failure_words("Check", problem.as_ref(), *exit_code, *signal, output))
+        }
+        Event::Stopping { cause, .. } => Some(cause.words().to_owned()),
+        Event::LogFull { log } => Some(format!("{log} is full and takes no more")),
+        Event::Warning { message } => Some(format!("Warning: {message}")),
+        Event::RunEnded { error, .. } => error.as_ref().map(|error| format!("Error: {error}")),
+        Event::RunStarted { .. }
+        | Event::UserMessage { .. }
+        | Event::AssistantMessage { .. }
+        | Event::UsageReported { .. }
+        | Event::ChangesKept { .. }
+        | Event::ToolCall { .. }
+        | Event::ToolResult { .. }
+        | Event::Unknown => None,
+    }
+}
+
+fn failure_words(
+    what: &str,
+    problem: Option<&String>,
+    exit_code: Option<i32>,
+    signal: Option<i32>,
+    output: &str,
+) -> String {
+    let problem = problem.cloned();
+    let result = CheckResult { problem, exit_code, signal, ..CheckResult::default() };
+    let colon = if output.is_empty() { "" } else { ":\n" };
+    format!("{what} failed ({}){colon}{output}", result.failure())
 }
 
 /// The words for a tool: its name, the arguments that can hold the subject of a call, and what is

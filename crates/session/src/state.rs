@@ -1,32 +1,38 @@
 //! What people are shown of a run: a fold of its events.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
 
 use model::{Activity, Event, Record};
-use serde_json::Value;
 
 use crate::activity::Doing;
+use crate::conversation::Conversation;
 use crate::facts::Facts;
-use crate::preview::{PreviewContext, preview};
+use crate::preview::PreviewContext;
 use crate::progress_words::Progress;
-use crate::text::one_line;
+use crate::text::{one_line, shorten};
 use crate::todos::Todos;
-use crate::tool_summary::tool_summary;
-use crate::window::{EntryNumber, LineKind, Window};
 
 /// How a state is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say the rest")]
 pub struct Context {
     pub preview: PreviewContext,
-    /// How many entries a collapsed window shows.
+    /// How many lines a window has.
     pub window_lines: usize,
+    /// Whether there is a window at all. Where there is none, only facts and words are kept, which is
+    /// most of the time and of the memory of a call with many tasks.
+    pub has_window: bool,
+}
+
+impl Context {
+    /// How many lines a window has by default.
+    pub const WINDOW_LINES: usize = 15;
 }
 
 impl Default for Context {
     fn default() -> Context {
-        Context { preview: PreviewContext::default(), window_lines: Window::SHOWN }
+        let preview = PreviewContext::default();
+        Context { preview, window_lines: Context::WINDOW_LINES, has_window: true }
     }
 }
 
@@ -35,19 +41,19 @@ impl Default for Context {
 #[expect(missing_docs, reason = "the names say it")]
 pub struct State {
     pub facts: Facts,
-    pub window: Window,
     pub todos: Todos,
     pub doing: Doing,
+    /// The last things that were said and done.
+    pub recent: Conversation,
     context: Context,
     progress: Progress,
-    /// The latest calls by their ids, with their entries in the window: a summary is put below its
-    /// call even if others were made in between.
-    calls: VecDeque<(String, EntryNumber)>,
+    /// What the agent said or did last, in words of one line.
+    latest_words: Option<String>,
 }
 
 impl State {
-    /// Older calls are forgotten.
-    const CALLS: usize = 64;
+    /// Of longer words, only the beginning is progress.
+    const LATEST_CHARS: usize = 200;
 
     /// The state before the first event.
     pub fn new(context: Context) -> State {
@@ -64,25 +70,19 @@ impl State {
     }
 
     /// Takes the next event, and returns its progress words if it has any. They are for a running
-    /// log; the window shows tools in a form of its own.
+    /// log; windows show tools in a form of their own.
     pub fn apply(&mut self, record: &Record) -> Option<String> {
         self.facts.apply(record);
         let words = self.progress.words(&record.event);
+        if let (Some(words), true) = (&words, is_progress(&record.event)) {
+            self.latest_words = Some(shorten(&one_line(words), State::LATEST_CHARS).into_owned());
+        }
         let has_open_calls = self.progress.open_call().is_some();
         self.doing.apply(&record.event, record.at, has_open_calls);
-        match &record.event {
-            Event::ToolCall { id, tool, args } => self.call(id, tool, args),
-            Event::ToolResult { id, tool, is_error, text, limit_reached } => {
-                if let Some(summary) = tool_summary(tool, text, *is_error, *limit_reached) {
-                    self.summarise(id, tool, &summary);
-                }
-            }
-            // The view shows the error below the window.
-            Event::RunEnded { .. } => {}
-            _ => {
-                if let Some(words) = &words {
-                    self.window.push(LineKind::Text, words);
-                }
+        if self.context.has_window {
+            self.recent.apply(record, &self.context.preview);
+            if let Event::ToolCall { tool, args, .. } = &record.event {
+                self.todos.observe(tool, args);
             }
         }
         words
@@ -98,43 +98,44 @@ impl State {
         if self.facts.stopping.is_some() {
             return Cow::Borrowed("stopping");
         }
+        if let Some(open) = self.facts.open_questions.first() {
+            let words = open.question.words();
+            return Cow::Owned(format!("asks: {}", one_line(&words)));
+        }
         match (self.doing.activity, self.progress.open_call()) {
             (Activity::Tool, Some(words)) => one_line(words),
             (activity, _) => Cow::Borrowed(activity.word()),
         }
     }
 
+    /// What the agent said or did last; its current activity before it has said or done anything.
+    pub fn latest_words(&self) -> Cow<'_, str> {
+        self.latest_words.as_deref().map_or_else(|| self.doing_words(), Cow::Borrowed)
+    }
+
     /// As given to [`State::new`].
     pub fn context(&self) -> &Context {
         &self.context
     }
+}
 
-    fn call(&mut self, id: &str, tool: &str, args: &Value) {
-        self.todos.observe(tool, args);
-        let text = format!("→ {}", preview(tool, args, &self.context.preview));
-        let Some(entry) = self.window.push_entry(LineKind::Tool, &text) else { return };
-        if self.calls.len() == State::CALLS {
-            self.calls.pop_front();
-        }
-        self.calls.push_back((id.to_owned(), entry));
-    }
-
-    fn summarise(&mut self, id: &str, tool: &str, summary: &str) {
-        let call = self.calls.iter().rev().find(|(call, _)| call == id);
-        let is_below_call = call.is_some_and(|(_, entry)| {
-            self.window.push_below(*entry, LineKind::Tool, &format!("  {summary}"))
-        });
-        if !is_below_call {
-            // Without its call above it, the summary has to name the tool.
-            self.window.push_entry(LineKind::Tool, &format!("  {tool}: {summary}"));
-        }
-    }
+/// Whether the words for an event tell what the agent does, rather than what happens to it.
+fn is_progress(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::AssistantMessage { .. }
+            | Event::ToolCall { .. }
+            | Event::ToolResult { .. }
+            | Event::RetryScheduled { .. }
+            | Event::PreparationStarted { .. }
+            | Event::CheckStarted { .. }
+    )
 }
 
 #[cfg(test)]
 mod tests {
-    use model::{Outcome, StopCause, Usage};
-    use serde_json::json;
+    use model::Usage;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -164,82 +165,48 @@ mod tests {
 
     fn after(events: Vec<Event>) -> State {
         let preview = PreviewContext { cwd: "/p".into(), home: None, width: 30 };
-        let mut state = State::new(Context { preview, window_lines: 3 });
+        let mut state = State::new(Context { preview, window_lines: 3, has_window: true });
         for event in events {
             state.apply(&Record { seq: 1, at: 1, event });
         }
         state
     }
 
-    fn lines(state: &State) -> Vec<(LineKind, &str)> {
-        state.window.history().map(|line| (line.kind, line.text.as_str())).collect()
+    #[test]
+    fn the_latest_words_are_what_the_agent_said_or_did_last() {
+        let mut state = after(vec![Event::RunStarted { pid: 1, agent: None }]);
+        assert_eq!(state.latest_words(), "starting");
+        let long = "x".repeat(500);
+        for (event, expected) in [
+            (said("I look\naround."), "I look around."),
+            (call("1", "read", json!({"path": "a.ts"})), "Reading a.ts"),
+            (result("1", "read", "text", false), "Finished reading a.ts"),
+            (said(" "), "Finished reading a.ts"),
+            (Event::Stderr { text: "careful".into() }, "Finished reading a.ts"),
+            (said(&long), &format!("{}...", "x".repeat(197))),
+        ] {
+            state.apply(&Record { seq: 1, at: 1, event });
+            assert_eq!(state.latest_words(), expected);
+        }
     }
 
     #[test]
-    fn the_window_shows_what_happens() {
-        use LineKind::{Text, Tool};
-        let state = after(vec![
-            Event::RunStarted { pid: 1 },
-            Event::UserMessage { text: "Do it.".into() },
-            said("I look\n\naround."),
-            call("1", "ls", json!({"path": "/p/src"})),
-            result("1", "ls", "a\nb/", false),
-            call("2", "bash", json!({"command": "npm install && npm test && x"})),
-            result("2", "bash", "fine", false),
-            said(""),
-            Event::Stderr { text: "careful".into() },
-            Event::UnreadableLine { bytes: 9, text: "no record".into() },
-            Event::UnreadableLine { bytes: 2, text: " ".into() },
-            Event::Warning { message: "Odd.".into() },
-            Event::TimeoutExtended,
-            Event::Stopping { cause: StopCause::Timeout },
-            Event::RunEnded {
-                outcome: Outcome::Timeout,
-                error: Some("Timed out".into()),
-                exit_code: None,
-                signal: Some(15),
-            },
-        ]);
-        assert_eq!(
-            lines(&state),
-            [
-                (Text, "I look"),
-                (Text, "around."),
-                (Tool, "→ ls → src"),
-                (Tool, "  1 file, 1 dir"),
-                (Tool, "→ bash → npm install && npm test &&\n│ x"),
-                (Text, "[stderr]: careful"),
-                (Text, "no record"),
-                (Text, "Warning: Odd."),
-                (Text, "The time is up, but a tool was active: waiting for it"),
-                (Text, "Stopping: the time is up"),
-            ]
-        );
-        assert_eq!((state.facts.tool_calls, state.context().window_lines), (2, 3));
-    }
-
-    #[test]
-    fn summaries_stand_below_their_calls() {
-        let state = after(vec![
-            call("1", "ls", json!({})),
-            call("2", "find", json!({"pattern": "*.rs"})),
-            call("3", "ls", json!({"path": "lib"})),
-            result("3", "ls", "", false),
-            result("2", "find", "no such program", true),
-            result("1", "ls", "a", false),
-            result("0", "ls", "a", false),
-        ]);
-        let lines: Vec<&str> = lines(&state).into_iter().map(|(_, text)| text).collect();
-        assert_eq!(
-            lines,
-            ["→ ls → .", "  1 file", "→ find → *.rs", "→ ls → lib", "  (empty)", "  ls: 1 file"]
-        );
-    }
-
-    #[test]
-    fn calls_without_end_do_not_pile_up() {
-        let calls = (0..1_000).map(|id| call(&id.to_string(), "ls", json!({}))).collect();
-        assert_eq!(after(calls).calls.len(), State::CALLS);
+    fn without_a_window_words_are_the_same_and_nothing_else_is_kept() {
+        let mut shown = State::default();
+        let mut told = State::new(Context { has_window: false, ..Context::default() });
+        for event in [
+            said("I look."),
+            call("1", "read", json!({"path": "a.ts"})),
+            result("1", "read", "text", false),
+            call("2", "bash", json!({"command": "make"})),
+        ] {
+            let record = Record { seq: 1, at: 1, event };
+            assert_eq!(told.apply(&record), shown.apply(&record));
+            assert_eq!(told.doing_words(), shown.doing_words());
+            assert_eq!(told.latest_words(), shown.latest_words());
+        }
+        assert_eq!((&told.facts, &told.doing), (&shown.facts, &shown.doing));
+        assert!(told.recent.is_empty());
     }
 
     #[test]
@@ -249,5 +216,27 @@ mod tests {
             call("2", "edit_todos", json!({"action": "complete", "indices": [1]})),
         ]);
         assert_eq!(state.todos, Todos { total: 2, done: 1 });
+    }
+
+    #[test]
+    fn a_preparation_and_a_check_are_what_a_run_does_now() {
+        let mut state = State::default();
+        let mut at = 0;
+        let mut apply = |state: &mut State, event| {
+            at += 1;
+            state.apply(&Record { seq: at, at, event });
+        };
+        apply(&mut state, Event::PreparationStarted { command: "npm ci".into() });
+        assert_eq!(state.doing_words(), "Preparing: npm ci");
+        let (exit_code, signal, problem, output) = (Some(0), None, None, String::new());
+        let ended = Event::PreparationEnded { succeeded: true, problem, exit_code, signal, output };
+        apply(&mut state, ended);
+        apply(&mut state, Event::RunStarted { pid: 1, agent: None });
+        assert_eq!(state.doing_words(), "starting");
+        apply(&mut state, Event::CheckStarted { command: "make test".into() });
+        assert_eq!((&*state.doing_words(), state.doing.since), ("Checking: make test", 4));
+        let (problem, output) = (None, String::new());
+        apply(&mut state, Event::CheckEnded { passed: true, problem, exit_code, signal, output });
+        assert_eq!(state.doing_words(), "waiting");
     }
 }

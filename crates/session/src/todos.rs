@@ -26,7 +26,14 @@ impl Todos {
             ("write_todos", _, Some("append")) | ("edit_todos", Some("add"), _) => {
                 self.total = self.total.saturating_add(count("todos"));
             }
-            ("write_todos", _, _) => *self = Todos { total: count("todos"), done: 0 },
+            ("write_todos", _, _) => {
+                let todos =
+                    args.get("todos").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+                let is_done =
+                    |todo: &&Value| todo.get("status").is_some_and(|word| word == "completed");
+                let done = todos.iter().filter(is_done).count() as u64;
+                *self = Todos { total: todos.len() as u64, done };
+            }
             ("edit_todos", Some("complete" | "abandon"), _) => {
                 // A to-do can be completed twice.
                 self.done = self.done.saturating_add(count("indices")).min(self.total);
@@ -57,6 +64,11 @@ mod tests {
             ("edit_todos", json!({"action": "complete", "indices": [0, 1, 2, 3]}), (5, 5)),
             ("read", json!({"todos": [{}], "indices": [1]}), (5, 5)),
             ("write_todos", json!({"mode": "replace", "todos": [{}]}), (0, 1)),
+            (
+                "write_todos",
+                json!({"todos": [{"status": "completed"}, {"status": "pending"}]}),
+                (1, 2),
+            ),
             ("write_todos", json!(null), (0, 0)),
         ] {
             todos.observe(tool, &args);

@@ -42,6 +42,11 @@ fn find_summary(text: &str) -> String {
     }
 }
 
+/// The number of lines that name an entry.
+pub(crate) fn count_entries(text: &str) -> usize {
+    entries(text).count()
+}
+
 /// The lines that name an entry. A notice of the tool is a line in brackets; a name such as
 /// `[id].tsx` or `[slug]/` does not end with one.
 fn entries(text: &str) -> impl Iterator<Item = &str> {

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
-use model::{Event, Record, Status};
+use model::{Event, Record, Status, clean};
 use serde_json::Value;
 
-use crate::text::{clean, cut_chars};
+use crate::progress_words::plain_words;
+use crate::text::cut_chars;
 
 pub(crate) const ARGUMENT_CHARS: usize = 120;
 pub(crate) const RESULT_CHARS: usize = 500;
@@ -64,7 +65,6 @@ pub fn resume_transcript<Records>(runs: Vec<PastRun<Records>>) -> String
 where
     Records: IntoIterator<Item = Record>,
 {
-    let has_headers = runs.len() > 1;
     let mut parts = Vec::new();
     for (index, run) in runs.into_iter().enumerate() {
         let mut events = conversation(run.records);
@@ -78,15 +78,21 @@ where
                 None => events.insert(0, Event::UserMessage { text: prompt }),
             }
         }
-        if has_headers {
-            let messages = events.iter().filter(|event| !matches!(event, Event::ToolCall { .. }));
-            parts.push(format!(
-                "--- Run {} ({}, {} messages) ---",
-                index + 1,
-                run.status.word(),
-                messages.count()
-            ));
-        }
+        let is_message = |event: &&Event| {
+            matches!(
+                event,
+                Event::UserMessage { .. }
+                    | Event::AssistantMessage { .. }
+                    | Event::ToolResult { .. }
+            )
+        };
+        let messages = events.iter().filter(is_message);
+        parts.push(format!(
+            "--- Run {} ({}, {} messages) ---",
+            index + 1,
+            run.status.word(),
+            messages.count()
+        ));
         parts.extend(events.iter().filter_map(labelled_entry));
         parts.extend(run.error.map(|error| format!("[Error: {error}]")));
     }
@@ -109,7 +115,18 @@ fn conversation(records: impl IntoIterator<Item = Record>) -> Vec<Event> {
             Event::ToolCall { ref id, .. } => {
                 calls.insert(id.clone(), position);
             }
-            Event::UserMessage { .. } | Event::AssistantMessage { .. } => {}
+            Event::UserMessage { .. }
+            | Event::AssistantMessage { .. }
+            | Event::MessageAccepted { .. }
+            | Event::MessageDelivered { .. }
+            | Event::MessageRefused { .. }
+            | Event::AnswerChecked { .. }
+            | Event::PreparationStarted { .. }
+            | Event::PreparationEnded { .. }
+            | Event::CheckStarted { .. }
+            | Event::CheckEnded { .. }
+            | Event::QuestionAsked { .. }
+            | Event::QuestionAnswered { .. } => {}
             _ => continue,
         }
         events.extend(sorted(&mut answers));
@@ -129,6 +146,27 @@ fn entry(event: &Event) -> Option<String> {
         Event::AssistantMessage { text, .. } if !text.is_empty() => Some(text.clone()),
         Event::ToolCall { tool, args, .. } => Some(format!("→ {tool}: {}", cut_arguments(args))),
         Event::ToolResult { text, .. } => Some(format!("[tool result]: {}", cut_result(text))),
+        Event::MessageAccepted { number, text, .. } => {
+            Some(format!("[message {number} accepted]: {text}"))
+        }
+        Event::MessageDelivered { number } => Some(format!("[message {number} delivered]")),
+        Event::MessageRefused { number, reason } => {
+            Some(format!("[message {number} refused]: {reason}"))
+        }
+        Event::PreparationStarted { .. } | Event::PreparationEnded { .. } => {
+            plain_words(event).map(|words| format!("[preparation]: {words}"))
+        }
+        Event::AnswerChecked { .. } | Event::CheckStarted { .. } | Event::CheckEnded { .. } => {
+            plain_words(event).map(|words| format!("[check]: {words}"))
+        }
+        Event::QuestionAsked { number, question } => {
+            Some(format!("[question {number}]: {}", question.words()))
+        }
+        Event::QuestionAnswered { number, answer, text, by, client } => {
+            let text = text.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
+            let (answer, by) = (answer.word(), by.words(client.as_deref()));
+            Some(format!("[question {number} answered {answer} {by}]{text}"))
+        }
         _ => None,
     }
 }
@@ -188,7 +226,7 @@ mod tests {
     #[test]
     fn one_run_has_no_header_and_long_parts_are_cut() {
         let events = vec![
-            Event::RunStarted { pid: 1 },
+            Event::RunStarted { pid: 1, agent: None },
             said("I look."),
             Event::ToolCall {
                 id: "1".into(),
@@ -277,9 +315,9 @@ mod tests {
     }
 
     #[test]
-    fn one_earlier_run_is_told_without_a_header() {
+    fn one_earlier_run_is_told_with_its_header() {
         let events = vec![
-            Event::RunStarted { pid: 1 },
+            Event::RunStarted { pid: 1, agent: None },
             Event::UserMessage { text: "Do $& it.".into() },
             said("I look."),
             call("1", "read", json!({"path": "p".repeat(200)})),
@@ -289,13 +327,16 @@ mod tests {
         assert_eq!(
             resume_transcript(vec![past(Some("Timed out"), None, events)]),
             format!(
-                "User: Do $& it.\n\nAssistant: I look.\n\nTool Call: read({{\"path\":\"{})\n\n\
-                 Tool Result: {}...\n\n[Error: Timed out]",
+                "--- Run 1 (error, 4 messages) ---\n\nUser: Do $& it.\n\nAssistant: I look.\n\n\
+                 Tool Call: read({{\"path\":\"{})\n\nTool Result: {}...\n\n[Error: Timed out]",
                 "p".repeat(111),
                 "r".repeat(500)
             )
         );
-        assert_eq!(resume_transcript(vec![past(None, None, Vec::new())]), NOTHING);
+        assert_eq!(
+            resume_transcript(vec![past(None, None, Vec::new())]),
+            "--- Run 1 (completed, 0 messages) ---"
+        );
         assert_eq!(resume_transcript(Vec::<PastRun<Vec<Record>>>::new()), NOTHING);
     }
 

@@ -2,26 +2,56 @@
 
 use model::Usage;
 
-/// Tokens and money, each if it is known: `12.3k tokens` and `$0.0123`.
+/// Tokens and money: `12.3k tokens` and `$0.0123`, or `$?` if the agent does not tell what its tokens
+/// cost.
 pub fn usage_words(usage: &Usage) -> Vec<String> {
-    let parts = [usage.input, usage.output, usage.cache_read, usage.cache_write];
-    // Not every agent adds up its tokens.
-    let tokens = match usage.total_tokens {
-        0 => parts.into_iter().fold(0, u64::saturating_add),
-        total => total,
-    };
-    let mut texts = Vec::new();
-    if tokens > 0 {
-        texts.push(format!("{} tokens", rounded(tokens)));
-    }
-    if usage.cost.total > 0.0 {
-        texts.push(format!("${:.4}", usage.cost.total));
+    let mut texts: Vec<String> =
+        token_words(usage).map(|tokens| format!("{tokens} tokens")).into_iter().collect();
+    match usage.cost {
+        Some(cost) if cost.total > 0.0 => texts.push(format!("${:.4}", cost.total)),
+        None if tokens(usage) > 0 => texts.push("$?".to_owned()),
+        _ => {}
     }
     texts
 }
 
+/// The number of tokens for a column: `12.3k`; `None` if it is not known.
+pub fn token_words(usage: &Usage) -> Option<String> {
+    let tokens = tokens(usage);
+    (tokens > 0).then(|| rounded(tokens))
+}
+
+/// The money for a column, in cents: `$0.31`, or `?` where it is not known. Less than a cent is not nothing.
+pub fn cost_words(usage: &Usage) -> String {
+    usage.cost.map_or_else(|| "?".to_owned(), |cost| price(cost.total))
+}
+
+/// What several agents cost together: `>$0.31` where one of them does not tell its share; nothing before anything was
+/// used.
+pub fn total_cost_words(usages: impl Iterator<Item = Usage> + Clone) -> Option<String> {
+    let sum: Usage = usages.clone().sum();
+    let known = usages.filter_map(|usage| usage.cost).fold(0.0, |known, cost| known + cost.total);
+    match sum.cost {
+        None if known >= 0.01 => Some(format!(">{}", price(known))),
+        _ => (sum != Usage::default()).then(|| cost_words(&sum)),
+    }
+}
+
+pub(crate) fn price(dollars: f64) -> String {
+    if dollars > 0.0 && dollars < 0.01 { "<$0.01".to_owned() } else { format!("${dollars:.2}") }
+}
+
+/// All tokens. Not every agent adds them up.
+pub(crate) fn tokens(usage: &Usage) -> u64 {
+    let parts = [usage.input, usage.output, usage.cache_read, usage.cache_write];
+    match usage.total_tokens {
+        0 => parts.into_iter().fold(0, u64::saturating_add),
+        total => total,
+    }
+}
+
 /// A large number with one decimal place.
-fn rounded(number: u64) -> String {
+pub(crate) fn rounded(number: u64) -> String {
     match number {
         0..1_000 => number.to_string(),
         // What would be rounded up to a thousand thousands is a million.
@@ -33,6 +63,53 @@ fn rounded(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_price_is_shown_if_there_is_one_and_a_question_mark_if_it_is_unknown() {
+        let cost = |total| Some(model::Cost { total, ..model::Cost::default() });
+        for (output, cost, expected) in [
+            (0, None, ""),
+            (20, None, "20 tokens, $?"),
+            (20, cost(0.0), "20 tokens"),
+            (20, cost(0.01234), "20 tokens, $0.0123"),
+            (0, cost(0.5), "$0.5000"),
+        ] {
+            let usage = Usage { output, cost, ..Usage::default() };
+            assert_eq!(usage_words(&usage).join(", "), expected);
+        }
+    }
+
+    #[test]
+    fn a_sum_tells_what_is_known_of_it() {
+        let usage = |cost: Option<f64>| Usage {
+            output: 20,
+            cost: cost.map(|total| model::Cost { total, ..Default::default() }),
+            ..Usage::default()
+        };
+        for (usages, expected) in [
+            (vec![], None),
+            (vec![Usage::default()], None),
+            (vec![usage(None)], Some("?")),
+            (vec![usage(Some(0.2)), usage(Some(0.11))], Some("$0.31")),
+            (vec![usage(Some(0.31)), usage(None), Usage::default()], Some(">$0.31")),
+            (vec![usage(Some(0.001)), usage(None)], Some("?")),
+        ] {
+            assert_eq!(total_cost_words(usages.into_iter()).as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn cents_are_shown_and_less_than_one_is_not_nothing() {
+        for (total, expected) in
+            [(0.0, "$0.00"), (0.004, "<$0.01"), (0.01, "$0.01"), (12.345, "$12.35")]
+        {
+            let usage = Usage {
+                cost: Some(model::Cost { total, ..Default::default() }),
+                ..Usage::default()
+            };
+            assert_eq!(cost_words(&usage), expected);
+        }
+    }
 
     #[test]
     fn large_numbers_are_rounded() {

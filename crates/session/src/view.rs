@@ -3,21 +3,30 @@
 //!
 //! Everything here is a function of the tasks' states; the caller passes the time.
 
-mod body;
+mod block;
 mod call;
 mod header;
 mod line;
+mod plain_lines;
+mod steps;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod truncated;
 
-use model::{SessionId, Status};
+use model::{Access, SessionId, Status};
 
-pub use self::body::{error_lines, truncated, window_lines};
-pub use self::call::call_line;
-pub use self::header::{compact_line, doing_line, window_header};
+pub use self::block::{
+    Block, Cell, Row, call_blocks, ended_row, listed_row, opened_blocks, task_row,
+};
+pub use self::call::{call_heading, call_line};
+pub(crate) use self::header::short_model;
+pub use self::header::{Alignment, COLUMNS, Column, clock, duration, mark};
 pub use self::line::{Line, Role, Span};
-pub use self::tally::{Tally, footer, overview, streaming_text};
+pub use self::plain_lines::{compact_line, plain_line, progress_line};
+pub use self::steps::{Step, steps, tool_step};
+pub use self::tally::{Tally, overview, streaming_text};
+pub use self::truncated::truncated;
 use crate::state::State;
 
 /// Everything about one task that a window can show.
@@ -26,6 +35,11 @@ use crate::state::State;
 pub struct TaskView<'a> {
     pub name: &'a str,
     pub profile: Option<ProfileView<'a>>,
+    /// The word for what carries it out.
+    pub agent: Option<&'a str>,
+    /// The model that was asked for.
+    pub model: Option<&'a str>,
+    pub thinking: Option<&'a str>,
     pub state: &'a State,
     pub phase: Phase,
     /// How long its child has been running, or ran.
@@ -35,6 +49,8 @@ pub struct TaskView<'a> {
     /// Counted as `elapsed_ms` is; `None` without a limit.
     pub timeout_ms: Option<u64>,
     pub session: &'a SessionId,
+    /// What its agent may change.
+    pub access: Access,
 }
 
 /// What a window says about a profile.
@@ -59,29 +75,24 @@ pub enum Phase {
     Ended,
 }
 
-/// How much of a window is shown.
+/// How much is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// The last entries.
+    /// What matters most.
     Collapsed,
-    /// Every entry that the window remembers.
+    /// Everything.
     Expanded,
 }
 
-/// All tasks of a call: an overview, a window for each, and a footer.
-pub fn render(tasks: &[TaskView<'_>], extent: Extent) -> Vec<Line> {
-    if tasks.is_empty() {
-        return vec![Line::of(Role::Muted, "(no sub-agent details)")];
-    }
-    let mut lines = vec![overview(tasks), Line::default()];
-    for task in tasks {
-        lines.push(window_header(task));
-        lines.extend(window_lines(task, extent));
-        lines.extend(error_lines(task));
-        lines.push(Line::default());
-    }
-    lines.extend(footer(tasks));
-    lines
+/// What has no column of its own: the profile, the access, the to-dos and the session.
+pub fn about(task: &TaskView<'_>) -> Line {
+    let todos = task.state.todos;
+    let profile = task.profile.map(|profile| format!("profile {}", profile.name));
+    let access = task.access.is_restricted().then(|| format!("access {}", task.access.word()));
+    let todos = todos.are_open().then(|| format!("{} of {} to-dos done", todos.done, todos.total));
+    let session = Some(format!("session {}", task.session));
+    let words: Vec<String> = [profile, access, todos, session].into_iter().flatten().collect();
+    Line::of(Role::Dim, &format!("  {}", words.join(" · ")))
 }
 
 /// The status of a task as every view shows it.

@@ -32,16 +32,33 @@ pub(crate) fn make_directory(path: &Path) -> Result<(), SetupError> {
     DirBuilder::new().recursive(true).mode(0o755).create(path).map_err(failed("created", path))
 }
 
-/// Replaces the contents of a file in one step.
-pub(crate) fn write(path: &Path, text: &str) -> Result<Change, SetupError> {
-    let change = match fs::symlink_metadata(path) {
+/// What writing the file would change.
+pub(crate) fn change_of_file(path: &Path, text: &str) -> Change {
+    match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_file() => match fs::read(path) {
-            Ok(there) if there == text.as_bytes() => return Ok(Change::Unchanged),
+            Ok(there) if there == text.as_bytes() => Change::Unchanged,
             _ => Change::Replaced,
         },
         Ok(_) => Change::Replaced,
         Err(_) => Change::Created,
-    };
+    }
+}
+
+/// What making the link would change.
+pub(crate) fn change_of_link(path: &Path, target: &Path) -> Change {
+    match fs::read_link(path) {
+        Ok(there) if there == target => Change::Unchanged,
+        Ok(_) => Change::Replaced,
+        Err(_) => Change::Created,
+    }
+}
+
+/// Replaces the contents of a file in one step, unless it has them.
+pub(crate) fn write(path: &Path, text: &str) -> Result<Change, SetupError> {
+    let change = change_of_file(path, text);
+    if change == Change::Unchanged {
+        return Ok(change);
+    }
     let put = prepared(path, text, 0o644).and_then(|file| Ok(file.persist(path)?));
     put.map_err(failed("written", path)).map(|_| change)
 }
@@ -178,19 +195,16 @@ pub(crate) fn refuse_non_link(path: &Path) -> Result<(), SetupError> {
     }
 }
 
-pub(crate) fn link(path: &Path, target: &Path) -> Result<Change, SetupError> {
-    let change = match fs::read_link(path) {
-        Ok(there) if there == target => return Ok(Change::Unchanged),
-        Ok(_) => Change::Replaced,
-        Err(_) => Change::Created,
-    };
+pub(crate) fn link(path: &Path, target: &Path) -> Result<(), SetupError> {
+    if change_of_link(path, target) == Change::Unchanged {
+        return Ok(());
+    }
     let directory = path.parent().unwrap_or(Path::new("."));
     tempfile::Builder::new()
         .prefix(".new-")
         .make_in(directory, |path| symlink(target, path))
         .and_then(|link| Ok(link.into_temp_path().persist(path)?))
-        .map_err(failed("created", path))?;
-    Ok(change)
+        .map_err(failed("created", path))
 }
 
 /// Removes a file or a link. Returns whether there was one.

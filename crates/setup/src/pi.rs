@@ -12,12 +12,16 @@ use serde_json::Value;
 use crate::SetupError;
 use crate::files::{self, Change, failed};
 
-/// The name of the extension, of its directory and of the link in it.
+/// The name of the extension's directory and of the link in it.
 const NAME: &str = "pi-subagents";
 
-/// Marks a directory as ours. It is written first and removed last, so that an interrupted
+/// Marks a directory as ours, because it names our repository. It is written first and removed last, so that an interrupted
 /// installation or removal can be repeated.
 const MANIFEST: &str = "package.json";
+
+/// What our manifest has and no other. The name of the package is no such mark: another project has published a
+/// package `pi-subagents`, and ours has had this name, too.
+const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 
 /// The directories within that of the extension.
 const DIRECTORIES: &[&str] = &["prompts"];
@@ -29,6 +33,9 @@ const FILES: &[(&str, &str)] = &[
     ("session.ts", include_str!("../../../extension/session.ts")),
     ("bridge.ts", include_str!("../../../extension/bridge.ts")),
     ("render.ts", include_str!("../../../extension/render.ts")),
+    ("window.ts", include_str!("../../../extension/window.ts")),
+    ("agents.ts", include_str!("../../../extension/agents.ts")),
+    ("dialogs.ts", include_str!("../../../extension/dialogs.ts")),
     ("prompts/implement.md", include_str!("../../../extension/prompts/implement.md")),
     (
         "prompts/implement-and-review.md",
@@ -37,7 +44,7 @@ const FILES: &[(&str, &str)] = &[
     ("prompts/scout-and-plan.md", include_str!("../../../extension/prompts/scout-and-plan.md")),
 ];
 
-/// What [`install`] has done.
+/// What [`install`] has done, or would do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say the rest")]
 pub struct Installed {
@@ -60,7 +67,7 @@ impl Installed {
     }
 }
 
-/// What [`remove`] has done.
+/// What [`remove`] has done, or would do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removed {
     /// Of the extension. It stays if it has foreign files.
@@ -92,7 +99,7 @@ pub fn inspect(agent_dir: &Path) -> Result<Inspection, SetupError> {
     let directory = directory(agent_dir);
     refuse_others(&directory)?;
     let manifest = manifest(&directory);
-    let is_installed = manifest["name"] == NAME;
+    let is_installed = is_ours(&manifest);
     let is_different = |name: &str, text: &str| {
         is_installed && !fs::read(directory.join(name)).is_ok_and(|there| there == text.as_bytes())
     };
@@ -106,22 +113,44 @@ pub fn inspect(agent_dir: &Path) -> Result<Inspection, SetupError> {
     })
 }
 
-/// Installs or updates the extension in an agent directory. Its link leads to `executable`.
-pub fn install(agent_dir: &Path, executable: &Path) -> Result<Installed, SetupError> {
+/// What [`install`] would do. Nothing is changed.
+pub fn preview_installation(agent_dir: &Path, executable: &Path) -> Result<Installed, SetupError> {
     let directory = directory(agent_dir);
     refuse_others(&directory)?;
-    let mut changes = Vec::new();
+    let mut changes: Vec<(PathBuf, Change)> = FILES
+        .iter()
+        .map(|(name, text)| (directory.join(name), *text))
+        .map(|(path, text)| (path.clone(), files::change_of_file(&path, text)))
+        .collect();
+    let link = directory.join(NAME);
+    let change = files::change_of_link(&link, executable);
+    changes.push((link, change));
+    let foreign = if directory.exists() { foreign(&directory)? } else { Vec::new() };
+    Ok(Installed { directory, files: changes, foreign })
+}
+
+/// Installs or updates the extension in an agent directory. Its link leads to `executable`.
+pub fn install(agent_dir: &Path, executable: &Path) -> Result<Installed, SetupError> {
+    let installed = preview_installation(agent_dir, executable)?;
+    let directory = &installed.directory;
     for (name, text) in FILES {
         let path = directory.join(name);
-        files::make_directory(path.parent().unwrap_or(&directory))?;
-        let change = files::write(&path, text)?;
-        changes.push((path, change));
+        files::make_directory(path.parent().unwrap_or(directory))?;
+        files::write(&path, text)?;
     }
-    let link = directory.join(NAME);
-    let change = files::link(&link, executable)?;
-    changes.push((link, change));
-    let foreign = foreign(&directory)?;
-    Ok(Installed { directory, files: changes, foreign })
+    files::link(&directory.join(NAME), executable)?;
+    Ok(installed)
+}
+
+/// What [`remove`] would do. Nothing is changed.
+pub fn preview_removal(agent_dir: &Path) -> Result<Removed, SetupError> {
+    let directory = directory(agent_dir);
+    refuse_others(&directory)?;
+    let names = [NAME].into_iter().chain(FILES.iter().map(|(name, _)| *name));
+    let paths = names.map(|name| directory.join(name));
+    let removed = paths.filter(|path| path.symlink_metadata().is_ok()).collect();
+    let foreign = if directory.exists() { foreign(&directory)? } else { Vec::new() };
+    Ok(Removed { directory, removed, foreign })
 }
 
 /// Removes the extension from an agent directory.
@@ -153,6 +182,10 @@ fn directory(agent_dir: &Path) -> PathBuf {
     StateDir::of_user(agent_dir).extensions().join(NAME)
 }
 
+fn is_ours(manifest: &Value) -> bool {
+    manifest["repository"] == REPOSITORY
+}
+
 fn manifest(directory: &Path) -> Value {
     let manifest = fs::read(directory.join(MANIFEST)).unwrap_or_default();
     serde_json::from_slice(&manifest).unwrap_or_default()
@@ -163,7 +196,7 @@ fn refuse_others(directory: &Path) -> Result<(), SetupError> {
     if !files::is_directory(directory)? {
         return Ok(());
     }
-    if manifest(directory)["name"] != NAME && !list(directory)?.is_empty() {
+    if !is_ours(&manifest(directory)) && !list(directory)?.is_empty() {
         return Err(SetupError::NotOurs(directory.to_owned()));
     }
     for name in DIRECTORIES {
@@ -212,7 +245,21 @@ mod tests {
     fn the_extension_has_the_version_of_the_program() {
         let manifest: Value = serde_json::from_str(FILES[0].1).unwrap();
         assert_eq!(manifest["version"], env!("CARGO_PKG_VERSION"));
-        assert_eq!(manifest["name"], NAME);
+        assert_eq!(manifest["name"], "@pi-subagents/cli");
+    }
+
+    #[test]
+    fn an_extension_of_another_project_is_not_ours_whatever_its_name_is() {
+        for (manifest, expected) in [
+            (FILES[0].1.to_owned(), true),
+            (FILES[0].1.replace("@pi-subagents/cli", NAME), true),
+            (r#"{"name": "pi-subagents", "version": "0.67.0"}"#.to_owned(), false),
+            (r#"{"name": "@pi-subagents/cli"}"#.to_owned(), false),
+            ("{}".to_owned(), false),
+        ] {
+            let parsed: Value = serde_json::from_str(&manifest).unwrap();
+            assert_eq!(is_ours(&parsed), expected, "{manifest}");
+        }
     }
 
     #[test]

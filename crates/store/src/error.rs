@@ -12,6 +12,16 @@ pub enum StoreError {
     #[error("{} is damaged: {source}", path.display())]
     Damaged { path: PathBuf, source: serde_json::Error },
     #[error(
+        "{} is damaged: it has {bytes} bytes, and this program writes no more than {limit}; delete the \
+         directory of the run if you do not need it",
+        path.display()
+    )]
+    TooLarge { path: PathBuf, bytes: u64, limit: u64 },
+    #[error(
+        "the task is too long: its {name} would have {bytes} bytes, and at most {limit} are read"
+    )]
+    TaskTooLong { name: &'static str, bytes: u64, limit: u64 },
+    #[error(
         "{} was written by a newer version (format {found}, this one writes {}); update pi-subagents",
         path.display(), model::FORMAT
     )]
@@ -25,6 +35,11 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether the file is not there.
+    pub fn is_absent(&self) -> bool {
+        matches!(self, StoreError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
     pub(crate) fn io(
         action: &'static str,
         path: impl AsRef<Path>,

@@ -1,10 +1,18 @@
-//! Exported sessions.
+//! What is written to a place of the user's choice: exported sessions, and answers.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use model::paths;
 
 use crate::StoreError;
+
+/// Makes a directory for exported files, unless it is there.
+pub fn create_export_directory(path: &Path) -> Result<(), StoreError> {
+    fs::create_dir_all(path).map_err(StoreError::io("created", path))
+}
 
 /// Writes to a path of the user's choice. A plain file, or a link to one, which a cloned project may
 /// have planted, is replaced in one step, and only its owner can read it: prompts and answers are
@@ -16,7 +24,7 @@ pub fn write_export(path: &Path, text: &str) -> Result<(), StoreError> {
     // What a link of the system leads to is not known by its path.
     let is_of_system = ["/dev", "/proc"].iter().any(|system| path.starts_with(system));
     let is_replaced =
-        !is_of_system && fs::metadata(path).map_or(true, |metadata| metadata.is_file());
+        fs::metadata(path).map_or(true, |metadata| metadata.is_file() && !is_of_system);
     let write = || -> io::Result<()> {
         if !is_replaced {
             let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
@@ -29,4 +37,35 @@ pub fn write_export(path: &Path, text: &str) -> Result<(), StoreError> {
         Ok(())
     };
     write().map_err(StoreError::io("written", path))
+}
+
+/// Writes a file for another program that reads it later, such as a browser, into a private temporary
+/// directory of its own. It is left for the system to clean up.
+pub fn write_temporary_export(name: &str, text: &str) -> Result<PathBuf, StoreError> {
+    let parent = std::env::temp_dir();
+    let directory = tempfile::Builder::new()
+        .prefix(paths::TEMPORARY_PREFIX)
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir()
+        .map_err(StoreError::io("created", &parent))?;
+    let path = directory.path().join(name);
+    write_export(&path, text)?;
+    // From here on the file stays.
+    let _ = directory.keep();
+    Ok(path)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    /// Not everything below `/dev` is a device.
+    #[test]
+    fn a_new_file_in_shared_memory_is_written() {
+        let directory = tempfile::tempdir_in("/dev/shm").unwrap();
+        let path = directory.path().join("report.html");
+        write_export(&path, "one").unwrap();
+        write_export(&path, "two").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+    }
 }

@@ -7,7 +7,8 @@ use std::path::Path;
 
 use model::{Event, Limits, Record, RunResult};
 
-use crate::run_dir::{EVENTS, RESULT, open_with};
+use crate::bounds::{end_of_data, open_with};
+use crate::run_dir::{EVENTS, RESULT};
 use crate::write_once::{create_private, remove_unfinished, write_once};
 use crate::{Abandoned, Hold, RunDir, StoreError};
 
@@ -20,6 +21,10 @@ pub enum Log {
     Stderr,
     /// The events in words.
     Transcript,
+    /// What the preparation of the worktree has printed. Made when it prints something.
+    Prepare,
+    /// What the checks of the agent's work have printed. The same.
+    Check,
 }
 
 impl Log {
@@ -29,6 +34,8 @@ impl Log {
             Log::Stdout => "stdout.log",
             Log::Stderr => "stderr.log",
             Log::Transcript => "transcript.log",
+            Log::Prepare => "prepare.log",
+            Log::Check => "check.log",
         }
     }
 }
@@ -40,8 +47,9 @@ impl Log {
 pub struct Journal {
     dir: RunDir,
     events: LogFile,
-    /// In the order of [`Log`].
-    logs: [LogFile; 3],
+    /// Those that most runs do not have are made when they are needed.
+    logs: Vec<(Log, LogFile)>,
+    log_bytes: u64,
     last_seq: u64,
     trouble: Option<String>,
     _hold: Hold,
@@ -63,15 +71,16 @@ impl Journal {
             return Err(StoreError::AlreadyEnded(dir.path().to_owned()));
         }
         let create = |log: Log| match create_private(&dir.file(log.file_name())) {
-            Ok(file) => Ok(LogFile::new(log.file_name(), file, limits.log_bytes)),
+            Ok(file) => Ok((log, LogFile::new(log.file_name(), file, limits.log_bytes))),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 Err(StoreError::AlreadySupervised(dir.path().to_owned()))
             }
             Err(error) => Err(StoreError::io("created", dir.file(log.file_name()))(error)),
         };
         // Creating the first of these files is what refuses a second supervisor.
-        let logs = [create(Log::Stdout)?, create(Log::Stderr)?, create(Log::Transcript)?];
+        let logs = vec![create(Log::Stdout)?, create(Log::Stderr)?, create(Log::Transcript)?];
         Ok(Journal {
+            log_bytes: limits.log_bytes,
             dir: dir.clone(),
             events: LogFile::new(EVENTS, events, limits.log_bytes),
             logs,
@@ -110,12 +119,13 @@ impl Journal {
             let path = dir.file(log.file_name());
             let mut options = OpenOptions::new();
             let file = open_with(options.append(true).create(true).mode(0o600), &path);
-            file.map(|file| LogFile::new(log.file_name(), file, limits.log_bytes))
+            file.map(|file| (log, LogFile::new(log.file_name(), file, limits.log_bytes)))
                 .map_err(StoreError::io("opened", path))
         };
-        let logs = [open(Log::Stdout)?, open(Log::Stderr)?, open(Log::Transcript)?];
+        let logs = vec![open(Log::Stdout)?, open(Log::Stderr)?, open(Log::Transcript)?];
         let events = LogFile::new(EVENTS, events, limits.log_bytes);
-        Ok(Journal { dir, events, logs, last_seq, trouble: None, _hold: hold })
+        let log_bytes = limits.log_bytes;
+        Ok(Journal { dir, events, logs, log_bytes, last_seq, trouble: None, _hold: hold })
     }
 
     /// Numbers an event and writes it. Returns the record and its line without the line feed. The
@@ -123,8 +133,7 @@ impl Journal {
     pub fn record(&mut self, at: u64, event: Event) -> Vec<(Record, Vec<u8>)> {
         let mut recorded = Vec::with_capacity(1);
         let (mut record, mut line) = self.number(at, event);
-        let is_last = matches!(record.event, Event::RunEnded { .. });
-        if is_last || self.events.has_room_for(&line) {
+        if record.event.is_awaited() || self.events.has_room_for(line.len()) {
             self.events.append(&line);
         } else if self.events.close() {
             self.last_seq -= 1;
@@ -137,19 +146,41 @@ impl Journal {
         recorded
     }
 
+    /// Whether there is room for this much more in the events.
+    pub fn has_room_for_event(&self, bytes: usize) -> bool {
+        self.events.has_room_for(bytes)
+    }
+
     /// Adds a line to a log.
     pub fn log(&mut self, log: Log, line: &[u8]) {
-        let file = &mut self.logs[log as usize];
-        if file.has_room_for(line) {
+        if !self.logs.iter().any(|(kind, _)| *kind == log) {
+            self.begin_log(log);
+        }
+        let found = self.logs.iter_mut().find(|(kind, _)| *kind == log);
+        let Some((_, file)) = found else { return };
+        if file.has_room_for(line.len()) {
             file.append(line);
         } else if file.close() {
             file.append(b"[this log is full]");
         }
     }
 
+    fn begin_log(&mut self, log: Log) {
+        let name = log.file_name();
+        let path = self.dir.file(name);
+        match create_private(&path) {
+            Ok(file) => self.logs.push((log, LogFile::new(name, file, self.log_bytes))),
+            Err(error) => {
+                let trouble = StoreError::io("created", path)(error).to_string();
+                self.trouble.get_or_insert(trouble);
+            }
+        }
+    }
+
     /// Hands everything to the operating system, so that other programs can read it.
     pub fn flush(&mut self) {
-        for file in std::iter::once(&mut self.events).chain(&mut self.logs) {
+        let logs = self.logs.iter_mut().map(|(_, file)| file);
+        for file in std::iter::once(&mut self.events).chain(logs) {
             if let Err(error) = file.flush() {
                 let path = self.dir.file(file.name);
                 let trouble = StoreError::io("written", path)(error).to_string();
@@ -186,10 +217,10 @@ fn open_append(path: &Path) -> io::Result<File> {
     open_with(OpenOptions::new().read(true).append(true), path)
 }
 
-/// The position after the last line feed.
+/// The position after the last line feed. What follows a hole is not read, so it does not count.
 fn length_of_whole_lines(file: &mut File) -> io::Result<u64> {
     const STEP: u64 = 64 * 1024;
-    let mut end = file.seek(SeekFrom::End(0))?;
+    let mut end = end_of_data(file)?;
     let mut buffer = Vec::new();
     while end > 0 {
         let begin = end.saturating_sub(STEP);
@@ -220,7 +251,7 @@ struct LogFile {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LogState {
     Open,
-    /// The limit is reached: only the terminal event and the note that it is full are written.
+    /// The limit is reached: only awaited events and the note that it is full are written.
     Full,
     /// Writing failed.
     Broken,
@@ -236,8 +267,8 @@ impl LogFile {
         LogFile { name, file, pending: Vec::new(), length, limit, state, failure: None }
     }
 
-    fn has_room_for(&self, line: &[u8]) -> bool {
-        let length = self.length + (self.pending.len() + line.len()) as u64 + 1;
+    fn has_room_for(&self, bytes: usize) -> bool {
+        let length = self.length + (self.pending.len() + bytes) as u64 + 1;
         self.state == LogState::Open && length <= self.limit
     }
 

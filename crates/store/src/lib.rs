@@ -8,10 +8,15 @@
 //!   stdout.log       the child's records without deltas
 //!   stderr.log       what the child wrote to its standard error
 //!   transcript.log   the events in words
+//!   prepare.log      what the preparation of the worktree has printed, if there was one
+//!   check.log        what the checks of the agent's work have printed, if there were any
 //!   pi-bash-*.log    the whole output of a command, kept by the built-in agent
+//!   outputs/         what a restricted agent may write, besides its session
 //!   result.json      how it ended; appears once, whole, and is never replaced
 //!   stop-request     a request to stop the run; `kill-request`: at once
+//!   message-1.json   what a running agent is told, numbered in the order of acceptance
 //!   notified         the end was reported to the run's owner
+//!   changes-applied  what the user did with the changes of the run; `changes-merged`, `changes-discarded`
 //! ```
 //!
 //! A run directory is built under a hidden name and then renamed, so that other programs see all of
@@ -22,6 +27,8 @@
 //! This is the only crate that writes below `.pi/subagents`. Two files are the child's own: the
 //! session of an agent with a preset, `child-session.jsonl`, and the long output of a command.
 
+mod agent_versions;
+mod bounds;
 mod error;
 mod export;
 mod journal;
@@ -31,11 +38,13 @@ mod run_dir;
 mod runs;
 mod survey;
 mod tail;
+mod temporary_dir;
 mod watch;
 mod write_once;
 
+pub use agent_versions::{AgentVersion, AgentVersions};
 pub use error::StoreError;
-pub use export::write_export;
+pub use export::{create_export_directory, write_export, write_temporary_export};
 pub use journal::{Journal, Log};
 pub use requests::StopForce;
 pub use retention::{Pruned, Retention};
@@ -43,4 +52,5 @@ pub use run_dir::{Abandoned, Claim, EVENTS, Hold, Life, RunDir};
 pub use runs::{NewRun, Store};
 pub use survey::Debris;
 pub use tail::Tail;
+pub use temporary_dir::TemporaryDir;
 pub use watch::Watch;

@@ -1,15 +1,19 @@
 //! Reads one run directory, and tells whether its run lives.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use model::{FORMAT, Meta, Record, RunId, RunResult, variables};
+use model::{FORMAT, Meta, Record, RunId, RunResult, paths, variables};
 use rustix::process::{Uid, geteuid};
 use serde::de::DeserializeOwned;
 
 use crate::StoreError;
+use crate::bounds::{
+    LARGEST_LOG, LARGEST_META, LARGEST_PROMPT, LARGEST_RESULT, open_bounded, open_regular,
+    read_beginning, read_bounded,
+};
 use crate::runs::is_trusted;
 
 pub(crate) const META: &str = "meta.json";
@@ -95,6 +99,17 @@ impl RunDir {
         self.path.join(name)
     }
 
+    /// Removes the directory of a run that was not started, and will be made again or never be.
+    pub fn discard(&self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+
+    /// Makes the directory in which a restricted agent may write.
+    pub fn make_outputs(&self) -> Result<(), StoreError> {
+        let path = self.file(paths::OUTPUTS);
+        fs::DirBuilder::new().mode(0o700).create(&path).map_err(StoreError::io("created", &path))
+    }
+
     /// Reads `meta.json`.
     pub fn meta(&self) -> Result<Meta, StoreError> {
         self.meta_as()
@@ -103,7 +118,7 @@ impl RunDir {
     /// Reads some fields of `meta.json`: a list needs few fields of many runs.
     pub fn meta_as<T: DeserializeOwned>(&self) -> Result<T, StoreError> {
         let path = self.file(META);
-        let json = read_regular(&path).map_err(StoreError::io("read", &path))?;
+        let json = read_bounded(&path, LARGEST_META)?;
         serde_json::from_slice(&json).map_err(|source| StoreError::Damaged { path, source })
     }
 
@@ -125,10 +140,16 @@ impl RunDir {
     /// Reads `prompt.md`.
     pub fn prompt(&self) -> Result<String, StoreError> {
         let path = self.file(PROMPT);
-        let text = read_regular(&path).map_err(StoreError::io("read", &path))?;
+        let text = read_bounded(&path, LARGEST_PROMPT)?;
         String::from_utf8(text).map_err(|error| {
             StoreError::io("read", path)(io::Error::new(io::ErrorKind::InvalidData, error))
         })
+    }
+
+    /// Reads the beginning of `prompt.md`: a list shows no more.
+    pub fn prompt_beginning(&self, bytes: usize) -> Result<String, StoreError> {
+        let text = read_beginning(&self.file(PROMPT), bytes)?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
     /// The length of the events and whether there is a result: as long as both are the same, the
@@ -146,24 +167,23 @@ impl RunDir {
     /// Reads some fields of `result.json`, if the run has ended.
     pub fn result_as<T: DeserializeOwned>(&self) -> Result<Option<T>, StoreError> {
         let path = self.file(RESULT);
-        match read_regular(&path) {
+        match read_bounded(&path, LARGEST_RESULT) {
             Ok(json) => serde_json::from_slice(&json)
                 .map(Some)
                 .map_err(|source| StoreError::Damaged { path, source }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(StoreError::io("read", path)(error)),
+            Err(error) if error.is_absent() => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
     /// Reads the events. Lines that cannot be read are passed over, such as a torn one at the end.
     pub fn events(&self) -> Result<impl Iterator<Item = Record>, StoreError> {
-        let path = self.file(EVENTS);
-        let file = open_regular(&path).map_err(StoreError::io("read", path))?;
-        let mut file = BufReader::new(file);
+        let (file, length) = open_bounded(&self.file(EVENTS), LARGEST_LOG)?;
+        // A supervisor may be adding more.
+        let mut file = BufReader::new(file.take(length));
         let lines = std::iter::from_fn(move || {
             let mut line = Vec::new();
-            let read = file.by_ref().take(LONGEST_EVENT).read_until(b'\n', &mut line);
-            (read.ok()? > 0).then_some(line)
+            (file.read_until(b'\n', &mut line).ok()? > 0).then_some(line)
         });
         Ok(lines.filter_map(|line| serde_json::from_slice(&line).ok()))
     }
@@ -211,44 +231,6 @@ impl RunDir {
         }
         Ok(())
     }
-}
-
-/// No event is longer: the lines of a child are cut at a fraction of this.
-const LONGEST_EVENT: u64 = 64 * 1024 * 1024;
-/// No file that is read at once is longer.
-const LONGEST_FILE: u64 = 256 * 1024 * 1024;
-
-/// Opens a file that must be a plain one: reading a pipe could block for ever, and a link could
-/// lead anywhere.
-pub(crate) fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    open_measured(options, path).map(|(file, _)| file)
-}
-
-fn open_measured(options: &mut OpenOptions, path: &Path) -> io::Result<(File, u64)> {
-    let file = options.custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(path)?;
-    let metadata = file.metadata()?;
-    if metadata.is_file() {
-        Ok((file, metadata.len()))
-    } else {
-        Err(io::Error::other("it is not a plain file"))
-    }
-}
-
-pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    open_with(OpenOptions::new().read(true), path)
-}
-
-fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
-    let (file, length) = open_measured(OpenOptions::new().read(true), path)?;
-    // With room for all of it and for noticing the end, two reads are enough. Lists read many small
-    // files.
-    let room = usize::try_from(length.min(LONGEST_FILE)).unwrap_or(0) + 64;
-    let mut bytes = Vec::with_capacity(room);
-    let length = file.take(LONGEST_FILE + 1).read_to_end(&mut bytes)?;
-    if length as u64 > LONGEST_FILE {
-        return Err(io::Error::other("it is too large"));
-    }
-    Ok(bytes)
 }
 
 #[cfg(test)]

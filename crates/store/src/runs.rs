@@ -6,9 +6,10 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use model::paths::{self, StateDir};
-use model::{Meta, Plan};
+use model::{Meta, Plan, RunId};
 use rustix::process::{Uid, geteuid};
 
+use crate::bounds::{LARGEST_META, LARGEST_PROMPT};
 use crate::run_dir::{EVENTS, META, PROMPT};
 use crate::write_once::create_private;
 use crate::{Hold, RunDir, StoreError};
@@ -43,7 +44,7 @@ impl Store {
     /// A new store in the system's temporary directory, for a project that cannot be written.
     pub fn temporary() -> Result<Store, StoreError> {
         let directory = tempfile::Builder::new()
-            .prefix(paths::TEMPORARY_PREFIX)
+            .prefix(paths::TEMPORARY_STORE_PREFIX)
             .permissions(Permissions::from_mode(0o700))
             .tempdir()
             .map_err(StoreError::io("created", std::env::temp_dir()))?;
@@ -68,7 +69,10 @@ impl Store {
         let hidden = runs.join(format!(".new-{}", plan.meta.run_id));
         let path = runs.join(plan.meta.run_id.as_str());
         let meta = plan.meta_in(&path);
-        let built = build(&hidden, &meta, plan)
+        let json = meta_json(&meta).map_err(StoreError::io("created", &path))?;
+        check_task(PROMPT, plan.prompt.len(), LARGEST_PROMPT)?;
+        check_task(META, json.len(), LARGEST_META)?;
+        let built = build(&hidden, &json, plan)
             .and_then(|hold| fs::rename(&hidden, &path).map(|()| hold))
             .map_err(StoreError::io("created", &path));
         match built {
@@ -84,7 +88,7 @@ impl Store {
     pub fn runs(&self) -> Result<Vec<RunDir>, StoreError> {
         let entries = match fs::read_dir(&self.runs) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if is_missing(&error) => return Ok(Vec::new()),
             Err(error) => return Err(StoreError::io("read", &self.runs)(error)),
         };
         let mut runs: Vec<RunDir> = entries
@@ -97,6 +101,13 @@ impl Store {
             .collect();
         runs.sort_by(|one, other| one.run_id().cmp(other.run_id()));
         Ok(runs)
+    }
+
+    /// The run with this id, if it has a directory.
+    pub fn run(&self, id: &RunId) -> Option<RunDir> {
+        let path = self.runs.join(id.as_str());
+        let is_directory = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_dir());
+        RunDir::open(&path).ok().filter(|_| is_directory)
     }
 
     /// Refuses a store that is a link: a cloned project could make us write and delete elsewhere.
@@ -161,22 +172,39 @@ impl Store {
     }
 }
 
+/// Whether there is no such directory. A plain file `.pi` holds none.
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
 /// Whether this user trusts the owner of a directory. The administrator could do everything anyway,
 /// and for the administrator of a container, files may belong to a user outside of it.
 pub(crate) fn is_trusted(owner: Uid, user: Uid) -> bool {
     owner == user || owner.is_root() || user.is_root()
 }
 
-fn build(directory: &Path, meta: &Meta, plan: &Plan) -> io::Result<Hold> {
+fn meta_json(meta: &Meta) -> io::Result<Vec<u8>> {
+    let mut json = serde_json::to_vec_pretty(meta)?;
+    json.push(b'\n');
+    Ok(json)
+}
+
+/// What is written must be read again.
+fn check_task(name: &'static str, bytes: usize, limit: u64) -> Result<(), StoreError> {
+    match bytes as u64 {
+        bytes if bytes > limit => Err(StoreError::TaskTooLong { name, bytes, limit }),
+        _ => Ok(()),
+    }
+}
+
+fn build(directory: &Path, meta: &[u8], plan: &Plan) -> io::Result<Hold> {
     DirBuilder::new().mode(0o700).create(directory)?;
     let hold = Hold::shared(create_private(&directory.join(EVENTS))?)?;
     create_private(&directory.join(PROMPT))?.write_all(plan.prompt.as_bytes())?;
     for (name, contents) in &plan.files {
         create_private(&directory.join(name))?.write_all(contents.as_bytes())?;
     }
-    let mut json = serde_json::to_vec_pretty(meta)?;
-    json.push(b'\n');
-    create_private(&directory.join(META))?.write_all(&json)?;
+    create_private(&directory.join(META))?.write_all(meta)?;
     Ok(hold)
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::ops::RangeInclusive;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -35,6 +36,40 @@ pub(crate) fn write_once(directory: &Path, name: &str, contents: &[u8]) -> Resul
         io::ErrorKind::AlreadyExists => StoreError::AlreadyEnded(directory.to_owned()),
         _ => StoreError::Io { action: "written", path: directory.join(name), source },
     })
+}
+
+/// Makes `contents` appear, whole and durable, under the first of the numbered names that is free.
+/// Returns its number, or nothing if all are taken. However many programs write at a time, each gets a
+/// number of its own, and no number is left out.
+pub(crate) fn write_first_free(
+    directory: &Path,
+    numbers: RangeInclusive<u64>,
+    name: impl Fn(u64) -> String,
+    contents: &[u8],
+) -> Result<Option<u64>, StoreError> {
+    let write = || -> io::Result<Option<u64>> {
+        let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(directory)?;
+        file.write_all(contents)?;
+        file.as_file().sync_data()?;
+        for number in numbers.clone() {
+            let path = directory.join(name(number));
+            if path.symlink_metadata().is_ok() {
+                continue;
+            }
+            match file.persist_noclobber(&path) {
+                Ok(_) => {
+                    let _ = File::open(directory).and_then(|directory| directory.sync_all());
+                    return Ok(Some(number));
+                }
+                Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+                    file = error.file;
+                }
+                Err(error) => return Err(error.error),
+            }
+        }
+        Ok(None)
+    };
+    write().map_err(StoreError::io("written", directory.join(name(*numbers.start()))))
 }
 
 /// Removes unfinished files of programs that were killed. The caller must be the only program that

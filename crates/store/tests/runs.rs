@@ -25,17 +25,27 @@ fn meta(number: u32) -> Meta {
         call_id: None,
         command: vec!["true".to_owned()],
         cwd: "/".into(),
+        cgroup: None,
         environment: BTreeMap::new(),
+        access: model::Access::Full,
+        access_paths: None,
         model: None,
         profile: None,
         preset: None,
         preset_source: None,
+        system_prompt: None,
+        system_prompt_path: None,
         tools: Vec::new(),
         provider: None,
         thinking_level: None,
         requested_model: None,
         task: None,
         limits: Limits::default(),
+        check: None,
+        schema: None,
+        worktree: None,
+        takes_messages: false,
+        ask: false,
         created_at: 0,
     }
 }
@@ -46,6 +56,7 @@ fn plan(number: u32, prompt: &str) -> Plan {
         prompt: prompt.to_owned(),
         command: vec![Argument::from("true")],
         files: BTreeMap::new(),
+        file_variables: Default::default(),
         secrets: Secrets::default(),
         refusal: None,
     }
@@ -71,6 +82,10 @@ fn result(meta: &Meta, output: &str) -> RunResult {
         ended_at: 2,
         duration_ms: 1,
         warnings: Vec::new(),
+        leftovers: None,
+        value: None,
+        check: None,
+        changes: None,
     }
 }
 
@@ -85,7 +100,13 @@ fn said(text: &str) -> Event {
 }
 
 fn ended() -> Event {
-    Event::RunEnded { outcome: Outcome::Completed, error: None, exit_code: Some(0), signal: None }
+    Event::RunEnded {
+        outcome: Outcome::Completed,
+        error: None,
+        exit_code: Some(0),
+        signal: None,
+        leftovers: None,
+    }
 }
 
 /// A run that has ended.
@@ -225,19 +246,22 @@ fn retention_goes_by_number_size_and_age_and_spares_the_living() {
         runs.iter().map(|run| run.run_id().as_str()[4..].parse().unwrap()).collect()
     };
     let by_number = Retention { runs: 4, ..Retention::default() };
-    let pruned = store.prune(&by_number, now).unwrap();
+    let pruned = store.prune(&by_number, now, &|_| true).unwrap();
     assert_eq!((pruned.removed, pruned.kept), (1, 5));
     assert_eq!(names(), [0, 2, 3, 4, 5]);
 
-    let by_size = Retention { bytes: 25_000, ..Retention::default() };
-    store.prune(&by_size, now).unwrap();
+    // What a run takes from the disk depends on the file system.
+    let each = store.runs().unwrap()[1].bytes();
+    assert!(each >= 10_000, "{each}");
+    let by_size = Retention { bytes: 2 * each + each / 2, ..Retention::default() };
+    store.prune(&by_size, now, &|_| true).unwrap();
     assert_eq!(names(), [0, 4, 5]);
 
     let later = now + Duration::from_secs(31 * 24 * 60 * 60);
-    store.prune(&Retention::default(), later).unwrap();
+    store.prune(&Retention::default(), later, &|_| true).unwrap();
     assert_eq!(names(), [0]);
     drop(alive);
-    store.prune(&Retention { runs: 0, ..Retention::default() }, later).unwrap();
+    store.prune(&Retention { runs: 0, ..Retention::default() }, later, &|_| true).unwrap();
     assert_eq!(names(), [0], "its end must first be found out");
 }
 
@@ -250,9 +274,9 @@ fn debris_of_dead_programs_goes_when_it_is_old() {
     }
     let names = || fs::read_dir(store.path()).unwrap().count();
     let now = SystemTime::now();
-    store.prune(&Retention::default(), now).unwrap();
+    store.prune(&Retention::default(), now, &|_| true).unwrap();
     assert_eq!(names(), 4, "a program may be working on them");
-    store.prune(&Retention::default(), now + Duration::from_secs(2 * 60 * 60)).unwrap();
+    store.prune(&Retention::default(), now + Duration::from_secs(2 * 60 * 60), &|_| true).unwrap();
     assert_eq!(names(), 2, "the run and the .gitignore");
 }
 
@@ -280,4 +304,18 @@ fn files_of_a_plan_are_in_the_directory_before_anything_starts() {
     assert_eq!(fs::read_to_string(&path).unwrap(), "Be brief.");
     assert_eq!(meta.command, ["true", "--system-prompt", path.to_str().unwrap()]);
     assert_eq!(dir.meta().unwrap(), meta);
+}
+
+#[test]
+fn what_could_not_be_read_again_is_not_written() {
+    let (_directory, store) = store();
+    let mut long = plan(1, "");
+    long.meta.task = Some("x".repeat(40 * 1024 * 1024));
+    let refused = store.create(&long).unwrap_err().to_string();
+    assert!(
+        refused.starts_with("the task is too long: its meta.json would have 4194"),
+        "{refused}"
+    );
+    assert!(store.runs().unwrap().is_empty());
+    assert_eq!(fs::read_dir(store.path()).unwrap().count(), 1, "the .gitignore");
 }

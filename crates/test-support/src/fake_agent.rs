@@ -8,13 +8,14 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::fake_acp::{AcpStep, FakeAcp};
 use crate::fake_llm::script_in;
 use crate::processes::wait_until;
 use crate::world::MARK;
@@ -76,12 +77,24 @@ pub enum Step {
     Repeat { times: usize, steps: Vec<Step> },
     /// Starts another fake agent, and does not wait for it.
     Spawn(Spawn),
+    /// Starts processes that hang until no more can be started, creates the file, and goes on trying.
+    FillProcesses(PathBuf),
     /// Moves to a session of its own.
     Setsid,
+    /// Overwrites its environment, as programs do that give themselves another title.
+    HideEnvironment,
     /// Ignores SIGTERM from now on.
     IgnoreSigterm,
+    /// Stops its parent with SIGSTOP, once.
+    StopParent,
+    /// Stops its parent again and again, for ever.
+    HoldParent,
+    /// Stops its parent as a debugger does, for ever.
+    TraceParent,
     /// Creates an empty file, for which a test can wait.
     Touch(PathBuf),
+    /// Runs a command of the shell to its end.
+    Shell(String),
     /// Waits until a file exists.
     Await(PathBuf),
     /// Waits, for tests of time itself.
@@ -94,6 +107,8 @@ pub enum Step {
     Exit(u8),
     /// Kills itself with a signal.
     Signal(i32),
+    /// Speaks the Agent Client Protocol.
+    Acp(AcpStep),
 }
 
 /// A message of the model.
@@ -155,6 +170,10 @@ pub enum Fact {
     Arguments,
     /// The prompt.
     Prompt,
+    /// Which ways into its parent are open: `mem`, `environ` and `ptrace`, or `none`.
+    WaysIntoParent,
+    /// The soft limits of core dumps and of open files.
+    Limits,
 }
 
 /// The program.
@@ -176,6 +195,7 @@ struct Agent {
     arguments: Vec<String>,
     prompt: Option<String>,
     messages: usize,
+    acp: FakeAcp,
 }
 
 impl Agent {
@@ -204,7 +224,7 @@ impl Agent {
             }
             _ => vec![Step::Start, Step::Tell(Fact::Prompt), Step::End(false), Step::Settle],
         };
-        Ok(Agent { steps, arguments, prompt, messages: 0 })
+        Ok(Agent { steps, arguments, prompt, messages: 0, acp: FakeAcp::default() })
     }
 
     fn play_all(mut self) -> io::Result<ExitCode> {
@@ -252,8 +272,22 @@ impl Agent {
                     }
                 }
                 Step::Spawn(spawn) => start_another(spawn)?,
+                Step::FillProcesses(path) => fill_processes(path)?,
                 Step::Setsid => drop(rustix::process::setsid()),
+                Step::HideEnvironment => hide_environment()?,
                 Step::IgnoreSigterm => ignore_sigterm()?,
+                Step::StopParent => stop_parent()?,
+                Step::HoldParent => loop {
+                    stop_parent()?;
+                    std::thread::sleep(Duration::from_millis(1));
+                },
+                Step::TraceParent => {
+                    trace_parent()?;
+                    loop {
+                        std::thread::park();
+                    }
+                }
+                Step::Shell(command) => run_in_shell(command)?,
                 Step::Touch(path) => drop(File::create(path)?),
                 Step::Await(path) => wait_until(|| path.exists()),
                 Step::SleepMs(milliseconds) => {
@@ -265,6 +299,7 @@ impl Agent {
                 Step::CloseStdout => close_stdout()?,
                 Step::Exit(code) => return Ok(Some(ExitCode::from(*code))),
                 Step::Signal(signal) => kill_self(*signal)?,
+                Step::Acp(step) => self.acp.play(step)?,
             }
         }
         Ok(None)
@@ -273,7 +308,14 @@ impl Agent {
     fn prompt(&mut self) -> io::Result<String> {
         if self.prompt.is_none() {
             let mut prompt = String::new();
-            io::stdin().read_to_string(&mut prompt)?;
+            // As pi in RPC mode, it gets its prompt as a command.
+            if self.arguments.windows(2).any(|pair| pair == ["--mode", "rpc"]) {
+                io::stdin().read_line(&mut prompt)?;
+                let command: Value = serde_json::from_str(&prompt)?;
+                prompt = command["message"].as_str().unwrap_or_default().to_owned();
+            } else {
+                io::stdin().read_to_string(&mut prompt)?;
+            }
             self.prompt = Some(prompt);
         }
         Ok(self.prompt.clone().unwrap_or_default())
@@ -331,6 +373,15 @@ impl Agent {
             Fact::Cwd => std::env::current_dir()?.display().to_string(),
             Fact::Arguments => self.arguments.join(" "),
             Fact::Prompt => format!("You said: {}", self.prompt()?),
+            Fact::WaysIntoParent => ways_into_parent()?,
+            Fact::Limits => {
+                let soft = |resource| {
+                    let limit = rustix::process::getrlimit(resource).current;
+                    limit.map_or_else(|| "unlimited".to_owned(), |limit| limit.to_string())
+                };
+                use rustix::process::Resource::{Core, Nofile};
+                format!("core {}, files {}", soft(Core), soft(Nofile))
+            }
         })
     }
 }
@@ -341,7 +392,7 @@ fn print(bytes: &[u8]) -> io::Result<()> {
     stdout.flush()
 }
 
-fn record(value: &Value) -> io::Result<()> {
+pub(crate) fn record(value: &Value) -> io::Result<()> {
     print(format!("{value}\n").as_bytes())
 }
 
@@ -370,6 +421,13 @@ fn long_line(length: u64) -> io::Result<()> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a test child starts processes of its own")]
+fn run_in_shell(command: &str) -> io::Result<()> {
+    let status = Command::new("sh").args(["-c", command]).stdout(Stdio::null()).status()?;
+    assert!(status.success(), "{command}");
+    Ok(())
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test child starts processes of its own")]
 fn start_another(spawn: &Spawn) -> io::Result<()> {
     // The link is resolved first: without an environment, the path in `/proc` cannot be started.
     let program = fs::read_link("/proc/self/exe").or_else(|_| std::env::current_exe())?;
@@ -389,10 +447,68 @@ fn start_another(spawn: &Spawn) -> io::Result<()> {
     Ok(())
 }
 
+fn fill_processes(path: &Path) -> io::Result<()> {
+    let another = Spawn { steps: json!(["hang"]), holds_stdout: false, empty_environment: false };
+    loop {
+        if start_another(&another).is_err() {
+            File::create(path)?;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+fn hide_environment() -> io::Result<()> {
+    let stat = fs::read_to_string("/proc/self/stat")?;
+    // The fields 50 and 51; the name, which can contain anything, is the second.
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
+    let bounds: Vec<u64> = fields.skip(47).take(2).filter_map(|field| field.parse().ok()).collect();
+    let [start, end] = bounds[..] else { return Err(io::Error::other("it cannot be found")) };
+    let title = vec![b'x'; usize::try_from(end - start).unwrap_or(0)];
+    let memory = File::options().write(true).open("/proc/self/mem")?;
+    std::os::unix::fs::FileExt::write_all_at(&memory, &title, start)
+}
+
 fn ignore_sigterm() -> io::Result<()> {
     let signals = signal_hook::iterator::Signals::new([signal_hook::consts::SIGTERM])?;
     // The handler stays as long as the process does.
     std::mem::forget(signals);
+    Ok(())
+}
+
+fn stop_parent() -> io::Result<()> {
+    Ok(rustix::process::kill_process(parent()?, rustix::process::Signal::STOP)?)
+}
+
+fn ways_into_parent() -> io::Result<String> {
+    let parent = parent()?;
+    let mut open = Vec::new();
+    if File::open(format!("/proc/{parent}/mem")).is_ok() {
+        open.push("mem");
+    }
+    if fs::read(format!("/proc/{parent}/environ")).is_ok_and(|text| !text.is_empty()) {
+        open.push("environ");
+    }
+    if trace_parent().is_ok() {
+        open.push("ptrace");
+    }
+    Ok(if open.is_empty() { "none".to_owned() } else { open.join(" ") })
+}
+
+fn parent() -> io::Result<rustix::process::Pid> {
+    rustix::process::getppid().ok_or_else(|| io::Error::other("there is no parent"))
+}
+
+fn trace_parent() -> io::Result<()> {
+    let parent = parent()?.as_raw_nonzero().get();
+    let nothing = std::ptr::null_mut::<libc::c_void>;
+    for request in [libc::PTRACE_SEIZE, libc::PTRACE_INTERRUPT] {
+        // SAFETY: these requests take no memory of ours.
+        #[expect(unsafe_code, reason = "there is no safe way to trace a process")]
+        let traced = unsafe { libc::ptrace(request, parent, nothing(), nothing()) };
+        if traced < 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
     Ok(())
 }
 

@@ -1,9 +1,9 @@
 //! A model provider on loopback that plays a script, for testing coding agents without a network.
 //!
-//! [`FakeLlm`] speaks the chat completions API of OpenAI and the messages API of Anthropic over
-//! HTTP/1.1, streamed or whole. The conversation, and not the server, decides what the
+//! [`FakeLlm`] speaks the chat completions API and the responses API of OpenAI, the messages API of Anthropic, and
+//! the API of Gemini, over HTTP/1.1, streamed or whole. The conversation, and not the server, decides what the
 //! model says: the script is part of a prompt, between `<<SCRIPT>>` and `<<END>>`, so that any number
-//! of agents can run against one server in parallel, each with its own script. The same script can be played in both protocols.
+//! of agents can run against one server in parallel, each with its own script. The same script can be played in every protocol.
 //!
 //! # Which turn is played
 //!
@@ -19,16 +19,17 @@
 //! | field | meaning |
 //! |---|---|
 //! | `"text": "..."` | what the model says; see below for what is filled in |
-//! | `"thinking": "..."` | what it thinks before, as `reasoning_content` or as a signed block |
-//! | `"tools": [{"name": "ls", "args": {}}]` | the tool calls, all in one message; `"id"` names a call, and `"arguments"` is sent in the place of `args`, as it is |
+//! | `"thinking": "..."` | what it thinks before, as `reasoning_content`, as a signed block, as a summary or as a thought |
+//! | `"tools": [{"name": "ls", "args": {}}]` | the tool calls, all in one message; `"id"` names a call, `"arguments"` is sent in the place of `args`, as it is (to Gemini's clients as a string, if it is no JSON), and in the responses API `"namespace"` names the group of a tool, and `"input"` makes it a custom tool with this text |
 //! | `"chunk": 20` | how many characters a delta carries |
 //! | `"delay_ms": 0` | how long to wait between two deltas |
 //! | `"usage": {"input": 100, "output": 20, "cached": 0, "written": 0, "thinking": 0}` | the token counts; `input` includes `cached` and `written`, `output` includes `thinking` |
-//! | `"finish": "length"` | the finish reason, if it is not `stop` or `tool_calls`; Anthropic's words are put for these three |
+//! | `"finish": "length"` | the finish reason, if it is not `stop` or `tool_calls`; Anthropic's and Gemini's words are put for these three. In the responses API, any other reason makes the answer `incomplete`, and `failed` ends it with `error_message` |
 //! | `"error": 429` | answer with this HTTP status instead |
 //! | `"error_message": "..."` | the words of that answer, if they are not `scripted error`; `{{key}}` in them stands for the key that the client has sent |
+//! | `"error_type": "..."` | what that error is called (its type, code or status), if not by the usual name |
 //! | `"headers": {"x-should-retry": "false"}` | more headers of that answer |
-//! | `"retry_after": 1` | the `Retry-After` header of that answer, in seconds |
+//! | `"retry_after": 1` | the `Retry-After` header of that answer, in seconds, and what Gemini puts into its body |
 //! | `"times": 2` | give the error to the first attempts only, then play the turn |
 //! | `"hang": true` | send the head of the answer, then nothing more |
 //! | `"stall": true` | send everything that the model says, then nothing more |
@@ -45,19 +46,26 @@
 //!
 //! In `text`, `{{prompt}}` stands for the last user message without its script, and `{{result:N}}`
 //! for the text of tool message number N (from 0) after the script. The `tool_result` blocks of
-//! Anthropic's user messages count as tool messages.
+//! Anthropic's user messages count as tool messages, and so do the outputs of calls in the responses API and
+//! Gemini's function responses. In the last two, everything of the model that stands together counts as one
+//! `assistant` message.
 //!
 //! # Routes
 //!
 //! - `POST /v1/chat/completions`. A stream always has a usage chunk, asked for or not.
 //! - `POST /v1/messages`.
+//! - `POST /v1/responses`.
+//! - `POST /v1beta/models/MODEL:generateContent`, and `:streamGenerateContent`, which always streams as with `alt=sse`.
 //! - `GET /v1/models`.
 //! - `GET /requests`: what [`FakeLlm::requests`] returns, for clients in other languages.
 
+mod api;
 mod completion;
+mod content;
 mod http;
 mod message;
 mod reply;
+mod response;
 mod script;
 mod service;
 #[cfg(test)]

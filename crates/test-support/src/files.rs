@@ -7,6 +7,7 @@
     reason = "this is how a test fails"
 )]
 
+use std::env::consts::{ARCH, OS};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -37,4 +38,38 @@ pub fn write_program(path: &Path, text: &str) {
 pub fn e2e() -> PathBuf {
     let directory = std::env::var_os("PI_SUBAGENTS_TEST_E2E");
     directory.expect("run these tests with `cargo xtask test`").into()
+}
+
+/// Whether the tests with the real pi use the newest one, and not the one that is pinned for all of them.
+pub fn is_newest_pi() -> bool {
+    std::env::var_os("PI_SUBAGENTS_TEST_NEWEST_PI").is_some()
+}
+
+/// The directory of the real pi, and a `PATH` with it and its Node.
+pub fn pi_programs() -> (PathBuf, String) {
+    let pinned = e2e().join("node_modules/.bin");
+    let path = format!("{}:/usr/bin:/bin", pinned.display());
+    if is_newest_pi() {
+        let newest = e2e().join("newest/node_modules/.bin");
+        let path = format!("{}:{path}", newest.display());
+        (newest, path)
+    } else {
+        (pinned, path)
+    }
+}
+
+/// A coding agent of another maker: a program within a package of this platform, as Node names it. `{}` stands for
+/// `linux-x64` and the like. The launcher in front of it would need Node, or the scripts that npm runs when it
+/// installs a package.
+pub fn client(path: &str) -> PathBuf {
+    let system = if OS == "macos" { "darwin" } else { OS };
+    let processor = match ARCH {
+        "x86_64" => "x64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    let modules = e2e().join("clients/node_modules");
+    let program = modules.join(path.replace("{}", &format!("{system}-{processor}")));
+    assert!(program.is_file(), "npm has not installed {}", program.display());
+    program
 }

@@ -3,9 +3,12 @@
 //! ([`RpcClient`]), a terminal ([`pseudo_terminal`]), and comparisons of what agents print ([`pi_stream`]).
 
 mod clean_start;
+mod fake_acp;
 pub mod fake_agent;
 pub mod fake_llm;
 mod files;
+#[cfg(target_os = "linux")]
+mod forbidden_calls;
 pub mod pi_stream;
 mod processes;
 pub mod pseudo_terminal;
@@ -13,7 +16,9 @@ mod rpc_client;
 mod world;
 
 pub use clean_start::clean_command;
-pub use files::{e2e, write_file, write_program};
-pub use processes::{marked_processes, wait_until};
+pub use files::{client, e2e, is_newest_pi, pi_programs, write_file, write_program};
+#[cfg(target_os = "linux")]
+pub use forbidden_calls::{SystemCall, forbid};
+pub use processes::{kill_and_wait, marked_processes, peak_memory, wait_until};
 pub use rpc_client::RpcClient;
 pub use world::{MARK, Program, Ran, Running, World};

@@ -41,7 +41,7 @@ pub fn in_one_order(records: impl IntoIterator<Item = Value>) -> Vec<Value> {
 fn at_start(mut record: Value) -> Value {
     let is_start = record["type"] == "message_start" && record["message"]["role"] == "assistant";
     if let Some(message) = record["message"].as_object_mut().filter(|_| is_start) {
-        message.retain(|key, _| key != "content" && key != "responseId");
+        message.retain(|key, _| !["content", "responseId", "usage"].contains(&key.as_str()));
     }
     record
 }

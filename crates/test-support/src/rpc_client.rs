@@ -63,6 +63,11 @@ impl RpcClient {
         self.wait_for_response(&json!(id))
     }
 
+    /// The response to a request with an id that the test has chosen.
+    pub fn response_named(&mut self, id: &str) -> Value {
+        self.wait_for_response(&json!(id))
+    }
+
     pub fn request(&mut self, method: &str, params: &Value) -> Value {
         let id = self.start_request(method, params);
         self.response(id)
@@ -121,10 +126,26 @@ impl RpcClient {
         (messages, self.child.wait_with_output().unwrap().into())
     }
 
-    pub fn receive(&mut self) {
+    /// Takes the program's input, for a thread that writes to it.
+    pub fn take_input(&mut self) -> ChildStdin {
+        self.input.take().unwrap()
+    }
+
+    /// Puts the program's input back.
+    pub fn give_input(&mut self, input: ChildStdin) {
+        self.input = Some(input);
+    }
+
+    /// Waits for the next message, and returns it as it was sent.
+    pub fn receive_line(&mut self) -> String {
         let mut line = String::new();
         let length = self.output.read_line(&mut line).unwrap();
         assert!(length > 0, "the program is gone: {:?}", self.child.wait());
+        line
+    }
+
+    pub fn receive(&mut self) {
+        let line = self.receive_line();
         let message: Value = serde_json::from_str(&line).unwrap();
         if message.get("method").is_some() {
             self.incoming.push_back(message);

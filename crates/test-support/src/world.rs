@@ -58,9 +58,10 @@ impl World {
     pub fn new(program: Program) -> World {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         set_usual_umask();
-        let directory = tempfile::Builder::new().prefix("world-").tempdir().unwrap();
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let mark = format!("world-{}-{count}-end", std::process::id());
+        // Also in the path: supervisors hide their environment, but have the path among their arguments.
+        let directory = tempfile::Builder::new().prefix(&format!("{mark}-")).tempdir().unwrap();
         let world = World { program, directory, mark };
         for path in [world.project().join(".git"), world.home(), world.agent_dir()] {
             fs::create_dir_all(path).unwrap();
@@ -218,8 +219,14 @@ impl World {
         copy_directory(&self.project(), to).unwrap();
     }
 
+    /// The processes of this world, once those are gone that a program of the system has started for a moment.
     pub fn processes(&self) -> Vec<(u32, String)> {
-        marked_processes(&self.mark)
+        let mut found = Vec::new();
+        wait_until(|| {
+            found = marked_processes(&self.mark);
+            !found.iter().any(|(_, words)| words.contains(HELPER_OF_TMUX))
+        });
+        found
     }
 
     /// The supervisor of the only run that is alive.
@@ -241,6 +248,38 @@ impl World {
     }
 }
 
+/// A server of tmux starts it whenever a pane opens or closes, to change the list of logins, and does not wait for it.
+const HELPER_OF_TMUX: &str = "/utempter/utempter ";
+
+impl World {
+    /// Removes the cgroups that runs of the project have left, and returns those of runs that have ended. A run
+    /// whose supervisor was killed keeps its cgroup until a command ends it.
+    fn remove_cgroups(&self) -> Vec<PathBuf> {
+        let runs = fs::read_dir(self.project().join(".pi/subagents/runs"));
+        let mut left = Vec::new();
+        for run in runs.into_iter().flatten().flatten() {
+            let path = run.path().join("meta.json");
+            // Tests put pipes in its place.
+            if !fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_file()) {
+                continue;
+            }
+            let meta = fs::read(path).unwrap_or_default();
+            let meta: Value = serde_json::from_slice(&meta).unwrap_or_default();
+            let Some(cgroup) = meta["cgroup"].as_str().map(PathBuf::from) else { continue };
+            // Planted records name other directories.
+            let is_its_own =
+                cgroup.ends_with(format!("pi-subagents-{}", run.file_name().display()));
+            if is_its_own
+                && fs::remove_dir(&cgroup).is_ok()
+                && run.path().join("result.json").exists()
+            {
+                left.push(cgroup);
+            }
+        }
+        left
+    }
+}
+
 impl Drop for World {
     fn drop(&mut self) {
         let left = self.processes();
@@ -251,7 +290,11 @@ impl Drop for World {
                 let _ = kill_process(pid, Signal::KILL);
             }
         }
-        assert!(std::thread::panicking() || left.is_empty(), "left at the end: {left:#?}");
+        let cgroups = self.remove_cgroups();
+        if !std::thread::panicking() {
+            assert!(left.is_empty(), "left at the end: {left:#?}");
+            assert!(cgroups.is_empty(), "cgroups of ended runs are left: {cgroups:#?}");
+        }
     }
 }
 
@@ -316,4 +359,20 @@ fn copy_directory(from: &Path, to: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_tmux_starts_for_a_moment_is_waited_for_and_not_what_is_left() {
+        let world = World::new(Program { pi_subagents: "none", fake_agent: "none" });
+        let helper = world.path("utempter/utempter");
+        fs::create_dir(helper.parent().unwrap()).unwrap();
+        fs::copy("/bin/sleep", &helper).unwrap();
+        let mut child = world.command_of(&helper).arg("0.3").spawn().unwrap();
+        world.assert_nothing_left();
+        child.wait().unwrap();
+    }
 }

@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::Choices;
+
 /// An argument is not what it should be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {problem}")]
@@ -19,19 +21,20 @@ pub(crate) type Checked<T> = Result<T, ArgumentError>;
 /// How many tasks the tools take in one call.
 pub const MOST_TASKS: usize = 16;
 
-/// How many models are listed at most. Of more, a model is better told when it names a wrong one.
-pub const MOST_LISTED_MODELS: usize = 24;
+/// How many models or presets are listed at most. Of more, a model is better told when it names a wrong
+/// one.
+pub const MOST_LISTED: usize = 24;
 
 /// What the arguments of a call are called in messages.
 pub(crate) const ARGUMENTS: &str = "arguments";
 
-/// The schema of the parameters that `declare` declares: an object that has these properties and no
-/// others.
+/// The schema of the parameters that `declare` declares. It forbids no other fields: a client would
+/// refuse the whole call, and models make fields up.
 pub(crate) fn schema<T>(
-    models: &[String],
+    choices: &Choices,
     declare: impl FnOnce(&mut Parameters<'_>) -> Checked<T>,
 ) -> Value {
-    Parameters::declared(models, declare).into_schema()
+    Parameters::declared(choices, declare).into_schema()
 }
 
 /// Reads an object that has the parameters that `declare` declares and no others. `path` says in
@@ -44,7 +47,8 @@ pub(crate) fn read<T>(
     let Value::Object(sent) = value else {
         return Err(wrong(path, "must be an object"));
     };
-    let mut parameters = Parameters::declared(&[], &declare);
+    let nothing = Choices::default();
+    let mut parameters = Parameters::declared(&nothing, &declare);
     (parameters.sent, parameters.path) = (Some(sent), path);
     let known = &parameters.properties;
     if let Some(unknown) = sent.keys().find(|name| !known.contains_key(*name)) {
@@ -64,13 +68,12 @@ pub(crate) fn wrong(field: &str, problem: &str) -> ArgumentError {
 }
 
 /// The parameters that have been declared so far, and what was sent for them.
-#[derive(Default)]
 pub(crate) struct Parameters<'a> {
     /// Absent while the schema is made. Everything that is read is empty then.
     sent: Option<&'a Map<String, Value>>,
     /// Where it stands, such as `tasks[2]`.
     pub(crate) path: &'a str,
-    models: &'a [String],
+    choices: &'a Choices,
     is_brief: bool,
     properties: Map<String, Value>,
     required: Vec<&'static str>,
@@ -106,25 +109,62 @@ impl Parameters<'_> {
 
     /// The model of a task: one of the list while that is short.
     pub(crate) fn model(&mut self, name: &'static str) -> Checked<Option<String>> {
-        let mut names: Vec<&str> = Vec::new();
-        for model in self.models {
-            // No value of an enum may be there twice.
-            if !names.contains(&model.as_str()) {
-                names.push(model);
-            }
-            // Of more than these none is listed, however many there are.
-            if names.len() > MOST_LISTED_MODELS {
-                break;
-            }
+        let schema = self.one_of(self.choices.models.iter().map(String::as_str));
+        let model = self.optional_text(name, "provider/id");
+        if let Some(schema) = schema {
+            self.properties.insert(name.to_owned(), schema);
         }
-        let schema = if names.is_empty() || names.len() > MOST_LISTED_MODELS {
-            json!({"type": "string", "description": "provider/id, instead of the preset's"})
-        } else {
-            json!({"type": "string", "enum": names})
-        };
-        let model = self.optional_text(name, "");
-        self.properties.insert(name.to_owned(), schema);
         model
+    }
+
+    /// The preset of a task: one of the list while that is short.
+    pub(crate) fn preset(&mut self, name: &'static str) -> Checked<String> {
+        let schema = self.one_of(self.choices.presets());
+        let preset = self.text(name, "Its configuration; a wrong name is answered with all names");
+        if let Some(schema) = schema {
+            self.properties.insert(name.to_owned(), schema);
+        }
+        preset
+    }
+
+    /// One of a few words, which must be there.
+    pub(crate) fn word<T: Copy>(
+        &mut self,
+        name: &'static str,
+        words: &[(&'static str, T)],
+    ) -> Checked<T> {
+        let word = self.optional_word(name, words)?;
+        self.required.push(name);
+        // While the schema is made, nothing was sent.
+        let unsent = || self.sent.is_none().then(|| words.first().map(|(_, meaning)| *meaning));
+        word.or_else(|| unsent().flatten()).ok_or_else(|| self.wrong(name, "is missing"))
+    }
+
+    pub(crate) fn optional_word<T: Copy>(
+        &mut self,
+        name: &'static str,
+        words: &[(&'static str, T)],
+    ) -> Checked<Option<T>> {
+        let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        self.declare(name, json!({"type": "string", "enum": known}), "");
+        let Some(sent) = self.given(name) else {
+            return Ok(None);
+        };
+        let found = words.iter().find(|(word, _)| sent.as_str() == Some(word));
+        let found = found.map(|(_, meaning)| Some(*meaning));
+        found.ok_or_else(|| self.wrong(name, &format!("must be {}", known.join(" or "))))
+    }
+
+    /// A JSON Schema that can be used.
+    pub(crate) fn json_schema(
+        &mut self,
+        name: &'static str,
+        about: &str,
+    ) -> Checked<Option<Value>> {
+        self.declare(name, json!({"type": "object"}), about);
+        let Some(schema) = self.given(name) else { return Ok(None) };
+        answer::check_schema(schema).map_err(|error| self.wrong(name, &error.to_string()))?;
+        Ok(Some(schema.clone()))
     }
 
     pub(crate) fn flag(&mut self, name: &'static str, about: &str) -> Checked<bool> {
@@ -183,7 +223,7 @@ impl Parameters<'_> {
         declare: impl Fn(&mut Parameters<'_>) -> Checked<T>,
     ) -> Checked<Vec<T>> {
         const NAME: &str = "tasks";
-        let items = schema(self.models, &declare);
+        let items = schema(self.choices, &declare);
         let tasks = self.list(NAME, "", &items, |task, path| read(task, path, &declare));
         self.properties[NAME]["minItems"] = json!(1);
         self.properties[NAME]["maxItems"] = json!(MOST_TASKS);
@@ -204,7 +244,8 @@ impl Parameters<'_> {
         }
     }
 
-    /// Leaves out of the schema what the parameters mean, where that has just been said.
+    /// Leaves out of the schema what the parameters mean and what they can be, where that has just been
+    /// said: a list of models costs more than the whole rest of a task.
     pub(crate) fn briefly(&mut self) -> &mut Self {
         self.is_brief = true;
         self
@@ -222,10 +263,17 @@ impl Parameters<'_> {
     }
 
     fn declared<'a, T>(
-        models: &'a [String],
+        choices: &'a Choices,
         declare: impl FnOnce(&mut Parameters<'a>) -> Checked<T>,
     ) -> Parameters<'a> {
-        let mut parameters = Parameters { models, ..Parameters::default() };
+        let mut parameters = Parameters {
+            sent: None,
+            path: "",
+            choices,
+            is_brief: false,
+            properties: Map::new(),
+            required: Vec::new(),
+        };
         // Nothing was sent that could be wrong.
         let _ = declare(&mut parameters);
         parameters
@@ -236,7 +284,6 @@ impl Parameters<'_> {
         if !self.required.is_empty() {
             schema["required"] = json!(self.required);
         }
-        schema["additionalProperties"] = json!(false);
         schema
     }
 
@@ -263,5 +310,23 @@ impl Parameters<'_> {
 
     fn wrong(&self, name: &str, problem: &str) -> ArgumentError {
         wrong(&self.path_of(name), problem)
+    }
+
+    /// The schema of a text that is one of these, unless there are none or too many to be listed, or they
+    /// have just been listed.
+    fn one_of<'a>(&self, known: impl Iterator<Item = &'a str>) -> Option<Value> {
+        let mut names: Vec<&str> = Vec::new();
+        for name in known {
+            // No value of an enum may be there twice.
+            if !names.contains(&name) {
+                names.push(name);
+            }
+            // Of more than these none is listed, however many there are.
+            if names.len() > MOST_LISTED {
+                return None;
+            }
+        }
+        let is_listed = !names.is_empty() && !self.is_brief;
+        is_listed.then(|| json!({"type": "string", "enum": names}))
     }
 }

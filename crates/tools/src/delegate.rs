@@ -11,7 +11,10 @@ use plan::{
 };
 use store::{Claim, Store, StoreError};
 
-use crate::{DelegateArguments, Session, SessionBook, SessionError, TaskArguments, load_sessions};
+use crate::retrieval::session_id;
+use crate::{
+    DelegateArguments, KnownRun, Session, SessionBook, SessionError, TaskArguments, load_sessions,
+};
 
 /// What a door adds to the arguments.
 #[derive(Clone, Debug)]
@@ -30,6 +33,8 @@ pub struct PlannedCall {
     pub tasks: Vec<PlannedTask>,
     /// What the user should know about the files that were read for it.
     pub warnings: Vec<String>,
+    /// What the caller should know about fields that were left out.
+    pub ignored: Vec<String>,
     /// Keep them until the call is over: no other program continues the same sessions meanwhile.
     pub claims: Vec<Claim>,
 }
@@ -87,7 +92,8 @@ pub fn plan_delegation(
     });
     let tasks: Vec<_> = tasks.collect::<Result<_, CallError>>()?;
     let planned = plan_tasks(workspace, &options.planning, tasks)?;
-    Ok(PlannedCall { tasks: planned.tasks, warnings: planned.warnings, claims })
+    let ignored = Vec::new();
+    Ok(PlannedCall { tasks: planned.tasks, warnings: planned.warnings, ignored, claims })
 }
 
 /// A session that a task continues.
@@ -100,15 +106,29 @@ enum Past<'a> {
 
 impl Past<'_> {
     fn continued(self, prompt: &str) -> Result<ContinuedSession, CallError> {
-        let (id, prompt) = match self {
-            Past::Kept(session) => (session.id.clone(), session.resume_prompt(prompt)?),
-            Past::Remembered(id, book) => {
-                let prompt = book.resume_prompt(id.as_str(), prompt)?;
-                (id, prompt)
-            }
-        };
-        Ok(ContinuedSession { id, prompt })
+        Ok(match self {
+            Past::Kept(session) => ContinuedSession {
+                id: session.id.clone(),
+                prompt: session.resume_prompt(prompt)?,
+                access: session.runs.last().map(|run| run.meta.access),
+                agent: session.runs.last().and_then(|run| run.meta.agent.clone()),
+                worktree: session.runs.iter().rev().find_map(kept_changes),
+            },
+            Past::Remembered(id, book) => ContinuedSession {
+                prompt: book.resume_prompt(id.as_str(), prompt)?,
+                access: book.access(id.as_str()),
+                agent: None,
+                worktree: None,
+                id,
+            },
+        })
     }
+}
+
+/// The run, if its changes are kept as a ref.
+fn kept_changes(run: &KnownRun) -> Option<RunId> {
+    run.result.as_ref()?.changes.as_ref()?.reference.as_ref()?;
+    Some(run.meta.run_id.clone())
 }
 
 fn kept<'a>(pasts: &'a [Option<Past<'_>>]) -> impl Iterator<Item = &'a Session> {
@@ -153,21 +173,22 @@ fn resumed_sessions<'a>(
     if tasks.iter().all(|task| task.resume.is_none()) {
         return Ok(tasks.iter().map(|_| None).collect());
     }
-    let (mut known, _) = load_sessions(&project_store(workspace))?;
+    let store = project_store(workspace);
+    let (mut known, _) = load_sessions(&store)?;
     let mut taken = BTreeSet::new();
     let mut find = |text: &String| {
-        // Only the whole id: the beginning of one could be that of another session.
-        let id = SessionId::parse(text).map_err(|_| CallError::ResumeNotFound(text.clone()))?;
+        let id = session_id(&store, text);
+        let id = id.ok_or_else(|| CallError::ResumeNotFound(text.clone()))?;
         if taken.contains(&id) {
             return Err(CallError::ResumedTwice(text.clone()));
         }
         taken.insert(id.clone());
-        match (known.remove(&id), book.filter(|book| book.knows(text))) {
+        match (known.remove(&id), book.filter(|book| book.knows(id.as_str()))) {
             (Some(session), _) if session.is_running() => {
                 Err(CallError::ResumeRunning(text.clone()))
             }
             (Some(session), _) => Ok(Past::Kept(session)),
-            (None, Some(book)) if book.is_running(text) => {
+            (None, Some(book)) if book.is_running(id.as_str()) => {
                 Err(CallError::ResumeRunning(text.clone()))
             }
             (None, Some(book)) => Ok(Past::Remembered(id, book)),

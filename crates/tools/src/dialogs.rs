@@ -1,6 +1,6 @@
 //! Questions and messages to the user: by pi's dialogs, or in a terminal.
 
-/// How a door talks with its user. `None` means that the user left the dialog.
+/// How a door talks with its user. `None` means that the user cancelled the dialog.
 pub trait Dialogs {
     /// The index of the option that the user chooses.
     fn select(&mut self, title: &str, options: &[String]) -> Option<usize>;
@@ -12,11 +12,23 @@ pub trait Dialogs {
     /// A text of many lines, which is `prefill` at first.
     fn editor(&mut self, title: &str, prefill: &str) -> Option<String>;
 
-    /// Yes or no. Leaving the dialog means no.
-    fn confirm(&mut self, title: &str, message: &str) -> bool;
+    /// Yes or no; cancelling the dialog means no. The preselected answer is the one that harms nothing: who
+    /// presses Enter all the way through has changed as little as possible.
+    fn confirm(&mut self, title: &str, message: &str, preselected: Preselected) -> bool;
+
+    /// Whether the user answers nothing any more: the next question would be cancelled, too.
+    fn has_left(&self) -> bool;
 
     /// Shows a message, and asks nothing.
     fn notify(&mut self, message: &str, level: Level);
+}
+
+/// The answer to a question that Enter gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Preselected {
+    Yes,
+    No,
 }
 
 /// How serious a notice is.

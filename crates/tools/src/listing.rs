@@ -2,7 +2,7 @@
 
 use plan::{DefinitionDirectories, Definitions, Surroundings, definition_summary};
 
-use crate::profile_wizard::shown;
+use crate::definition_wizard::shown;
 
 /// A line for each profile.
 pub fn list_profiles(profiles: &Definitions, surroundings: &Surroundings) -> String {
@@ -50,6 +50,8 @@ mod tests {
             agent: None,
             pi: None,
             search_path: Vec::new(),
+            has_builtin_key: false,
+            claude_dir: None,
         };
         assert_eq!(
             no_profiles(&surroundings("/home/me/.pi/agent")),

@@ -1,11 +1,12 @@
 //! The arguments of every tool, each declared once: what it is called, what it is, and what a model
 //! is told about it.
 
+use model::{Access, Isolation};
 use plan::{FileSpec, Lines};
 use serde_json::{Value, json};
 
-use crate::TaskArguments;
 use crate::declaration::{ARGUMENTS, Checked, Parameters, read, schema, wrong};
+use crate::{Choices, TaskArguments};
 
 /// What `delegate_to_subagents` is asked.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,6 +42,23 @@ pub struct StatusArguments {
     pub include_completed: bool,
 }
 
+/// What `background_agent_control` is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct ControlArguments {
+    pub run_id: String,
+    pub action: ControlAction,
+    pub message: Option<String>,
+}
+
+/// What can be done with a background run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum ControlAction {
+    Stop,
+    Message,
+}
+
 /// What `get_subagent_output` and `get_subagent_session` are asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
@@ -53,6 +71,11 @@ pub struct SessionArguments {
 pub struct NoArguments;
 
 impl DelegateArguments {
+    /// These tasks, and nothing for all of them.
+    pub fn of(tasks: Vec<TaskArguments>) -> DelegateArguments {
+        DelegateArguments { tasks, profile: None }
+    }
+
     /// Reads the arguments. `most_tasks` is the limit of the tool, [`crate::MOST_TASKS`]; the
     /// command line has none.
     pub fn parse(value: &Value, most_tasks: Option<usize>) -> Checked<DelegateArguments> {
@@ -80,13 +103,19 @@ fn declare_task(task: &mut Parameters<'_>) -> Checked<TaskArguments> {
         profile: task.optional_text("profile", "Instead of the default profile")?,
         timeout: task.seconds("timeout", "Seconds, 600 by default")?,
         resume: task.optional_text("resume", "Id of a session to continue")?,
+        model: task.model("model")?,
+        agent: task
+            .optional_text("agent", "pi, builtin, claude, codex or a name of the settings")?,
         files: task.list(
             "files",
             "Put before the prompt: whole, or lines start to end, or the first (head) or last \
              (tail) lines",
-            &json!({"anyOf": [{"type": "string"}, schema(&[], declare_file)]}),
+            &json!({"anyOf": [{"type": "string"}, schema(&Choices::default(), declare_file)]}),
             read_file,
         )?,
+        access: task.optional_word("access", &Access::WORDS)?,
+        isolation: task.optional_word("isolation", &Isolation::WORDS)?,
+        schema: task.json_schema("schema", "JSON Schema of its answer")?,
         ..TaskArguments::default()
     })
 }
@@ -153,8 +182,7 @@ impl SubagentArguments {
 
 /// A task that has a preset, and is called by it.
 pub(crate) fn declare_preset_task(task: &mut Parameters<'_>) -> Checked<TaskArguments> {
-    let preset =
-        task.text("preset", "Its configuration; a wrong name is answered with all names")?;
+    let preset = task.preset("preset")?;
     Ok(TaskArguments {
         name: preset.clone(),
         preset: Some(preset),
@@ -182,6 +210,24 @@ impl StatusArguments {
         Ok(StatusArguments {
             run_id: call.optional_text("runId", "Only this run, with its answer")?,
             include_completed: call.flag("includeCompleted", "Also runs that have ended")?,
+        })
+    }
+}
+
+impl ControlArguments {
+    #[expect(missing_docs, reason = "the name says it")]
+    pub fn parse(value: &Value) -> Checked<ControlArguments> {
+        read(value, ARGUMENTS, ControlArguments::declare)
+    }
+
+    pub(crate) fn declare(call: &mut Parameters<'_>) -> Checked<ControlArguments> {
+        Ok(ControlArguments {
+            run_id: call.text("runId", "")?,
+            action: call.word(
+                "action",
+                &[("stop", ControlAction::Stop), ("message", ControlAction::Message)],
+            )?,
+            message: call.optional_text("message", "Read before its next step")?,
         })
     }
 }
@@ -218,7 +264,7 @@ mod tests {
     fn every_field_is_read() {
         let value = json!({"profile": "default", "tasks": [
             {"name": "a", "prompt": "p"},
-            {"name": "b", "prompt": "q", "cwd": "/x", "profile": "r", "timeout": 30, "resume": "0123456789abcdef",
+            {"name": "b", "prompt": "q", "cwd": "/x", "profile": "r", "timeout": 30, "resume": "0123456789abcdef", "model": "m/n", "agent": "builtin", "access": "read",
              "files": ["a.rs", {"path": "b", "start": 2, "end": 3}, {"path": "c", "head": 1}, {"path": "d", "tail": 9}, {"path": "e"}]},
         ]});
         let arguments = DelegateArguments::parse(&value, Some(16)).unwrap();
@@ -237,6 +283,9 @@ mod tests {
                 profile: Some("r".into()),
                 timeout: Some(30.0),
                 resume: Some("0123456789abcdef".into()),
+                access: Some(Access::Read),
+                model: Some("m/n".into()),
+                agent: Some("builtin".to_owned()),
                 files: vec![
                     file("a.rs", Lines::All),
                     file("b", Lines::Range { start: Some(2), end: Some(3) }),
@@ -271,9 +320,29 @@ mod tests {
             ),
             (
                 json!({"tasks": [{"name": "a", "prompt": "p", "timout": 5}]}),
-                "tasks[0].timout: is unknown; there are name, prompt, cwd, profile, timeout, resume, files",
+                "tasks[0].timout: is unknown; there are name, prompt, cwd, profile, timeout, resume, model, agent, files, access, isolation, schema",
+            ),
+            (
+                json!({"tasks": [{"name": "a", "prompt": "p", "access": "raed"}]}),
+                "tasks[0].access: must be read or workspace or full",
+            ),
+            (
+                json!({"tasks": [{"name": "a", "prompt": "p", "access": ["read"]}]}),
+                "tasks[0].access: must be read or workspace or full",
+            ),
+            (
+                json!({"tasks": [{"name": "a", "prompt": "p", "schema": "s.json"}]}),
+                "tasks[0].schema: it must be a JSON Schema, which is an object",
+            ),
+            (
+                json!({"tasks": [{"name": "a", "prompt": "p", "schema": {"$ref": "#/x"}}]}),
+                "tasks[0].schema: Pointer '/x' does not exist",
             ),
             (json!({"": 5}), "\"\": is unknown; there are tasks, profile"),
+            (
+                json!({"tasks": [{"name": "a", "prompt": "p", "agent": ["evil"]}]}),
+                "tasks[0].agent: must be a text",
+            ),
             (
                 json!({"tasks": [{"name": "a", "prompt": "p", "files": "x"}]}),
                 "tasks[0].files: must be a list of files",

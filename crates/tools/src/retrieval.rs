@@ -18,16 +18,20 @@ pub fn session_output(
     max_lines: usize,
 ) -> Result<Retrieved, SessionError> {
     match find(store, book, id)? {
-        Found::Remembered(book) => book.output(id, max_lines),
+        Found::Remembered(session, book) => book.output(session.as_str(), max_lines),
         Found::Kept(session, latest) => {
-            let details = json!({
+            let latest_result = session.runs[latest].result.as_ref();
+            let details = without_absent(json!({
                 "sessionId": session.id.as_str(),
                 "status": session.status().word(),
+                "error": session.runs[latest].error(),
+                "value": latest_result.and_then(|result| result.value.as_ref()),
+                "check": latest_result.and_then(|result| result.check.as_ref()),
                 "taskName": session.runs[latest].meta.name,
                 "runCount": session.runs.len(),
                 "maxLines": max_lines,
-            });
-            Ok(Retrieved { text: session.output()?, details })
+            }));
+            Ok(Retrieved { text: session.output(), details })
         }
     }
 }
@@ -40,13 +44,13 @@ pub fn session_transcript(
     max_lines: usize,
 ) -> Result<Retrieved, SessionError> {
     let (session, latest) = match find(store, book, id)? {
-        Found::Remembered(book) => return book.transcript(id, max_lines),
+        Found::Remembered(session, book) => {
+            return book.transcript(session.as_str(), max_lines);
+        }
         Found::Kept(session, latest) => (session, latest),
     };
-    let mut messages = 0;
-    for run in &session.runs {
-        messages += run.dir.events()?.filter(|record| is_message(&record.event)).count();
-    }
+    let events = session.runs.iter().filter_map(|run| run.dir.events().ok()).flatten();
+    let messages = events.filter(|record| is_message(&record.event)).count();
     let latest = &session.runs[latest];
     let exit_code = latest.result.as_ref().and_then(|result| result.exit_code);
     let answered = latest.result.as_ref().and_then(|result| result.model.as_deref());
@@ -61,7 +65,7 @@ pub fn session_transcript(
         "runCount": session.runs.len(),
         "maxLines": max_lines,
     }));
-    Ok(Retrieved { text: session.transcript()?, details })
+    Ok(Retrieved { text: session.transcript(), details })
 }
 
 /// The session with this id, without reading anything else.
@@ -105,7 +109,7 @@ enum Found<'a> {
     /// The store has it; the index is that of its latest run.
     Kept(Session, usize),
     /// Only the book has it, or its runs are the same.
-    Remembered(&'a SessionBook),
+    Remembered(SessionId, &'a SessionBook),
 }
 
 /// Finds out where the latest run is known. Another program can have continued a session in the store, and
@@ -116,21 +120,27 @@ fn find<'a>(
     id: &str,
 ) -> Result<Found<'a>, SessionError> {
     let not_found = || SessionError::NotFound(id.to_owned());
-    let book = book.filter(|book| book.knows(id));
-    // Only the whole id: the beginning of one could be that of another session.
-    let parsed = SessionId::parse(id).map_err(|_| not_found())?;
+    let parsed = session_id(store, id).ok_or_else(not_found)?;
+    let book = book.filter(|book| book.knows(parsed.as_str()));
     let runs = runs_of(store, &parsed)?;
     match (runs.last(), book) {
         (None, None) => Err(not_found()),
         (Some(latest), Some(book)) if book.knows_run(&latest.meta.run_id) => {
-            Ok(Found::Remembered(book))
+            Ok(Found::Remembered(parsed, book))
         }
-        (None, Some(book)) => Ok(Found::Remembered(book)),
+        (None, Some(book)) => Ok(Found::Remembered(parsed, book)),
         (Some(_), _) => {
             let latest = runs.len() - 1;
             Ok(Found::Kept(Session { id: parsed, runs }, latest))
         }
     }
+}
+
+/// The session with this id, or that of the run with this id. Only a whole id counts: the beginning of one
+/// could be that of another session.
+pub(crate) fn session_id(store: &Store, id: &str) -> Option<SessionId> {
+    let of_run = || session_of(&store.run(&RunId::parse(id).ok()?)?);
+    SessionId::parse(id).ok().or_else(of_run)
 }
 
 /// The session of a run, without reading anything else of it. Nothing if it cannot be read, or was
@@ -148,7 +158,18 @@ pub fn session_of(dir: &RunDir) -> Option<SessionId> {
 fn runs_of(store: &Store, session: &SessionId) -> Result<Vec<KnownRun>, StoreError> {
     let of_session =
         store.runs()?.into_iter().filter(|dir| session_of(dir).as_ref() == Some(session));
-    of_session.map(KnownRun::read).collect()
+    let (mut runs, mut problem) = (Vec::new(), None);
+    for dir in of_session {
+        match KnownRun::read(dir) {
+            Ok(run) => runs.push(run),
+            Err(error) => problem = Some(error),
+        }
+    }
+    match problem {
+        // A run that cannot be read does not hide the others.
+        Some(error) if runs.is_empty() => Err(error),
+        _ => Ok(runs),
+    }
 }
 
 fn is_message(event: &Event) -> bool {

@@ -13,7 +13,7 @@ mod tests;
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 
-use model::{Event, Plan, Record, RunId, RunResult, SessionId, Status};
+use model::{Access, Event, Plan, Record, RunId, RunResult, SessionId, Status};
 use serde_json::{Value, json};
 use session::{Facts, PastRun};
 
@@ -43,6 +43,8 @@ pub struct StartedRun {
     pub cwd: PathBuf,
     pub profile: Option<String>,
     pub model: Option<String>,
+    /// What the agent could change.
+    pub access: Access,
     /// In milliseconds since 1970.
     pub started_at: u64,
 }
@@ -85,13 +87,14 @@ impl SessionBook {
     /// `get_subagent_output`: the answer of the latest run. `max_lines` is what a view may show.
     pub fn output(&self, session: &str, max_lines: usize) -> Result<Retrieved, SessionError> {
         let (session, latest) = self.find(session)?;
-        let details = json!({
+        let details = without_absent(json!({
             "sessionId": session.id.as_str(),
             "status": latest.status.word(),
+            "error": latest.facts.error,
             "taskName": latest.started.name,
             "runCount": session.runs.len(),
             "maxLines": max_lines,
-        });
+        }));
         Ok(Retrieved { text: answer(&latest.facts.output).to_owned(), details })
     }
 
@@ -139,6 +142,12 @@ impl SessionBook {
             records: run.records(),
         });
         Ok(continued(&session::resume_transcript(runs.collect()), prompt))
+    }
+
+    /// What the latest agent of the session could change.
+    pub(crate) fn access(&self, session: &str) -> Option<Access> {
+        let (session, _) = self.find(session).ok()?;
+        session.runs.back().map(|run| run.started.access)
     }
 
     /// The log entry for a run.
@@ -240,6 +249,7 @@ impl StartedRun {
             cwd: meta.cwd.clone(),
             profile: meta.profile.clone(),
             model: meta.model.clone(),
+            access: meta.access,
             started_at: meta.created_at,
         }
     }

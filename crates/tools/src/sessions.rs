@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Lifetime, Meta, Record, RunResult, SessionId, Status};
+use model::{CallId, Event, Lifetime, Meta, Record, RunResult, SessionId, Status};
 use serde::Deserialize;
 use session::{ExportedRun, ExportedSession, Facts, PastRun};
 use store::{RunDir, Store, StoreError};
@@ -32,14 +32,17 @@ pub struct Session {
 pub enum SessionError {
     #[error("Session \"{0}\" not found. The session may have expired or the ID is incorrect.")]
     NotFound(String),
-    #[error("\"{id}\" is the beginning of {count} ids, such as {}", matches.join(", "))]
-    Ambiguous { id: String, count: usize, matches: Vec<String> },
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
+/// How much of an answer, or of a task, a list holds of each run. What is longer is cut, so that the
+/// memory of a list depends on the number of runs only.
+pub(crate) const LISTED_BYTES: usize = 16 * 1024;
+
 /// All sessions of a store, by id, and what could not be read. Runs that have lost their supervisor
-/// are ended on the way.
+/// are ended on the way. This is a list: of every run it has the beginnings of its texts.
+/// [`RunNames::sessions`](crate::RunNames::sessions) has them whole.
 pub fn load_sessions(
     store: &Store,
 ) -> Result<(BTreeMap<SessionId, Session>, Vec<String>), StoreError> {
@@ -47,7 +50,7 @@ pub fn load_sessions(
     let mut warnings = Vec::new();
     for dir in store.runs()? {
         let path = dir.path().to_owned();
-        match KnownRun::read(dir) {
+        match KnownRun::read(dir).map(KnownRun::listed) {
             Ok(run) => {
                 let id = run.meta.session_id.clone();
                 let session =
@@ -72,49 +75,22 @@ pub fn end_abandoned_elsewhere() -> Vec<String> {
     failures.map(|error| error.to_string()).collect()
 }
 
-/// The session with this id, or with a run of this id, or the only one whose ids begin so.
-pub fn find_session(store: &Store, id: &str) -> Result<Session, SessionError> {
-    let (mut sessions, _) = load_sessions(store)?;
-    let exact = SessionId::parse(id).ok().and_then(|id| sessions.remove(&id));
-    if let Some(session) = exact {
-        return Ok(session);
-    }
-    if id.is_empty() {
-        return Err(SessionError::NotFound(String::new()));
-    }
-    let matching = |session: &Session| {
-        let run_ids = session.runs.iter().map(|run| run.meta.run_id.as_str());
-        let mut ids = [session.id.as_str()].into_iter().chain(run_ids);
-        ids.find(|known| known.starts_with(id)).map(str::to_owned)
-    };
-    let mut matches: Vec<(String, Session)> =
-        sessions.into_values().filter_map(|session| Some((matching(&session)?, session))).collect();
-    match matches.len() {
-        0 | 1 => {
-            let only = matches.pop().map(|(_, session)| session);
-            only.ok_or_else(|| SessionError::NotFound(id.to_owned()))
-        }
-        count => Err(SessionError::Ambiguous {
-            id: id.to_owned(),
-            count,
-            matches: matches.into_iter().take(5).map(|(id, _)| id).collect(),
-        }),
-    }
-}
-
 /// The fields of `meta.json` that lists of runs show. Reading no more keeps them fast.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct RunLabel {
     pub session_id: SessionId,
+    /// The call that asked for it. Runs of earlier versions do not say.
+    #[serde(default)]
+    pub call_id: Option<CallId>,
+    #[serde(deserialize_with = "model::short_text")]
     pub name: String,
     pub lifetime: Lifetime,
     pub created_at: u64,
 }
 
-/// The ids of sessions that may be meant by a mistyped id, or by the name of a task. Unlike
-/// [`find_session`], this ends no run.
+/// The ids of sessions that may be meant by a mistyped id, or by the name of a task. This ends no run.
 pub fn similar_sessions(store: &Store, id: &str) -> Vec<String> {
     let runs = store.runs().unwrap_or_default();
     let labels = runs.iter().filter_map(|run| run.meta_as::<RunLabel>().ok());
@@ -146,6 +122,20 @@ impl KnownRun {
         Ok(KnownRun { meta: dir.meta()?, dir, result })
     }
 
+    /// The run as a list shows it, without the rest of long texts.
+    fn listed(mut self) -> KnownRun {
+        self.meta.task = self.meta.task.take().map(|task| beginning(&task));
+        self.meta.tools = Vec::new();
+        self.meta.forget_start();
+        if let Some(result) = &mut self.result {
+            result.output = beginning(&result.output);
+            shorten_warnings(&mut result.warnings);
+            result.leftovers = None;
+            (result.value, result.check) = (None, None);
+        }
+        self
+    }
+
     /// How it ended, or that it runs.
     pub fn status(&self) -> Status {
         self.result.as_ref().map_or(Status::Running, |result| result.status)
@@ -156,18 +146,66 @@ impl KnownRun {
         self.result.as_ref().and_then(|result| result.error.as_deref())
     }
 
+    /// What people should know although it did not decide the outcome.
+    pub fn warnings(&self) -> &[String] {
+        self.result.as_ref().map_or(&[], |result| &result.warnings)
+    }
+
     /// The task, without files and earlier runs.
-    pub fn asked(&self) -> Result<String, StoreError> {
+    fn asked(&self) -> Result<String, StoreError> {
         self.meta.task.clone().map_or_else(|| self.dir.prompt(), Ok)
     }
 
     /// The last text that the agent said so far.
-    pub fn output(&self) -> Result<String, StoreError> {
+    pub fn output(&self) -> String {
         match &self.result {
-            Some(result) => Ok(result.output.clone()),
-            None => Ok(Facts::replay(self.dir.events()?).output),
+            Some(result) => result.output.clone(),
+            None => Facts::replay(self.records()).output,
         }
     }
+
+    /// The same for people and models: an agent that said nothing has an answer, too.
+    pub fn answer(&self) -> String {
+        answer(&self.output()).to_owned()
+    }
+
+    /// The task. If it cannot be read, the reason takes its place, for the same reason.
+    fn shown_task(&self) -> String {
+        self.asked().unwrap_or_else(|error| format!("({error})"))
+    }
+
+    /// What went wrong, also with its record: a transcript shows no warnings.
+    fn shown_error(&self) -> Option<String> {
+        let unreadable = self.dir.events().err().map(|error| error.to_string());
+        let errors = self.error().map(str::to_owned).into_iter().chain(unreadable);
+        errors.reduce(|error, unreadable| format!("{error}; {unreadable}"))
+    }
+
+    /// Its events. If they cannot be read, a warning takes their place: the other runs of the session
+    /// are still shown.
+    fn records(&self) -> impl Iterator<Item = Record> {
+        let (events, problem) = match self.dir.events() {
+            Ok(events) => (Some(events), None),
+            Err(error) => {
+                let event = Event::Warning { message: error.to_string() };
+                (None, Some(Record { seq: 0, at: self.meta.created_at, event }))
+            }
+        };
+        events.into_iter().flatten().chain(problem)
+    }
+}
+
+/// Cuts warnings to as many, and as much of them, as a run records.
+pub(crate) fn shorten_warnings(warnings: &mut Vec<String>) {
+    warnings.truncate(Facts::WARNINGS);
+    for warning in warnings {
+        warning.truncate(session::cut_bytes(warning, Event::LINE_BYTES).len());
+        warning.shrink_to_fit();
+    }
+}
+
+fn beginning(text: &str) -> String {
+    session::cut_bytes(text, LISTED_BYTES).to_owned()
 }
 
 impl Session {
@@ -182,51 +220,48 @@ impl Session {
     }
 
     /// The answer of the latest run.
-    pub fn output(&self) -> Result<String, StoreError> {
-        let output = self.runs.last().map(KnownRun::output).transpose()?.unwrap_or_default();
-        Ok(answer(&output).to_owned())
+    pub fn output(&self) -> String {
+        self.runs.last().map(KnownRun::answer).unwrap_or_default()
     }
 
     /// The whole conversation, all runs.
-    pub fn transcript(&self) -> Result<String, StoreError> {
-        let mut runs = Vec::new();
-        for run in &self.runs {
-            runs.push((run.status(), run.error().map(str::to_owned), run.dir.events()?));
-        }
-        Ok(session::transcript(runs))
+    pub fn transcript(&self) -> String {
+        let runs = self.runs.iter().map(|run| (run.status(), run.shown_error(), run.records()));
+        session::transcript(runs.collect())
     }
 
     /// The whole conversation with what was asked, for people.
-    pub fn transcript_with_prompts(&self) -> Result<String, StoreError> {
-        Ok(session::transcript_with_prompts(self.past_runs()?))
+    pub fn transcript_with_prompts(&self) -> String {
+        session::transcript_with_prompts(self.past_runs())
     }
 
-    /// The prompt for an agent that continues the session.
+    /// The prompt for an agent that continues the session. Unlike a reader, an agent must not go on
+    /// from a part of it.
     pub fn resume_prompt(&self, prompt: &str) -> Result<String, StoreError> {
-        Ok(continued(&session::resume_transcript(self.past_runs()?), prompt))
+        for run in &self.runs {
+            run.asked()?;
+            drop(run.dir.events()?);
+        }
+        Ok(continued(&session::resume_transcript(self.past_runs()), prompt))
     }
 
     /// Everything, for a document.
-    pub fn export(&self) -> Result<ExportedSession, StoreError> {
-        let runs = self.runs.iter().map(|run| {
-            Ok(ExportedRun {
-                meta: run.meta.clone(),
-                asked: run.asked()?,
-                result: run.result.clone(),
-                records: run.dir.events()?.collect(),
-            })
+    pub fn export(&self) -> ExportedSession {
+        let runs = self.runs.iter().map(|run| ExportedRun {
+            meta: run.meta.clone(),
+            asked: run.shown_task(),
+            result: run.result.clone(),
+            records: run.records().collect(),
         });
-        Ok(ExportedSession { id: self.id.clone(), runs: runs.collect::<Result<_, StoreError>>()? })
+        ExportedSession { id: self.id.clone(), runs: runs.collect() }
     }
 
-    fn past_runs(&self) -> Result<Vec<PastRun<impl Iterator<Item = Record>>>, StoreError> {
-        let runs = self.runs.iter().map(|run| {
-            Ok(PastRun {
-                status: run.status(),
-                error: run.error().map(str::to_owned),
-                prompt: Some(run.asked()?),
-                records: run.dir.events()?,
-            })
+    fn past_runs(&self) -> Vec<PastRun<impl Iterator<Item = Record>>> {
+        let runs = self.runs.iter().map(|run| PastRun {
+            status: run.status(),
+            error: run.shown_error(),
+            prompt: Some(run.shown_task()),
+            records: run.records(),
         });
         runs.collect()
     }

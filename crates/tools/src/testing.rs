@@ -71,6 +71,8 @@ impl World {
             agent: None,
             pi: None,
             search_path: Vec::new(),
+            has_builtin_key: false,
+            claude_dir: None,
         }
     }
 }
@@ -82,6 +84,10 @@ pub(crate) fn options() -> CallOptions<'static> {
         lifetime: Lifetime::Foreground,
         all_tools: None,
         models: None,
+        access: None,
+        ask: false,
+        isolation: None,
+        agent_version: |_| None,
     };
     CallOptions { planning, book: None }
 }
@@ -108,17 +114,27 @@ pub(crate) fn planned(run: u64, session: u64, prompt: &str, task: Option<&str>) 
         call_id: None,
         command: Vec::new(),
         cwd: "/work".into(),
+        cgroup: None,
         environment: BTreeMap::new(),
+        access: model::Access::Full,
+        access_paths: None,
         model: Some("asked/for".to_owned()),
         profile: Some("fast".to_owned()),
         preset: None,
         preset_source: None,
+        system_prompt: None,
+        system_prompt_path: None,
         tools: Vec::new(),
         provider: None,
         thinking_level: None,
         requested_model: None,
         task: task.map(str::to_owned),
         limits: Limits::default(),
+        check: None,
+        schema: None,
+        worktree: None,
+        takes_messages: false,
+        ask: false,
         created_at: run,
     };
     Plan {
@@ -126,6 +142,7 @@ pub(crate) fn planned(run: u64, session: u64, prompt: &str, task: Option<&str>) 
         prompt: prompt.to_owned(),
         command: vec![Argument::from("true")],
         files: BTreeMap::new(),
+        file_variables: Default::default(),
         secrets: Secrets::default(),
         refusal: None,
     }
@@ -185,6 +202,10 @@ pub(crate) fn result(meta: &Meta, output: &str, error: Option<&str>) -> RunResul
         ended_at: 2,
         duration_ms: 1,
         warnings: Vec::new(),
+        leftovers: None,
+        value: None,
+        check: None,
+        changes: None,
     }
 }
 

@@ -24,29 +24,65 @@ pub(crate) fn fit(line: Line, columns: usize) -> Line {
     if columns == 0 { fitted } else { fitted.with(Role::Dim, CUT) }
 }
 
-/// Breaks the line into lines that are at most `columns` wide.
-pub(crate) fn wrap(line: Line, columns: usize) -> Vec<Line> {
+/// Breaks the line into lines that are at most `columns` wide, between words where that is possible. All but
+/// the first begin with `indent` blanks.
+pub(crate) fn wrap(line: Line, columns: usize, indent: usize) -> Vec<Line> {
     let columns = columns.max(2);
     if line_width(&line) <= columns {
         return vec![line];
     }
+    // Half of the room is left for the words.
+    let indent = if indent * 2 > columns { 0 } else { indent };
+    let letters: Vec<Letter<'_>> = line
+        .spans()
+        .iter()
+        .flat_map(|span| span.text().chars().map(move |character| Letter { span, character }))
+        .collect();
     let mut lines = Vec::new();
-    let (mut current, mut left) = (Line::default(), columns);
-    for span in line.spans() {
-        let mut text = span.text();
-        while !text.is_empty() {
-            let (head, rest) = split(text, left);
-            left -= width(head);
-            current = add(current, span, head);
-            text = rest;
-            if !rest.is_empty() {
-                lines.push(std::mem::take(&mut current));
-                left = columns;
-            }
+    let mut rest = letters.as_slice();
+    while !rest.is_empty() {
+        let indent = if lines.is_empty() { 0 } else { indent };
+        let (head, tail) = rest.split_at(break_point(rest, columns - indent));
+        lines.push(joined(indent, head));
+        let blanks = tail.iter().take_while(|letter| letter.character == ' ').count();
+        rest = tail.get(blanks..).unwrap_or_default();
+    }
+    lines
+}
+
+struct Letter<'a> {
+    span: &'a Span,
+    character: char,
+}
+
+/// How many letters go into a line.
+fn break_point(letters: &[Letter<'_>], columns: usize) -> usize {
+    let mut used = 0;
+    let mut last_blank = 0;
+    let mut is_word = false;
+    for (index, letter) in letters.iter().enumerate() {
+        // A break inside of the blanks at the beginning would make an empty line.
+        if letter.character == ' ' && is_word {
+            last_blank = index;
+        }
+        is_word = letter.character != ' ';
+        used += character_width(letter.character);
+        if used > columns {
+            return if last_blank > 0 { last_blank } else { index.max(1) };
         }
     }
-    lines.push(current);
-    lines
+    letters.len()
+}
+
+fn joined(indent: usize, letters: &[Letter<'_>]) -> Line {
+    let mut line = Line::of(Role::Plain, &" ".repeat(indent));
+    for piece in letters.chunk_by(|one, next| std::ptr::eq(one.span, next.span)) {
+        if let Some(first) = piece.first() {
+            let text: String = piece.iter().map(|letter| letter.character).collect();
+            line = add(line, first.span, &text);
+        }
+    }
+    line
 }
 
 pub(crate) fn line_width(line: &Line) -> usize {
@@ -121,11 +157,38 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_becomes_several() {
-        let lines = wrap(Line::of(Role::Plain, "ab日本c").with(Role::Dim, "def"), 4);
-        let texts: Vec<String> = lines.iter().map(Line::text).collect();
-        assert_eq!(texts, ["ab日", "本cd", "ef"]);
-        assert_eq!(wrap(Line::of(Role::Plain, "日本"), 1).len(), 2);
-        assert_eq!(wrap(Line::default(), 9), [Line::default()]);
+    fn a_long_line_is_broken_between_words() {
+        let wrapped = |text: &str, columns, indent| -> Vec<String> {
+            wrap(Line::of(Role::Plain, text), columns, indent).iter().map(Line::text).collect()
+        };
+        for (text, columns, indent, expected) in [
+            ("one two three", 8, 0, &["one two", "three"][..]),
+            ("one two three", 7, 0, &["one two", "three"]),
+            ("one two three", 8, 2, &["one two", "  three"]),
+            ("one twothreefour", 6, 0, &["one", "twothr", "eefour"]),
+            ("  onetwo three", 8, 0, &["  onetwo", "three"]),
+            ("日本語日本語", 5, 0, &["日本", "語日", "本語"]),
+            ("日本", 1, 0, &["日", "本"]),
+            ("a   b", 3, 0, &["a", "b"]),
+            ("", 9, 0, &[""]),
+            ("          x", 4, 0, &["    ", "x"]),
+        ] {
+            assert_eq!(wrapped(text, columns, indent), expected, "{text:?} {columns} {indent}");
+        }
+    }
+
+    #[test]
+    fn the_pieces_of_a_broken_line_keep_their_roles() {
+        let lines = wrap(Line::of(Role::Plain, "ab cd").with_bold(Role::Error, "ef gh"), 5, 0);
+        let spans = |line: &Line| -> Vec<(Role, bool, String)> {
+            let spans = line.spans().iter();
+            spans.map(|span| (span.role(), span.is_bold(), span.text().to_owned())).collect()
+        };
+        assert_eq!(spans(&lines[0]), [(Role::Plain, false, "ab".to_owned())]);
+        assert_eq!(
+            spans(&lines[1]),
+            [(Role::Plain, false, "cd".to_owned()), (Role::Error, true, "ef".to_owned())]
+        );
+        assert_eq!(lines[2].text(), "gh");
     }
 }

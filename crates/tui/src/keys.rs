@@ -4,20 +4,23 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say the rest")]
 pub enum Key {
-    /// Printable ASCII.
     Character(char),
     /// Ctrl and a letter.
     Control(char),
-    /// The arrow, or shift and tab.
     Up,
-    /// The arrow, or tab.
     Down,
+    Left,
+    Right,
+    Tab,
+    /// Shift and tab.
+    BackTab,
     PageUp,
     PageDown,
     Home,
     End,
     Enter,
     Escape,
+    Backspace,
 }
 
 /// Reads keys, also those that arrive in pieces.
@@ -56,6 +59,18 @@ impl Keys {
                     keys.push(Key::Escape);
                     after
                 }
+                (0x80.., _) => {
+                    let (character, after) = match first_character(rest) {
+                        Decoded::Whole(character, after) => (Some(character), after),
+                        Decoded::Torn => {
+                            self.torn = rest.to_vec();
+                            return keys;
+                        }
+                        Decoded::Broken => (None, after),
+                    };
+                    keys.extend(character.map(Key::Character));
+                    after
+                }
                 (byte, after) => {
                     keys.extend(plain(byte));
                     after
@@ -66,10 +81,36 @@ impl Keys {
     }
 }
 
+enum Decoded<'a> {
+    Whole(char, &'a [u8]),
+    /// The rest of it is still to come.
+    Torn,
+    Broken,
+}
+
+/// The character that these bytes begin with.
+fn first_character(bytes: &[u8]) -> Decoded<'_> {
+    let beginning = &bytes[..bytes.len().min(char::MAX_LEN_UTF8)];
+    let valid = match std::str::from_utf8(beginning) {
+        Ok(valid) => valid,
+        Err(error) if error.valid_up_to() > 0 => {
+            let valid = &beginning[..error.valid_up_to()];
+            std::str::from_utf8(valid).unwrap_or_default()
+        }
+        Err(error) if error.error_len().is_none() => return Decoded::Torn,
+        Err(_) => return Decoded::Broken,
+    };
+    match valid.chars().next().filter(|character| !character.is_control()) {
+        Some(character) => Decoded::Whole(character, &bytes[character.len_utf8()..]),
+        None => Decoded::Broken,
+    }
+}
+
 fn plain(byte: u8) -> Option<Key> {
     match byte {
         b'\r' | b'\n' => Some(Key::Enter),
-        b'\t' => Some(Key::Down),
+        b'\t' => Some(Key::Tab),
+        0x08 | 0x7f => Some(Key::Backspace),
         // Ctrl takes away the bits that make a letter of it.
         0x01..=0x1a => Some(Key::Control(char::from(byte + b'a' - 1))),
         0x1c => Some(Key::Control('\\')),
@@ -81,8 +122,11 @@ fn plain(byte: u8) -> Option<Key> {
 /// The key of an escape sequence, of which the introducer was removed.
 fn named(sequence: &[u8]) -> Option<Key> {
     match sequence {
-        b"A" | b"Z" => Some(Key::Up),
+        b"A" => Some(Key::Up),
         b"B" => Some(Key::Down),
+        b"C" => Some(Key::Right),
+        b"D" => Some(Key::Left),
+        b"Z" => Some(Key::BackTab),
         b"H" | b"1~" | b"7~" => Some(Key::Home),
         b"F" | b"4~" | b"8~" => Some(Key::End),
         b"5~" => Some(Key::PageUp),
@@ -100,13 +144,15 @@ mod tests {
     fn bytes_become_keys() {
         for (bytes, expected) in [
             ("jS?", vec![Key::Character('j'), Key::Character('S'), Key::Character('?')]),
-            ("\x0f\r\t", vec![Key::Control('o'), Key::Enter, Key::Down]),
+            ("\x0f\r\t", vec![Key::Control('o'), Key::Enter, Key::Tab]),
             ("\x1b[A\x1b[B\x1bOA", vec![Key::Up, Key::Down, Key::Up]),
-            ("\x1b[5~\x1b[6~\x1b[Z", vec![Key::PageUp, Key::PageDown, Key::Up]),
+            ("\x1b[5~\x1b[6~\x1b[Z", vec![Key::PageUp, Key::PageDown, Key::BackTab]),
             ("\x1b", vec![Key::Escape]),
             ("\x1b\x1b", vec![Key::Escape, Key::Escape]),
             ("\x1b[1;5C\x1bxq", vec![Key::Character('q')]),
-            ("ż\0", vec![]),
+            ("\x1b[C\x1b[D\x7f", vec![Key::Right, Key::Left, Key::Backspace]),
+            ("ż\0日", vec![Key::Character('ż'), Key::Character('日')]),
+            ("\u{9b}", vec![]),
         ] {
             assert_eq!(Keys::default().read(bytes.as_bytes()), expected, "{bytes:?}");
         }
@@ -120,5 +166,9 @@ mod tests {
         assert_eq!(keys.read(b"~b"), [Key::PageUp, Key::Character('b')]);
         assert_eq!(keys.read(&[b"\x1b[".as_slice(), &[b'1'; 64]].concat()), []);
         assert_eq!(keys.read(b"q"), [Key::Character('q')], "what never ends is dropped");
+        let (first, second) = "ż".as_bytes().split_at(1);
+        assert_eq!(keys.read(first), []);
+        assert_eq!(keys.read(second), [Key::Character('ż')]);
+        assert_eq!(keys.read(b"\xffq"), [Key::Character('q')], "what is no character is dropped");
     }
 }

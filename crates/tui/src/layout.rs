@@ -1,19 +1,20 @@
 //! Decides what is shown in the rows and columns of a screen.
 
 mod heights;
+mod hints;
 mod overview;
+mod question;
 #[cfg(test)]
 mod tests;
+mod windows;
 
-use session::view::{
-    Extent, Line, Phase, Role, Tally, TaskView, compact_line, doing_line, error_lines,
-    window_header, window_lines,
-};
+use session::Conversation;
+use session::view::{Line, Role, Standing, TaskView, about, mark};
 
-use self::heights::{Share, share};
 use self::overview::overview;
-use crate::controls::{Controls, Mode, Ownership};
-use crate::fit::{add, fit, line_width, wrap};
+use crate::columns::Table;
+use crate::controls::{Controls, Mode};
+use crate::fit::{fit, line_width};
 
 /// The size of a screen in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,181 +33,87 @@ pub struct Scene<'a> {
     pub elapsed_ms: u64,
     /// Whether the terminal has a keyboard.
     pub has_keys: bool,
+    /// Everything of the task that [`Controls::opened`] names.
+    pub opened: Option<&'a Conversation>,
 }
 
-/// What is shown.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layout {
-    /// Fewer than the screen has rows, each narrower than the screen.
-    pub lines: Vec<Line>,
-    /// By how many rows PgUp and PgDn scroll.
-    pub page: usize,
-    /// By how many rows the view can scroll back.
-    pub rows_above: usize,
-}
-
-/// Lays out the tasks for a screen.
+/// Lays out the tasks for a screen: fewer lines than it has rows, each narrower than it is. The
+/// controls learn from it where the columns are and how far the view can scroll.
 ///
 /// Running tasks have windows, the others a line each. With less room, the others are only counted;
-/// then the windows shrink, down to a line; then some of them are only counted, too.
-pub fn layout(scene: &Scene<'_>, size: Size, controls: &Controls) -> Layout {
+/// then the windows shrink to two lines, and to one; then some of them are only counted, too.
+pub fn layout(scene: &Scene<'_>, size: Size, controls: &mut Controls) -> Vec<Line> {
     // One row is left for the cursor, and one column, because terminals differ in what they do
     // after a character in the last one.
     let (rows, columns) = (size.rows.saturating_sub(1), size.columns.saturating_sub(1));
+    let totals = overview::totals(scene);
+    let totals: Vec<(&str, &str)> =
+        totals.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    controls.measured.grow(scene.tasks, &totals);
+    let table = Table::new(&controls.measured, columns);
     let selected = controls.selected.filter(|selected| *selected < scene.tasks.len());
-    let top = (scene.tasks.len() != 1).then(|| overview(scene, columns));
-    let bottom = hint(scene, controls, rows, columns);
-    let room = rows.saturating_sub(usize::from(top.is_some()) + usize::from(bottom.is_some()));
-    let (middle, page, rows_above) = match (controls.mode, selected) {
-        (Mode::Help, _) => (help(controls.ownership), 1, 0),
-        (Mode::Expanded { back }, Some(selected)) => match scene.tasks.get(selected) {
-            Some(task) => expanded(task, room, columns, back),
-            None => (Vec::new(), 1, 0),
-        },
-        _ => (windows(scene.tasks, room, selected), 1, 0),
+    let opened = controls.opened().and_then(|opened| scene.tasks.get(opened));
+    let is_single = scene.tasks.len() == 1 || opened.is_some();
+    let mut top: Vec<Line> =
+        (!is_single).then(|| overview(scene, &table, &totals)).into_iter().collect();
+    if !is_single && size.rows >= ROWS_WITH_GAP {
+        top.push(Line::default());
+    }
+    let mut bottom: Vec<Line> = hints::hint(scene, controls, rows, columns).into_iter().collect();
+    let room = rows.saturating_sub(top.len() + bottom.len());
+    let asked = question::question(scene, controls, selected, Size { columns, rows: room });
+    let room = room.saturating_sub(asked.len());
+    bottom.splice(..0, asked);
+    let middle = match (controls.mode, opened) {
+        (Mode::Help, _) => hints::help(controls.ownership),
+        (
+            Mode::Opened
+            | Mode::Draft { is_opened: true, .. }
+            | Mode::Answer { is_opened: true, .. },
+            Some(task),
+        ) => {
+            let mut lines = vec![table.row(task_mark(scene, task, 0, false), task)];
+            lines.push(Line::of(Role::Plain, " ").and(about(task)));
+            let room = room.saturating_sub(lines.len());
+            lines.extend(match scene.opened {
+                Some(conversation) => controls.reader.rows(conversation, columns, room),
+                None => vec![Line::of(Role::Muted, "   It has not been started.")],
+            });
+            lines
+        }
+        _ => windows::windows(scene, &table, room, selected),
     };
     let middle = middle.into_iter().take(room);
     let lines = top.into_iter().chain(middle).chain(bottom).take(rows);
-    Layout { lines: lines.map(|line| fit(line, columns)).collect(), page, rows_above }
+    lines.map(|line| fit(line, columns)).collect()
 }
 
-/// With fewer rows, none is spent on the hint.
-const ROWS_WITH_HINT: usize = 5;
-const NARROW_HINT: &str = "↑ ↓ select • ? help";
+/// On a screen with so many rows, the overview stands apart from the tasks.
+const ROWS_WITH_GAP: usize = 30;
 
-fn hint(scene: &Scene<'_>, controls: &Controls, rows: usize, columns: usize) -> Option<Line> {
-    if let Mode::Question(task) = controls.mode {
-        let name = scene.tasks.get(task).map_or("", |task| task.name);
-        return Some(Line::of(Role::Warning, &format!("Stop {name}? y/n")));
+/// How often the spinner moves, in milliseconds.
+pub(crate) const SPINNER_MS: u64 = 100;
+const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+
+/// What is before the name of a task: whether it is selected, and its state. What runs, moves.
+fn task_mark(scene: &Scene<'_>, task: &TaskView<'_>, index: usize, is_selected: bool) -> Line {
+    let tick = (scene.elapsed_ms / SPINNER_MS) as usize + 3 * index;
+    let running = (Role::Accent, SPINNER.get(tick % SPINNER.len()).copied().unwrap_or_default());
+    let (role, mark) = mark(task.standing()).unwrap_or(running);
+    let selected = if is_selected { "❯" } else { " " };
+    Line::of(Role::Accent, selected).with(role, mark).with(Role::Plain, " ")
+}
+
+/// The colour of the bar beside a window.
+fn bar_role(standing: Standing) -> Role {
+    mark(standing).map_or(Role::Accent, |(role, _)| role)
+}
+
+/// A line with something at the right edge, if there is room for both.
+pub(crate) fn with_right(line: Line, right: Line, columns: usize) -> Line {
+    let used = line_width(&line) + line_width(&right);
+    if used + 2 > columns {
+        return line;
     }
-    if let Some(message) = controls.message {
-        return Some(Line::of(Role::Warning, message));
-    }
-    if rows < ROWS_WITH_HINT || !scene.has_keys {
-        return None;
-    }
-    let words = match (controls.mode, controls.ownership) {
-        (Mode::Help, _) => "Esc back",
-        (Mode::Expanded { .. }, _) => "Esc back • PgUp PgDn scroll • ↑ ↓ another • s stop • ? help",
-        (_, Ownership::Owner) if scene.tasks.len() == 1 => "Ctrl+O expand • s stop • ? help",
-        (_, Ownership::Owner) => "↑ ↓ select • Ctrl+O expand • s stop • S stop all • ? help",
-        (_, Ownership::Watcher) => "↑ ↓ select • Ctrl+O expand • s stop • q leave • ? help",
-    };
-    let line = Line::of(Role::Dim, words);
-    let is_narrow = line_width(&line) > columns;
-    Some(if is_narrow { Line::of(Role::Dim, NARROW_HINT) } else { line })
-}
-
-fn help(ownership: Ownership) -> Vec<Line> {
-    let (ctrl_c, leave, all) = match ownership {
-        Ownership::Owner => (
-            "stop all agents; a second time: at once",
-            "close what is open",
-            Some(("S", "stop all agents")),
-        ),
-        Ownership::Watcher => ("leave; the runs go on", "close what is open, or leave", None),
-    };
-    let keys = [
-        Some(("↑ ↓  j k  Tab", "select an agent")),
-        Some(("Ctrl+O  Enter", "show everything that is remembered of it, or less again")),
-        Some(("PgUp  PgDn", "scroll in it; Home and End go to its ends")),
-        Some(("s", "stop it; a second time: at once")),
-        all,
-        Some(("Ctrl-C", ctrl_c)),
-        Some(("Esc  q", leave)),
-    ];
-    let line = |(keys, words): (&str, &str)| {
-        Line::of(Role::Plain, "  ")
-            .with(Role::Accent, &format!("{keys:<15}"))
-            .with(Role::Muted, words)
-    };
-    keys.into_iter().flatten().map(line).collect()
-}
-
-/// Everything of one task that fits, with the page and the rows above as [`Layout`] has them.
-fn expanded(
-    task: &TaskView<'_>,
-    room: usize,
-    columns: usize,
-    back: usize,
-) -> (Vec<Line>, usize, usize) {
-    let mut lines = vec![window_header(task)];
-    lines.extend(doing_line(task));
-    let body = window_lines(task, Extent::Expanded).into_iter().chain(error_lines(task));
-    let body: Vec<Line> = body.flat_map(|line| wrap(line, columns)).collect();
-    let page = room.saturating_sub(lines.len());
-    let rows_above = body.len().saturating_sub(page);
-    let first = rows_above - back.min(rows_above);
-    lines.extend(body.into_iter().skip(first).take(page));
-    (lines, page, rows_above)
-}
-
-/// A window or a line for each task, as many as there is room for.
-fn windows(tasks: &[TaskView<'_>], room: usize, selected: Option<usize>) -> Vec<Line> {
-    let bodies: Vec<Vec<Line>> = tasks.iter().map(last_lines).collect();
-    // Two more for the header and the activity; without a body, both fit into one line.
-    let wanted = bodies.iter().map(|body| if body.is_empty() { 1 } else { body.len() + 2 });
-    let shares = share(tasks, &wanted.collect::<Vec<_>>(), room, selected);
-    let mut lines = Vec::new();
-    let mut hidden = Vec::new();
-    for (index, ((task, body), share)) in tasks.iter().zip(bodies).zip(shares).enumerate() {
-        match share {
-            Share::Rows(height) => {
-                let mark = if selected == Some(index) { "❯ " } else { "  " };
-                let marks = [mark].into_iter().chain(std::iter::repeat("  "));
-                for (line, mark) in window(task, body, height).into_iter().zip(marks) {
-                    lines.push(if selected.is_some() { prefixed(&line, mark) } else { line });
-                }
-            }
-            Share::Counted => hidden.push(task),
-        }
-    }
-    if !hidden.is_empty() {
-        lines.push(Line::of(Role::Muted, &more(&hidden, lines.is_empty())));
-    }
-    lines
-}
-
-/// One task in `height` rows.
-fn window(task: &TaskView<'_>, mut body: Vec<Line>, height: usize) -> Vec<Line> {
-    // With one or two rows, the activity is beside the name.
-    let mut lines = if height > 2 {
-        [window_header(task)].into_iter().chain(doing_line(task)).collect()
-    } else {
-        vec![compact_line(task)]
-    };
-    let room = height.saturating_sub(lines.len());
-    lines.extend(body.drain(body.len().saturating_sub(room)..));
-    lines
-}
-
-/// The latest entries of a running task. One line is enough for the others.
-fn last_lines(task: &TaskView<'_>) -> Vec<Line> {
-    let is_silent = task.state.window.history().next().is_none();
-    if task.phase != Phase::Running || is_silent {
-        return Vec::new();
-    }
-    window_lines(task, Extent::Collapsed)
-}
-
-fn prefixed(line: &Line, prefix: &str) -> Line {
-    let start = Line::of(Role::Accent, prefix);
-    line.spans().iter().fold(start, |line, span| add(line, span, span.text()))
-}
-
-/// `… and 84 more: 60 done, 20 queued, 4 running`
-fn more(hidden: &[&TaskView<'_>], is_all: bool) -> String {
-    let tally = Tally::of(hidden.iter().copied());
-    let kinds = [
-        (tally.failed, "failed"),
-        (tally.done, "done"),
-        (tally.queued, "queued"),
-        (tally.running, "running"),
-    ];
-    let kinds = kinds.into_iter().filter(|(count, _)| *count > 0);
-    let kinds: Vec<String> = kinds.map(|(count, word)| format!("{count} {word}")).collect();
-    let count = hidden.len();
-    let beginning =
-        if is_all { format!("{count} agents") } else { format!("… and {count} more") };
-    format!("{beginning}: {}", kinds.join(", "))
+    line.with(Role::Plain, &" ".repeat(columns - used)).and(right)
 }

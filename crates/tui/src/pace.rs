@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::layout::SPINNER_MS;
+
 /// Joins changes that come together into one frame. Without changes, nothing is drawn.
 #[derive(Debug, Default)]
 pub struct Pace {
@@ -12,8 +14,8 @@ pub struct Pace {
 impl Pace {
     /// At most thirty frames a second.
     const FRAME: Duration = Duration::from_nanos(1_000_000_000 / 30);
-    /// How often the times on the screen advance.
-    const TICK: Duration = Duration::from_secs(1);
+    /// How often what runs moves.
+    const TICK: Duration = Duration::from_millis(SPINNER_MS);
 
     /// Notes that something has changed.
     pub fn change(&mut self) {
@@ -21,7 +23,7 @@ impl Pace {
     }
 
     /// How long until the next frame; `None` if there is nothing to draw. `has_clocks` says that
-    /// something runs, so that times advance.
+    /// something runs, and moves.
     pub fn wait(&self, now: Instant, has_clocks: bool) -> Option<Duration> {
         let interval = match (self.is_changed, has_clocks) {
             (true, _) => Pace::FRAME,
@@ -64,13 +66,13 @@ mod tests {
     }
 
     #[test]
-    fn clocks_tick_each_second_while_something_runs() {
+    fn what_runs_moves_ten_times_a_second() {
         let start = Instant::now();
         let mut pace = Pace::default();
         assert!(pace.draw(start, true));
-        assert_eq!(pace.wait(start, true), Some(Duration::from_secs(1)));
-        assert!(!pace.draw(start + Duration::from_millis(999), true));
-        assert!(pace.draw(start + Duration::from_secs(1), true));
-        assert_eq!(pace.wait(start, false), None);
+        assert_eq!(pace.wait(start, true), Some(Duration::from_millis(100)));
+        assert!(!pace.draw(start + Duration::from_millis(99), true));
+        assert!(pace.draw(start + Duration::from_millis(100), true));
+        assert_eq!(pace.wait(start, false), None, "nothing else does");
     }
 }

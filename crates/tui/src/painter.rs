@@ -21,6 +21,10 @@ const END: &str = "\x1b[?7h\x1b[?2026l";
 const TOGETHER: &str = "\x1b[?2026h";
 const ERASE_REST_OF_ROW: &str = "\x1b[K";
 const ERASE_BELOW: &str = "\x1b[J";
+/// Erases the view, with the cursor in its first row, where it stays. The rest is erased from the row below:
+/// tmux takes an erasure from the top left corner for a request to keep the screen, and puts the whole
+/// view into its scrollback.
+pub(crate) const ERASE_VIEW: &str = "\r\x1b[K\x1b7\x1b[B\x1b[J\x1b8";
 
 impl Painter {
     /// The bytes that make the terminal show these rows; empty if it shows them already.
@@ -32,8 +36,7 @@ impl Painter {
         }
         let mut pen = Pen { bytes: BEGIN.to_owned(), row: 0, last: self.shown.len().max(1) - 1 };
         if is_lost {
-            pen.bytes.push('\r');
-            pen.bytes.push_str(ERASE_BELOW);
+            pen.bytes.push_str(ERASE_VIEW);
             pen.last = 0;
             self.shown.clear();
         }
@@ -46,7 +49,7 @@ impl Painter {
         }
         if rows.len() < self.shown.len() {
             pen.go_to(rows.len());
-            pen.bytes.push_str(ERASE_BELOW);
+            pen.bytes.push_str(if rows.is_empty() { ERASE_VIEW } else { ERASE_BELOW });
         }
         pen.go_to(0);
         pen.bytes.push_str(END);
@@ -64,7 +67,7 @@ impl Painter {
         }
         self.is_lost = false;
         self.is_erased = true;
-        format!("{TOGETHER}\r{ERASE_BELOW}")
+        format!("{TOGETHER}{ERASE_VIEW}")
     }
 
     /// Draws everything in the next frame, because a new size may have changed what is shown.
@@ -132,12 +135,32 @@ mod tests {
         assert_eq!(paint(&mut painter, &["a"]), "\x1b[1B\r\x1b[J\x1b[1A\r", "the rest is erased");
     }
 
+    /// An erasure from the top left corner fills the scrollback of tmux.
+    #[test]
+    fn the_first_row_is_never_erased_together_with_the_others() {
+        let mut painter = Painter::default();
+        let mut bytes = painter.paint(rows(&["a", "b"]));
+        bytes.push_str(&painter.paint(Vec::new()));
+        bytes.push_str(&painter.paint(rows(&["a"])));
+        painter.lose();
+        bytes.push_str(&painter.paint(rows(&["a"])));
+        bytes.push_str(&painter.erase());
+        bytes.push_str(crate::CLOSE);
+        for (before, _) in bytes.match_indices(ERASE_BELOW).map(|(at, _)| bytes.split_at(at)) {
+            assert!(before.ends_with("\x1b[B"), "{before:?}");
+        }
+        assert!(crate::CLOSE.starts_with(ERASE_VIEW));
+    }
+
     #[test]
     fn after_a_resize_everything_is_written_anew() {
         let mut painter = Painter::default();
         paint(&mut painter, &["a", "b"]);
         painter.lose();
-        assert_eq!(paint(&mut painter, &["a", "b"]), "\r\x1b[J\ra\x1b[K\r\nb\x1b[K\x1b[1A\r");
+        assert_eq!(
+            paint(&mut painter, &["a", "b"]),
+            format!("{ERASE_VIEW}\ra\x1b[K\r\nb\x1b[K\x1b[1A\r")
+        );
     }
 
     #[test]
@@ -145,7 +168,7 @@ mod tests {
         let mut painter = Painter::default();
         assert_eq!(painter.erase(), "", "there is nothing to erase");
         paint(&mut painter, &["a", "b"]);
-        assert_eq!(painter.erase(), "\x1b[?2026h\r\x1b[J");
+        assert_eq!(painter.erase(), format!("\x1b[?2026h{ERASE_VIEW}"));
         assert_eq!(paint(&mut painter, &["a"]), "\ra\x1b[K\r");
         painter.erase();
         assert_eq!(painter.paint(Vec::new()), format!("{BEGIN}\r{END}"), "it is not left open");

@@ -1,5 +1,7 @@
 //! Tasks to look at.
 
+use serde_json::json;
+
 use model::{Event, Outcome, Record, SessionId, Usage};
 use session::State;
 use session::view::{Phase, TaskView};
@@ -24,16 +26,59 @@ pub(crate) fn queued(name: &str) -> TestTask {
     task(name, Phase::Queued, Vec::new())
 }
 
-/// A task that has said these things.
-pub(crate) fn running(name: &str, said: &[&str]) -> TestTask {
-    let said = said.iter().map(|text| Event::AssistantMessage {
-        text: (*text).to_owned(),
+/// A message of a model, as it is recorded.
+pub(crate) fn said(text: &str) -> Record {
+    Record { seq: 1, at: 1_000, event: message(text) }
+}
+
+fn message(text: &str) -> Event {
+    Event::AssistantMessage {
+        text: text.to_owned(),
         model: None,
         stop_reason: None,
         error: None,
         usage: Usage::default(),
-    });
-    let events = [Event::RunStarted { pid: 1 }].into_iter().chain(said).collect();
+    }
+}
+
+fn call(id: &str, tool: &str, args: serde_json::Value) -> Event {
+    Event::ToolCall { id: id.to_owned(), tool: tool.to_owned(), args }
+}
+
+/// A task whose command is at work.
+pub(crate) fn calling(name: &str, command: &str) -> TestTask {
+    let call = call("1", "bash", json!({"command": command}));
+    let started = Event::RunStarted { pid: 1, agent: None };
+    task(name, Phase::Running, vec![started, message("I test."), call])
+}
+
+/// A task that uses tools.
+pub(crate) fn working(name: &str) -> TestTask {
+    let result = |id: &str, tool: &str, text: &str, is_error| Event::ToolResult {
+        id: id.to_owned(),
+        tool: tool.to_owned(),
+        is_error,
+        text: text.to_owned(),
+        limit_reached: false,
+    };
+    let edit = json!({"path": "src/errors.rs", "edits": [{"oldText": "a", "newText": "b\nc"}]});
+    let events = vec![
+        Event::RunStarted { pid: 1, agent: None },
+        call("1", "bash", json!({"command": "cargo test -p auth"})),
+        result("1", "bash", "running\ntest result: ok. 41 passed", false),
+        call("2", "edit", edit),
+        result("2", "edit", "Replaced.", false),
+        call("3", "read", json!({"path": "missing.rs"})),
+        result("3", "read", "No such file", true),
+        call("4", "bash", json!({"command": "sleep 9"})),
+    ];
+    task(name, Phase::Running, events)
+}
+
+/// A task that has said these things.
+pub(crate) fn running(name: &str, said: &[&str]) -> TestTask {
+    let said = said.iter().map(|text| message(text));
+    let events = [Event::RunStarted { pid: 1, agent: None }].into_iter().chain(said).collect();
     task(name, Phase::Running, events)
 }
 
@@ -46,8 +91,8 @@ pub(crate) fn failed(name: &str, error: &str) -> TestTask {
 }
 
 fn ended(name: &str, outcome: Outcome, error: Option<String>) -> TestTask {
-    let end = Event::RunEnded { outcome, error, exit_code: None, signal: None };
-    task(name, Phase::Ended, vec![Event::RunStarted { pid: 1 }, end])
+    let end = Event::RunEnded { outcome, error, exit_code: None, signal: None, leftovers: None };
+    task(name, Phase::Ended, vec![Event::RunStarted { pid: 1, agent: None }, end])
 }
 
 pub(crate) fn views(tasks: &[TestTask]) -> Vec<TaskView<'_>> {
@@ -56,12 +101,16 @@ pub(crate) fn views(tasks: &[TestTask]) -> Vec<TaskView<'_>> {
         .map(|task| TaskView {
             name: &task.name,
             profile: None,
+            agent: Some("pi"),
+            model: Some("anthropic/claude-haiku-4-5"),
+            thinking: None,
             state: &task.state,
             phase: task.phase,
             elapsed_ms: 12_000,
             doing_ms: 3_000,
             timeout_ms: Some(600_000),
             session: &task.session,
+            access: model::Access::Full,
         })
         .collect()
 }

@@ -23,7 +23,8 @@ impl Context {
     fn new() -> Option<Context> {
         let scratch = Scratch::new();
         let outputs = scratch.path().to_owned();
-        let shell = Shell { program: None, prefix: None, outputs };
+        let redactor = model::Redactor::default();
+        let shell = Shell { program: None, prefix: None, outputs, redactor };
         Some(Context { scratch, shell, cancel: Cancel::new().ok()? })
     }
 }
@@ -87,7 +88,7 @@ fn run(
 
 fn text(output: &ToolOutput) -> String {
     let texts = output.content.iter().filter_map(|part| match part {
-        Content::Text { text } => Some(text.as_str()),
+        Content::Text { text, .. } => Some(text.as_str()),
         _ => None,
     });
     texts.collect()

@@ -1,7 +1,9 @@
-//! Profiles, presets and skills: Markdown files that begin with YAML.
+//! Profiles, presets, skills, and the definitions of Claude Code: Markdown files that begin with YAML.
+
+use std::fs;
 
 use model::{AgentKind, Argument};
-use plan::{Definition, DefinitionDirectories, DefinitionKind, Skills, Surroundings, Trust};
+use plan::{Definition, DefinitionDirectories, DefinitionKind, Scope, Skills, Surroundings, Trust};
 use protocol::{Origin, Protocol, Start};
 
 use crate::scratch::Scratch;
@@ -26,6 +28,7 @@ fn check_files(scratch: &Scratch, surroundings: &Surroundings, data: &[u8]) {
         scratch.write(file, data);
     }
     let skills = plan::discover_skills(surroundings, Trust::Trusted);
+    check_claude(scratch, data, &skills);
     let lines = data.split(|byte| matches!(byte, b'\n' | b'\r')).count();
     for kind in [DefinitionKind::Profile, DefinitionKind::Preset] {
         let directories = match kind {
@@ -45,6 +48,33 @@ fn check_files(scratch: &Scratch, surroundings: &Surroundings, data: &[u8]) {
             assert_key_hidden(definition);
             check_start(definition, &skills);
         }
+    }
+}
+
+/// A definition of Claude Code restricts tools, if it is loaded, and its copy says the same.
+fn check_claude(scratch: &Scratch, data: &[u8], skills: &Skills) {
+    let file = scratch.write("claude/agents/a.md", data);
+    let nowhere = || scratch.path().join("imported");
+    let directories = DefinitionDirectories {
+        kind: DefinitionKind::Profile,
+        global: nowhere(),
+        project: nowhere(),
+        claude: vec![(Scope::Project, file.parent().unwrap_or(&file).to_owned())],
+    };
+    let loaded = plan::load_definitions(&directories);
+    assert_eq!(loaded.warnings, []);
+    for definition in loaded.iter() {
+        assert!(!definition.is_own());
+        let configuration = &definition.configuration;
+        assert!(configuration.api_key.is_none() && configuration.provider.is_none());
+        assert!(configuration.extensions.is_empty() && configuration.extra_args.is_empty());
+        assert!(plan::check_definition(definition).is_ok(), "it cannot contradict itself");
+        check_start(definition, skills);
+        let copied = plan::import_definition(&directories, definition, Scope::Global);
+        assert!(copied.is_ok(), "{copied:?}");
+        let Ok(copy) = copied else { return };
+        assert_eq!(plan::load_definitions(&directories).get(&copy.name), Ok(&copy));
+        assert!(fs::remove_file(&copy.path).is_ok());
     }
 }
 
@@ -91,16 +121,25 @@ fn check_start(definition: &Definition, skills: &Skills) {
     }
     let start = Start {
         agent: AgentKind::Pi,
-        program: vec!["pi".to_owned()],
+        program: vec!["agent".to_owned()],
+        version: None,
         configuration: &definition.configuration,
         origin: Origin { title: definition.label(), kind: definition.kind.word() },
         keeps_conversation: definition.kind == DefinitionKind::Preset,
         all_tools: None,
         agent_dir: "/".as_ref(),
+        home: Some("/home".as_ref()),
+        variable: |_| None,
+        access: model::Access::Read,
+        default_provider: None,
+        schema: None,
+        ask: false,
     };
-    if let Ok(invocation) = Protocol::Pi.invocation(start) {
-        let has_null =
-            |word: &Argument| matches!(word, Argument::Text(text) if text.contains('\0'));
-        assert!(!invocation.command.iter().any(has_null), "{:?}", invocation.command);
+    for protocol in Protocol::OF_PROGRAMS {
+        if let Ok(invocation) = protocol.invocation(start.clone()) {
+            let has_null =
+                |word: &Argument| matches!(word, Argument::Text(text) if text.contains('\0'));
+            assert!(!invocation.command.iter().any(has_null), "{:?}", invocation.command);
+        }
     }
 }

@@ -1,10 +1,13 @@
 //! The targets. A new one is a file here, a line in each of the two lists below, and a directory of
 //! the same name in `corpus`.
 
+mod acp;
 mod book;
 mod bridge;
 mod builtin_tools;
+mod claude;
 mod client_file;
+mod codex;
 mod definition;
 mod mcp;
 mod protocol;
@@ -26,14 +29,19 @@ pub struct Target {
 
 /// All targets.
 pub const TARGETS: &[Target] = &[
+    Target { name: "acp", check: acp::check },
     Target { name: "book", check: book::check },
     Target { name: "bridge", check: bridge::check },
     Target { name: "builtin_tools", check: builtin_tools::check },
+    Target { name: "claude", check: claude::check },
     Target { name: "client_file", check: client_file::check },
+    Target { name: "codex", check: codex::check },
     Target { name: "definition", check: definition::check },
     Target { name: "mcp", check: mcp::check },
     Target { name: "protocol", check: protocol::check },
     Target { name: "provider", check: provider::check },
+    Target { name: "provider_gemini", check: provider::check_gemini },
+    Target { name: "provider_responses", check: provider::check_responses },
     Target { name: "run_directory", check: run_directory::check },
     Target { name: "session_file", check: session_file::check },
     Target { name: "settings", check: settings::check },

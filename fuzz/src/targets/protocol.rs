@@ -1,7 +1,10 @@
-//! The output of an agent, read by its protocol, and everything that is made of its events.
+//! The output of pi and of other supervisors, read by its protocol, and everything that is made of its events.
 
-use ::protocol::Protocol;
+use std::collections::BTreeSet;
+
+use ::protocol::{Assignment, Delivery, Protocol};
 use model::{Event, Record, Secrets};
+use process::Line;
 use runner::interpret;
 
 use crate::folds;
@@ -10,10 +13,12 @@ const SECRET: &str = "sk-secret-0123";
 
 pub(super) fn check(data: &[u8]) {
     check_protocol(Protocol::Pi, data);
+    check_protocol(Protocol::PiRpc, data);
+    check_conversation(Protocol::PiRpc, data);
     check_protocol(Protocol::Events, data);
 }
 
-fn check_protocol(protocol: Protocol, data: &[u8]) {
+pub(super) fn check_protocol(protocol: Protocol, data: &[u8]) {
     let mut secrets = Secrets::default();
     secrets.insert("KEY", SECRET.to_owned());
     let whole = interpret(protocol, [data], &secrets);
@@ -34,4 +39,31 @@ fn check_protocol(protocol: Protocol, data: &[u8]) {
     assert!(!shown.contains(SECRET), "the secret is in the log: {shown}");
     let records = (1..).zip(whole.events).map(|(seq, event)| Record { seq, at: seq * 10, event });
     folds::check(&records.collect::<Vec<Record>>());
+}
+
+/// Tells the agent something between the lines that it prints: whatever it prints, what is written to it is lines of
+/// JSON, and every message has one end at most.
+pub(super) fn check_conversation(protocol: Protocol, data: &[u8]) {
+    let mut reader = protocol.reader(Assignment::default());
+    let mut waiting = BTreeSet::new();
+    for (number, line) in (1..).zip(data.split(|byte| *byte == b'\n')) {
+        let mut written = match line.len() % 4 {
+            0 => reader.interruption(),
+            1 => Vec::new(),
+            _ => {
+                waiting.insert(number);
+                reader.tell(number, "a message\nof two lines")
+            }
+        };
+        let reading = reader.read(Line::Whole(line));
+        written.extend(reading.reply);
+        for line in written.split_inclusive(|byte| *byte == b'\n') {
+            assert!(line.ends_with(b"\n"), "a line without an end");
+            assert!(serde_json::from_slice::<serde_json::Value>(line).is_ok(), "it is no JSON");
+        }
+        for Delivery::Delivered(number) | Delivery::Refused(number, _) in reading.deliveries {
+            assert!(waiting.remove(&number), "message {number} was not told, or ends twice");
+        }
+    }
+    reader.finish();
 }

@@ -1,4 +1,4 @@
-//! The answers of providers: the streams of both protocols, and documents instead of them.
+//! The answers of providers: the streams of all protocols, and documents instead of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
@@ -8,46 +8,55 @@ use agent::config::{Compat, Model, Rates, Secret};
 use agent::message::{Content, Message};
 use agent::message_of;
 use agent::provider::Api;
-use agent::provider::{Anthropic, OpenAi, Options, Piece, ProviderError};
+use agent::provider::{HttpProvider, Options, Piece, ProviderError};
 
 use crate::assertions::{assert_clean, assert_reads_back};
 
 const KEY: &str = "sk-secret-0123";
 
-struct Providers {
-    model: Model,
-    anthropic: Anthropic,
-    openai: OpenAi,
+/// The models of a target: one for each protocol, and how it is asked.
+type Providers = Vec<(Model, HttpProvider)>;
+
+/// The older protocols, of which any input is given to both.
+pub(super) fn check(data: &[u8]) {
+    static PROVIDERS: LazyLock<Providers> =
+        LazyLock::new(|| providers(&[Api::AnthropicMessages, Api::OpenAiCompletions]));
+    check_all(&PROVIDERS, data);
 }
 
-static PROVIDERS: LazyLock<Option<Providers>> = LazyLock::new(|| {
-    let model = model();
-    let key = || Some(Secret::new(KEY.to_owned()));
+pub(super) fn check_responses(data: &[u8]) {
+    static PROVIDERS: LazyLock<Providers> = LazyLock::new(|| providers(&[Api::OpenAiResponses]));
+    check_all(&PROVIDERS, data);
+}
+
+pub(super) fn check_gemini(data: &[u8]) {
+    static PROVIDERS: LazyLock<Providers> = LazyLock::new(|| providers(&[Api::GoogleGenerativeAi]));
+    check_all(&PROVIDERS, data);
+}
+
+fn providers(apis: &[Api]) -> Providers {
     let options = Options { proxy: Some(String::new()), ..Options::default() };
-    let anthropic = Anthropic::new(model.clone(), key(), &options).ok()?;
-    let openai = OpenAi::new(model.clone(), key(), &options).ok()?;
-    Some(Providers { model, anthropic, openai })
-});
+    let provider = |api: &Api| {
+        let model = Model { api: *api, ..model() };
+        let key = Some(Secret::new(KEY.to_owned()));
+        Some((model.clone(), HttpProvider::new(model, key, &options).ok()?))
+    };
+    apis.iter().filter_map(provider).collect()
+}
 
 /// The pieces of an answer, and how it ended.
 type Answer = (Vec<Piece>, Result<(), ProviderError>);
 
 /// The first byte is the length of the pieces in which the rest arrives.
-pub(super) fn check(data: &[u8]) {
-    let (Some(providers), Some((length, data))) = (&*PROVIDERS, data.split_first()) else {
-        return;
-    };
-    let lengths = [usize::MAX, 1 + usize::from(*length)];
-    let [anthropic, again] = lengths.map(|length| {
-        read(|sink| providers.anthropic.read_answer(Pieces { rest: data, length }, sink))
-    });
-    assert_eq!(without_made_up(&anthropic), without_made_up(&again));
-    assert_answer(providers, anthropic);
-    let [openai, again] = lengths.map(|length| {
-        read(|sink| providers.openai.read_answer(Pieces { rest: data, length }, sink))
-    });
-    assert_eq!(without_made_up(&openai), without_made_up(&again));
-    assert_answer(providers, openai);
+fn check_all(providers: &Providers, data: &[u8]) {
+    let Some((length, data)) = data.split_first() else { return };
+    for (model, provider) in providers {
+        let lengths = [usize::MAX, 1 + usize::from(*length)];
+        let [answer, again] = lengths
+            .map(|length| read(|sink| provider.read_answer(Pieces { rest: data, length }, sink)));
+        assert_eq!(without_made_up(&answer), without_made_up(&again));
+        assert_answer(model, answer);
+    }
 }
 
 fn read(answer: impl FnOnce(&mut dyn FnMut(Piece)) -> Result<(), ProviderError>) -> Answer {
@@ -73,7 +82,7 @@ fn is_made_up(id: &str) -> bool {
     })
 }
 
-fn assert_answer(providers: &Providers, (pieces, result): Answer) {
+fn assert_answer(model: &Model, (pieces, result): Answer) {
     let ends = pieces.iter().filter(|piece| matches!(piece, Piece::Ended { .. })).count();
     match &result {
         Ok(()) => {
@@ -85,7 +94,7 @@ fn assert_answer(providers: &Providers, (pieces, result): Answer) {
             assert!(!error.message.is_empty() && !error.message.contains(KEY), "{error:?}");
         }
     }
-    let message = message_of(&providers.model, pieces);
+    let message = message_of(model, pieces);
     let mut ids = BTreeSet::new();
     for part in &message.content {
         if let Content::ToolCall { id, .. } = part {
@@ -123,8 +132,15 @@ fn model() -> Model {
         images: true,
         context_window: 128_000,
         max_tokens: 4_096,
-        rates: Rates { input: 3.0, output: 15.0, cache_read: 0.3, cache_write: 3.75 },
+        rates: Some(Rates {
+            input: 3.0,
+            output: 15.0,
+            cache_read: 0.3,
+            cache_write: 3.75,
+            above: Some((1_000, [6.0, 22.5, 0.6, 7.5])),
+        }),
         sampling: serde_json::Map::new(),
         compat: Compat::default(),
+        azure: None,
     }
 }

@@ -2,9 +2,9 @@
 
 use model::{Activity, Event, Record, SessionId};
 use serde_json::Value;
-use session::State;
 use session::view::{Phase, TaskView, call_line, truncated};
-use tui::{Controls, Keys, Ownership, Painter, Scene, Size, layout, styled};
+use session::{Conversation, PreviewContext, State};
+use tui::{Controls, Keys, Ownership, Painter, Palette, Scene, Size, layout, styled};
 
 use crate::assertions::{assert_clean, assert_row};
 use crate::scratch::{Scratch, parts};
@@ -60,41 +60,63 @@ fn check_output(bytes: &[u8]) {
 fn check_screen(text: &str, arguments: Value, typed: &[u8], size: Size) {
     let Ok(session) = SessionId::parse("0123456789abcdef") else { return };
     let mut state = State::default();
+    let mut conversation = Conversation::with_prompt(text, 1);
     let events = [
-        Event::RunStarted { pid: 1 },
+        Event::RunStarted { pid: 1, agent: None },
+        Event::AssistantMessage {
+            text: text.to_owned(),
+            model: Some(text.to_owned()),
+            stop_reason: None,
+            error: None,
+            usage: model::Usage::default(),
+        },
         Event::Stderr { text: text.to_owned() },
-        Event::ToolCall { id: "1".to_owned(), tool: "bash".to_owned(), args: arguments },
+        Event::ToolCall { id: "1".to_owned(), tool: "bash".to_owned(), args: arguments.clone() },
+        Event::ToolResult {
+            id: "1".to_owned(),
+            tool: "bash".to_owned(),
+            is_error: text.len().is_multiple_of(2),
+            text: text.to_owned(),
+            limit_reached: false,
+        },
+        Event::ToolCall { id: "2".to_owned(), tool: "bash".to_owned(), args: arguments },
         Event::Warning { message: text.to_owned() },
     ];
     for (seq, event) in (1..).zip(events) {
-        state.apply(&Record { seq, at: seq, event });
+        let record = Record { seq, at: seq, event };
+        state.apply(&record);
+        conversation.apply(&record, &PreviewContext::default());
     }
     state.observe(Activity::Tool, 5);
     let task = |phase| TaskView {
         name: text,
         profile: None,
+        agent: Some("pi"),
+        model: Some(text),
+        thinking: Some(text),
         state: &state,
         phase,
         elapsed_ms: 90_000,
         doing_ms: 10,
         timeout_ms: None,
         session: &session,
+        access: model::Access::Full,
     };
     let tasks = [task(Phase::Running), task(Phase::Queued), task(Phase::Ended)];
-    let scene = Scene { tasks: &tasks, elapsed_ms: 100, has_keys: true };
+    let opened = Some(&conversation);
+    let scene = Scene { tasks: &tasks, elapsed_ms: 100, has_keys: true, opened };
     let (mut controls, mut keys) = (Controls::new(Ownership::Owner), Keys::default());
     let mut painter = Painter::default();
     for piece in typed.chunks(4).chain([&b""[..]]) {
         for key in keys.read(piece) {
             controls.press(key, &tasks);
         }
-        let shown = layout(&scene, size, &controls);
-        controls.drawn(&shown);
-        assert!(shown.lines.len() <= size.rows, "{} rows in {size:?}", shown.lines.len());
-        for line in &shown.lines {
+        let lines = layout(&scene, size, &mut controls);
+        assert!(lines.len() <= size.rows, "{} rows in {size:?}", lines.len());
+        for line in &lines {
             assert_row("a row of the screen", &line.text());
         }
-        let rows: Vec<String> = shown.lines.iter().map(|line| styled(line, true)).collect();
+        let rows: Vec<String> = lines.iter().map(|line| styled(line, Palette::True)).collect();
         painter.paint(rows.clone());
         assert_eq!(painter.paint(rows), "", "the same frame is drawn again");
     }

@@ -76,7 +76,10 @@ fn check_outcome(
         // If the end of a run could not be written, it is not known later.
         "interrupted" => is_hit(HitKind::SupervisorKilled) || is_door_killed || is_full,
         "killed_by_signal" => is_hit(HitKind::AgentKilled),
-        "spawn_failure" => entry.project == Project::Doomed && !entries.removals.is_empty(),
+        "spawn_failure" => {
+            let is_removed = entry.project == Project::Doomed && !entries.removals.is_empty();
+            is_removed || is_supervisor_killed(entry, Some(record), entries)
+        }
         _ => false,
     };
     if outcome != task.expected() && !is_explained {
@@ -157,7 +160,7 @@ fn check_report(
     };
     let is_same = record.status.as_deref() == Some(&ending.status)
         && (ending.outcome.is_none() || ending.outcome == record.outcome)
-        && ending.output.as_ref().is_none_or(|output| *output == record.output);
+        && ending.output.as_ref().is_none_or(|output| output.trim() == record.output.trim());
     // The report was true, but it could not be recorded; the record says later that the end is not known.
     let is_not_kept = entry.project == Project::Small
         && entries.was_full_since(entry.submitted_at)
@@ -180,7 +183,7 @@ mod tests {
     fn entry(project: Project, reported: Reported) -> TaskEntry {
         let (agent, behaviour) = (Agent::Fake, Behaviour::AnswersAtOnce);
         TaskEntry {
-            task: Task { token: "t".to_owned(), agent, behaviour },
+            task: Task { token: "t".to_owned(), agent, behaviour, access: None },
             door: Door::Shell,
             project,
             is_background: false,
@@ -197,9 +200,13 @@ mod tests {
             token: "t".to_owned(),
             run_id: "r".to_owned(),
             is_begun: true,
+            had_cgroup: false,
+            is_restricted: false,
             outcome: Some(outcome.to_owned()),
             status: Some(status.to_owned()),
             output: output.to_owned(),
+            messages: super::super::messages::Messages::default(),
+            has_gaps: false,
         }
     }
 

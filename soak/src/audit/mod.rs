@@ -4,6 +4,7 @@
 //! and any other end must be explained by a fault that hit this run.
 
 mod endings;
+mod messages;
 mod records;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,6 +32,14 @@ pub(super) struct Tally {
     pub(super) deleted: usize,
     /// Their door was killed, or their call cancelled, before they were accepted.
     pub(super) never_begun: usize,
+    /// Those that had a cgroup of their own.
+    pub(super) in_cgroups: usize,
+    /// Those whose access was restricted.
+    pub(super) restricted: usize,
+    /// The messages to agents of which a program has told what became.
+    pub(super) messages: usize,
+    /// Those that agents have read, by their records.
+    pub(super) delivered: usize,
 }
 
 /// Checks everything, and adds violations to the log.
@@ -51,6 +60,8 @@ pub(super) fn audit(testbed: &Testbed, log: &Log) -> Tally {
     for (token, entry) in &entries.tasks {
         tally.tasks += 1;
         let record = records.get(token);
+        tally.in_cgroups += usize::from(record.is_some_and(|record| record.had_cgroup));
+        tally.restricted += usize::from(record.is_some_and(|record| record.is_restricted));
         endings::check(token, entry, record, &entries, log);
         let outcome = record.and_then(|record| record.outcome.as_deref());
         match (outcome, &entry.reported) {
@@ -61,18 +72,24 @@ pub(super) fn audit(testbed: &Testbed, log: &Log) -> Tally {
             (None, _) => tally.never_begun += 1,
         }
     }
+    tally.messages = entries.messages.len();
+    tally.delivered = records.values().map(|record| record.messages.delivered()).sum();
+    messages::check(&entries, records.values(), log);
     check_notifications(&entries, log);
     check_temporary_files(testbed, &entries, log);
     check_panics(testbed, log);
     check_lists(testbed, log, &records);
+    // The last one, because it removes what the others look for.
+    check_cgroups(testbed, log);
     tally
 }
 
 /// Every directory with run directories, and its project. Temporary stores belong to the project whose disk was
 /// full.
 fn stores(testbed: &Testbed) -> Vec<(PathBuf, Project)> {
-    let temporary =
-        directory_entries(&testbed.temporary()).into_iter().map(|path| (path, Project::Small));
+    let is_store = |path: &PathBuf| name_of(path).starts_with("pi-subagents-runs-");
+    let temporary = directory_entries(&testbed.temporary()).into_iter().filter(is_store);
+    let temporary = temporary.map(|path| (path, Project::Small));
     let of_projects = Project::ALL.into_iter().map(|project| (testbed.runs(project), project));
     of_projects.chain(temporary).collect()
 }
@@ -96,17 +113,40 @@ fn check_notifications(entries: &Entries, log: &Log) {
     }
 }
 
-/// Checks that the temporary directory contains only stores with runs, and empty ones of killed doors.
+/// Checks that the temporary directory contains only stores with runs, and empty ones of killed doors. The
+/// directory of a restricted run whose supervisor and record are both gone stays until it is an hour old.
 fn check_temporary_files(testbed: &Testbed, entries: &Entries, log: &Log) {
     let killed = entries.hits.iter().filter(|hit| hit.kind == HitKind::DoorKilled).count();
     let mut empty = 0;
     for path in directory_entries(&testbed.temporary()) {
-        let is_store = name_of(&path).starts_with("pi-subagents-") && path.is_dir();
+        let run_id = name_of(&path).strip_prefix("subagent-").map(str::to_owned);
+        let is_doomed = run_id.is_some_and(|run_id| {
+            !stores(testbed).iter().any(|(store, _)| store.join(&run_id).exists())
+        });
+        if is_doomed {
+            continue;
+        }
+        let is_store = name_of(&path).starts_with("pi-subagents-runs-") && path.is_dir();
         let is_empty = directory_entries(&path).iter().all(|path| name_of(path).starts_with('.'));
         empty += usize::from(is_store && is_empty);
         if !is_store || empty > killed {
             log.report_violation(&[], format!("a temporary file is left: {}", path.display()));
         }
+    }
+}
+
+/// Checks that pruning removes the empty cgroups of runs that have neither a supervisor nor a record.
+fn check_cgroups(testbed: &Testbed, log: &Log) {
+    let shell = Shell::new(testbed, log);
+    let ask = |words: &[&str]| -> Value {
+        let ended = shell.execute(testbed.command(Project::Steady, words), Pace::Eager);
+        ended.and_then(|ended| serde_json::from_str(&ended.stdout).ok()).unwrap_or_default()
+    };
+    let doctor = ask(&["doctor", "--json"]);
+    let empty = doctor["facts"]["store"]["emptyCgroups"].as_array().cloned().unwrap_or_default();
+    ask(&["sessions", "prune", "--json"]);
+    for cgroup in empty.iter().filter_map(Value::as_str).filter(|path| Path::new(path).exists()) {
+        log.report_violation(&[], format!("an empty cgroup is left: {cgroup}"));
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::messages::Messages;
 use super::{directory_entries, name_of};
 use crate::log::{Entries, HitKind, Log, TaskEntry};
 use crate::plan::Project;
@@ -17,9 +18,16 @@ pub(super) struct Record {
     pub(super) run_id: String,
     /// Whether its agent was started.
     pub(super) is_begun: bool,
+    /// Whether it had a cgroup of its own.
+    pub(super) had_cgroup: bool,
+    /// Whether its access was restricted.
+    pub(super) is_restricted: bool,
     pub(super) outcome: Option<String>,
     pub(super) status: Option<String>,
     pub(super) output: String,
+    pub(super) messages: Messages,
+    /// Whether events of it may be missing, because its disk was full.
+    pub(super) has_gaps: bool,
 }
 
 /// The files that a run directory may contain; see docs/runs.md.
@@ -30,6 +38,7 @@ const FILES: &[&str] = &[
     "append-system-prompt.md",
     "child-extension.mjs",
     "child-session.jsonl",
+    "outputs",
     "events.jsonl",
     "result.json",
     "stdout.log",
@@ -65,7 +74,10 @@ pub(super) fn read(run: &Path, project: Project, entries: &Entries, log: &Log) -
     let violation = |what: String| log.report_violation(&[&token, &run_id], what);
     for path in directory_entries(run) {
         let name = name_of(&path);
-        if !FILES.contains(&name.as_str()) && !name.starts_with("pi-bash-") {
+        let is_numbered = ["pi-bash-", "message-"].iter().any(|start| name.starts_with(start));
+        // What a command that was killed has not finished.
+        let is_unfinished = name.starts_with(".new-") && is_door_killed(entries);
+        if !FILES.contains(&name.as_str()) && !is_numbered && !is_unfinished {
             violation(format!("this file should not be there: {}", path.display()));
         }
     }
@@ -82,14 +94,35 @@ pub(super) fn read(run: &Path, project: Project, entries: &Entries, log: &Log) -
     };
     let text = fs::read_to_string(run.join("events.jsonl")).unwrap_or_default();
     let is_begun = text.contains(r#""type":"run_started""#);
+    let has_gaps = is_full(project, entry, entries);
+    let messages = Messages::of(&text);
     if outcome.is_some() {
-        let has_gaps = is_full(project, entry, entries);
+        messages.faults(has_gaps).into_iter().for_each(violation);
         faults_of_events(&text, outcome.as_deref(), has_gaps).into_iter().for_each(violation);
     }
+    let meta = fs::read(run.join("meta.json")).unwrap_or_default();
+    let meta: Value = serde_json::from_slice(&meta).unwrap_or_default();
+    let cgroup = meta["cgroup"].as_str();
+    if let Some(left) = cgroup.filter(|cgroup| Path::new(cgroup).exists()) {
+        violation(format!("its cgroup is left: {left}"));
+    }
+    let is_restricted = meta["access"].as_str().is_some_and(|access| access != "full");
     let result = result.unwrap_or_default();
     let status = result["status"].as_str().map(str::to_owned);
     let output = result["output"].as_str().unwrap_or_default().to_owned();
-    Some(Record { token, run_id, is_begun, outcome, status, output })
+    let had_cgroup = cgroup.is_some();
+    Some(Record {
+        token,
+        run_id,
+        is_begun,
+        had_cgroup,
+        is_restricted,
+        outcome,
+        status,
+        output,
+        messages,
+        has_gaps,
+    })
 }
 
 /// Whether the disk of the run was full at some time, so that its events may have gaps.
@@ -100,11 +133,14 @@ fn is_full(project: Project, entry: &TaskEntry, entries: &Entries) -> bool {
 /// Checks a hidden directory. Only a door that was killed while it made a run directory may leave one; the soak
 /// never asks for the removal of runs.
 fn check_hidden(run: &Path, name: &str, entries: &Entries, log: &Log) {
-    let is_door_killed = entries.hits.iter().any(|hit| hit.kind == HitKind::DoorKilled);
-    let is_known = name == ".gitignore" || (name.starts_with(".new-") && is_door_killed);
+    let is_known = name == ".gitignore" || (name.starts_with(".new-") && is_door_killed(entries));
     if !is_known {
         log.report_violation(&[name], format!("{} is left", run.display()));
     }
+}
+
+fn is_door_killed(entries: &Entries) -> bool {
+    entries.hits.iter().any(|hit| hit.kind == HitKind::DoorKilled)
 }
 
 fn check_locks(run: &Path, run_id: &str, log: &Log) {

@@ -29,5 +29,7 @@ pub(super) fn run() -> StepResult {
     }
     // Some of the tests only wait, for three minutes; the others run meanwhile.
     let e2e = repository_root().join("e2e");
-    super::execute(&test.words("-- --test-threads=8").environment(E2E, &e2e.to_string_lossy()))
+    super::unsteady::execute(
+        &test.words("-- --test-threads=8").environment(E2E, &e2e.to_string_lossy()),
+    )
 }

@@ -16,5 +16,5 @@ pub(super) fn run() -> StepResult {
             return missing.report();
         }
     }
-    super::execute(&Invocation::new("cargo test --package pi-subagents --test shells"))
+    super::unsteady::execute(&Invocation::new("cargo test --package pi-subagents --test shells"))
 }

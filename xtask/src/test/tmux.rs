@@ -1,14 +1,16 @@
-//! The tests with a real tmux: `crates/cli/tests/tmux`.
+//! The tests with a real tmux and a real GNU screen: `crates/cli/tests/tmux`.
 
 use xtask::Invocation;
 
 use super::{StepResult, system_package};
 
-/// Builds the tests on every machine, and runs them where there is a tmux.
+/// Builds the tests on every machine, and runs them where there are both.
 pub(super) fn run() -> StepResult {
     super::execute(&Invocation::new("cargo test --package pi-subagents --test tmux --no-run"))?;
-    if let Err(missing) = system_package::provide("tmux", "tmux -V") {
-        return missing.report();
+    for (package, probe) in [("tmux", "tmux -V"), ("screen", "screen --version")] {
+        if let Err(missing) = system_package::provide(package, probe) {
+            return missing.report();
+        }
     }
-    super::execute(&Invocation::new("cargo test --package pi-subagents --test tmux"))
+    super::unsteady::execute(&Invocation::new("cargo test --package pi-subagents --test tmux"))
 }

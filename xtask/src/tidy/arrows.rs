@@ -18,20 +18,22 @@ pub(super) struct Arrows {
 /// The same table is in ARCHITECTURE.md; the check of it compares the two.
 pub(super) const TABLE: &[Arrows] = &[
     Arrows { from: "model", to: &[], to_optional: &[] },
+    Arrows { from: "answer", to: &[], to_optional: &[] },
     Arrows { from: "process", to: &[], to_optional: &[] },
+    Arrows { from: "workspace", to: &["model", "process"], to_optional: &[] },
     Arrows { from: "session", to: &["model"], to_optional: &[] },
     Arrows { from: "store", to: &["model"], to_optional: &[] },
     Arrows { from: "protocol", to: &["model", "process"], to_optional: &[] },
     Arrows { from: "plan", to: &["model", "protocol"], to_optional: &[] },
     Arrows {
         from: "runner",
-        to: &["model", "process", "protocol", "session", "store"],
+        to: &["answer", "model", "process", "protocol", "session", "store", "workspace"],
         to_optional: &[],
     },
     Arrows { from: "agent", to: &["model", "plan", "process"], to_optional: &[] },
     Arrows {
         from: "tools",
-        to: &["model", "plan", "runner", "session", "store"],
+        to: &["answer", "model", "plan", "runner", "session", "store", "workspace"],
         to_optional: &[],
     },
     Arrows {
@@ -49,8 +51,20 @@ pub(super) const TABLE: &[Arrows] = &[
     Arrows {
         from: "cli",
         to: &[
-            "agent", "bridge", "mcp", "model", "plan", "process", "runner", "session", "setup",
-            "store", "tools", "tui",
+            "agent",
+            "answer",
+            "bridge",
+            "mcp",
+            "model",
+            "plan",
+            "process",
+            "runner",
+            "session",
+            "setup",
+            "store",
+            "tools",
+            "tui",
+            "workspace",
         ],
         to_optional: &["test-support"],
     },
@@ -171,7 +185,10 @@ mod tests {
         let right_side =
             |name| TABLE.iter().find(|row| row.from == name).map(Arrows::right_side).unwrap();
         assert_eq!(right_side("model"), "nothing");
-        assert_eq!(right_side("runner"), "model, process, protocol, session, store");
-        assert!(right_side("cli").ends_with("tui, test-support (optional)"));
+        assert_eq!(
+            right_side("runner"),
+            "answer, model, process, protocol, session, store, workspace"
+        );
+        assert!(right_side("cli").ends_with("tui, workspace, test-support (optional)"));
     }
 }

@@ -15,6 +15,7 @@ struct Invariant {
 
 /// Where the patterns are forbidden.
 enum Scope {
+    Everywhere,
     EverywhereBut(&'static str),
     OnlyIn(&'static [&'static str]),
 }
@@ -31,6 +32,12 @@ const INVARIANTS: &[Invariant] = &[
         patterns: &["kill_process*", "pidfd_send_signal"],
         except: &[],
         reason: "only crates/process sends signals.",
+    },
+    Invariant {
+        scope: Scope::Everywhere,
+        patterns: &["thread::spawn", "thread::scope", "spawn_blocking"],
+        except: &[],
+        reason: "it panics at the limit of processes; process::start_thread gives the work back.",
     },
     Invariant {
         scope: Scope::EverywhereBut("cli"),
@@ -61,6 +68,11 @@ const INVARIANTS: &[Invariant] = &[
             "crates/agent/src/tools/bash/full_output.rs",
             // A conversation is kept where the user wants it.
             "crates/agent/src/session_file.rs",
+            // In the repository of a task, what must exist to be kept read-only is made, and what an
+            // agent has planted is removed.
+            "crates/runner/src/supervisor/access/repository.rs",
+            // Private indexes of git, and worktrees that a ref has whole.
+            "crates/workspace/src/files.rs",
             // An extension of another program is put where that program looks for it, and an entry
             // into its configuration.
             "crates/setup/src/files.rs",
@@ -131,6 +143,7 @@ fn violations(file: &TextFile, invariant: &Invariant) -> Vec<Violation> {
 impl Scope {
     fn contains(&self, crate_name: &str) -> bool {
         match self {
+            Scope::Everywhere => true,
             Scope::EverywhereBut(owner) => *owner != crate_name,
             Scope::OnlyIn(crates) => crates.contains(&crate_name),
         }
@@ -169,6 +182,15 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_that_cannot_be_started_never_panics() {
+        for line in ["std::thread::spawn(a)", "thread::scope(a)", "tokio::task::spawn_blocking(a)"]
+        {
+            assert_eq!(found("crates/cli/src/a.rs", line).len(), 1, "{line}");
+        }
+        assert!(found("crates/cli/src/a.rs", "thread::Builder::new().spawn(a)").is_empty());
+    }
+
+    #[test]
     fn the_line_and_the_rule_are_named() {
         assert_eq!(
             found("crates/plan/src/a.rs", "fn a() {\n    Command::new(b);\n}\n"),
@@ -184,7 +206,7 @@ mod tests {
             "use std::{fs, io};",
             "use std::time::{Duration, SystemTime};",
             "Instant::now()",
-            "std::thread::spawn(a)",
+            "std::thread::sleep(a)",
             "a.unwrap()",
             "a.expect(b)",
             "unreachable!()",

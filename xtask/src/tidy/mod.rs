@@ -3,6 +3,7 @@
 //! Every check takes the [`Tree`] and returns what it found, so that a test can give it a tree
 //! in memory.
 
+mod agent_words;
 mod architecture;
 mod arrows;
 mod claims;
@@ -12,7 +13,6 @@ mod leaks;
 mod left_out_tests;
 mod manifest;
 mod pattern;
-mod pi_words;
 mod rust_source;
 mod test_modules;
 mod tree;
@@ -51,7 +51,7 @@ const CHECKS: &[fn(&Tree) -> Vec<Violation>] = &[
     leaks::check,
     claims::check,
     left_out_tests::check,
-    pi_words::check,
+    agent_words::check,
 ];
 
 /// Runs the command.

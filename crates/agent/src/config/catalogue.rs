@@ -4,25 +4,38 @@ use serde_json::Value;
 
 use super::definition::{ProviderDefinition, read_providers};
 
-/// The providers and their models, in the format of `models.json`, with the figures of pi 0.87.
-/// Without a request for one, the first provider that has a key is chosen.
+/// The providers and their models, in the format of `models.json`. `cargo xtask catalogue` makes the models anew from those
+/// of pi; `date` and `pi` say when and from which version. Without a request for one, the first provider that has a key
+/// is chosen.
 ///
-/// `env` names the variables that can hold a key, `tokenEnv` one that can hold a token for the
-/// `Authorization` header, `signIn` says that the token of a sign-in is sent like a key, `default` is
-/// the model that is chosen without a request, `modelsOf` another provider with the same models, and
-/// `partial` says that the provider has many more models.
+/// `env` names the variables that can hold a key, `tokenEnv` one that can hold a token for the `Authorization` header,
+/// `baseUrlEnv` those that can hold another address, `needsAddress` says that there is no usual one, `signIn` says that the
+/// token of a sign-in is sent like a key, `default` is the model that is chosen without a request, `modelsOf` another
+/// provider with the same models, and `partial` says that the provider has many more models.
 ///
-/// pi uses other protocols for OpenAI, xAI and Mistral; here they are asked through their
-/// `/chat/completions`. There, OpenAI's models from GPT-5.2 on refuse tools unless thinking is off,
-/// hence their only level of thinking. Models whose thinking cannot be turned off are listed with
-/// their own protocol, so that the error can name it.
+/// pi uses another protocol for Mistral; here it is asked through its `/chat/completions`.
 const CATALOGUE: &str = include_str!("catalogue.json");
 
-/// The providers of pi that the built-in agent cannot ask, with the reasons.
-pub(super) fn unsupported_providers() -> Vec<(String, String)> {
-    let reasons = &read_catalogue()["unsupported"];
-    let reasons = reasons.as_object().into_iter().flatten();
-    reasons.filter_map(|(name, reason)| Some((name.clone(), reason.as_str()?.to_owned()))).collect()
+/// A provider of pi that the built-in agent cannot ask.
+pub(super) struct UnsupportedProvider {
+    pub(super) name: String,
+    pub(super) reason: String,
+    /// From which pi takes its key.
+    pub(super) variables: Vec<String>,
+}
+
+pub(super) fn unsupported_providers() -> Vec<UnsupportedProvider> {
+    let providers = &read_catalogue()["unsupported"];
+    let providers = providers.as_object().into_iter().flatten();
+    let read = providers.filter_map(|(name, provider)| {
+        let variables = provider["env"].as_array()?.iter();
+        Some(UnsupportedProvider {
+            name: name.clone(),
+            reason: provider["reason"].as_str()?.to_owned(),
+            variables: variables.filter_map(|name| Some(name.as_str()?.to_owned())).collect(),
+        })
+    });
+    read.collect()
 }
 
 pub(super) fn known_providers() -> Vec<(String, ProviderDefinition)> {
@@ -52,9 +65,24 @@ mod tests {
     use crate::provider::Api;
 
     #[test]
+    fn clients_are_told_every_variable_of_a_provider() {
+        let (providers, of_pi) = (known_providers(), unsupported_providers());
+        let known = || providers.iter().map(|(_, provider)| &provider.known);
+        let keys = known().flat_map(|known| known.variables.iter().chain(&known.token_variable));
+        let keys = keys.chain(of_pi.iter().flat_map(|provider| &provider.variables));
+        let others = crate::config::addresses::OTHER_VARIABLES.map(str::to_owned);
+        let addresses = known().flat_map(|known| &known.base_url_variables).chain(&others);
+        let sorted =
+            |names: BTreeSet<&String>| -> Vec<String> { names.into_iter().cloned().collect() };
+        assert_eq!(sorted(keys.collect()), model::variables::KEYS);
+        assert_eq!(sorted(addresses.collect()), model::variables::ADDRESSES);
+    }
+
+    #[test]
     fn the_catalogue_is_small_and_whole() {
-        assert!(CATALOGUE.len() < 61_000, "{}", CATALOGUE.len());
+        assert!(CATALOGUE.len() < 130_000, "{}", CATALOGUE.len());
         let file: Value = serde_json::from_str(CATALOGUE).unwrap();
+        assert!(file["date"].as_str().is_some_and(|date| date.len() == 10), "{}", file["date"]);
         assert_eq!(read_providers(&file).err().map(|wrong| wrong.to_string()), None);
         let providers = known_providers();
         assert_eq!(providers.len(), file["providers"].as_object().unwrap().len());
@@ -66,10 +94,11 @@ mod tests {
             let default = provider.known.default_model.as_deref().unwrap();
             assert!(ids.contains(default), "{name}: {default}");
             assert!(!provider.known.variables.is_empty(), "{name}");
-            assert!(provider.base_url.as_deref().unwrap().starts_with("https://"), "{name}");
+            let is_own = provider.base_url.as_deref().is_some_and(|it| it.starts_with("https://"));
+            assert!(is_own != provider.known.needs_address, "{name}");
             let api = provider.api.as_deref().unwrap();
             assert!(Api::CONFIGURABLE.iter().any(|known| known.name() == api), "{name}");
-            assert!(unsupported_providers().iter().all(|(other, _)| other != name), "{name}");
+            assert!(unsupported.iter().all(|other| other.name != *name), "{name}");
         }
     }
 }

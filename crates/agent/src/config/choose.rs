@@ -7,13 +7,15 @@ use std::time::SystemTime;
 use model::paths::StateDir;
 use serde_json::Map;
 
-use super::catalogue;
+use super::addresses;
+use super::catalogue::unsupported_providers;
 use super::credentials::{Credentials, read_auth_file};
 use super::error::ConfigError;
 use super::pattern::{self, Match};
 use super::registry::{Entry, Provider, Registry};
-use super::{AgentSettings, Compat, Model, ProfileKey, Rates, Secret};
-use crate::provider::Api;
+use super::survey::unsupported_keys;
+use super::{AgentSettings, Compat, DefaultModel, Model, ProfileKey, Rates, Secret};
+use crate::provider::{Api, check_script};
 use plan::{ThinkingLevel, similar_names};
 
 /// Which model the caller asks for, with the options of the same names.
@@ -67,8 +69,8 @@ pub(crate) fn choose_model(
         let thinking = query.thinking.unwrap_or_default();
         return Ok(Choice { model: script, key: None, thinking, warnings: Vec::new() });
     }
-    let registry = Registry::load(&StateDir::of_user(sources.agent_dir).models())?;
     let &Sources { agent_dir, profile_key, environment, now, .. } = sources;
+    let registry = Registry::load(&StateDir::of_user(agent_dir).models(), environment)?;
     let stored = read_auth_file(agent_dir)?;
     let credentials = Credentials { agent_dir, profile_key, environment, now, stored };
     let chooser = Chooser { registry: &registry, credentials: &credentials };
@@ -83,7 +85,14 @@ pub(crate) fn choose_model(
     // The protocol is checked first: without it, a key would not help.
     found.entry.to_model(BTreeMap::new())?;
     let access = credentials.access(provider, &found.entry)?;
-    let model = found.entry.to_model(access.headers)?;
+    if provider.known.needs_address && found.entry.base_url.is_empty() {
+        return Err(ConfigError::NoAddress {
+            provider: provider.name.clone(),
+            variables: provider.known.base_url_variables.clone(),
+            models_file: chooser.models_file(),
+        });
+    }
+    let model = addresses::at_azure(found.entry.to_model(access.headers)?, environment);
     let asked = query.thinking.or(found.thinking);
     let level = asked
         .or_else(|| sources.settings.model_thinking.get(&found.entry.full_name()).copied())
@@ -98,6 +107,60 @@ pub(crate) fn choose_model(
         ));
     }
     Ok(Choice { model, key: access.key, thinking, warnings: found.warnings })
+}
+
+/// Whether the built-in agent can know this model, before it is started in `cwd`. Keys and protocols
+/// are not looked at: only a name that is wrong in any case is an error.
+pub fn check_model(
+    provider: Option<&str>,
+    model: &str,
+    agent_dir: &Path,
+    cwd: &Path,
+) -> Result<(), ConfigError> {
+    let query = ModelQuery { provider, model: Some(model), thinking: None };
+    if let Some(script) = script(&query)? {
+        return check_script(&script.id, cwd)
+            .map_err(|reason| ConfigError::NotPlayable { path: cwd.join(script.id), reason });
+    }
+    let (environment, now) = (&process_variable, SystemTime::now());
+    let models = StateDir::of_user(agent_dir).models();
+    let (Ok(registry), Ok(stored)) =
+        (Registry::load(&models, environment), read_auth_file(agent_dir))
+    else {
+        // The agent itself says what is wrong with a file.
+        return Ok(());
+    };
+    let credentials = Credentials { agent_dir, profile_key: None, environment, now, stored };
+    let chooser = Chooser { registry: &registry, credentials: &credentials };
+    match chooser.asked(provider, model, None) {
+        Err(error @ (ConfigError::UnknownModel { .. } | ConfigError::UnknownProvider { .. })) => {
+            Err(error)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The model that is chosen without a request for one. Its key is not looked at.
+pub(super) fn default_model(sources: &Sources<'_>) -> Result<DefaultModel, ConfigError> {
+    let &Sources { agent_dir, settings, profile_key, environment, now } = sources;
+    let in_settings = settings.default_model();
+    let query = ModelQuery {
+        provider: settings.default_provider.as_deref(),
+        model: settings.default_model.as_deref(),
+        thinking: None,
+    };
+    let (model, warnings) = match script(&query)? {
+        Some(model) => (format!("{}/{}", model.provider, model.id), Vec::new()),
+        None => {
+            let registry = Registry::load(&StateDir::of_user(agent_dir).models(), environment)?;
+            let stored = read_auth_file(agent_dir)?;
+            let credentials = Credentials { agent_dir, profile_key, environment, now, stored };
+            let chooser = Chooser { registry: &registry, credentials: &credentials };
+            let found = chooser.unasked(settings)?;
+            (found.entry.full_name(), found.warnings)
+        }
+    };
+    Ok(DefaultModel { is_in_settings: in_settings.as_ref() == Some(&model), model, warnings })
 }
 
 /// A model of the provider `script`, which plays files of turns.
@@ -123,9 +186,10 @@ fn script(query: &ModelQuery<'_>) -> Result<Option<Model>, ConfigError> {
         images: true,
         context_window: 200_000,
         max_tokens: 32_000,
-        rates: Rates::default(),
+        rates: Some(Rates::default()),
         sampling: Map::new(),
         compat: Compat::default(),
+        azure: None,
     }))
 }
 
@@ -182,10 +246,19 @@ impl<'a> Chooser<'a> {
         }
     }
 
-    /// The model for a text without a known provider.
+    /// The model for a text without a known provider. A provider that only pi can ask is meant by its
+    /// name, unless there is a key for another one that has such a model.
     fn anywhere(&self, text: &str, prefix: Option<(&str, &str)>) -> Result<Found, ConfigError> {
-        if let Some(found) = self.by_id(text)? {
-            return Ok(self.explained(found, text));
+        let unsupported = prefix.and_then(|(name, _)| self.unsupported(name));
+        match self.by_id(text) {
+            Ok(Some(found)) if unsupported.is_none() || self.is_usable(found.entry) => {
+                return Ok(self.explained(found, text));
+            }
+            Err(error @ ConfigError::AmbiguousModel { any_has_key: true, .. }) => {
+                return Err(error);
+            }
+            Err(error) if unsupported.is_none() => return Err(error),
+            Ok(_) | Err(_) => {}
         }
         let all: Vec<&Entry> = self.registry.models().collect();
         let usable: Vec<&Entry> =
@@ -193,12 +266,15 @@ impl<'a> Chooser<'a> {
         if let Some(found) = pattern::find(text, &usable) {
             return Ok(self.explained(found, text));
         }
-        if let Some(reason) = prefix.and_then(|(name, _)| unsupported(name)) {
+        if let Some(reason) = unsupported {
             return Err(reason);
         }
-        match pattern::find(text, &all) {
-            Some(found) => Ok(self.explained(found, text)),
-            None => Err(self.unknown_model(None, text)),
+        match (pattern::find(text, &all), prefix) {
+            (Some(_), _) => Err(self.no_key_for(text, &all)),
+            (None, Some((name, _))) if similar_models(text, &all).is_empty() => {
+                Err(self.unknown_provider(name))
+            }
+            (None, _) => Err(self.unknown_model(None, text)),
         }
     }
 
@@ -259,6 +335,7 @@ impl<'a> Chooser<'a> {
         match usable.find_map(Provider::default_model) {
             Some(entry) => Ok(Found { warnings, ..Found::plain(entry) }),
             None => Err(ConfigError::NoModel {
+                unsupported: unsupported_keys(self.registry, self.credentials),
                 auth_file: self.credentials.auth_file(),
                 models_file: self.models_file(),
             }),
@@ -295,11 +372,11 @@ impl<'a> Chooser<'a> {
             _ => (text, None),
         };
         let mut entry = Entry { id: id.to_owned(), name: id.to_owned(), ..base.clone() };
-        entry.cost = [0.0; 4];
+        entry.rates = None;
         entry.reasoning |= thinking.or(level).is_some_and(|level| level != ThinkingLevel::Off);
         let warning = format!(
             "the model \"{id}\" of the provider \"{}\" is not known here; it is asked for as it \
-             is, with the limits of \"{}\" and without costs",
+             is, with the limits of \"{}\" and its cost is unknown",
             provider.name, base.id
         );
         Ok(Found { entry, thinking: level, warnings: vec![warning] })
@@ -333,7 +410,7 @@ impl<'a> Chooser<'a> {
         let found = self.registry.provider(name);
         match found.filter(|provider| !provider.models.is_empty()) {
             Some(provider) => Ok(provider),
-            None => Err(unsupported(name).unwrap_or_else(|| match found {
+            None => Err(self.unsupported(name).unwrap_or_else(|| match found {
                 Some(provider) => self.unknown_model(Some(provider), ""),
                 None => self.unknown_provider(name),
             })),
@@ -345,9 +422,35 @@ impl<'a> Chooser<'a> {
         ConfigError::UnknownProvider {
             name: name.to_owned(),
             suggestions: similar_names(name, names()),
-            known: names().map(str::to_owned).collect(),
             models_file: self.models_file(),
         }
+    }
+
+    /// The error for a provider of pi that the built-in agent cannot ask.
+    fn unsupported(&self, name: &str) -> Option<ConfigError> {
+        let mut all = unsupported_providers().into_iter();
+        let provider = all.find(|provider| provider.name.eq_ignore_ascii_case(name))?;
+        Some(ConfigError::UnsupportedProvider {
+            variable: provider.variables.into_iter().find(|name| self.credentials.is_set(name)),
+            provider: provider.name,
+            reason: provider.reason,
+        })
+    }
+
+    /// The error for a part of a name that only models without a key have.
+    fn no_key_for(&self, text: &str, all: &[&Entry]) -> ConfigError {
+        const MOST: usize = 3;
+        let text_in_lower_case = text.to_lowercase();
+        let is_meant = |entry: &&&Entry| entry.id.to_lowercase().contains(&text_in_lower_case);
+        let best = pattern::find(text, all).map(|found| found.entry.full_name());
+        let mut matches: Vec<String> = best.into_iter().collect();
+        for entry in all.iter().filter(is_meant) {
+            if matches.len() < MOST && !matches.contains(&entry.full_name()) {
+                matches.push(entry.full_name());
+            }
+        }
+        let unsupported = unsupported_keys(self.registry, self.credentials);
+        ConfigError::NoKeyForModel { name: text.to_owned(), unsupported, matches }
     }
 
     fn unknown_model(&self, provider: Option<&Provider>, text: &str) -> ConfigError {
@@ -363,19 +466,21 @@ impl<'a> Chooser<'a> {
                 let file = self.models_file();
                 format!(" {} has for \"{}\": {}", file.display(), provider.name, ids.join(", "))
             }
-            _ => " Use --provider, or --model PROVIDER/MODEL, for a model that is not listed"
-                .to_owned(),
+            _ => " Write --model PROVIDER/MODEL for a model that is not listed".to_owned(),
         };
         let (name, suggestions) = match provider {
             Some(provider) => {
-                let ids = provider.models.iter().map(|entry| entry.id.as_str());
-                (format!("{}/{text}", provider.name), similar_names(text, ids))
+                let models: Vec<&Entry> = provider.models.iter().collect();
+                (format!("{}/{text}", provider.name), similar_models(text, &models))
             }
             None => {
-                let mut names =
-                    similar_names(text, self.registry.models().map(|entry| entry.id.as_str()));
-                names.dedup();
-                (text.to_owned(), names)
+                // A model of a provider without a key would only lead to the next error.
+                let all: Vec<&Entry> = self.registry.models().collect();
+                let usable: Vec<&Entry> =
+                    all.iter().copied().filter(|entry| self.is_usable(entry)).collect();
+                let similar = similar_models(text, &usable);
+                let similar = if similar.is_empty() { similar_models(text, &all) } else { similar };
+                (text.to_owned(), similar)
             }
         };
         ConfigError::UnknownModel { name, suggestions, hint }
@@ -386,11 +491,11 @@ impl<'a> Chooser<'a> {
     }
 }
 
-/// The error for a provider of pi that the built-in agent cannot ask.
-fn unsupported(name: &str) -> Option<ConfigError> {
-    let mut all = catalogue::unsupported_providers().into_iter();
-    let (provider, reason) = all.find(|(provider, _)| provider.eq_ignore_ascii_case(name))?;
-    Some(ConfigError::UnsupportedProvider { provider, reason })
+/// The models whose ids are written almost like the text, with their providers.
+fn similar_models(text: &str, models: &[&Entry]) -> Vec<String> {
+    let ids = similar_names(text, models.iter().map(|entry| entry.id.as_str()));
+    let named = ids.iter().filter_map(|id| models.iter().find(|entry| entry.id == *id));
+    named.map(|entry| entry.full_name()).collect()
 }
 
 fn after_provider<'t>(text: &'t str, provider: &str) -> Option<&'t str> {

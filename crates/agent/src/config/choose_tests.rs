@@ -174,27 +174,38 @@ fn what_cannot_be_asked_says_why_and_what_to_do() {
         (
             "antropic",
             "",
-            vec!["Unknown provider \"antropic\"", "Did you mean \"anthropic\"?", "ollama"],
+            vec!["No provider \"antropic\".", "Did you mean \"anthropic\"?", "models.json"],
         ),
         (
             "ollama",
             "qwen9",
             vec!["Unknown model \"ollama/qwen9\"", "vendor/deep:thought", "models.json"],
         ),
-        ("", "ollama/qwen2.5-coder:8b", vec!["Did you mean \"qwen2.5-coder:7b\"?"]),
-        ("", "nonsense-model", vec!["Unknown model \"nonsense-model\"", "--provider"]),
+        ("", "ollama/qwen2.5-coder:8b", vec!["Did you mean \"ollama/qwen2.5-coder:7b\"?"]),
+        (
+            "",
+            "lmstudio/qwen3",
+            vec![
+                "No provider \"lmstudio\". Add it to ",
+                "models.json: {\"providers\": {\"lmstudio\": {\"baseUrl\": \"http://127.0.0.1:1234/v1\"",
+            ],
+        ),
+        ("", "gtp-5.5", vec!["Did you mean", "\"openai/gpt-5.5\""]),
+        (
+            "",
+            "sonnet",
+            vec!["No provider with an API key has a model \"sonnet\"", "anthropic/claude-sonnet-5"],
+        ),
+        ("", "nonsense-model", vec!["Unknown model \"nonsense-model\"", "--model PROVIDER/MODEL"]),
         (
             "anthropic",
             "",
             vec!["No API key for provider \"anthropic\"", "set ANTHROPIC_API_KEY", "auth.json"],
         ),
-        (
-            "google",
-            "gemini-2.5-pro",
-            vec!["cannot ask the provider \"google\"", "google-generative-ai", "--agent pi"],
-        ),
-        ("", "amazon-bedrock/x", vec!["bedrock-converse-stream", "--agent pi"]),
-        ("openai", "gpt-5-pro", vec!["\"openai/gpt-5-pro\"", "openai-responses", "--agent pi"]),
+        ("google", "gemini-2.5-pro", vec!["No API key for provider \"google\"", "_API_KEY"]),
+        ("azure-openai-responses", "", vec!["No API key for provider \"azure-openai-responses\""]),
+        ("", "amazon-bedrock/x", vec!["Bedrock signs every request", "--agent pi"]),
+        ("github-copilot", "gpt-5.4", vec!["a sign-in that must be renewed", "--agent pi"]),
         ("script", "", vec!["--model script/PATH"]),
         ("", "script/", vec!["--model script/PATH"]),
         ("", "openai/", vec!["Unknown model \"openai/\""]),
@@ -204,6 +215,119 @@ fn what_cannot_be_asked_says_why_and_what_to_do() {
             assert!(error.contains(part), "{provider} {model}: {error}");
         }
     }
+}
+
+#[test]
+fn a_key_that_only_pi_can_use_is_no_reason_to_ask_another_provider() {
+    let world = World::new().variable("GOOGLE_CLOUD_API_KEY", &key("g"));
+    for (provider, model) in
+        [("", "google-vertex/gemini-2.5-pro"), ("google-vertex", ""), ("google-vertex", "x")]
+    {
+        let error = world.model(provider, model).unwrap_err();
+        let words = "cannot ask the provider \"google-vertex\": Vertex AI needs a sign-in";
+        assert!(error.contains(words), "{error}");
+        assert!(error.ends_with("--agent pi for this provider, which takes GOOGLE_CLOUD_API_KEY"));
+        assert!(!error.contains("openrouter"), "{error}");
+    }
+    for model in ["", "gemini"] {
+        let error = world.model("", model).unwrap_err();
+        let words =
+            "GOOGLE_CLOUD_API_KEY is set for google-vertex, which the built-in agent cannot ask: ";
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[test]
+fn gemini_takes_two_keys_and_azure_needs_an_address() {
+    for name in ["GEMINI_API_KEY", "GOOGLE_API_KEY"] {
+        let world = World::new().variable(name, &key("g"));
+        assert_eq!(world.model("", "").as_deref(), Ok("google/gemini-3.1-pro-preview"), "{name}");
+        let choice = world.choose(&query("", "google/gemini-3.1-pro-preview"));
+        assert_eq!(choice.key.unwrap().reveal(), key("g"));
+        assert_eq!(choice.model.base_url, "https://generativelanguage.googleapis.com/v1beta");
+    }
+    let world = World::new().variable("AZURE_OPENAI_API_KEY", &key("a"));
+    let error = world.model("azure-openai-responses", "gpt-5.4").unwrap_err();
+    assert!(error.contains("has no address of its own: set AZURE_OPENAI_BASE_URL or "), "{error}");
+    assert!(world.model("", "").unwrap_err().contains("No model can be asked"));
+    let world = world.variable("AZURE_OPENAI_RESOURCE_NAME", "mine");
+    let world = world.variable("AZURE_OPENAI_DEPLOYMENT_NAME_MAP", "gpt-5.4=own");
+    let model = world.choose(&query("", "")).model;
+    assert_eq!((model.provider.as_str(), model.id.as_str()), ("azure-openai-responses", "gpt-5.4"));
+    assert_eq!(model.base_url, "https://mine.openai.azure.com/openai/v1");
+    let azure = model.azure.unwrap();
+    assert_eq!((azure.api_version.as_str(), azure.deployment.as_str()), ("v1", "own"));
+    // An address in `models.json` is one as well.
+    let models =
+        r#"{"providers": {"azure-openai-responses": {"baseUrl": "https://r.openai.azure.com"}}}"#;
+    let world = World::new().models(models).variable("AZURE_OPENAI_API_KEY", &key("a"));
+    let model = world.choose(&query("", "azure-openai-responses/gpt-5.4")).model;
+    assert_eq!(model.base_url, "https://r.openai.azure.com/openai/v1");
+}
+
+#[test]
+fn the_cost_of_an_unknown_model_is_unknown() {
+    let world = World::new().models(LOCAL).variable("OPENAI_API_KEY", &key("o"));
+    let choice = world.choose(&query("", "openai/gpt-99"));
+    assert_eq!(choice.model.rates, None);
+    assert!(choice.warnings[0].ends_with("and its cost is unknown"), "{:?}", choice.warnings);
+    let rates = world.choose(&query("", "openai/gpt-5.5")).model.rates.unwrap();
+    assert_eq!(rates.above.map(|(limit, _)| limit), Some(272_000));
+    assert!(world.choose(&query("ollama", "")).model.rates.is_some(), "it runs on this machine");
+}
+
+#[test]
+fn the_environment_names_the_address_and_models_json_has_the_last_word() {
+    let base_url =
+        |world: &World, provider: &str| world.choose(&query(provider, "")).model.base_url;
+    let world = World::new()
+        .variable("OPENAI_API_KEY", &key("o"))
+        .variable("ANTHROPIC_API_KEY", &key("a"))
+        .variable("OPENAI_BASE_URL", " http://proxy.example/openai/v1/ ")
+        .variable("ANTHROPIC_BASE_URL", "https://gateway.example");
+    assert_eq!(base_url(&world, "openai"), "http://proxy.example/openai/v1");
+    assert_eq!(base_url(&world, "anthropic"), "https://gateway.example");
+    let custom = world.choose(&query("", "openai/another")).model;
+    assert_eq!(custom.base_url, "http://proxy.example/openai/v1");
+    let world =
+        world.models(r#"{"providers": {"openai": {"baseUrl": "https://mine.example/v1"}}}"#);
+    assert_eq!(base_url(&world, "openai"), "https://mine.example/v1");
+    assert_eq!(base_url(&world, "anthropic"), "https://gateway.example");
+    let empty = World::new().variable("OPENAI_API_KEY", &key("o")).variable("OPENAI_BASE_URL", " ");
+    assert_eq!(base_url(&empty, "openai"), "https://api.openai.com/v1");
+    let wrong = empty.variable("OPENAI_BASE_URL", &format!("http://me:{}@host", key("p")));
+    let error = wrong.model("openai", "").unwrap_err();
+    assert!(error.starts_with("OPENAI_BASE_URL must not have a password in it"), "{error}");
+}
+
+#[test]
+fn what_can_be_asked_is_listed_with_the_default_and_its_reason() {
+    let list = |world: &World| {
+        let environment = |name: &str| world.environment.get(name).cloned();
+        list_models(world.top.path(), &world.settings, &environment, now()).unwrap()
+    };
+    let none = list(&World::new());
+    assert!(none.models.is_empty() && none.default.is_err(), "{none:?}");
+    let world = World::new().models(LOCAL).variable("OPENAI_API_KEY", &key("o"));
+    let listed = list(&world);
+    let names: Vec<String> =
+        listed.models.iter().map(|model| format!("{}/{}", model.provider, model.id)).collect();
+    assert!(names.contains(&"openai/gpt-5.5".to_owned()), "{names:?}");
+    assert!(names.contains(&"ollama/vendor/deep:thought".to_owned()), "{names:?}");
+    assert!(!names.iter().any(|name| name.starts_with("anthropic/")), "{names:?}");
+    assert!(names.contains(&"openai/gpt-5-pro".to_owned()), "{names:?}");
+    let by_key = listed.default.unwrap();
+    assert_eq!((by_key.model.as_str(), by_key.is_in_settings), ("openai/gpt-5.5", false));
+    let world = world.defaults("ollama", "vendor/deep:thought");
+    let chosen = list(&world).default.unwrap();
+    let expected = ("ollama/vendor/deep:thought", true);
+    assert_eq!((chosen.model.as_str(), chosen.is_in_settings), expected);
+    let world = world.defaults("anthropic", "claude-opus-4-8");
+    let instead = list(&world).default.unwrap();
+    assert_eq!((instead.model.as_str(), instead.is_in_settings), ("openai/gpt-5.5", false));
+    assert_eq!(instead.warnings.len(), 1, "{instead:?}");
+    let world = world.defaults("script", "turns.json");
+    assert_eq!(list(&world).default.unwrap().model, "script/turns.json");
 }
 
 #[test]
@@ -332,7 +456,8 @@ fn known_models_can_be_changed_and_added_to() {
     let opus = world.choose(&query("", "anthropic/claude-opus-5")).model;
     assert_eq!(opus.base_url, "http://localhost:9/proxy");
     assert_eq!((opus.context_window, opus.max_tokens), (1000, 1000));
-    assert_eq!((opus.rates.input, opus.rates.output), (7.0, 25.0));
+    let rates = opus.rates.unwrap();
+    assert_eq!((rates.input, rates.output), (7.0, 25.0));
     assert_eq!(opus.sampling["top_k"], 1);
     assert_eq!(opus.compat.allow_empty_signature, Some(true));
     assert_eq!(opus.compat.force_adaptive_thinking, Some(true));
@@ -355,10 +480,11 @@ fn thinking_is_what_was_asked_for_as_far_as_the_model_can() {
     assert_eq!(thinking(&world, "anthropic/claude-opus-4-8:low", None).0, ThinkingLevel::Low);
     let asked = Some(ThinkingLevel::High);
     assert_eq!(thinking(&world, "anthropic/claude-opus-4-8:low", asked).0, ThinkingLevel::High);
-    let (level, warnings) = thinking(&world, "openai/gpt-5.5", asked);
+    assert_eq!(thinking(&world, "openai/gpt-5.5", asked), (ThinkingLevel::High, vec![]));
+    let (level, warnings) = thinking(&world, "openai/gpt-4.1", asked);
     assert_eq!(level, ThinkingLevel::Off);
     assert!(warnings[0].contains("cannot think at the level \"high\""), "{warnings:?}");
-    assert_eq!(thinking(&world, "openai/gpt-5.5", None), (ThinkingLevel::Off, vec![]));
+    assert_eq!(thinking(&world, "openai/gpt-4.1", None), (ThinkingLevel::Off, vec![]));
     world.settings.default_thinking = ThinkingLevel::Minimal;
     assert_eq!(thinking(&world, opus, None).0, ThinkingLevel::Minimal);
     world.settings.model_thinking.insert(opus.to_owned(), ThinkingLevel::Max);

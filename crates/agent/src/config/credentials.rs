@@ -64,6 +64,10 @@ impl Credentials<'_> {
             }
             Some(Stored::ApiKey { key: None, .. } | Stored::Wrong(_)) | None => false,
         };
+        // A key is of no use without an address.
+        if provider.known.needs_address && provider.models.iter().all(|it| it.base_url.is_empty()) {
+            return false;
+        }
         has_profile_key
             || is_stored
             || self.is_configured(provider)
@@ -106,9 +110,12 @@ impl Credentials<'_> {
         provider: &'p Provider,
     ) -> impl Iterator<Item = &'p str> {
         let names = provider.known.variables.iter().chain(&provider.known.token_variable);
-        names
-            .map(String::as_str)
-            .filter(|name| (self.environment)(name).is_some_and(|value| !value.trim().is_empty()))
+        names.map(String::as_str).filter(|name| self.is_set(name))
+    }
+
+    /// Whether the environment has something in this variable.
+    pub(super) fn is_set(&self, name: &str) -> bool {
+        (self.environment)(name).is_some_and(|value| !value.trim().is_empty())
     }
 
     pub(super) fn access(&self, provider: &Provider, entry: &Entry) -> Result<Access, ConfigError> {

@@ -27,10 +27,13 @@ pub(super) struct ProviderDefinition {
 pub(super) struct Known {
     pub(super) variables: Vec<String>,
     pub(super) token_variable: Option<String>,
+    pub(super) base_url_variables: Vec<String>,
     pub(super) takes_sign_in: bool,
     pub(super) default_model: Option<String>,
     pub(super) models_of: Option<String>,
     pub(super) is_partial: bool,
+    /// Whether its address is known only to the user.
+    pub(super) needs_address: bool,
 }
 
 /// A model, or the changes of `modelOverrides` to one.
@@ -43,12 +46,20 @@ pub(super) struct ModelDefinition {
     pub(super) reasoning: Option<bool>,
     pub(super) thinking_levels: BTreeMap<String, Option<String>>,
     pub(super) images: Option<bool>,
-    pub(super) cost: [Option<f64>; 4],
+    pub(super) cost: Option<CostDefinition>,
     pub(super) context_window: Option<u64>,
     pub(super) max_tokens: Option<u64>,
     pub(super) sampling: Map<String, Value>,
     pub(super) headers: BTreeMap<String, String>,
     pub(super) compat: Map<String, Value>,
+}
+
+/// Dollars for a million tokens of input, output, and of both in the cache.
+#[derive(Clone, Copy, Default, PartialEq)]
+pub(super) struct CostDefinition {
+    pub(super) rates: [Option<f64>; 4],
+    /// The rates of a request with more tokens of input than this.
+    pub(super) above: Option<(u64, [f64; 4])>,
 }
 
 /// The providers of a file, in its order.
@@ -96,10 +107,12 @@ fn read_provider(fields: &Fields<'_>) -> Result<ProviderDefinition, WrongField> 
         known: Known {
             variables: fields.texts("env")?.unwrap_or_default(),
             token_variable: fields.text("tokenEnv")?,
+            base_url_variables: fields.texts("baseUrlEnv")?.unwrap_or_default(),
             takes_sign_in: fields.flag("signIn")?.unwrap_or_default(),
             default_model: fields.text("default")?,
             models_of: fields.text("modelsOf")?,
             is_partial: fields.flag("partial")?.unwrap_or_default(),
+            needs_address: fields.flag("needsAddress")?.unwrap_or_default(),
         },
     })
 }
@@ -112,15 +125,7 @@ fn read_model(fields: &Fields<'_>, id: String) -> Result<ModelDefinition, WrongF
         Some(_) => return Err(fields.wrong("input", "may have only \"text\" and \"image\"")),
         None => None,
     };
-    let cost = match fields.object("cost")? {
-        Some(cost) => [
-            cost.rate("input")?,
-            cost.rate("output")?,
-            cost.rate("cacheRead")?,
-            cost.rate("cacheWrite")?,
-        ],
-        None => [None; 4],
-    };
+    let cost = fields.object("cost")?.map(|cost| read_cost(&cost)).transpose()?;
     Ok(ModelDefinition {
         id,
         name: fields.text("name")?,
@@ -138,20 +143,40 @@ fn read_model(fields: &Fields<'_>, id: String) -> Result<ModelDefinition, WrongF
     })
 }
 
-/// Errors show the address, so that it must not have a password.
+fn read_cost(fields: &Fields<'_>) -> Result<CostDefinition, WrongField> {
+    let rates = |fields: &Fields<'_>| -> Result<[Option<f64>; 4], WrongField> {
+        let rate = |name| fields.rate(name);
+        Ok([rate("input")?, rate("output")?, rate("cacheRead")?, rate("cacheWrite")?])
+    };
+    // No provider has more than one.
+    let above = match fields.list("tiers")?.unwrap_or_default().first() {
+        Some(tier) => {
+            let tier = Fields::new(tier, &fields.path("tiers[0]"))?;
+            let limit = tier.count("inputTokensAbove")?.unwrap_or_default();
+            Some((limit, rates(&tier)?.map(Option::unwrap_or_default)))
+        }
+        None => None,
+    };
+    Ok(CostDefinition { rates: rates(fields)?, above })
+}
+
 fn read_base_url(fields: &Fields<'_>) -> Result<Option<String>, WrongField> {
     let Some(url) = fields.text("baseUrl")? else { return Ok(None) };
-    let wrong = |reason| Err(fields.wrong("baseUrl", reason));
-    let Some(authority) = authority(&url) else {
-        return wrong("must begin with http:// or https:// and name a host");
+    check_base_url(&url).map(Some).map_err(|reason| fields.wrong("baseUrl", reason))
+}
+
+/// The address of a provider in one form. Errors show it, so that it must not have a password.
+pub(super) fn check_base_url(url: &str) -> Result<String, &'static str> {
+    let Some(authority) = authority(url) else {
+        return Err("must begin with http:// or https:// and name a host");
     };
     if authority.contains('@') {
-        return wrong("must not have a password in it; use \"apiKey\" or \"headers\"");
+        return Err("must not have a password in it; use \"apiKey\" or \"headers\"");
     }
     if url.contains(['?', '#']) || url.chars().any(|c| c.is_whitespace() || c.is_control()) {
-        return wrong("must be an address without a query, a fragment and white space");
+        return Err("must be an address without a query, a fragment and white space");
     }
-    Ok(Some(url.trim_end_matches('/').to_owned()))
+    Ok(url.trim_end_matches('/').to_owned())
 }
 
 /// Host and port of an HTTP address.

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use super::local_servers::LocalServer;
+use super::survey::UnsupportedKey;
 use super::value::Unresolved;
 use crate::provider::Api;
 
@@ -11,22 +13,29 @@ use crate::provider::Api;
 pub enum ConfigError {
     #[error("{}{}: {reason}", path.display(), line.map(|line| format!(":{line}")).unwrap_or_default())]
     BrokenFile { path: PathBuf, line: Option<usize>, reason: String },
+    #[error("{name} {reason}")]
+    WrongVariable { name: String, reason: String },
     #[error(
-        "Unknown provider \"{name}\".{} Known providers: {}. Others can be put into {}",
-        did_you_mean(suggestions), known.join(", "), models_file.display()
+        "No provider \"{name}\".{}",
+        match suggestions.as_slice() {
+            [] => format!(
+                " Add it to {}: {}", models_file.display(), LocalServer::models_file_entry(name)
+            ),
+            names => format!("{} Others can be added to {}", did_you_mean(names), models_file.display()),
+        }
     )]
-    UnknownProvider {
-        name: String,
-        suggestions: Vec<String>,
-        known: Vec<String>,
-        models_file: PathBuf,
-    },
+    UnknownProvider { name: String, suggestions: Vec<String>, models_file: PathBuf },
+    #[error(
+        "The provider \"{provider}\" has no address of its own: set {}, or put its \"baseUrl\" into {}",
+        variables.join(" or "), models_file.display()
+    )]
+    NoAddress { provider: String, variables: Vec<String>, models_file: PathBuf },
     #[error(
         "The built-in agent cannot ask the provider \"{provider}\": {reason}. It speaks {}; use \
-         --agent pi for this provider",
-        spoken()
+         --agent pi for this provider{}",
+        spoken(), variable.as_ref().map(|name| format!(", which takes {name}")).unwrap_or_default()
     )]
-    UnsupportedProvider { provider: String, reason: String },
+    UnsupportedProvider { provider: String, reason: String, variable: Option<String> },
     #[error(
         "The built-in agent cannot ask \"{model}\", which speaks {api}: it speaks {}; use --agent \
          pi for this model",
@@ -45,13 +54,24 @@ pub enum ConfigError {
     )]
     AmbiguousModel { name: String, matches: Vec<String>, any_has_key: bool },
     #[error(
-        "No model can be asked, because there is no API key for any provider. Set a variable \
+        "No model can be asked, because there is no API key for any provider{}. Set a variable \
          such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or put a key into {}, or a server of your \
-         own into {}", auth_file.display(), models_file.display()
+         own into {}", of_others(unsupported), auth_file.display(), models_file.display()
     )]
-    NoModel { auth_file: PathBuf, models_file: PathBuf },
+    NoModel { unsupported: Vec<UnsupportedKey>, auth_file: PathBuf, models_file: PathBuf },
+    #[error(
+        "No provider with an API key has a model \"{name}\"{}. Providers without a key have {}. \
+         `pi-subagents models` lists what can be asked", of_others(unsupported), matches.join(", ")
+    )]
+    NoKeyForModel { name: String, unsupported: Vec<UnsupportedKey>, matches: Vec<String> },
     #[error("The provider \"script\" needs a file of turns: --model script/PATH")]
     NoScript,
+    #[error(
+        "The script {} cannot be played: {reason}. `--model script/PATH` needs a file of turns, a JSON \
+         array such as [{{\"text\": \"Hello\"}}]; the path is relative to the directory of the task",
+        path.display()
+    )]
+    NotPlayable { path: PathBuf, reason: String },
     #[error(
         "No API key for provider \"{provider}\": {}put one into {} as \
          {{\"{provider}\": {{\"type\": \"api_key\", \"key\": \"…\"}}}}{note}",
@@ -79,7 +99,14 @@ pub enum ConfigError {
 }
 
 fn spoken() -> String {
-    Api::CONFIGURABLE.map(Api::name).join(" and ")
+    let names = Api::CONFIGURABLE.map(Api::name);
+    let (last, others) = names.split_last().map_or(("", &[][..]), |(last, others)| (*last, others));
+    format!("{} and {last}", others.join(", "))
+}
+
+/// The keys that are there and do not help.
+fn of_others(unsupported: &[UnsupportedKey]) -> String {
+    unsupported.iter().map(|key| format!(" ({key})")).collect()
 }
 
 fn did_you_mean(suggestions: &[String]) -> String {

@@ -4,12 +4,15 @@
 //! changes them and adds others; keys come from `auth.json`, `models.json` and the environment. Only
 //! files of the agent directory decide where a key is sent.
 
+mod addresses;
 mod catalogue;
 mod choose;
 mod credentials;
 mod definition;
 mod error;
 mod fields;
+mod listing;
+mod local_servers;
 mod model;
 mod pattern;
 mod profile_key;
@@ -20,15 +23,17 @@ mod survey;
 mod thinking;
 mod value;
 
-pub use choose::process_variable;
 pub(crate) use choose::{Choice, ModelQuery, Sources, choose_model};
+pub use choose::{check_model, process_variable};
 pub use error::ConfigError;
-pub use model::{Compat, Model, Rates};
+pub use listing::{DefaultModel, ListedModel, ModelList, list_models};
+pub use local_servers::{FoundServer, find_local_servers};
+pub use model::{Azure, Compat, Model, Rates};
 pub use profile_key::{ProfileKey, take_profile_key};
 pub use secret::Secret;
 pub use settings::{AgentSettings, load_agent_settings};
 pub(crate) use settings::{Compaction, Retry};
-pub use survey::{FoundKey, KeySource, KeySurvey, survey_keys};
+pub use survey::{FoundKey, KeySource, KeySurvey, UnsupportedKey, survey_keys};
 pub use value::Unresolved;
 
 #[cfg(test)]

@@ -30,34 +30,61 @@ pub struct Model {
     pub context_window: u64,
     /// Of one answer.
     pub max_tokens: u64,
-    pub rates: Rates,
+    /// `None` if they are not known.
+    pub rates: Option<Rates>,
     /// Added to the body of every request.
     pub sampling: Map<String, Value>,
     /// How it differs from other models with the same protocol.
     pub compat: Compat,
+    /// How it is reached, if it is a model at Azure.
+    pub azure: Option<Azure>,
+}
+
+/// What Azure wants to know beside the address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Azure {
+    pub api_version: String,
+    /// The user's own name for the model.
+    pub deployment: String,
 }
 
 /// Dollars for a million tokens of each kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Rates {
     pub input: f64,
     pub output: f64,
     pub cache_read: f64,
     pub cache_write: f64,
+    /// The rates of a request with more tokens of input than this.
+    pub above: Option<(u64, [f64; 4])>,
 }
 
 impl Rates {
-    pub(crate) fn cost(&self, usage: &Usage) -> Cost {
+    fn of(&self, input: u64) -> [f64; 4] {
+        match self.above {
+            Some((limit, rates)) if input > limit => rates,
+            _ => [self.input, self.output, self.cache_read, self.cache_write],
+        }
+    }
+
+    fn cost(&self, usage: &Usage) -> Cost {
+        let all = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
+        let tokens = [usage.input, usage.output, usage.cache_read, usage.cache_write];
+        let mut prices = tokens.into_iter().zip(self.of(all));
         #[expect(clippy::cast_precision_loss, reason = "no answer has 2^53 tokens")]
-        let price = |tokens: u64, rate: f64| tokens as f64 * rate / 1e6;
-        let input = price(usage.input, self.input);
-        let output = price(usage.output, self.output);
-        let cache_read = price(usage.cache_read, self.cache_read);
-        let cache_write = price(usage.cache_write, self.cache_write);
+        let mut price = || prices.next().map_or(0.0, |(tokens, rate)| tokens as f64 * rate / 1e6);
+        let (input, output, cache_read, cache_write) = (price(), price(), price(), price());
         let total = input + output + cache_read + cache_write;
         Cost { input, output, cache_read, cache_write, total }
+    }
+}
+
+impl Usage {
+    /// The same with its cost, as far as the rates are known.
+    pub(crate) fn priced(self, rates: Option<Rates>) -> Usage {
+        Usage { cost: rates.map(|rates| rates.cost(&self)), ..self }
     }
 }
 
@@ -93,4 +120,6 @@ pub struct Compat {
     pub supports_eager_tool_input_streaming: Option<bool>,
     pub supports_cache_control_on_tools: Option<bool>,
     pub allow_empty_signature: Option<bool>,
+    pub supports_strict_mode: Option<bool>,
+    pub supports_max_output_tokens: Option<bool>,
 }

@@ -103,7 +103,7 @@ mod tests {
             reasoning: true,
             thinking_levels: BTreeMap::new(),
             images: false,
-            cost: [0.0; 4],
+            rates: None,
             context_window: 1,
             max_tokens: 1,
             sampling: Map::new(),

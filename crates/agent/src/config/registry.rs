@@ -8,8 +8,9 @@ use jsonc_parser::errors::ParseError;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::{Map, Value};
 
+use super::addresses;
 use super::catalogue::known_providers;
-use super::definition::{Known, ModelDefinition, ProviderDefinition, read_providers};
+use super::definition::{Known, ModelDefinition, ProviderDefinition, is_loopback, read_providers};
 use super::error::ConfigError;
 use super::{Compat, Model, Rates, Secret};
 use crate::provider::Api;
@@ -43,7 +44,8 @@ pub(super) struct Entry {
     pub(super) reasoning: bool,
     pub(super) thinking_levels: BTreeMap<String, Option<String>>,
     pub(super) images: bool,
-    pub(super) cost: [f64; 4],
+    /// `None` if it is not known.
+    pub(super) rates: Option<Rates>,
     pub(super) context_window: u64,
     pub(super) max_tokens: u64,
     pub(super) sampling: Map<String, Value>,
@@ -57,9 +59,13 @@ const CONTEXT_WINDOW: u64 = 128_000;
 const MAX_TOKENS: u64 = 16_384;
 
 impl Registry {
-    /// The providers of the catalogue and of the `models.json` at this path. That of a project is
-    /// never read: it could send the user's keys anywhere.
-    pub(super) fn load(path: &Path) -> Result<Registry, ConfigError> {
+    /// The providers of the catalogue, with addresses of the environment, and of the `models.json` at
+    /// this path, which has the last word. That of a project is never read: it could send the user's
+    /// keys anywhere.
+    pub(super) fn load(
+        path: &Path,
+        environment: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Registry, ConfigError> {
         let broken =
             |line, reason: String| ConfigError::BrokenFile { path: path.to_owned(), line, reason };
         let text = read_whole(path, LARGEST)
@@ -73,7 +79,14 @@ impl Registry {
                 read_providers(&json).map_err(|wrong| broken(None, wrong.to_string()))?
             }
         };
-        Registry::compose(known_providers(), configured).map_err(|reason| broken(None, reason))
+        let mut known = known_providers();
+        for (_, provider) in &mut known {
+            if let Some(url) = addresses::from_environment(&provider.known, environment)? {
+                provider.base_url = Some(url);
+                provider.known.needs_address = false;
+            }
+        }
+        Registry::compose(known, configured).map_err(|reason| broken(None, reason))
     }
 
     pub(super) fn known() -> Registry {
@@ -132,6 +145,7 @@ impl Provider {
             auth_header: false,
             models: Vec::new(),
         });
+        provider.known.needs_address &= definition.base_url.is_none();
         for model in &mut provider.models {
             if let Some(base_url) = &definition.base_url {
                 model.base_url.clone_from(base_url);
@@ -188,21 +202,26 @@ impl Entry {
             id: model.id.clone(),
             name: model.id.clone(),
             api: field(wanted_api, |other| &other.api, "api")?,
-            base_url: field(
-                model.base_url.as_ref().or(definition.base_url.as_ref()),
-                |other| &other.base_url,
-                "baseUrl",
-            )?,
+            base_url: match definition.known.needs_address {
+                true => String::new(),
+                false => field(
+                    model.base_url.as_ref().or(definition.base_url.as_ref()),
+                    |other| &other.base_url,
+                    "baseUrl",
+                )?,
+            },
             reasoning: false,
             thinking_levels: BTreeMap::new(),
             images: false,
-            cost: [0.0; 4],
+            rates: None,
             context_window: CONTEXT_WINDOW,
             max_tokens: MAX_TOKENS,
             sampling: Map::new(),
             headers: BTreeMap::new(),
             compat: definition.compat.clone(),
         };
+        // A server on this machine costs nothing, unless it is configured.
+        entry.rates = is_loopback(&entry.base_url).then(Rates::default);
         entry.apply(model);
         Ok(entry)
     }
@@ -214,8 +233,16 @@ impl Entry {
         self.reasoning = changes.reasoning.unwrap_or(self.reasoning);
         self.thinking_levels.extend(changes.thinking_levels.clone());
         self.images = changes.images.unwrap_or(self.images);
-        for (cost, changed) in self.cost.iter_mut().zip(changes.cost) {
-            *cost = changed.unwrap_or(*cost);
+        if let Some(changed) = changes.cost {
+            let old = self.rates.unwrap_or_default();
+            let [input, output, cache_read, cache_write] = changed.rates;
+            self.rates = Some(Rates {
+                input: input.unwrap_or(old.input),
+                output: output.unwrap_or(old.output),
+                cache_read: cache_read.unwrap_or(old.cache_read),
+                cache_write: cache_write.unwrap_or(old.cache_write),
+                above: changed.above.or(old.above),
+            });
         }
         self.context_window = changes.context_window.unwrap_or(self.context_window);
         self.max_tokens = changes.max_tokens.unwrap_or(self.max_tokens);
@@ -229,13 +256,17 @@ impl Entry {
         format!("{}/{}", self.provider, self.id)
     }
 
+    /// Whether its protocol is spoken here.
+    pub(super) fn is_supported(&self) -> bool {
+        Api::CONFIGURABLE.iter().any(|api| api.name() == self.api)
+    }
+
     /// The model with its final headers, if its protocol is supported.
     pub(super) fn to_model(&self, headers: BTreeMap<String, Secret>) -> Result<Model, ConfigError> {
         let mut apis = Api::CONFIGURABLE.into_iter();
         let api = apis.find(|api| api.name() == self.api).ok_or_else(|| {
             ConfigError::UnsupportedApi { model: self.full_name(), api: self.api.clone() }
         })?;
-        let [input, output, cache_read, cache_write] = self.cost;
         // Every field was checked when it was read.
         let compat: Compat =
             serde_json::from_value(Value::Object(self.compat.clone())).unwrap_or_default();
@@ -250,9 +281,10 @@ impl Entry {
             images: self.images,
             context_window: self.context_window,
             max_tokens: self.max_tokens.min(self.context_window),
-            rates: Rates { input, output, cache_read, cache_write },
+            rates: self.rates,
             sampling: self.sampling.clone(),
             compat,
+            azure: None,
         })
     }
 }

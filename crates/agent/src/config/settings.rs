@@ -85,6 +85,11 @@ impl Default for AgentSettings {
 }
 
 impl AgentSettings {
+    /// The model that is used without a request for one, as `provider/id`, if both are set.
+    pub fn default_model(&self) -> Option<String> {
+        Some(format!("{}/{}", self.default_provider.as_ref()?, self.default_model.as_ref()?))
+    }
+
     /// With the values for this model, where it has its own.
     pub(crate) fn compaction_for(&self, model: &Model) -> Compaction {
         let name = format!("{}/{}", model.provider, model.id);
@@ -266,6 +271,8 @@ mod tests {
             agent: None,
             pi: None,
             search_path: Vec::new(),
+            has_builtin_key: false,
+            claude_dir: None,
         };
         fs::create_dir_all(surroundings.cwd.join(".pi")).unwrap();
         fs::create_dir_all(&surroundings.agent_dir).unwrap();

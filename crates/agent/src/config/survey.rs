@@ -1,19 +1,25 @@
 //! Tells which providers have keys, and where, without showing a key.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 use std::time::SystemTime;
 
 use model::paths::StateDir;
 
+use super::catalogue::{UnsupportedProvider, unsupported_providers};
 use super::credentials::{Credentials, read_auth_file};
 use super::registry::Registry;
+
+const AUTH_FILE: &str = "auth.json";
 
 /// Which keys exist. The keys themselves are not in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeySurvey {
     /// First those in `auth.json`, then the others in the order in which providers are chosen.
     pub keys: Vec<FoundKey>,
+    /// Keys of providers that only pi can ask.
+    pub unsupported: Vec<UnsupportedKey>,
     /// The providers that `models.json` adds or changes.
     pub configured: Vec<String>,
     /// Files that could not be read, with the reasons.
@@ -28,6 +34,29 @@ pub struct FoundKey {
     pub source: KeySource,
     /// Why it cannot be used, if it cannot.
     pub problem: Option<String>,
+}
+
+/// A key of a provider that the built-in agent cannot ask, and pi can.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say the rest")]
+pub struct UnsupportedKey {
+    pub provider: String,
+    /// A variable, or `auth.json`.
+    pub place: String,
+    /// Why the built-in agent cannot ask the provider.
+    pub reason: String,
+}
+
+impl fmt::Display for UnsupportedKey {
+    /// One line that says what is set, and what to do.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let UnsupportedKey { provider, place, reason } = self;
+        let verb = if place == AUTH_FILE { "has a key" } else { "is set" };
+        write!(
+            formatter,
+            "{place} {verb} for {provider}, which the built-in agent cannot ask: {reason}. Use --agent pi for it"
+        )
+    }
 }
 
 /// Where a key was found: in the environment variable of this name; in `auth.json`, as a key or as a
@@ -50,7 +79,8 @@ pub fn survey_keys(
 ) -> KeySurvey {
     let mut survey = KeySurvey::default();
     // A broken file does not hide the keys of the others.
-    let registry = Registry::load(&StateDir::of_user(agent_dir).models()).unwrap_or_else(|error| {
+    let models = StateDir::of_user(agent_dir).models();
+    let registry = Registry::load(&models, environment).unwrap_or_else(|error| {
         survey.problems.push(error.to_string());
         Registry::known()
     });
@@ -59,8 +89,11 @@ pub fn survey_keys(
         BTreeMap::new()
     });
     let credentials = Credentials { agent_dir, profile_key: None, environment, now, stored };
+    survey.unsupported = unsupported_keys(&registry, &credentials);
     for (provider, source, problem) in credentials.stored() {
-        survey.keys.push(FoundKey { provider: provider.to_owned(), source, problem });
+        if survey.unsupported.iter().all(|key| key.provider != provider) {
+            survey.keys.push(FoundKey { provider: provider.to_owned(), source, problem });
+        }
     }
     for provider in &registry.providers {
         let mut add = |source| {
@@ -80,6 +113,29 @@ pub fn survey_keys(
     survey
 }
 
+/// The keys of providers that only pi can ask. One that `models.json` gives an address is not among
+/// them.
+pub(super) fn unsupported_keys(
+    registry: &Registry,
+    credentials: &Credentials<'_>,
+) -> Vec<UnsupportedKey> {
+    let mut found: Vec<UnsupportedKey> = Vec::new();
+    let mut providers = unsupported_providers();
+    providers.retain(|provider| registry.provider(&provider.name).is_none());
+    for UnsupportedProvider { name, reason, variables } in providers {
+        let is_stored = credentials.stored().any(|(provider, ..)| provider == name);
+        let stored = is_stored.then(|| AUTH_FILE.to_owned());
+        let set = variables.into_iter().filter(|variable| credentials.is_set(variable));
+        // Some providers share a variable.
+        if let Some(place) = stored.into_iter().chain(set).next()
+            && (place == AUTH_FILE || found.iter().all(|other| other.place != place))
+        {
+            found.push(UnsupportedKey { provider: name, place, reason });
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -92,7 +148,7 @@ mod tests {
         let secret = "planted";
         let auth = format!(
             r#"{{"groq": {{"type": "api_key", "key": "{secret}"}},
-                "google": {{"type": "oauth", "access": "{secret}", "expires": 1}},
+                "github-copilot": {{"type": "oauth", "access": "{secret}", "expires": 1}},
                 "xai": {{"type": "api_key", "key": "$NOT_SET"}},
                 "openai": "{secret}"}}"#
         );
@@ -102,7 +158,8 @@ mod tests {
                 "apiKey": "{secret}", "models": [{{"id": "m"}}]}}}}}}"#
         );
         fs::write(top.path().join("models.json"), models).unwrap();
-        let environment = |name: &str| (name == "ANTHROPIC_API_KEY").then(|| secret.to_owned());
+        let set = ["ANTHROPIC_API_KEY", "CLOUDFLARE_API_KEY"];
+        let environment = |name: &str| set.contains(&name).then(|| secret.to_owned());
         let survey = survey_keys(top.path(), &environment, SystemTime::now());
         let told: Vec<(&str, &KeySource, bool)> = survey
             .keys
@@ -113,7 +170,6 @@ mod tests {
         assert_eq!(
             told,
             [
-                ("google", &KeySource::SignIn, false),
                 ("groq", &KeySource::AuthFile, false),
                 ("openai", &KeySource::AuthFile, true),
                 ("xai", &KeySource::AuthFile, true),
@@ -122,6 +178,14 @@ mod tests {
             ]
         );
         assert_eq!(survey.configured, ["mine"]);
+        let unsupported: Vec<(&str, &str)> = survey
+            .unsupported
+            .iter()
+            .map(|key| (key.provider.as_str(), key.place.as_str()))
+            .collect();
+        let expected =
+            [("cloudflare-ai-gateway", "CLOUDFLARE_API_KEY"), ("github-copilot", "auth.json")];
+        assert_eq!(unsupported, expected);
         assert!(!format!("{survey:?}").contains(secret), "{survey:?}");
     }
 

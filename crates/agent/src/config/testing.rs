@@ -19,8 +19,9 @@ pub(crate) fn model(provider: &str, id: &str) -> Model {
         images: false,
         context_window: 128_000,
         max_tokens: 16_384,
-        rates: Rates::default(),
+        rates: Some(Rates::default()),
         sampling: Map::new(),
         compat: Compat::default(),
+        azure: None,
     }
 }

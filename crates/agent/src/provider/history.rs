@@ -29,9 +29,21 @@ pub(super) enum Part<'a> {
 
 #[derive(Debug, PartialEq)]
 pub(super) enum Block<'a> {
-    Text(&'a str),
-    Thinking { text: &'a str, signature: Option<&'a str>, redacted: bool },
-    Call { id: Cow<'a, str>, name: &'a str, arguments: &'a Map<String, Value> },
+    Text {
+        text: &'a str,
+        signature: Option<&'a str>,
+    },
+    Thinking {
+        text: &'a str,
+        signature: Option<&'a str>,
+        redacted: bool,
+    },
+    Call {
+        id: Cow<'a, str>,
+        name: &'a str,
+        arguments: &'a Map<String, Value>,
+        signature: Option<&'a str>,
+    },
 }
 
 #[derive(Debug, PartialEq)]
@@ -55,7 +67,7 @@ impl Outcome<'_> {
 /// Prepares the messages for a model:
 ///
 /// - An answer that failed or was stopped is left out: it is incomplete, and would be refused.
-/// - The thinking of other models becomes text; their signatures and hidden thinking are left out.
+/// - The thinking of other models becomes text; all their signatures and hidden thinking are left out.
 /// - The call ids of other models become ids that this one accepts.
 /// - Every call has exactly one result, and every result a call.
 /// - Images become text for models that do not accept them.
@@ -163,24 +175,29 @@ fn block<'a>(
     renamed: &HashMap<&str, String>,
 ) -> Option<Block<'a>> {
     match part {
-        Content::Text { text } => Some(Block::Text(text)),
+        Content::Text { text, text_signature } => {
+            Some(Block::Text { text, signature: text_signature.as_deref().filter(|_| is_own) })
+        }
         Content::Image { .. } => None,
         Content::Thinking { thinking, thinking_signature, redacted } => {
             let signature = thinking_signature.as_deref().filter(|it| !it.is_empty());
             let has_words = !thinking.trim().is_empty();
             match (is_own, *redacted) {
                 (false, true) => None,
-                (false, false) => has_words.then_some(Block::Text(thinking)),
+                (false, false) => {
+                    has_words.then_some(Block::Text { text: thinking, signature: None })
+                }
                 (true, redacted) => (redacted || has_words || signature.is_some())
                     .then_some(Block::Thinking { text: thinking, signature, redacted }),
             }
         }
-        Content::ToolCall { id, name, arguments } => {
+        Content::ToolCall { id, name, arguments, thought_signature } => {
             let id = match renamed.get(id.as_str()) {
                 Some(id) if !is_own => Cow::Owned(id.clone()),
                 _ => Cow::Borrowed(id.as_str()),
             };
-            Some(Block::Call { id, name, arguments })
+            let signature = thought_signature.as_deref().filter(|_| is_own);
+            Some(Block::Call { id, name, arguments, signature })
         }
     }
 }
@@ -189,7 +206,7 @@ fn parts<'a>(content: &'a [Content], model: &Model, omitted: &'static str) -> Ve
     let mut parts: Vec<Part<'a>> = Vec::new();
     for part in content {
         match part {
-            Content::Text { text } => parts.push(Part::Text(text.as_str().into())),
+            Content::Text { text, .. } => parts.push(Part::Text(text.as_str().into())),
             Content::Image { data, mime_type } if model.images => {
                 parts.push(Part::Image { data, mime_type });
             }

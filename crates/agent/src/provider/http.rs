@@ -14,12 +14,13 @@ use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, BodyReader, Timeout};
 
 use super::failure::{self, Refusal};
+use super::protocol::Protocol;
 use super::{ProviderError, proxy, retry_after};
 use crate::config::Secret;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Both protocols send and receive JSON.
+/// All protocols send and receive JSON.
 const JSON_HEADERS: [(&str, &str); 2] =
     [("content-type", "application/json"), ("accept", "application/json")];
 
@@ -83,13 +84,15 @@ impl Client {
         let proxy = proxy.map(|proxy| ureq::Proxy::new(&proxy)).transpose();
         let proxy =
             proxy.map_err(|error| ProviderError::permanent(format!("The proxy: {error}")))?;
-        let is_tls = url.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https:"));
+        let is_tls = is_tls_address(&url);
         let mut config = Agent::config_builder()
             .proxy(proxy)
             .http_status_as_error(false)
             // A request is never sent to an address that is not configured.
             .max_redirects(0)
             .max_redirects_will_error(false)
+            // No time limit for the whole call or for the lookup of the name: with one, the library
+            // looks names up on a thread, and panics where there is none to be had.
             .timeout_connect(Some(CONNECT_TIMEOUT))
             .timeout_per_read(options.idle_timeout)
             .timeout_per_write(options.idle_timeout)
@@ -118,14 +121,14 @@ impl Client {
         })
     }
 
-    /// Sends a request. A status that is no success becomes an error with the message of `refuse`,
-    /// which gets the status and the body.
+    /// Sends a request. A status that is no success becomes the error that the protocol makes of it.
     pub(super) fn post(
         &self,
         headers: &[(String, String)],
         body: &[u8],
-        refuse: fn(u16, &str) -> String,
+        protocol: &dyn Protocol,
     ) -> Result<BodyReader<'static>, ProviderError> {
+        check_clock(&self.url, SystemTime::now())?;
         let mut request = self.agent.post(&self.url);
         for (name, value) in self.headers.iter().chain(headers) {
             request = request.header(name, value);
@@ -146,7 +149,7 @@ impl Client {
         );
         let should_retry = header(&parts.headers, "x-should-retry");
         let refusal = Refusal { status: Some(status), should_retry, after };
-        Err(self.shown(refusal.error(&refuse(status, &text))))
+        Err(self.shown(protocol.refused(refusal, status, &text)))
     }
 
     /// The error without secrets and control characters, and not too long.
@@ -242,6 +245,20 @@ fn merged(
 
 fn header<'headers>(headers: &'headers HeaderMap, name: &'static str) -> Option<&'headers str> {
     headers.get(HeaderName::from_static(name))?.to_str().ok()
+}
+
+fn is_tls_address(url: &str) -> bool {
+    url.get(..6).is_some_and(|scheme| scheme.eq_ignore_ascii_case("https:"))
+}
+
+/// No certificate is valid before 1970, and the library that checks them takes it for impossible.
+fn check_clock(url: &str, now: SystemTime) -> Result<(), ProviderError> {
+    if is_tls_address(url) && now < SystemTime::UNIX_EPOCH {
+        let message = "The clock of this machine is set to a time before 1970, so that no certificate \
+                       is valid. Set the clock.";
+        return Err(ProviderError::permanent(message.to_owned()));
+    }
+    Ok(())
 }
 
 /// The authorities of the system, so that those of a company are trusted, and those of

@@ -25,6 +25,12 @@ pub(super) fn budget_within(budget: u64, limit: u64) -> u64 {
     budget.min(limit.saturating_sub(ANSWER_TOKENS))
 }
 
+/// The longest answer to this request.
+pub(super) fn answer_limit(model: &Model, request: &Request) -> u64 {
+    let wanted = request.max_tokens.map_or(model.max_tokens, |most| most.min(model.max_tokens));
+    answer_tokens(model, request, wanted)
+}
+
 /// The longest answer that fits into the context window, or `wanted` if that is less.
 pub(super) fn answer_tokens(model: &Model, request: &Request, wanted: u64) -> u64 {
     if model.context_window == 0 {

@@ -1,17 +1,21 @@
 //! Providers of models: a request goes out, the pieces of an answer come in.
 //!
-//! A provider that speaks a protocol of [`Api`] is an entry in `config/catalogue.json`. A new protocol
-//! is a folder here, a variant of [`Api`], and a line in `connect`.
+//! A provider that speaks a protocol of [`Api`] is an entry in `config/catalogue.json`. A new protocol is a folder here
+//! with an implementation of `Protocol` (`protocol.rs`), a variant of [`Api`], and a line in `HttpProvider::new`.
 
-mod anthropic;
+mod anthropic_messages;
+mod azure;
 mod demo;
 mod failure;
+mod google_generative_ai;
 mod history;
 mod http;
 mod limits;
-mod openai;
+mod openai_completions;
+mod openai_responses;
 #[cfg(test)]
 mod pi_requests_tests;
+mod protocol;
 mod proxy;
 mod repair;
 mod retry_after;
@@ -25,9 +29,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use self::anthropic::Anthropic;
 pub use self::http::Options;
-pub use self::openai::OpenAi;
+pub use self::protocol::HttpProvider;
+pub(crate) use self::script::check_script;
 pub(crate) use plan::ThinkingLevel;
 
 use self::script::Script;
@@ -40,20 +44,35 @@ use crate::message::{Message, StopReason, ToolDeclaration, Usage};
 pub enum Api {
     /// `POST /chat/completions`, as OpenAI and many others have it.
     OpenAiCompletions,
+    /// `POST /responses`, as OpenAI and some others have it.
+    OpenAiResponses,
+    /// The same, at Azure.
+    AzureOpenAiResponses,
     /// `POST /v1/messages`, as Anthropic has it.
     AnthropicMessages,
+    /// `POST /models/MODEL:streamGenerateContent`, as Gemini has it.
+    GoogleGenerativeAi,
     /// A file of turns, without a network.
     Script,
 }
 
 impl Api {
     /// Those that the configuration of a provider can name.
-    pub(crate) const CONFIGURABLE: [Api; 2] = [Api::OpenAiCompletions, Api::AnthropicMessages];
+    pub(crate) const CONFIGURABLE: [Api; 5] = [
+        Api::OpenAiCompletions,
+        Api::OpenAiResponses,
+        Api::AzureOpenAiResponses,
+        Api::AnthropicMessages,
+        Api::GoogleGenerativeAi,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Api::OpenAiCompletions => "openai-completions",
+            Api::OpenAiResponses => "openai-responses",
+            Api::AzureOpenAiResponses => "azure-openai-responses",
             Api::AnthropicMessages => "anthropic-messages",
+            Api::GoogleGenerativeAi => "google-generative-ai",
             Api::Script => "script",
         }
     }
@@ -69,9 +88,8 @@ pub(crate) fn connect(
     cancel: &Cancel,
 ) -> Result<Arc<dyn Provider>, ProviderError> {
     Ok(match model.api {
-        Api::OpenAiCompletions => Arc::new(OpenAi::new(model, key, options)?),
-        Api::AnthropicMessages => Arc::new(Anthropic::new(model, key, options)?),
         Api::Script => Arc::new(Script::load(&model.id, cwd, cancel.clone())?),
+        _ => Arc::new(HttpProvider::new(model, key, options)?),
     })
 }
 
@@ -102,6 +120,10 @@ pub(crate) struct Request {
 pub enum Piece {
     /// The first piece, with the provider's id of the answer.
     Started { response_id: Option<String> },
+    /// A block of text begins, even if nothing follows.
+    TextStarted,
+    /// A block of thinking begins, even if nothing follows.
+    ThinkingStarted,
     /// More text, for the open block of text or for a new one.
     Text(String),
     /// More thinking, for the open block of thinking or for a new one.
@@ -115,11 +137,16 @@ pub enum Piece {
     ToolCall { index: u64, id: String, name: String },
     /// More of the arguments of a tool call: a part of a JSON text.
     Arguments { index: u64, json: String },
+    /// What is certain of a block only later: its whole text (of a tool call, its arguments), which replaces its pieces,
+    /// and what the provider wants back with it. `block` is its number within the answer.
+    Block { block: usize, text: Option<String>, signature: Option<String> },
     /// The last block is complete, and the next piece begins another one. Not every provider tells
     /// this. Without it, the answer has one block of text and one of thinking, which end with it.
     BlockEnded,
     /// The tokens so far.
     Usage(Usage),
+    /// The provider's own word for the reason why it ends, before an error.
+    StopWord(String),
     /// The last piece of a complete answer; `raw` is the provider's own word for the reason.
     Ended { reason: StopReason, raw: Option<String> },
 }

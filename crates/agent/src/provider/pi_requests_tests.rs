@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use test_support::fake_llm::FakeLlm;
 
 use super::testing::{model, options};
-use super::{Anthropic, Api, OpenAi, Provider, Request, ThinkingLevel};
+use super::{Api, HttpProvider, Provider, Request, ThinkingLevel};
 use crate::config::Model;
 use crate::message::{Message, ToolDeclaration};
 
@@ -52,16 +52,14 @@ fn the_same_is_sent_as_by_pi() {
             max_tokens: None,
         };
         let options = options();
-        let provider: Box<dyn Provider> = if is_anthropic {
+        let model = if is_anthropic {
             let (provider, id, base_url) = ("fakea".into(), "a1".into(), server.root_url());
-            let api = Api::AnthropicMessages;
-            let model = Model { provider, id, api, base_url, ..own };
-            Box::new(Anthropic::new(model, None, &options).unwrap())
+            Model { provider, id, api: Api::AnthropicMessages, base_url, ..own }
         } else {
             let (provider, id, base_url) = ("fakeo".into(), "o1".into(), server.base_url());
-            let model = Model { provider, id, base_url, ..own };
-            Box::new(OpenAi::new(model, None, &options).unwrap())
+            Model { provider, id, base_url, ..own }
         };
+        let provider = HttpProvider::new(model, None, &options).unwrap();
         provider.stream(&request, &mut |_| {}).unwrap();
         let seen = server.requests().pop().unwrap();
         assert_eq!(seen.body, record["body"]);

@@ -98,19 +98,27 @@ enum Finish {
     Length,
 }
 
+/// Whether there is such a script.
+pub(crate) fn check_script(path: &str, cwd: &Path) -> Result<(), String> {
+    read_turns(path, cwd).map(drop)
+}
+
+fn read_turns(path: &str, cwd: &Path) -> Result<Vec<Turn>, String> {
+    let text = match path.strip_prefix("demo:").and_then(demo::script) {
+        Some(text) => text.to_owned(),
+        None => read_whole(&cwd.join(path), MAX_BYTES)
+            .map_err(|error| error.to_string())?
+            .ok_or_else(|| "there is no such file".to_owned())?,
+    };
+    serde_json::from_str(&text).map_err(|error| error.to_string())
+}
+
 impl Script {
     /// Reads the script, whose path is relative to `cwd`.
     pub(super) fn load(path: &str, cwd: &Path, cancel: Cancel) -> Result<Script, ProviderError> {
-        let failed = |reason: String| {
+        let turns = read_turns(path, cwd).map_err(|reason| {
             ProviderError::permanent(format!("the script {path:?} cannot be played: {reason}"))
-        };
-        let text = match path.strip_prefix("demo:").and_then(demo::script) {
-            Some(text) => text.to_owned(),
-            None => read_whole(&cwd.join(path), MAX_BYTES)
-                .map_err(|error| failed(error.to_string()))?
-                .ok_or_else(|| failed("there is no such file".to_owned()))?,
-        };
-        let turns = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
+        })?;
         Ok(Script { turns, position: Mutex::default(), cancel })
     }
 

@@ -1,14 +1,18 @@
 //! What the tests of providers ask for.
 
-use std::sync::Arc;
-
 use std::collections::BTreeMap;
 use std::io::{self, Read};
+use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
+use test_support::fake_llm::FakeLlm;
 
-use super::{Options, Request, ThinkingLevel};
-use crate::config::{Compat, Model, Rates};
+use super::stream::{Broken, Decoder, read_events};
+use super::{
+    HttpProvider, Options, Piece, Provider as _, ProviderError, Remedy, Request, ThinkingLevel,
+};
+use crate::config::{Compat, Model, Rates, Secret};
 use crate::message::{
     AssistantMessage, Content, Message, StopReason, ToolDeclaration, ToolResultMessage, Usage,
     UserMessage,
@@ -27,9 +31,10 @@ pub(super) fn model() -> Model {
         images: true,
         context_window: 128_000,
         max_tokens: 4096,
-        rates: Rates::default(),
+        rates: Some(Rates::default()),
         sampling: Map::new(),
         compat: Compat::default(),
+        azure: None,
     }
 }
 
@@ -67,7 +72,7 @@ pub(super) fn thinking(text: &str, signature: Option<&str>) -> Content {
 
 pub(super) fn call(id: &str, name: &str, arguments: Value) -> Content {
     let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-    Content::ToolCall { id: id.into(), name: name.into(), arguments }
+    Content::ToolCall { id: id.into(), name: name.into(), arguments, thought_signature: None }
 }
 
 /// An answer of [`model`] itself.
@@ -107,6 +112,44 @@ pub(super) fn tool() -> ToolDeclaration {
             "required": ["path"],
         }),
     }
+}
+
+/// Reads an answer that comes in pieces; an empty piece breaks the connection.
+pub(super) fn decode(
+    decoder: &mut dyn Decoder,
+    bytes: Vec<Vec<u8>>,
+) -> (Vec<Piece>, Result<(), ProviderError>) {
+    let mut pieces = Vec::new();
+    let result = read_events(&mut Pieces(bytes), decoder, &mut |piece| pieces.push(piece));
+    let result = result.map_err(|broken| match broken {
+        Broken::Wrong(error) => error,
+        Broken::Cut(error) => ProviderError {
+            message: format!("cut: {error}"),
+            remedy: Remedy::Retry { after: None },
+        },
+    });
+    (pieces, result)
+}
+
+/// Plays a turn of the fake provider to a model with this protocol, and returns the pieces, how they ended, and the
+/// request.
+pub(super) fn play(
+    api: Api,
+    turn: &Value,
+) -> (Vec<Piece>, Result<(), ProviderError>, test_support::fake_llm::Request) {
+    let server = FakeLlm::start().unwrap();
+    let base_url = match api {
+        Api::GoogleGenerativeAi => format!("{}/v1beta", server.root_url()),
+        Api::AnthropicMessages => server.root_url(),
+        _ => server.base_url(),
+    };
+    let options = Options { idle_timeout: Some(Duration::from_millis(400)), ..options() };
+    let key = Some(Secret::new("sk-secret"));
+    let provider = HttpProvider::new(Model { api, base_url, ..model() }, key, &options).unwrap();
+    let mut pieces = Vec::new();
+    let request = request(vec![user(format!("<<SCRIPT>>{}<<END>>", json!([turn])))]);
+    let result = provider.stream(&request, &mut |piece| pieces.push(piece));
+    (pieces, result, server.requests().pop().unwrap())
 }
 
 /// Bytes that come in these pieces. An empty one breaks the connection.

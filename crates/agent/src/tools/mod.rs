@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 
 pub use bash::shown_output;
 
+use model::Redactor;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -53,7 +54,7 @@ pub struct Call<'a> {
 }
 
 /// How commands are run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Shell {
     /// `None` for bash, or sh if there is no bash.
     pub program: Option<PathBuf>,
@@ -61,6 +62,8 @@ pub struct Shell {
     pub prefix: Option<String>,
     /// The directory for the whole output of a command, if it is too long for the model.
     pub outputs: PathBuf,
+    /// Hides what must not be in that file.
+    pub redactor: Redactor,
 }
 
 /// The result of a tool.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use model::Redactor;
 use serde_json::Value;
 
 use super::{ALL, Call, Shell, Tool, ToolError, ToolOutput};
@@ -19,7 +20,12 @@ pub(crate) struct TestDirectory {
 impl TestDirectory {
     pub(crate) fn new() -> TestDirectory {
         let directory = tempfile::tempdir().unwrap();
-        let shell = Shell { program: None, prefix: None, outputs: directory.path().to_owned() };
+        let shell = Shell {
+            program: None,
+            prefix: None,
+            outputs: directory.path().to_owned(),
+            redactor: Redactor::default(),
+        };
         TestDirectory { directory, cancel: Cancel::new().unwrap(), shell }
     }
 

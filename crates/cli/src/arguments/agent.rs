@@ -22,7 +22,7 @@ pub(crate) struct Agent {
     #[arg(value_name = "PROMPT")]
     messages: Vec<String>,
 
-    /// Print the answer (text), or every event (json)
+    /// Print the answer (text) or every event (json), or also take commands on standard input (rpc)
     #[arg(long, value_enum, default_value_t = OutputMode::Text)]
     mode: OutputMode,
 
@@ -123,6 +123,7 @@ struct Ignored {
 enum OutputMode {
     Text,
     Json,
+    Rpc,
 }
 
 impl Agent {
@@ -131,11 +132,17 @@ impl Agent {
         self.extensions.first().map(String::as_str)
     }
 
+    /// Whether standard input has commands, and no prompt.
+    pub(crate) fn has_commands(&self) -> bool {
+        self.mode == OutputMode::Rpc
+    }
+
     pub(crate) fn invocation(self, piped: Option<String>) -> Invocation {
         Invocation {
             mode: match self.mode {
                 OutputMode::Text => Mode::Text,
                 OutputMode::Json => Mode::Json,
+                OutputMode::Rpc => Mode::Rpc,
             },
             messages: self.messages,
             piped,

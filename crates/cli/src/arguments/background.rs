@@ -6,19 +6,20 @@ use clap_complete::ArgValueCandidates;
 use crate::candidates;
 use crate::notification::NotifyArguments;
 
-use super::{AgentArguments, OutputArguments, WorkArguments, seconds};
+use super::{AgentArguments, DemandArguments, OutputArguments, WorkArguments, seconds};
 
 /// Run tasks in the background
 ///
-/// Commands take the id of a run, or the beginning of one if no other run has it. When a run of the
-/// command line has ended, the next `list` or `status` reports it once, on standard error.
+/// Commands take the name of a run, `@last` (the background run that was started last; `@2` is the one
+/// before), the id of a run, session or call, or the beginning of an id if no other has it. When a run of
+/// the command line has ended, the next `list` or `status` reports it once, on standard error.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   id=$(pi-subagents bg start --preset scout \"Where are errors handled?\")
-  pi-subagents bg logs -f $id
-  pi-subagents bg wait $id --timeout 600 && pi-subagents bg status $id
-  pi-subagents bg stop $id")]
+  pi-subagents bg logs -f @last
+  pi-subagents bg wait $id --timeout 10m && pi-subagents bg status $id
+  pi-subagents bg stop scout")]
 pub(crate) struct Background {
     #[command(subcommand)]
     pub(crate) command: BackgroundCommand,
@@ -50,11 +51,22 @@ pub(crate) struct Start {
 
     /// Configure the agent with this preset; the preset or --model must name a model
     #[arg(long, add = ArgValueCandidates::new(candidates::presets))]
-    pub(crate) preset: String,
+    pub(crate) preset: Option<String>,
 
-    /// Name the run [default: the name of the preset]
+    /// Configure the agent with this profile
+    #[arg(long, conflicts_with = "preset", add = ArgValueCandidates::new(candidates::profiles))]
+    pub(crate) profile: Option<String>,
+
+    /// Stop the agent after this time, such as `90s` or `5m` [default: the preset's timeout or none]
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    pub(crate) timeout: Option<f64>,
+
+    /// Name the run [default: the name of the preset or profile, else `task`]
     #[arg(long)]
     pub(crate) name: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) demands: DemandArguments,
 
     #[command(flatten)]
     pub(crate) work: WorkArguments,
@@ -91,7 +103,7 @@ Examples:
   pi-subagents bg status
   pi-subagents bg status $id --json")]
 pub(crate) struct Status {
-    /// The run's id [default: all runs of the command line]
+    /// The run's name, `@last` or its id [default: all runs of the command line]
     #[arg(add = ArgValueCandidates::new(candidates::background_runs))]
     pub(crate) id: Option<String>,
     /// Print one JSON document
@@ -110,7 +122,7 @@ Examples:
   pi-subagents bg wait $id --timeout 600
   pi-subagents bg wait $first $second")]
 pub(crate) struct Wait {
-    /// The ids of the runs
+    /// The names of the runs, `@last` or their ids
     #[arg(
         required = true,
         value_name = "ID",
@@ -118,7 +130,7 @@ pub(crate) struct Wait {
     )]
     pub(crate) ids: Vec<String>,
     /// Stop waiting after this time
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub(crate) timeout: Option<f64>,
     /// Print one JSON document
     #[arg(long)]
@@ -135,7 +147,7 @@ Examples:
   pi-subagents bg logs $id
   pi-subagents bg logs -f $id")]
 pub(crate) struct Logs {
-    /// The run's id
+    /// The run's name, `@last` or its id
     #[arg(add = ArgValueCandidates::new(candidates::background_runs))]
     pub(crate) id: String,
     /// Keep printing until the run has ended
@@ -148,14 +160,14 @@ pub(crate) struct Logs {
 
 /// Stop runs and every process that they started
 ///
-/// Sends SIGTERM, waits five seconds, sends SIGKILL, and returns when every process is gone.
+/// Sends SIGTERM, waits for a few seconds, sends SIGKILL, and returns when every process is gone.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   pi-subagents bg stop $id
   pi-subagents bg stop --now $first $second")]
 pub(crate) struct Stop {
-    /// The ids of the runs
+    /// The names of the runs, `@last` or their ids
     #[arg(
         required = true,
         value_name = "ID",

@@ -1,29 +1,42 @@
 //! The command line.
 
 mod agent;
+mod answer;
 mod background;
+mod changes;
 mod completions;
+mod definition;
 mod doctor;
+mod init;
 mod man;
-mod profile;
+mod models;
 mod setup;
+mod tell;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::ArgValueCandidates;
+use model::Access;
 use store::Retention;
 
 use crate::candidates;
 use crate::notification::NotifyArguments;
 
 pub(crate) use agent::Agent;
+pub(crate) use answer::Answer;
 pub(crate) use background::{Background, BackgroundCommand, List, Logs, Start, Status, Stop, Wait};
+pub(crate) use changes::{Changes, ChangesCommand, NamedChanges};
 pub(crate) use completions::{Completions, Shell};
+pub(crate) use definition::{
+    DefinitionFields, Preset, PresetCommand, PresetFields, Profile, ProfileCommand, ProfileFields,
+};
 pub(crate) use doctor::Doctor;
+pub(crate) use init::Init;
 pub(crate) use man::Man;
-pub(crate) use profile::{Preset, PresetCommand, Profile, ProfileCommand, ProfileFields};
+pub(crate) use models::Models;
 pub(crate) use setup::{Setup, SetupClient, SetupCommand, SetupPi, SetupScope};
+pub(crate) use tell::Tell;
 
 pub(crate) const NAME: &str = "pi-subagents";
 
@@ -45,6 +58,7 @@ impl Arguments {
             }
             Command::Demo(output) => output.plain,
             Command::Watch(watch) => watch.plain,
+            Command::Sessions(Sessions { command: SessionsCommand::Show { plain, .. } }) => *plain,
             _ => false,
         }
     }
@@ -59,6 +73,7 @@ impl Command {
                 | Command::Run(_)
                 | Command::Delegate(_)
                 | Command::Background(_)
+                | Command::Doctor(Doctor { ping: true, .. })
                 | Command::Bridge
                 | Command::Supervise(_)
         )
@@ -68,9 +83,11 @@ impl Command {
 const EXIT_CODES: &str = "\
 Exit codes:
   0    every task completed
-  1    a task failed, `bg wait` timed out, `doctor` found a problem, or the answer could not be
-       printed
-  2    no task was started: the command line, an id or a setting is wrong
+  1    a task failed, also one whose output `sessions output` prints, `bg wait` timed out, `tell` or
+       `answer` was refused, `doctor` found a problem, `models` found no model, or the answer could
+       not be printed
+  2    no task was started: the command line, a profile, preset or model, a name, an id or a setting
+       is wrong
   130  interrupted by a signal";
 
 /// Most commands have their help text at the struct of their arguments. A doc comment here would
@@ -83,9 +100,14 @@ pub(crate) enum Command {
     #[command(name = "bg")]
     Background(Background),
     Watch(Watch),
+    Tell(Tell),
+    Answer(Answer),
+    Changes(Changes),
     Profile(Profile),
     Preset(Preset),
     Sessions(Sessions),
+    Init(Init),
+    Models(Models),
     Setup(Setup),
     Doctor(Doctor),
     Completions(Completions),
@@ -106,6 +128,9 @@ Examples:
     /// Run the agent of a run directory (started by the other commands)
     #[command(hide = true)]
     Supervise(Supervise),
+    /// Compare an answer with its schema (started by supervisors)
+    #[command(hide = true)]
+    Fits,
     /// Show a run in a tmux pane (started by the other commands)
     #[command(hide = true)]
     View {
@@ -123,7 +148,8 @@ Examples:
 #[command(after_help = "\
 Examples:
   pi-subagents run \"Review the last commit\"
-  git diff | pi-subagents run --name review --timeout 120 -
+  git diff | pi-subagents run --name review --timeout 2m -
+  pi-subagents run --resume review \"Now fix what you found\"
   pi-subagents run --preset scout --model anthropic/claude-haiku-4-5 \"Where are errors handled?\"
   pi-subagents run --agent '[\"my-agent\", \"--fast\"]' --json \"Count the tests\"")]
 pub(crate) struct Run {
@@ -143,18 +169,22 @@ pub(crate) struct Run {
     #[arg(long = "file", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<String>,
 
-    /// Continue this session, given by its id or the beginning of it
+    /// Continue this session, with its name: a task's name, `@last`, or the id of a session or run, or
+    /// its beginning
     #[arg(long, value_name = "SESSION", add = ArgValueCandidates::new(candidates::sessions))]
     pub(crate) resume: Option<String>,
 
-    /// Stop the agent after this time, or later while its tools are active [default: 600; with a
-    /// preset, the preset's timeout or none]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    /// Stop the agent after this time, such as `90`, `90s`, `5m` or `1h`, or later while its tools are
+    /// active [default: 10m; with a preset, the preset's timeout or none]
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub(crate) timeout: Option<f64>,
 
-    /// Name the task [default: the name of the preset, else `task`]
+    /// Name the task [default: the name of the resumed task or of the preset, else `task`]
     #[arg(long)]
     pub(crate) name: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) demands: DemandArguments,
 
     #[command(flatten)]
     pub(crate) work: WorkArguments,
@@ -171,23 +201,53 @@ pub(crate) struct Run {
 
 /// Run many tasks, a few at a time
 ///
-/// The input is a JSON object with a list of `tasks` and, optionally, a `profile` for all of them.
-/// A task has a `name` and a `prompt` and, optionally, `cwd`, `profile`, `timeout`, `resume` and
-/// `files`. One line for each task goes to standard output; `--json` and `sessions output ID` print
-/// the answers. On a terminal you see the agents work; press `?` for the keys.
+/// The input is a JSON list of tasks, or an object with a list of `tasks` and, optionally, a `profile`
+/// for all of them. A task has a `name` and a `prompt` and, optionally, `cwd`, `profile`, `model`,
+/// `agent`, `access`, `isolation`, `timeout`, `resume`, `files` and `schema`, a JSON Schema or the path of a file with one;
+/// what it does not say, the options say. `resume` names a session as `run --resume` does. One line for each task goes to standard output, and then what each
+/// agent said. On a terminal you see the agents work; press `?` for the keys.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   pi-subagents delegate tasks.json
-  echo '{\"tasks\": [{\"name\": \"a\", \"prompt\": \"Count the tests\"}]}' | pi-subagents delegate -")]
+  pi-subagents delegate tasks.json --preset scout --timeout 5m --output-dir answers
+  echo '[{\"name\": \"a\", \"prompt\": \"Count the tests\"}]' | pi-subagents delegate -")]
 pub(crate) struct Delegate {
     /// The file with the tasks; `-` reads them from standard input
     #[arg(default_value = "-", value_hint = ValueHint::FilePath)]
     pub(crate) file: String,
 
+    /// Configure those tasks with this profile that name none
+    #[arg(long, add = ArgValueCandidates::new(candidates::profiles))]
+    pub(crate) profile: Option<String>,
+
+    /// Configure those tasks with this preset that name no profile
+    #[arg(long, conflicts_with = "profile", add = ArgValueCandidates::new(candidates::presets))]
+    pub(crate) preset: Option<String>,
+
+    /// Use this model for those tasks that name none
+    #[arg(long)]
+    pub(crate) model: Option<String>,
+
+    /// Stop those tasks after this time, such as `90s` or `5m`, that say none [default: 10m; with a
+    /// preset, the preset's timeout or none]
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    pub(crate) timeout: Option<f64>,
+
     /// Run this many tasks at a time [default: `subagents.maxConcurrency` in the settings, else 4]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) concurrency: Option<u16>,
+
+    /// Print only the line for each task, and no answers
+    #[arg(short, long, conflicts_with = "json")]
+    pub(crate) quiet: bool,
+
+    /// Also write the answer of each task to a file of its name, `NAME.md`, in this directory
+    #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
+    pub(crate) output_dir: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) demands: DemandArguments,
 
     #[command(flatten)]
     pub(crate) agent: AgentArguments,
@@ -209,10 +269,11 @@ pub(crate) struct Delegate {
 Examples:
   pi-subagents watch
   pi-subagents watch --follow
+  pi-subagents watch @last
   pi-subagents watch $(pi-subagents bg start --preset scout \"Where are errors handled?\")")]
 pub(crate) struct Watch {
-    /// Ids of runs or sessions, or their beginnings [default: everything that runs in this project,
-    /// also runs that start later]
+    /// Names of tasks, `@last` (the last call), or ids of runs, sessions or calls, or their beginnings
+    /// [default: everything that runs in this project, also runs that start later]
     #[arg(value_name = "ID", add = ArgValueCandidates::new(candidates::sessions))]
     pub(crate) ids: Vec<String>,
 
@@ -227,8 +288,7 @@ pub(crate) struct Watch {
 
 #[derive(Debug, Args)]
 pub(crate) struct WorkArguments {
-    /// Let the agent work in this directory, an absolute path without `..` [default: the current
-    /// directory]
+    /// Let the agent work in this directory [default: the current directory]
     #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
     pub(crate) cwd: Option<String>,
 
@@ -237,13 +297,43 @@ pub(crate) struct WorkArguments {
     pub(crate) model: Option<String>,
 }
 
+/// What is asked of an answer and of the work behind it.
+#[derive(Debug, Args)]
+pub(crate) struct DemandArguments {
+    /// Check the work with this command for `sh` when the agent has finished. If it fails, the agent is
+    /// told once, where it can be spoken to, and the check runs again [default: the check of the profile
+    /// or preset]
+    #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
+    pub(crate) check: Option<String>,
+
+    /// Stop the check after this time, such as `90s` or `5m`; it has failed then [default: 10m]
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    pub(crate) check_timeout: Option<f64>,
+
+    /// Demand an answer that is JSON and fits the JSON Schema in this file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) schema: Option<PathBuf>,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct AgentArguments {
-    /// Use this agent: `pi`, `builtin`, or a JSON array of a program and its arguments [default: the
-    /// agent of the profile or preset, else $PI_SUBAGENTS_AGENT, else `subagents.agent` in the
-    /// settings, else `pi` if it is installed, else `builtin`]
-    #[arg(long, add = ArgValueCandidates::new(candidates::agents))]
+    #[arg(long, help = agent_help(), add = ArgValueCandidates::new(candidates::agents))]
     pub(crate) agent: Option<String>,
+
+    /// Let the agent change this much at most: `read` (nothing but its own records), `workspace` (its
+    /// directory and build caches) or `full` [default: the least that the profile or preset, the
+    /// task, the resumed session and `subagents.access` in the settings allow; without them `full` for
+    /// pi and the built-in agent, else `workspace`]
+    #[arg(long, value_parser = access, add = ArgValueCandidates::new(candidates::access))]
+    pub(crate) access: Option<Access>,
+
+    /// Ask me what the agent asks by its own rules and what its access does not answer, such as whether it
+    /// may run a command [default: `subagents.ask` in the settings, else nothing is asked]
+    #[arg(long)]
+    pub(crate) ask: bool,
+    /// Let each agent work in a git worktree of its own; `changes` shows, applies and merges what it changed
+    #[arg(long)]
+    pub(crate) worktree: bool,
 
     /// Trust the project this once: its profiles and presets may load extensions and pass arguments
     #[arg(long)]
@@ -277,24 +367,33 @@ pub(crate) struct OutputArguments {
     pub(crate) plain: bool,
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
+fn access(text: &str) -> Result<Access, String> {
+    Access::parse(text).ok_or_else(|| "must be `read`, `workspace` or `full`".to_owned())
+}
+
+/// A time as people type it: a number of seconds, or a number with a unit.
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
+    const UNITS: [(&str, f64); 4] = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3_600.0)];
+    let unit = UNITS.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, *seconds)));
+    let (number, unit) = unit.unwrap_or((text, 1.0));
+    match number.parse::<f64>().map(|number| number * unit) {
         Ok(seconds) if seconds >= 0.001 && seconds.is_finite() => Ok(seconds),
-        _ => Err("must be a number of seconds, at least 0.001".to_owned()),
+        _ => Err("must be a time such as 90, 90s, 5m or 1h".to_owned()),
     }
 }
 
 /// List, read, export and prune the sessions of this project
 ///
-/// A session is a run and the runs that resumed it. The beginning of an id is enough if no other
-/// session has it.
+/// A session is a run and the runs that resumed it. A session is named by the name of its task, by
+/// `@last` (what was started last; `@2` is the one before), by the id of the session, of a run or of a
+/// call, or by the beginning of an id if no other has it. A call, and so `@last`, can be several sessions.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   pi-subagents sessions list
-  pi-subagents sessions show 0123456789abcdef
-  pi-subagents sessions output 0123
-  pi-subagents sessions export 0123 --format html --output session.html")]
+  pi-subagents sessions output @last
+  pi-subagents sessions show review
+  pi-subagents sessions export review --format html --output session.html")]
 pub(crate) struct Sessions {
     #[command(subcommand)]
     pub(crate) command: SessionsCommand,
@@ -312,16 +411,28 @@ Examples:
         #[arg(long)]
         json: bool,
     },
-    /// Print what the agents of a session did and said
+    /// Show what the agents of a session did and said
+    ///
+    /// On a terminal a long session can be scrolled, unfolded and searched; press `?` for the keys.
     #[command(after_help = "\
 Examples:
-  pi-subagents sessions show 0123456789abcdef
-  pi-subagents sessions show 0123 | less")]
-    Show(SessionArguments),
-    /// Print the last answer of a session
+  pi-subagents sessions show review
+  pi-subagents sessions show @last | less")]
+    Show {
+        #[command(flatten)]
+        session: SessionArguments,
+        /// Print plain lines, also on a terminal
+        #[arg(long)]
+        plain: bool,
+    },
+    /// Print the answer of a run, or the last answer of a session
+    ///
+    /// The exit code is 1 if that run failed: what is printed is then only what the agent had said
+    /// before.
     #[command(after_help = "\
 Examples:
-  pi-subagents sessions output 0123456789abcdef > review.md")]
+  pi-subagents sessions output review > review.md
+  pi-subagents sessions output @2")]
     Output(SessionArguments),
     Export(Export),
     /// Remove old runs
@@ -347,33 +458,42 @@ Examples:
     },
 }
 
-/// Print a session as one document
+/// Print sessions as one document
 ///
 /// The document has all runs with their prompts, messages, tool calls and results, usage and
-/// outcome. HTML is a single page that loads nothing and runs nothing. JSON has the recorded events.
+/// outcome. HTML is a report: a single page with a timeline of all agents, their cost over time and their
+/// conversations. It loads nothing. JSON has the recorded events.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  pi-subagents sessions export 0123456789abcdef > session.md
-  pi-subagents sessions export 0123 --format html --output session.html
-  pi-subagents sessions export 0123 --format json | jq '.runs[].prompt'")]
+  pi-subagents sessions export review > session.md
+  pi-subagents sessions export review scout --open
+  pi-subagents sessions export @last --format html --output session.html
+  pi-subagents sessions export review --format json | jq '.runs[].prompt'")]
 pub(crate) struct Export {
-    /// The id of a session or run, or the beginning of one
-    #[arg(add = ArgValueCandidates::new(candidates::sessions))]
-    pub(crate) id: String,
-    /// Choose the format of the document
-    #[arg(long, value_enum, default_value_t = ExportFormat::Md)]
-    pub(crate) format: ExportFormat,
+    /// Names of tasks, `@last`, or ids of sessions, runs or calls, or their beginnings
+    #[arg(
+        required = true,
+        value_name = "ID",
+        add = ArgValueCandidates::new(candidates::sessions)
+    )]
+    pub(crate) ids: Vec<String>,
+    /// Choose the format of the document [default: md, or html with --open]
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<ExportFormat>,
     /// Write to this file, readable only by you, instead of standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
+    /// Show the page in your browser, from a private temporary file unless --output names one
+    #[arg(long)]
+    pub(crate) open: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
     /// Markdown
     Md,
-    /// One HTML file
+    /// One HTML file: a report
     Html,
     /// One JSON document
     Json,
@@ -381,7 +501,7 @@ pub(crate) enum ExportFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct SessionArguments {
-    /// The id of a session or run, or the beginning of one
+    /// A task's name, `@last`, or the id of a session, run or call, or its beginning
     #[arg(add = ArgValueCandidates::new(candidates::sessions))]
     pub(crate) id: String,
     /// Print one JSON document
@@ -399,6 +519,24 @@ pub(crate) struct Supervise {
     /// Standard output is a socket to a viewer
     #[arg(long)]
     pub(crate) screen: bool,
+    /// The limit of open files that the parent was started with
+    #[arg(long)]
+    pub(crate) open_files: Option<u64>,
+}
+
+/// The names of the agents that need no setting.
+pub(crate) fn agent_names() -> String {
+    plan::agent_names(&plan::Settings::default()).join(", ")
+}
+
+fn agent_help() -> String {
+    format!(
+        "Use this agent: {}, a name in `subagents.agents` of the settings, or a JSON array of a program and its \
+         arguments [default: the agent of the profile or preset, else $PI_SUBAGENTS_AGENT, else `subagents.agent` in the \
+         settings, else `pi` if it is installed, else `builtin` if it has a key, else `claude` or `codex` if it is \
+         installed]",
+        agent_names()
+    )
 }
 
 #[cfg(test)]
@@ -406,6 +544,28 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
+
+    #[test]
+    fn times_have_units() {
+        for (text, expected) in [
+            ("90", Some(90.0)),
+            ("0.5", Some(0.5)),
+            ("90s", Some(90.0)),
+            ("5m", Some(300.0)),
+            ("1.5h", Some(5_400.0)),
+            ("250ms", Some(0.25)),
+            ("", None),
+            ("m", None),
+            ("-5m", None),
+            ("0", None),
+            ("5 m", None),
+            ("5d", None),
+            ("inf", None),
+            ("NaNs", None),
+        ] {
+            assert_eq!(seconds(text).ok(), expected, "{text}");
+        }
+    }
 
     #[test]
     fn every_command_that_people_type_says_what_it_does_and_gives_an_example() {

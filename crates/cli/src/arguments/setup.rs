@@ -34,12 +34,16 @@ pub(crate) enum SetupCommand {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  pi-subagents setup pi --dry-run
   pi-subagents setup pi
   pi-subagents setup pi --remove")]
 pub(crate) struct SetupPi {
     /// Remove the extension
     #[arg(long)]
     pub(crate) remove: bool,
+    /// Show what would change without changing it
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,

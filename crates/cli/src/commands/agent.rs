@@ -14,7 +14,8 @@ use crate::error::CommandError;
 use crate::printer::Printer;
 
 pub(crate) fn agent(arguments: Agent, printer: &Printer) -> Result<ExitCode, CommandError> {
-    // First of all, so that no process started later inherits the key.
+    // First of all, so that no other process reads the key, and none started later inherits it.
+    process::hide_memory();
     let profile_key = agent::take_profile_key();
     process::name_process();
     if let Some(path) = arguments.extension() {
@@ -23,8 +24,11 @@ pub(crate) fn agent(arguments: Agent, printer: &Printer) -> Result<ExitCode, Com
         ))
         .hint("leave the extension out, or use `--agent pi`"));
     }
-    let piped =
-        if io::stdin().is_terminal() { None } else { Some(read_standard_input("the prompt")?) };
+    let piped = if arguments.has_commands() || io::stdin().is_terminal() {
+        None
+    } else {
+        Some(read_standard_input("the prompt")?)
+    };
     let invocation = arguments.invocation(piped);
     let surroundings = Surroundings::of_this_process()?;
     let inputs = RunInputs {
@@ -33,6 +37,7 @@ pub(crate) fn agent(arguments: Agent, printer: &Printer) -> Result<ExitCode, Com
         output: BufWriter::with_capacity(64 * 1024, io::stdout()),
         warn: &mut |warning| printer.warning(warning),
         give_up: Box::new(give_up),
+        commands: Box::new(io::BufReader::new(io::stdin())),
     };
     let report = agent::run(&invocation, inputs).map_err(CommandError::usage)?;
     match report.ending {
@@ -43,8 +48,12 @@ pub(crate) fn agent(arguments: Agent, printer: &Printer) -> Result<ExitCode, Com
             Ok(ExitCode::SUCCESS)
         }
         // As in pi: the stream reports the error, and the stream itself is complete.
-        Ending::Failed(_) if invocation.mode == Mode::Json => Ok(ExitCode::SUCCESS),
+        Ending::Failed(_) if invocation.mode != Mode::Text => Ok(ExitCode::SUCCESS),
         Ending::Failed(reason) => Err(CommandError::failure(reason)),
+        // The end of its input is how it is told that nothing more is wanted.
+        Ending::Stopped if invocation.mode == Mode::Rpc && report.stopped_by.is_none() => {
+            Ok(ExitCode::SUCCESS)
+        }
         Ending::Stopped => Ok(report
             .stopped_by
             .map_or(ExitCode::FAILURE, |notice| ExitCode::from(stopped_code(notice)))),
@@ -53,6 +62,9 @@ pub(crate) fn agent(arguments: Agent, printer: &Printer) -> Result<ExitCode, Com
         }
     }
 }
+
+// An agent that is told to stop must have ended by itself before its supervisor kills it.
+const _: () = assert!(agent::LAST_WORDS.as_millis() < runner::STOP_GRACE.as_millis());
 
 /// The printing thread is blocked by a reader that does not read, so nothing more can be reported.
 #[expect(clippy::exit, clippy::disallowed_methods, reason = "no other thread can be woken")]
@@ -65,6 +77,6 @@ fn stopped_code(notice: Notice) -> u8 {
     match notice {
         Notice::Hangup => 129,
         Notice::Interrupt => 130,
-        Notice::Terminate | Notice::ChildEnded => 143,
+        Notice::Terminate | Notice::ChildEnded | Notice::Continued => 143,
     }
 }

@@ -8,17 +8,19 @@ use serde::Serialize;
 use serde_json::json;
 use tools::Workspace;
 
-use super::profile_edit;
+use super::definition_edit::{Changes, Editing};
 use crate::arguments::{Preset, PresetCommand, Profile, ProfileCommand};
 use crate::error::{CommandError, Exit};
 use crate::printer::Printer;
 
 pub(crate) fn profile(arguments: Profile, printer: &Printer) -> Result<Exit, CommandError> {
     let workspace = load(printer)?;
+    let directories = DefinitionDirectories::of_profiles(&workspace.surroundings);
+    let editing = Editing { workspace: &workspace, directories: &directories, printer };
     match arguments.command {
         ProfileCommand::List { json: true } => {
             let profiles = reports(&workspace.profiles);
-            printer.json(&json!({"profiles": profiles, "warnings": workspace.warnings}))
+            printer.json(&json!({"profiles": profiles, "warnings": workspace.all_warnings()}))
         }
         ProfileCommand::List { json: false } => {
             let none = tools::no_profiles(&workspace.surroundings);
@@ -27,22 +29,25 @@ pub(crate) fn profile(arguments: Profile, printer: &Printer) -> Result<Exit, Com
         }
         ProfileCommand::Show { name, json } => show(&workspace.profiles, &name, json, printer),
         ProfileCommand::Create { name, fields, json } => {
-            profile_edit::create(&name, &fields, json, printer)
+            editing.create(&name, &Changes::from(&*fields), json)
         }
         ProfileCommand::Edit { name, editor, fields, json } => {
-            profile_edit::edit(&workspace.profiles, &name, (editor, &fields), json, printer)
+            editing.edit(&name, editor, &Changes::from(&*fields), json)
         }
-        ProfileCommand::Delete { name, json } => delete(&workspace, &name, json, printer),
+        ProfileCommand::Import { name, project, json } => editing.import(&name, project, json),
+        ProfileCommand::Delete { name, json } => editing.delete(&name, json),
     }
     .map(|()| Exit::Completed)
 }
 
 pub(crate) fn preset(arguments: Preset, printer: &Printer) -> Result<Exit, CommandError> {
     let workspace = load(printer)?;
+    let directories = DefinitionDirectories::of_presets(&workspace.surroundings);
+    let editing = Editing { workspace: &workspace, directories: &directories, printer };
     match arguments.command {
         PresetCommand::List { json: true } => {
             let presets = reports(&workspace.presets);
-            printer.json(&json!({"presets": presets, "warnings": workspace.warnings}))
+            printer.json(&json!({"presets": presets, "warnings": workspace.all_warnings()}))
         }
         PresetCommand::List { json: false } => {
             let none = tools::no_presets(&workspace.surroundings);
@@ -50,14 +55,21 @@ pub(crate) fn preset(arguments: Preset, printer: &Printer) -> Result<Exit, Comma
             list(&workspace.presets, &lines, &none, printer)
         }
         PresetCommand::Show { name, json } => show(&workspace.presets, &name, json, printer),
+        PresetCommand::Create { name, fields, json } => {
+            editing.create(&name, &Changes::from(&*fields), json)
+        }
+        PresetCommand::Edit { name, editor, fields, json } => {
+            editing.edit(&name, editor, &Changes::from(&*fields), json)
+        }
+        PresetCommand::Delete { name, json } => editing.delete(&name, json),
     }
     .map(|()| Exit::Completed)
 }
 
 fn load(printer: &Printer) -> Result<Workspace, CommandError> {
     let workspace = Workspace::load(Surroundings::of_this_process()?, None);
-    for warning in &workspace.warnings {
-        printer.warning(warning);
+    for warning in workspace.all_warnings() {
+        printer.warning(&warning);
     }
     Ok(workspace)
 }
@@ -89,25 +101,6 @@ fn show(
     }
 }
 
-fn delete(
-    workspace: &Workspace,
-    name: &str,
-    json: bool,
-    printer: &Printer,
-) -> Result<(), CommandError> {
-    find(&workspace.profiles, name)?;
-    let directories = DefinitionDirectories::of_profiles(&workspace.surroundings);
-    let deleted = plan::delete_definition(&directories, name).map_err(CommandError::failure)?;
-    if json {
-        let deleted: Vec<String> = deleted.iter().map(|path| path.display().to_string()).collect();
-        return printer.json(&json!({"deleted": deleted}));
-    }
-    for path in &deleted {
-        printer.note(&format!("removed {}", path.display()));
-    }
-    printer.answer(&format!("Profile \"{name}\" deleted."))
-}
-
 pub(super) fn find<'a>(
     definitions: &'a Definitions,
     name: &str,
@@ -125,12 +118,17 @@ struct DefinitionReport<'a> {
     name: &'a str,
     description: Option<&'a str>,
     scope: &'static str,
+    /// `own`, or `claude` for a definition of Claude Code.
+    origin: &'static str,
+    /// The fields of such a definition that have no effect here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    not_taken_over: Vec<&'static str>,
     path: String,
     provider: Option<&'a str>,
     model: Option<&'a str>,
     thinking_level: Option<&'static str>,
     tools: &'a [String],
-    agent: Option<&'static str>,
+    agent: Option<&'a str>,
     /// In seconds, for presets only.
     #[serde(skip_serializing_if = "Option::is_none")]
     timeout: Option<f64>,
@@ -147,12 +145,14 @@ impl<'a> DefinitionReport<'a> {
             name: &definition.name,
             description: definition.description.as_deref(),
             scope: definition.scope.word(),
+            origin: definition.origin.word(),
+            not_taken_over: definition.origin.left_out().to_vec(),
             path: definition.path.display().to_string(),
             provider: definition.configuration.provider.as_deref(),
             model: definition.configuration.model.as_deref(),
             thinking_level: definition.configuration.thinking_level.map(plan::ThinkingLevel::word),
             tools: &definition.configuration.tools,
-            agent: definition.agent.map(plan::AgentName::word),
+            agent: definition.agent.as_deref(),
             timeout: definition.timeout,
             api_key: definition.configuration.api_key.as_ref().map(ToString::to_string),
             system_prompt: definition.configuration.system_prompt.as_deref(),

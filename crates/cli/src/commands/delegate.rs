@@ -1,33 +1,85 @@
 //! `delegate`: many tasks, from one JSON document.
 
-use serde_json::Value;
+use std::io::IsTerminal;
+use std::path::Path;
+
+use serde_json::{Value, json};
 use tools::DelegateArguments;
 
+use super::demands::read_schema;
 use super::run::read_standard_input;
-use super::tasks::{Answers, Door};
+use super::tasks::{Answers, Door, OutputFiles, Results};
 use crate::arguments::Delegate;
 use crate::error::{CommandError, Exit};
 use crate::printer::Printer;
 
 pub(crate) fn delegate(arguments: &Delegate, printer: &mut Printer) -> Result<Exit, CommandError> {
     let text = if arguments.file == "-" {
+        if std::io::stdin().is_terminal() {
+            printer.note(
+                "Reading the tasks from this terminal, as JSON such as [{\"name\": \"a\", \"prompt\": \
+                 \"Count the tests\"}]; Ctrl-D ends them.",
+            );
+        }
         read_standard_input("the tasks")?
     } else {
         std::fs::read_to_string(&arguments.file)
             .map_err(|error| CommandError::usage(format!("{}: {error}", arguments.file)))?
     };
-    let value: Value = serde_json::from_str(&text)
+    let mut value: Value = serde_json::from_str(&text)
         .map_err(|error| CommandError::usage(format!("the tasks are not JSON: {error}")))?;
-    let call = DelegateArguments::parse(&value, None)
+    if value.is_array() {
+        value = json!({"tasks": value});
+    }
+    read_schemas(&mut value)?;
+    let mut call = DelegateArguments::parse(&value, None)
         .map_err(|error| CommandError::usage(error.to_string()))?;
+    let of_document = call.profile.take();
+    for task in &mut call.tasks {
+        task.profile = task.profile.take().or_else(|| of_document.clone());
+        if task.profile.is_none() {
+            task.profile.clone_from(&arguments.profile);
+            task.preset.clone_from(&arguments.preset);
+        }
+        task.model = task.model.take().or_else(|| arguments.model.clone());
+        task.timeout = task.timeout.or(arguments.timeout);
+    }
+    arguments.demands.add_to(&mut call.tasks)?;
     let mut door = Door::open(&arguments.agent, printer)?;
+    for (index, task) in call.tasks.iter_mut().enumerate() {
+        if let Some(word) = &task.resume {
+            let (session, _) =
+                door.resumed(word).map_err(|error| error.at(&format!("tasks[{index}].resume")))?;
+            task.resume = Some(session);
+        }
+    }
     let concurrency = arguments.concurrency.map(usize::from);
-    let answers = if arguments.output.json { Answers::Json } else { Answers::Summaries };
+    let answers = match (arguments.output.json, arguments.quiet) {
+        (true, _) => Answers::Json,
+        (false, true) => Answers::Summaries,
+        (false, false) => Answers::Everything,
+    };
+    let names = call.tasks.iter().map(|task| task.name.as_str());
+    let directory = arguments.output_dir.as_ref();
+    let files = directory.map(|directory| OutputFiles::new(directory, names)).transpose()?;
     let title = match call.tasks.as_slice() {
         [task] => task.name.clone(),
         tasks => format!("{} tasks", tasks.len()),
     };
-    let exit = door.run(call, concurrency, answers, printer)?;
+    let planned = door.plan(call)?;
+    let exit = door.run(planned, concurrency, Results { answers, files }, printer)?;
     arguments.notify.tell(&title, exit);
     Ok(exit)
+}
+
+/// Puts schemas in the place of the paths of their files.
+fn read_schemas(call: &mut Value) -> Result<(), CommandError> {
+    let tasks = call.get_mut("tasks").and_then(Value::as_array_mut);
+    for (index, task) in tasks.into_iter().flatten().enumerate() {
+        if let Some(schema @ Value::String(_)) = task.get_mut("schema") {
+            let path = schema.as_str().unwrap_or_default().to_owned();
+            *schema = read_schema(Path::new(&path), &format!("tasks[{index}].schema:"))?;
+        }
+    }
+    Ok(())
 }

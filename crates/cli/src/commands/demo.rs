@@ -31,7 +31,13 @@ const SHORT_TIMEOUT: f64 = 7.0;
 const LONG_TIMEOUT: f64 = 30.0;
 
 pub(crate) fn demo(printer: &mut Printer) -> Result<Exit, CommandError> {
-    let agent = AgentArguments { agent: Some("builtin".to_owned()), approve: false };
+    let agent = AgentArguments {
+        agent: Some("builtin".to_owned()),
+        access: None,
+        ask: false,
+        worktree: false,
+        approve: false,
+    };
     let mut door = Door::open(&agent, printer)?;
     // The agent that hangs was active before. It should time out without an extension.
     door.workspace.settings.extend_timeout_debounce = 0.0;
@@ -41,8 +47,8 @@ pub(crate) fn demo(printer: &mut Printer) -> Result<Exit, CommandError> {
     })?;
     let directory = door.workspace.surroundings.cwd.display().to_string();
     printer.answer(&format!(
-        "Six agents work on {directory}.\nTheir models play scripts and need no key; the agents, their \
-         commands and their results are real.\nOne agent will repeat itself, one will hang, and one \
+        "Six agents work on {directory}.\nTheir models play scripts and need no key; the agents, their commands \
+         and\ntheir results are real.\nOne agent will repeat itself, one will hang, and one \
          works in the background.\n"
     ))?;
     let background = start_in_background(&mut door)?;
@@ -57,8 +63,8 @@ pub(crate) fn demo(printer: &mut Printer) -> Result<Exit, CommandError> {
     }
     let hung = &first.call.tasks()[TASKS.len() - 1].shown.meta;
     printer.answer(&format!(
-        "\nThe agent \"loop\" repeated the same call and was stopped. \"hang\" timed out, and every \
-         process that it started is gone.\nIts session {} is now resumed:\n",
+        "\nThe agent \"loop\" repeated the same call and was stopped. \"hang\" timed out, \
+         and\nevery process that it started is gone.\nIts session {} is now resumed:\n",
         hung.session_id
     ))?;
     let resumed = TaskArguments {
@@ -71,11 +77,11 @@ pub(crate) fn demo(printer: &mut Printer) -> Result<Exit, CommandError> {
     }
     let reported = await_end(&background)?;
     printer.answer(&format!(
-        "\nThe agent in the background has finished: {}\n\nWhat to do next:\n\n  \
-         pi-subagents sessions list            list what ran here; `sessions show ID` shows one\n  \
-         pi-subagents doctor                   check agents and keys\n  \
-         pi-subagents run \"Explain this\"       run a task on a real model\n  \
-         pi-subagents setup pi                 use sub-agents inside pi\n",
+        "\nThe background agent has finished: {}\n\nWhat to do next:\n\n  \
+         pi-subagents sessions list       list what ran; `sessions show ID` shows one\n  \
+         pi-subagents doctor              check agents and keys\n  \
+         pi-subagents run \"Explain this\"  run a task on a real model\n  \
+         pi-subagents setup pi            use sub-agents inside pi\n",
         reported.output.trim()
     ))?;
     Ok(if reported.outcome == Outcome::Completed { Exit::Completed } else { Exit::TaskFailed })
@@ -96,8 +102,9 @@ fn run(
     printer: &mut Printer,
 ) -> Result<Ended, CommandError> {
     let concurrency = Some(tasks.len());
-    let call = DelegateArguments { tasks, profile: None };
-    door.run_tasks(call, concurrency, Answers::Summaries, printer)
+    let call = DelegateArguments::of(tasks);
+    let planned = door.plan(call)?;
+    door.run_tasks(planned, concurrency, Answers::Everything.into(), printer)
 }
 
 fn start_in_background(door: &mut Door) -> Result<RunDir, CommandError> {

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 
 use mcp::Offer;
 
-use crate::commands::is_child;
+use crate::commands::{is_child, surroundings};
 use crate::error::{CommandError, Exit};
 use crate::printer::Printer;
 
@@ -13,6 +13,8 @@ pub(crate) fn mcp(printer: &Printer) -> Result<Exit, CommandError> {
     let input = io::stdin().as_fd().try_clone_to_owned().map_err(CommandError::failure)?;
     let offer = if is_child() { Offer::OnlyLooking } else { Offer::Everything };
     let warn = |warning: &str| printer.warning(warning);
-    mcp::serve(input, Box::new(io::stdout()), offer, &warn).map_err(CommandError::failure)?;
+    let surroundings = surroundings().map_err(CommandError::failure)?;
+    mcp::serve_in(surroundings, input, Box::new(io::stdout()), offer, &warn)
+        .map_err(CommandError::failure)?;
     Ok(Exit::Completed)
 }

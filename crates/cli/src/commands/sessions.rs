@@ -1,14 +1,16 @@
 //! `sessions`: what was run in this project.
 
 mod export;
+mod show;
 
+use std::cell::Cell;
 use std::time::{Duration, SystemTime};
 
 use plan::Surroundings;
 use serde::Serialize;
 use session::cut_chars;
-use store::{Retention, Store, StoreError};
-use tools::{Session, SessionError, SessionReport};
+use store::{Retention, Store};
+use tools::{NamedSession, RunNames, Session, SessionReport, Workspace};
 
 use crate::arguments::{SessionArguments, Sessions, SessionsCommand};
 use crate::error::{CommandError, Exit};
@@ -19,10 +21,26 @@ pub(crate) fn sessions(arguments: Sessions, printer: &Printer) -> Result<Exit, C
     let store = Store::in_project(surroundings.project_root());
     match arguments.command {
         SessionsCommand::List { json } => list(&store, json, printer),
-        SessionsCommand::Show(arguments) => {
-            print(&store, &arguments, printer, Session::transcript_with_prompts)
+        SessionsCommand::Show { session, .. } => {
+            let found = RunNames::load(&store)?.sessions(&session.id)?;
+            if let ([only], false) = (found.as_slice(), session.json) {
+                let workspace = Workspace::load(surroundings, None);
+                if let Some(exit) = show::show(&only.session, &workspace, printer)? {
+                    return Ok(exit);
+                }
+            }
+            let show = |named: &NamedSession| named.session.transcript_with_prompts();
+            print(&found, &session, printer, show)?;
+            Ok(Exit::Completed)
         }
-        SessionsCommand::Output(arguments) => print(&store, &arguments, printer, Session::output),
+        SessionsCommand::Output(arguments) => {
+            let answer = |named: &NamedSession| named.named_run().answer();
+            let found = RunNames::load(&store)?.sessions(&arguments.id)?;
+            print(&found, &arguments, printer, answer)?;
+            // What a script takes for the answer must be one.
+            let has_failed = found.iter().any(|named| named.named_run().error().is_some());
+            Ok(if has_failed { Exit::TaskFailed } else { Exit::Completed })
+        }
         SessionsCommand::Export(arguments) => export::export(&store, &arguments, printer),
         SessionsCommand::Prune { keep, days, mebibytes, json } => {
             let retention = Retention {
@@ -33,24 +51,6 @@ pub(crate) fn sessions(arguments: Sessions, printer: &Printer) -> Result<Exit, C
             prune(&store, &retention, json, printer)
         }
     }
-}
-
-pub(super) fn find(store: &Store, id: &str) -> Result<Session, CommandError> {
-    tools::find_session(store, id).map_err(|error| {
-        let refused = CommandError::usage(error.to_string());
-        match error {
-            SessionError::NotFound(id) => {
-                refused.hint(not_found_hint(&tools::similar_sessions(store, &id)))
-            }
-            SessionError::Ambiguous { .. } | SessionError::Store(_) => refused,
-        }
-    })
-}
-
-/// What to do about an id that is not that of a session.
-pub(super) fn not_found_hint(similar: &[String]) -> String {
-    let list = " `pi-subagents sessions list` lists the sessions of this project";
-    format!("{}{list}", plan::did_you_mean(similar)).trim_start().to_owned()
 }
 
 fn list(store: &Store, json: bool, printer: &Printer) -> Result<Exit, CommandError> {
@@ -70,41 +70,96 @@ fn list(store: &Store, json: bool, printer: &Printer) -> Result<Exit, CommandErr
     if sessions.is_empty() {
         printer.note("No sessions in this project yet. `pi-subagents run \"...\"` starts one.");
     }
+    let latest = sessions.iter().filter_map(|session| session.runs.last());
+    let widths = NameColumn::of(latest.map(|run| run.meta.name.as_str()));
     for session in &sessions {
         let Some(latest) = session.runs.last() else {
             continue;
         };
         let what = match latest.error() {
             Some(error) => error.to_owned(),
-            None => latest.output()?,
+            None => latest.output(),
         };
         let what = what.trim().lines().next().unwrap_or_default();
-        printer.answer(&format!(
-            "{}  {:<9}  {:>8}  {}  {}",
+        let line = format!(
+            "{}  {:<9}  {:>7}  {}  {}",
             session.id,
             latest.status().word(),
             age(latest.meta.created_at),
-            latest.meta.name.lines().next().unwrap_or_default(),
+            widths.cell(&latest.meta.name),
             cut_chars(what, 80)
-        ))?;
+        );
+        printer.answer(line.trim_end())?;
     }
     Ok(Exit::Completed)
 }
 
-/// Prints a session: all about it as JSON, or what `text` makes of it.
+/// The column of the names in a list of runs, as wide as the longest of them, within reason.
+pub(crate) struct NameColumn {
+    width: usize,
+}
+
+impl NameColumn {
+    const WIDEST: usize = 28;
+
+    pub(crate) fn of<'a>(names: impl Iterator<Item = &'a str>) -> NameColumn {
+        let widths = names.map(|name| first_line(name).chars().count());
+        NameColumn { width: widths.max().unwrap_or_default().min(NameColumn::WIDEST) }
+    }
+
+    /// The name, followed by spaces. A longer name moves the rest of its line.
+    pub(crate) fn cell(&self, name: &str) -> String {
+        let name = first_line(name);
+        let missing = self.width.saturating_sub(name.chars().count());
+        format!("{name}{}", " ".repeat(missing))
+    }
+}
+
+fn first_line(name: &str) -> &str {
+    name.lines().next().unwrap_or_default()
+}
+
+/// Prints what is named: all about its sessions as JSON, or what `text` makes of each.
 fn print(
-    store: &Store,
+    found: &[NamedSession],
     arguments: &SessionArguments,
     printer: &Printer,
-    text: fn(&Session) -> Result<String, StoreError>,
-) -> Result<Exit, CommandError> {
-    let session = find(store, &arguments.id)?;
-    if arguments.json {
-        printer.json(&SessionReport::from(&session))?;
-    } else {
-        printer.answer(&text(&session)?)?;
+    text: fn(&NamedSession) -> String,
+) -> Result<(), CommandError> {
+    let is_only = found.len() == 1;
+    for named in found {
+        let run = named.named_run();
+        let of_name = if is_only { String::new() } else { format!("{}: ", run.meta.name) };
+        for warning in run.warnings() {
+            printer.warning(&format!("{of_name}{warning}"));
+        }
+        if let Some(error) = run.error() {
+            let is_latest = named.run + 1 == named.session.runs.len();
+            let which = if is_latest { "The latest run" } else { "This run" };
+            printer.note(&format!("{of_name}{which} failed: {error}"));
+        }
     }
-    Ok(Exit::Completed)
+    let mut reports: Vec<_> =
+        found.iter().map(|named| SessionReport::from(&named.session)).collect();
+    match (arguments.json, reports.pop()) {
+        (true, Some(report)) if is_only => printer.json(&report)?,
+        (true, last) => {
+            reports.extend(last);
+            printer.json(&SessionsDocument { sessions: reports })?;
+        }
+        (false, _) if is_only => found.iter().try_for_each(|named| printer.answer(&text(named)))?,
+        (false, _) => {
+            let texts = found.iter().map(|named| under_name(named, &text(named)));
+            printer.answer(&texts.collect::<Vec<_>>().join("\n\n"))?;
+        }
+    }
+    Ok(())
+}
+
+/// A text below the name of its task.
+fn under_name(named: &NamedSession, text: &str) -> String {
+    let name = session::clean(&named.named_run().meta.name).replace('\n', " ");
+    format!("### {name}\n\n{}", text.trim_end())
 }
 
 fn prune(
@@ -113,7 +168,20 @@ fn prune(
     json: bool,
     printer: &Printer,
 ) -> Result<Exit, CommandError> {
-    let pruned = store.prune(retention, SystemTime::now())?;
+    let unsettled = Cell::new(0);
+    let pruned = store.prune(retention, SystemTime::now(), &|run| {
+        let is_let_go = runner::let_go(run);
+        unsettled.set(unsettled.get() + usize::from(!is_let_go));
+        is_let_go
+    })?;
+    if unsettled.get() > 0 {
+        printer.warning(&format!(
+            "{} runs stay for a week from the first such warning, because their changes were not applied, merged or \
+             discarded; `pi-subagents changes list` lists them",
+            unsettled.get()
+        ));
+    }
+    runner::remove_abandoned_cgroups();
     if json {
         let report =
             PruneReport { removed: pruned.removed, kept: pruned.kept, bytes: pruned.bytes };

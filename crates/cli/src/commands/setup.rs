@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use setup::SetupError;
 
+use super::named_program::NamedProgram;
 use crate::arguments::{NAME, Setup, SetupCommand};
 use crate::error::{CommandError, Exit};
 use crate::printer::Printer;
@@ -37,6 +38,14 @@ pub(super) fn is_found_by_name(
     let files = search_path.into_iter().map(|directory| directory.join(NAME));
     let first = files.into_iter().find(|path| path.is_file());
     first.and_then(|path| path.canonicalize().ok()) == own_file.canonicalize().ok()
+}
+
+/// Warns that the hints name a command that is the program of another project.
+fn warn_of_another(named: &NamedProgram, own_file: &Path, printer: &Printer) {
+    if matches!(named, NamedProgram::Other { .. }) {
+        let own = own_file.display();
+        printer.warning(&format!("{named}; start this program as {own}"));
+    }
 }
 
 impl From<SetupError> for CommandError {

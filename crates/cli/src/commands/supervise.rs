@@ -8,6 +8,9 @@ use crate::arguments::Supervise;
 use crate::error::{CommandError, Exit};
 
 pub(crate) fn supervise(arguments: &Supervise) -> Result<Exit, CommandError> {
+    if let Some(limit) = arguments.open_files {
+        process::limit_open_files(limit);
+    }
     let lifeline = arguments.lifeline.then(|| socket(io::stdin())).transpose();
     let screen = arguments.screen.then(|| socket(io::stdout())).transpose();
     let missing = |what: &str, error| CommandError::failure(format!("{what} is missing: {error}"));

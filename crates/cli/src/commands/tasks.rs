@@ -1,27 +1,30 @@
 //! Running the tasks of one call, and showing what becomes of them.
 
+mod output_files;
 mod report;
 mod view;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::os::fd::AsFd;
 
-use model::{Owner, OwnerKind, Status};
-use plan::Surroundings;
+use model::{AgentKind, Isolation, Meta, Owner, OwnerKind, RunResult, Status};
 use process::{Notice, SignalPipe};
 use tools::{
     CallContext, CallEvent, CallKind, CallOptions, CallServer, Caller, DelegateArguments,
-    FinishedCall, OpenCallId, RunningCall, StartError, StopForce, ToolError, Workspace,
+    FinishedCall, OpenCallId, PlannedCall, RunNames, RunningCall, StartError, StopForce,
+    TaskArguments, ToolError, Workspace,
 };
-use tui::{Command, Ownership};
+use tui::{Command, Controls, Ownership};
 
+pub(super) use self::output_files::OutputFiles;
 use self::view::View;
-use super::sessions::not_found_hint;
+use super::{named, surroundings};
 use crate::arguments::AgentArguments;
 use crate::error::{CommandError, Exit};
 use crate::live::Live;
 use crate::printer::Printer;
 use crate::screen::Screen;
+use crate::tellings::{Telling, Tellings};
 
 /// The owner of runs that are started on the command line.
 pub(super) const SHELL: Owner = Owner { kind: OwnerKind::Shell, id: None };
@@ -35,6 +38,28 @@ pub(super) enum Answers {
     Text,
     /// A line about each task.
     Summaries,
+    /// A line about each task, and then what each said.
+    Everything,
+}
+
+impl Answers {
+    /// Whether each task has a line of its own as soon as it has ended.
+    fn has_summaries(self) -> bool {
+        matches!(self, Answers::Summaries | Answers::Everything)
+    }
+}
+
+/// How the user gets the results.
+pub(super) struct Results {
+    pub(super) answers: Answers,
+    /// The files that they are also written to.
+    pub(super) files: Option<OutputFiles>,
+}
+
+impl From<Answers> for Results {
+    fn from(answers: Answers) -> Results {
+        Results { answers, files: None }
+    }
 }
 
 /// The command line as a door to the tools.
@@ -55,16 +80,67 @@ impl Door {
         arguments: &AgentArguments,
         printer: &Printer,
     ) -> Result<Door, CommandError> {
+        let mut door = Door::new(arguments, printer.columns())?;
+        door.print_warnings(printer);
+        Ok(door)
+    }
+
+    /// A door without options, whose warnings are not shown.
+    pub(super) fn silent() -> Result<Door, CommandError> {
+        Door::new(
+            &AgentArguments {
+                agent: None,
+                access: None,
+                ask: false,
+                worktree: false,
+                approve: false,
+            },
+            None,
+        )
+    }
+
+    fn new(arguments: &AgentArguments, columns: Option<usize>) -> Result<Door, CommandError> {
         let mut server = CallServer::new(Caller {
             approval: arguments.approve.then_some(true),
             agent: arguments.agent.clone(),
-            columns: printer.columns(),
-            ..Caller::new(Surroundings::of_this_process()?, SHELL)
+            access: arguments.access,
+            ask: arguments.ask,
+            isolation: arguments.worktree.then_some(Isolation::Worktree),
+            columns,
+            has_windows: columns.is_some(),
+            ..Caller::new(surroundings()?, SHELL)
         });
         let workspace = server.load_workspace();
-        let mut door = Door { workspace, server };
-        door.print_warnings(printer);
-        Ok(door)
+        Ok(Door { workspace, server })
+    }
+
+    /// Runs one task to its end, and shows nothing of it. A signal stops it.
+    pub(super) fn ask(&mut self, task: TaskArguments) -> Result<RunResult, CommandError> {
+        let planned = self.plan(DelegateArguments::of(vec![task]))?;
+        let context = CallContext::default();
+        let call = self.server.submit(&self.workspace, CallKind::Delegate, planned, &context)?;
+        let mut signals = SignalPipe::for_quitting()
+            .map_err(|error| CommandError::failure(format!("signals cannot be caught: {error}")))?;
+        let mut is_over = false;
+        while !is_over {
+            let events = self.server.wait(&[signals.as_fd()], None);
+            is_over = events.iter().any(|event| matches!(event, CallEvent::Over(_)));
+            if signals.drain().next().is_some() {
+                self.server.cancel(call, StopForce::Gracefully);
+            }
+        }
+        let result = match self.server.finish(call) {
+            Some(FinishedCall::Tasks(call)) => call.results().next().cloned(),
+            _ => None,
+        };
+        result.ok_or_else(|| CommandError::failure("the task of this call is lost"))
+    }
+
+    /// The session that a word means, to continue it, and the name of its task.
+    pub(super) fn resumed(&self, word: &str) -> Result<(String, String), CommandError> {
+        let names = RunNames::load(self.server.store())?;
+        let (session, name) = names.session(word)?;
+        Ok((session.to_string(), name.to_owned()))
     }
 
     pub(super) fn print_warnings(&mut self, printer: &Printer) {
@@ -75,15 +151,52 @@ impl Door {
         }
     }
 
+    /// Plans the tasks of a call.
+    pub(super) fn plan(&self, call: DelegateArguments) -> Result<PlannedCall, CommandError> {
+        let plan =
+            |options: &CallOptions<'_>| tools::plan_delegation(&self.workspace, call, options);
+        Ok(self.server.plan(&self.workspace, &CallContext::default(), plan)?)
+    }
+
+    /// Refuses a call whose only task is wrong. Nothing is started and nothing is kept, so that a typing
+    /// error leaves no session.
+    pub(super) fn refuse_mistake(
+        &self,
+        planned: &PlannedCall,
+        printer: &Printer,
+    ) -> Result<(), CommandError> {
+        let [task] = planned.tasks.as_slice() else { return Ok(()) };
+        if let Some(refusal) = &task.refusal {
+            // A file that could not be loaded can be the reason.
+            planned.warnings.iter().for_each(|warning| printer.warning(warning));
+            let refused = CommandError::usage(refusal);
+            return Err(match refusal.hint() {
+                Some(hint) => refused.hint(hint),
+                None => refused,
+            });
+        }
+        let Meta { agent, model, provider, cwd, .. } = &task.plan.meta;
+        match (agent, model) {
+            (Some(AgentKind::Builtin), Some(model)) => {
+                let agent_dir = &self.workspace.surroundings.agent_dir;
+                let checked =
+                    agent::config::check_model(provider.as_deref(), model, agent_dir, cwd);
+                checked.map_err(CommandError::usage)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Runs the tasks of a call to their end, and says whether all went well.
     pub(super) fn run(
         &mut self,
-        call: DelegateArguments,
+        planned: PlannedCall,
         concurrency: Option<usize>,
-        answers: Answers,
+        results: Results,
         printer: &mut Printer,
     ) -> Result<Exit, CommandError> {
-        let Ended { call, is_interrupted } = self.run_tasks(call, concurrency, answers, printer)?;
+        let Ended { call, is_interrupted } =
+            self.run_tasks(planned, concurrency, results, printer)?;
         let is_completed = call.results().all(|result| result.status == Status::Completed);
         Ok(match (is_completed, is_interrupted) {
             (true, _) => Exit::Completed,
@@ -95,23 +208,26 @@ impl Door {
     /// Runs the tasks of a call to their end.
     pub(super) fn run_tasks(
         &mut self,
-        call: DelegateArguments,
+        planned: PlannedCall,
         concurrency: Option<usize>,
-        answers: Answers,
+        results: Results,
         printer: &mut Printer,
     ) -> Result<Ended, CommandError> {
-        let call = self.submit(call, concurrency);
+        let context = CallContext { concurrency, ..CallContext::default() };
+        let call = self.server.submit(&self.workspace, CallKind::Delegate, planned, &context);
         self.print_warnings(printer);
         let call = call?;
         let mut signals = SignalPipe::for_quitting()
             .map_err(|error| CommandError::failure(format!("signals cannot be caught: {error}")))?;
         printer.listen_to(&signals);
         let printer = &*printer;
-        let live =
-            (answers != Answers::Json).then(|| Live::open(printer, Ownership::Owner)).flatten();
+        let live = (results.answers != Answers::Json)
+            .then(|| Live::open(printer, Controls::new(Ownership::Owner)))
+            .flatten();
         let screen = Screen::new(printer, live);
-        let mut view = View { printer, answers, screen, printed: BTreeMap::new() };
+        let mut view = View { printer, results, screen };
         let mut stopping = Stopping { call, quit: None, tasks: BTreeSet::new() };
+        let mut tellings = Tellings::default();
         let mut is_over = false;
         while !is_over {
             let mut wakers = vec![signals.as_fd()];
@@ -128,26 +244,28 @@ impl Door {
                 stopping.handle(notice, &mut self.server, &mut view);
             }
             for command in view.screen.turn(&self.server.shown(call))? {
-                stopping.carry_out(command, &mut self.server, &mut view);
+                let (task, request) = match command {
+                    Command::Tell(task, text) => (task, Telling::Message(text)),
+                    Command::Answer { task, question, text } => {
+                        (task, Telling::Answer(question, text))
+                    }
+                    command => {
+                        stopping.carry_out(&command, &mut self.server, &mut view);
+                        continue;
+                    }
+                };
+                if let Some(shown) = self.server.shown(call).get(task) {
+                    let name = &shown.meta.name;
+                    tellings.add(name, shown.dir.as_ref(), request, &mut view.screen);
+                }
             }
+            tellings.report_failures(&mut view.screen);
         }
         let Some(FinishedCall::Tasks(call)) = self.server.finish(call) else {
             return Err(CommandError::failure("the tasks of this call are lost"));
         };
         view.close(&call)?;
         Ok(Ended { call, is_interrupted: stopping.quit.is_some() })
-    }
-
-    fn submit(
-        &mut self,
-        call: DelegateArguments,
-        concurrency: Option<usize>,
-    ) -> Result<OpenCallId, CommandError> {
-        let context = CallContext { concurrency, ..CallContext::default() };
-        let plan =
-            |options: &CallOptions<'_>| tools::plan_delegation(&self.workspace, call, options);
-        let planned = self.server.plan(&self.workspace, &context, plan)?;
-        Ok(self.server.submit(&self.workspace, CallKind::Delegate, planned, &context)?)
     }
 }
 
@@ -174,8 +292,8 @@ impl Stopping {
         self.quit.get_or_insert(notice);
     }
 
-    fn carry_out(&mut self, command: Command, server: &mut CallServer, view: &mut View<'_>) {
-        match command {
+    fn carry_out(&mut self, command: &Command, server: &mut CallServer, view: &mut View<'_>) {
+        match *command {
             Command::Stop(task) => {
                 let is_first = self.tasks.insert(task);
                 let force = if is_first { StopForce::Gracefully } else { StopForce::AtOnce };
@@ -187,7 +305,7 @@ impl Stopping {
                 self.quit.get_or_insert(Notice::Interrupt);
                 server.cancel(self.call, StopForce::AtOnce);
             }
-            Command::Leave => {}
+            Command::Tell(..) | Command::Answer { .. } | Command::Leave | Command::Copy(_) => {}
         }
     }
 }
@@ -203,7 +321,8 @@ impl From<ToolError> for CommandError {
                 }
             }
             ToolError::UnknownSession { problem, similar } => {
-                CommandError::usage(problem).hint(not_found_hint(&similar))
+                let list = "`pi-subagents sessions list` lists the sessions of this project";
+                CommandError::usage(problem).hint(named::not_found_hint(&similar, list))
             }
             ToolError::Start(StartError::Background(error)) => error.into(),
             ToolError::Start(_) | ToolError::Store(_) => CommandError::failure(error),

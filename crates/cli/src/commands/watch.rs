@@ -10,17 +10,17 @@ use plan::Surroundings;
 use process::SignalPipe;
 use runner::{StopError, StopForce, Stopped, stop_run};
 use store::{RunDir, Store};
-use tools::{Appearance, Workspace};
-use tui::{Command, Ownership};
+use tools::{Appearance, RunNames, Workspace};
+use tui::{Command, Controls, Ownership};
 
 use self::following::Following;
 use self::screen::WatchScreen;
-use super::sessions;
 use crate::arguments::Watch;
 use crate::error::{CommandError, Exit};
 use crate::live::Live;
 use crate::printer::Printer;
 use crate::screen::Screen;
+use crate::tellings::{Telling, Tellings};
 
 pub(crate) fn watch(arguments: &Watch, printer: &mut Printer) -> Result<Exit, CommandError> {
     let workspace = Workspace::load(Surroundings::of_this_process()?, None);
@@ -35,21 +35,34 @@ pub(crate) fn watch(arguments: &Watch, printer: &mut Printer) -> Result<Exit, Co
     printer.listen_to(&signals);
     let printer = &*printer;
     let appearance = Appearance::new(&workspace, printer.columns());
-    let screen = Screen::new(printer, Live::open(printer, Ownership::Watcher));
+    let screen = Screen::new(printer, Live::open(printer, Controls::new(Ownership::Watcher)));
     let mut screen = WatchScreen { printer, appearance, screen, runs: Vec::new() };
     let mut stops = Stops::default();
+    let mut tellings = Tellings::default();
     let left = loop {
-        for change in following.look() {
-            screen.show(&change)?;
+        for change in following.look(&|| signals.is_told()) {
+            screen.show(&change, &following)?;
         }
         stops.report_failures(&mut screen);
-        let commands = screen.turn()?;
-        for command in &commands {
-            if let Command::Stop(run) = command {
-                stops.add(*run, following.dir(*run));
+        tellings.report_failures(&mut screen.screen);
+        let mut is_left = false;
+        for command in screen.turn()? {
+            match command {
+                Command::Stop(run) => stops.add(run, following.dir(run), &mut screen),
+                Command::Tell(run, text) => {
+                    let name = screen.name(run);
+                    let message = Telling::Message(text);
+                    tellings.add(&name, following.dir(run), message, &mut screen.screen);
+                }
+                Command::Answer { task: run, question, text } => {
+                    let name = screen.name(run);
+                    let answer = Telling::Answer(question, text);
+                    tellings.add(&name, following.dir(run), answer, &mut screen.screen);
+                }
+                _ => is_left = true,
             }
         }
-        if commands.iter().any(|command| !matches!(command, Command::Stop(_))) {
+        if is_left {
             break Some(Exit::Completed);
         }
         if signals.drain().next().is_some() {
@@ -63,7 +76,7 @@ pub(crate) fn watch(arguments: &Watch, printer: &mut Printer) -> Result<Exit, Co
         wakers.extend(screen.screen.wakers());
         following.wait(&wakers, screen.patience());
     };
-    screen.screen.close()?;
+    screen.close()?;
     if let Some(exit) = left {
         printer.note("Stopped watching. The runs continue.");
         return Ok(exit);
@@ -74,23 +87,14 @@ pub(crate) fn watch(arguments: &Watch, printer: &mut Printer) -> Result<Exit, Co
     Ok(if following.are_all_completed() { Exit::Completed } else { Exit::TaskFailed })
 }
 
-/// The runs that the ids mean: a run itself; of a session, its running runs or else its latest run.
-fn find(store: &Store, ids: &[String]) -> Result<Vec<RunDir>, CommandError> {
+/// The runs that the words mean, each once.
+fn find(store: &Store, words: &[String]) -> Result<Vec<RunDir>, CommandError> {
+    let names = RunNames::load(store)?;
     let mut found: Vec<RunDir> = Vec::new();
-    for id in ids {
-        let session = sessions::find(store, id)?;
-        let is_named = |run: &tools::KnownRun| run.meta.run_id.as_str().starts_with(id.as_str());
-        let has_named = session.runs.iter().any(is_named);
-        let is_running = session.is_running();
-        let last = session.runs.last().map(|run| run.dir.clone());
-        for run in session.runs {
-            let is_meant = match (has_named, is_running) {
-                (true, _) => is_named(&run),
-                (false, true) => run.result.is_none(),
-                (false, false) => Some(&run.dir) == last.as_ref(),
-            };
-            if is_meant && !found.contains(&run.dir) {
-                found.push(run.dir);
+    for word in words {
+        for run in names.runs(word)? {
+            if !found.contains(&run) {
+                found.push(run);
             }
         }
     }
@@ -101,12 +105,15 @@ fn find(store: &Store, ids: &[String]) -> Result<Vec<RunDir>, CommandError> {
 #[derive(Default)]
 struct Stops {
     requested: Vec<usize>,
-    threads: Vec<(String, JoinHandle<Result<Stopped, StopError>>)>,
+    threads: Vec<(String, StoppingThread)>,
 }
+
+/// Ends with how the run was stopped.
+type StoppingThread = JoinHandle<Option<Result<Stopped, StopError>>>;
 
 impl Stops {
     /// Stops a run; a second request stops it at once.
-    fn add(&mut self, run: usize, dir: Option<&RunDir>) {
+    fn add(&mut self, run: usize, dir: Option<&RunDir>, screen: &mut WatchScreen<'_>) {
         let Some(dir) = dir.cloned() else { return };
         let is_repeated = self.requested.contains(&run);
         let force = if is_repeated { StopForce::AtOnce } else { StopForce::Gracefully };
@@ -114,14 +121,24 @@ impl Stops {
         // Requested here, so that the run stops even if `watch` ends first. The thread reports errors.
         let _ = dir.request_stop(force);
         let name = dir.run_id().to_string();
-        self.threads.push((name, std::thread::spawn(move || stop_run(&dir, force))));
+        match process::start_thread(move || stop_run(&dir, force)) {
+            Ok(thread) => self.threads.push((name, thread)),
+            Err(no_thread) => screen.screen.warn(format!(
+                "{name} was asked to stop, but nothing can check that it does: {}",
+                no_thread.error
+            )),
+        }
     }
 
     fn report_failures(&mut self, screen: &mut WatchScreen<'_>) {
-        let is_done = |stop: &mut (String, JoinHandle<_>)| stop.1.is_finished();
+        let is_done = |stop: &mut (String, StoppingThread)| stop.1.is_finished();
         for (name, stop) in self.threads.extract_if(.., is_done) {
-            if let Ok(Err(error)) = stop.join() {
-                screen.screen.warn(format!("cannot stop {name}: {error}"));
+            match stop.join() {
+                Ok(Some(Err(error))) => screen.screen.warn(format!("cannot stop {name}: {error}")),
+                Ok(Some(Ok(stopped))) if !stopped.is_proven() => {
+                    screen.screen.warn(format!("{name}: {}", stopped.words()));
+                }
+                _ => {}
             }
         }
     }

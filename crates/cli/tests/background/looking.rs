@@ -30,6 +30,20 @@ fn start_prints_a_handle() {
 }
 
 #[test]
+fn a_run_without_a_preset_shows_none() {
+    let world = world();
+    let agent = world.agent(&quick());
+    let ran = world.run(&["bg", "start", "--agent", &agent, "--json", "--name", "look", "do it"]);
+    let handle = ran.json();
+    assert_eq!((&handle["name"], &handle["preset"]), (&json!("look"), &Value::Null), "{ran:?}");
+    let id = handle["runId"].as_str().unwrap();
+    wait_for_result(&world, id);
+    let sheet = world.run(&["bg", "status", id]).stdout;
+    assert!(sheet.contains("\n  name       look\n") && !sheet.contains("preset"), "{sheet}");
+    world.wait_until_nothing_is_left();
+}
+
+#[test]
 fn runs_are_listed_and_found_by_the_beginning_of_their_ids() {
     let world = world();
     let empty = world.run(&["bg", "list"]);
@@ -65,11 +79,12 @@ fn runs_are_listed_and_found_by_the_beginning_of_their_ids() {
     assert_eq!(status(unique).json()["runs"][0]["runId"], running);
     let ambiguous = status(&common);
     assert_eq!(ambiguous.code, Some(2));
-    assert!(ambiguous.stderr.contains("is the beginning of 2 run ids"), "{ambiguous:?}");
+    assert!(ambiguous.stderr.contains("is the beginning of 2 ids: "), "{ambiguous:?}");
     for unknown in ["zzzzzzzz", "", "../../../etc"] {
         let ran = status(unknown);
         assert_eq!(ran.code, Some(2), "{unknown:?}");
-        assert!(ran.stderr.contains(&format!("No run found for runId: {unknown}")), "{ran:?}");
+        let expected = format!("no run, session or task of this project is called \"{unknown}\"");
+        assert!(ran.stderr.contains(&expected), "{ran:?}");
     }
     let sheet = world.run(&["bg", "status", &failed]);
     assert!(sheet.stdout.contains("\n  status     failed\n"), "{sheet:?}");
@@ -86,7 +101,13 @@ fn foreground_runs_are_no_background_runs() {
     let id = ran.task()["runId"].as_str().unwrap().to_owned();
     let listed = world.run(&["bg", "list", "--all", "--everyone", "--json"]).json();
     assert_eq!((&listed["runs"], &listed["counts"]["total"]), (&json!([]), &json!(0)));
-    assert_eq!(world.run(&["bg", "stop", &id]).code, Some(2));
+    for word in [id.as_str(), "scout", "@last"] {
+        let refused = world.run(&["bg", "stop", word]);
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        let expected = format!("\"{word}\" is not a background run");
+        assert!(refused.stderr.contains(&expected), "{refused:?}");
+        assert!(refused.stderr.contains(&format!("sessions show {word}")), "{refused:?}");
+    }
 }
 
 #[test]
@@ -95,9 +116,9 @@ fn what_cannot_be_started_is_refused_and_leaves_nothing() {
     let agent = world.agent(&quick());
     for (arguments, said, hint) in [
         (vec!["--preset", "nope", "do it"], "Unknown preset: \"nope\"", "preset list"),
-        (vec!["--preset", "scout", "--cwd", "sub", "do it"], "cwd must", "the whole path"),
+        (vec!["--preset", "scout", "--cwd", "sub", "do it"], "--cwd sub: No such file", ""),
         (vec!["--preset", "scout", " "], "the prompt is empty", "say what"),
-        (vec!["do it"], "--preset", ""),
+        (vec!["--preset", "scout", "--profile", "x", "do it"], "--profile", ""),
     ] {
         let mut all = vec!["bg", "start", "--agent", &agent];
         all.extend(&arguments);

@@ -6,6 +6,7 @@ mod logs;
 mod looking;
 mod many;
 mod outliving;
+mod stopped;
 mod stopping;
 mod waiting;
 

@@ -123,7 +123,7 @@ fn several_are_stopped_and_what_had_ended_stays_what_it_was() {
     // With an unknown id, the whole command is refused.
     let refused = world.run(&["bg", "stop", &running, "zzzzzzzz"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
-    assert!(refused.stderr.contains("No run found for runId: zzzzzzzz"), "{refused:?}");
+    assert!(refused.stderr.contains("is called \"zzzzzzzz\""), "{refused:?}");
     assert_eq!(status(&world, &running)["status"], "running");
     let ran = world.run(&["bg", "stop", &finished, &running, &running]);
     world.assert_nothing_left();

@@ -32,20 +32,19 @@ fn a_run_is_counted_while_it_runs_and_told_about_when_it_ends() {
     assert!(status["text"].as_str().unwrap().starts_with("Active runs: 1. Counts: running=1"));
     world.let_go();
     let told = bridge.wait_for("ui/notify")["params"].clone();
-    assert_eq!(
-        told,
-        json!({"message": "Background agent scout finished: found it", "level": "info"})
-    );
+    assert_eq!(told, json!({"message": "Background agent scout finished", "level": "info"}));
     let message = bridge.wait_for("session/message")["params"].clone();
-    assert_eq!(
-        message,
-        json!({
-            "customType": "pi-subagents:bg-complete",
-            "content": format!("Background agent scout finished ({run}): found it"),
-            "details": {"runId": run, "status": "completed"},
-        })
-    );
-    assert_eq!(bridge.wait_for("ui/status")["params"]["text"], json!("bg: 0 running / 1 total"));
+    assert_eq!(message["customType"], json!("pi-subagents:bg-complete"));
+    let content = message["content"].as_str().unwrap();
+    assert_eq!(content, format!("Background agent scout finished ({run}): found it"));
+    let details = &message["details"];
+    assert_eq!((&details["runId"], &details["status"]), (&json!(run), &json!("completed")));
+    let answer_from = usize::try_from(details["answerFrom"].as_u64().unwrap()).unwrap();
+    assert_eq!(&content[answer_from..], "found it");
+    let heading = text(&details["lines"]);
+    assert!(heading.starts_with("✓ scout · 0:0"), "{heading}");
+    assert!(heading.ends_with(" · look around\n"), "{heading}");
+    assert_eq!(bridge.wait_for("ui/status")["params"]["text"], json!(null), "nothing runs");
     assert_eq!(bridge.entries()[0]["customType"], json!("pi-subagents:bg-update"));
     let status = bridge.call("background_agent_status", &json!({"runId": run}));
     assert!(status["text"].as_str().unwrap().contains("final=\"found it\""), "{status}");
@@ -81,13 +80,13 @@ fn a_run_outlives_pi_and_the_next_one_is_told() {
         restore(&mut bridge, &entries);
         let told = bridge.received("ui/notify");
         assert_eq!(told.len(), 1, "{told:?}");
-        assert_eq!(told[0]["message"], json!("Background agent scout finished: found it"));
+        assert_eq!(told[0]["message"], json!("Background agent scout finished"));
         entries.extend(bridge.entries());
         bridge.close();
         let mut bridge = Bridge::of_pi(&world, &quick());
         restore(&mut bridge, &entries);
         assert!(bridge.received("ui/notify").is_empty() && bridge.entries().is_empty());
-        assert_eq!(bridge.received("ui/status"), [json!({"text": "bg: 0 running / 1 total"})]);
+        assert_eq!(bridge.received("ui/status"), [json!(null); 0], "nothing runs");
         bridge.close();
         world.wait_until_nothing_is_left();
     }
@@ -102,6 +101,12 @@ fn what_cannot_be_started_is_refused() {
     let model = json!({"preset": "scout", "task": "x", "model": "a/thre"});
     let refusal = bridge.refusal("background_agent", &model);
     assert!(refusal.starts_with("Unknown model: \"a/thre\"."), "{refusal}");
+    let nowhere = world.path("nowhere");
+    let refusal = bridge
+        .refusal("background_agent", &json!({"preset": "scout", "task": "x", "cwd": nowhere}));
+    let expected = "cwd must be a directory that exists, and";
+    assert_eq!(refusal, format!("{expected} {} is none", nowhere.display()));
     assert!(bridge.received("ui/status").is_empty() && bridge.entries().is_empty());
+    assert!(world.runs().is_empty());
     bridge.close();
 }

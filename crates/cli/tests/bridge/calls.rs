@@ -7,30 +7,73 @@ use test_support::wait_until;
 use super::*;
 
 #[test]
+fn an_agent_that_is_not_installed_says_how_to_install_it() {
+    let world = world();
+    let mut bridge = Bridge::of_pi(&world, &quick());
+    let mut arguments = tasks(1);
+    arguments["tasks"][0]["agent"] = json!("codex");
+    let result = bridge.call("delegate_to_subagents", &arguments);
+    let error = "✗ task 1: error — Codex is not installed: install it with `npm install -g \
+                 @openai/codex`";
+    assert!(result["text"].as_str().unwrap().starts_with(error), "{result}");
+    assert_eq!(result["isError"], json!(true));
+    bridge.close();
+    world.assert_nothing_left();
+}
+
+#[test]
 fn a_call_is_answered_with_everything_about_its_tasks() {
     let world = world();
     let mut bridge = Bridge::of_pi(&world, &quick());
     let mut arguments = tasks(2);
     arguments["tasks"][1]["profile"] = json!("nobody");
     let result = bridge.call("delegate_to_subagents", &arguments);
-    let sessions = result["details"]["sessions"].as_array().unwrap();
-    let id = |index: usize| sessions[index]["sessionId"].as_str().unwrap();
+    let details = &result["details"];
+    let windows = details["windows"].as_array().unwrap();
+    let id = |index: usize| windows[index]["sessionId"].as_str().unwrap();
     assert_eq!(
         result["text"].as_str().unwrap(),
         format!(
             "✓ task 1: completed (session: {})\n✗ task 2: error — Unknown profile: \"nobody\". \
-             Available profiles: (none) (session: {}) (nobody)",
+             Available profiles: (none) (session: {}) (nobody)\n\n### task 1\n\nfound it",
             id(0),
             id(1)
         )
     );
     assert_eq!(result["isError"], json!(false), "one of them has completed");
     assert_eq!(result["usage"]["totalTokens"], json!(120), "{result}");
-    assert_eq!(result["details"]["status"], json!("done"));
-    assert_eq!(result["details"]["runs"].as_array().unwrap().len(), 2);
+    assert_eq!((&details["status"], &details["maxLines"]), (&json!("done"), &json!(15)));
+    assert_eq!(details["sessionIds"], json!([id(0), id(1)]));
+    let window = |index: usize| {
+        let mut window = windows[index].clone();
+        let window = window.as_object_mut().unwrap();
+        for field in ["sessionId", "runId", "elapsedMs"] {
+            assert!(window.shift_remove(field).is_some(), "{field}: {result}");
+        }
+        json!(window)
+    };
+    assert_eq!(
+        [window(0), window(1)],
+        [
+            json!({
+                "name": "task 1", "status": "completed", "toolCount": 0, "timeoutMs": 600_000,
+                "model": "fake-1",
+            }),
+            json!({
+                "name": "task 2", "status": "error", "toolCount": 0, "timeoutMs": null,
+                "profile": "nobody",
+                "error": "Unknown profile: \"nobody\". Available profiles: (none)",
+            }),
+        ]
+    );
     let lines = text(&result["details"]["lines"]);
-    assert!(lines.starts_with("Sub-agents: 1 done, 1 error\n\n✓ task 1 • 0 tools • "), "{lines}");
-    assert!(lines.contains("  found it\n"), "{lines}");
+    let rows: Vec<&str> = lines.lines().collect();
+    assert!(rows[0].starts_with("2/2 ━━━━━━━━━━━━━━━━━━━━━━━━ 1 done · 1 failed "), "{lines}");
+    assert!(rows[1].starts_with("✓ task 1 ") && rows[1].contains(" found it "), "{lines}");
+    let failure = "✗ task 2 pi Unknown profile: \"nobody\". Available profiles: (none)";
+    assert_eq!(rows[2], failure);
+    let sessions = format!("sessions {} {} · Ctrl+O opens", &id(0)[..8], &id(1)[..8]);
+    assert_eq!(rows[3..], [sessions]);
     // Both were written to the log at their start and at their end.
     let entries = bridge.entries();
     let kinds: Vec<(&str, &str)> = entries
@@ -56,7 +99,7 @@ fn a_call_in_which_nothing_succeeds_is_an_error_that_keeps_its_windows() {
     let mut bridge = Bridge::of_pi(&world, &json!(["start", {"exit": 3}]));
     let result = bridge.call("subagent", &json!({"preset": "scout", "task": "look"}));
     assert_eq!(result["isError"], json!(true), "{result}");
-    assert!(text(&result["details"]["lines"]).contains("✗ scout • scout (a/one)"), "{result}");
+    assert!(text(&result["details"]["lines"]).starts_with("✗ scout "), "{result}");
     bridge.close();
 }
 
@@ -107,40 +150,167 @@ fn what_pi_keeps_stays_small_and_the_rest_can_be_looked_at() {
     let long = "word ".repeat(400);
     let talker = json!(["start", {"repeat": {"times": 600, "steps": [
         {"message": {"text": long, "stop": "toolUse"}},
-    ]}}, {"say": "found it"}, {"end": false}, "settle"]);
+    ]}}, {"say": "found it"}, {"end": false}, "settle", "hang"]);
     let mut bridge = Bridge::initialized(&world, &talker, "tui");
     let result = bridge.call("delegate_to_subagents", &tasks(2));
     let kept = result["details"].to_string().len();
-    assert!(kept < 16 * 1024, "{kept} bytes are kept");
+    assert!(kept < 4 * 1024, "{kept} bytes are kept");
+    // Fifteen lines of a thousand characters for each of the two.
     for update in bridge.received("tools/update") {
-        assert!(update["details"].to_string().len() < 16 * 1024);
+        assert!(update["details"].to_string().len() < 40 * 1024);
     }
-    let runs = json!({"runs": result["details"]["runs"]});
-    let expanded = text(&bridge.request("view/expand", &runs)["result"]["lines"]);
-    let shown = expanded.matches(long.trim_end()).count();
-    assert!((990..1_000).contains(&shown), "{shown} of the 500 last lines of both");
-    assert!(expanded.contains("found it"));
+    let windows = result["details"]["windows"].as_array().unwrap();
+    let runs: Vec<&Value> = windows.iter().map(|window| &window["runId"]).collect();
+    let runs = json!({"runs": runs});
+    let opened = bridge.request("view/expand", &runs)["result"]["lines"].clone();
+    let expanded = text(&opened);
+    let shown = expanded.matches(&format!("{}\n", long.trim_end())).count();
+    // Of the last forty entries, two are the answer and that the agent was stopped after it.
+    assert_eq!(shown, 2 * 38);
+    assert_eq!(expanded.matches("  … 562 earlier; `pi-subagents sessions show ").count(), 2);
+    let answers = opened.as_array().unwrap().iter().filter(|part| part["markdown"] == "found it");
+    assert_eq!(answers.count(), 2, "{expanded}");
     bridge.close();
+}
+
+#[test]
+fn reports_say_what_the_agents_do() {
+    let world = world();
+    let reading = json!(["start",
+        {"tool_start": {"id": "1", "name": "read", "args": {"path": "src/auth.ts"}}},
+        {"await": world.path("go")},
+        {"say": "found it"}, {"end": false}, "settle"]);
+    for mode in ["json", "tui"] {
+        let mut bridge = Bridge::initialized(&world, &reading, mode);
+        let delegated = bridge.begin_call("one", "delegate_to_subagents", &tasks(2));
+        let until = |bridge: &mut Bridge, text: &str| loop {
+            let update = bridge.wait_for("tools/update")["params"].clone();
+            if update["text"] == text {
+                break update;
+            }
+        };
+        let words = "2 running\ntask 1: Reading src/auth.ts\ntask 2: Reading src/auth.ts";
+        let update = until(&mut bridge, words);
+        assert_eq!(update["details"]["status"], json!("running"));
+        assert_eq!(update["details"]["windows"][1]["doing"], json!("Reading src/auth.ts"));
+        let lines = text(&update["details"]["lines"]);
+        let is_window =
+            lines.contains("read  src/auth.ts ") && lines.contains("┃ read   src/auth.ts\n");
+        assert_eq!(is_window, mode == "tui", "{lines}");
+        let single = json!({"preset": "scout", "task": "look"});
+        let single = bridge.begin_call("two", "subagent", &single);
+        until(&mut bridge, "Reading src/auth.ts");
+        world.let_go();
+        bridge.response(delegated);
+        bridge.response(single);
+        bridge.close();
+        std::fs::remove_file(world.path("go")).unwrap();
+    }
 }
 
 #[test]
 fn bad_arguments_are_refused_and_nothing_is_started() {
     let world = world();
     let mut bridge = Bridge::of_pi(&world, &quick());
-    let huge = json!({"tasks": [{"name": "a", "prompt": "x".repeat(10 << 20), "timout": 1}]});
+    let huge = json!({"tasks": [{"name": "a", "prompt": "x".repeat(10 << 20), "timeout": "1"}]});
     for (tool, arguments, expected) in [
         ("delegate_to_subagents", json!({}), "tasks: is missing"),
         ("delegate_to_subagents", tasks(17), "tasks: must hold at most 16 tasks, but holds 17"),
         ("subagent", json!({"preset": "scout"}), "task: is missing"),
         ("get_subagent_output", json!({}), "sessionId: is missing"),
-        ("list_subagent_profiles", json!({"x": 1}), "x: is unknown"),
+        ("subagent", json!({"preset": "scout", "taks": "x"}), "taks: is unknown"),
+        (
+            "background_agent",
+            json!({"preset": "scout", "task": "x", "tools": []}),
+            "tools: is unknown",
+        ),
         ("background_agent_status", json!({"runId": 5}), "runId: must be a text"),
-        ("delegate_to_subagents", huge, "tasks[0].timout: is unknown"),
+        ("delegate_to_subagents", huge, "tasks[0].timeout: must be a number"),
     ] {
         let refusal = bridge.refusal(tool, &arguments);
         assert!(refusal.starts_with(expected), "{refusal}");
     }
     assert!(world.runs().is_empty() && bridge.entries().is_empty());
+    bridge.close();
+}
+
+#[test]
+fn unknown_fields_are_warnings_unless_they_must_not_be_ignored() {
+    let world = world();
+    let mut bridge = Bridge::of_pi(&world, &quick());
+    let result = bridge.call(
+        "delegate_to_subagents",
+        &json!({"reason": "speed", "tasks": [
+            {"name": "a", "prompt": "p", "priority": 1},
+            {"name": "b", "prompt": "p", "timout": 5},
+            {"name": "c", "prompt": "p", "readOnly": true},
+            {"name": "d", "prompt": "p", "files": [{"path": "x", "encoding": "utf-8"}]},
+        ]}),
+    );
+    let text = result["text"].as_str().unwrap();
+    for expected in [
+        "✓ a: completed",
+        "✗ b: error — The field \"timout\" is unknown. Did you mean timeout?",
+        "✗ c: error — The field \"readOnly\" is unknown, and would restrict the agent.",
+        "\nWarning: tasks[0].priority is unknown and was ignored\n",
+        "✓ d: completed",
+        "\nWarning: tasks[3].files[0].encoding is unknown and was ignored\n",
+        "\nWarning: reason is unknown and was ignored\n",
+        "\n\n### a\n\nfound it",
+    ] {
+        assert!(text.contains(expected), "{expected:?} is not in {text}");
+    }
+    let result = bridge.call("list_subagent_profiles", &json!({"scope": "global"}));
+    let text = result["text"].as_str().unwrap();
+    assert!(text.ends_with("\nWarning: scope is unknown and was ignored"), "{text}");
+    bridge.close();
+    world.assert_nothing_left();
+}
+
+#[test]
+fn a_background_run_is_stopped_by_a_tool() {
+    let world = world();
+    let mut bridge = Bridge::of_pi(&world, &world.working());
+    let started = bridge.call("background_agent", &json!({"preset": "scout", "task": "x"}));
+    let id = started["details"]["runId"].as_str().unwrap().to_owned();
+    wait_until(|| world.path("working").exists());
+    let wrong = json!({"runId": &id[..35], "action": "stop"});
+    let refusal = bridge.refusal("background_agent_control", &wrong);
+    assert!(refusal.starts_with("No run found for runId: "), "{refusal}");
+    let stop = json!({"runId": id, "action": "stop"});
+    let stopped = bridge.call("background_agent_control", &stop);
+    let text = stopped["text"].as_str().unwrap();
+    let expected = format!("Stopped background agent scout (runId: {id}). Status: aborted.");
+    assert!(text.starts_with(&expected) && text.contains("working on it"), "{text}");
+    assert_eq!(stopped["details"]["status"], json!("aborted"));
+    let again = bridge.call("background_agent_control", &stop);
+    assert!(again["text"].as_str().unwrap().contains("had ended before"), "{again}");
+    bridge.close();
+    world.assert_nothing_left();
+}
+
+#[test]
+fn a_long_answer_is_cut_in_the_middle_and_says_how_to_read_it() {
+    let world = world();
+    let said = format!("begin {} end", "x".repeat(30_000));
+    let script = json!(["start", {"say": said}, {"end": false}, "settle"]);
+    let mut bridge = Bridge::of_pi(&world, &script);
+    let result = bridge.call("delegate_to_subagents", &tasks(1));
+    let text = result["text"].as_str().unwrap();
+    assert!(text.contains("\n\n### task 1\n\nbegin xxx") && text.ends_with("xxx end"), "{text}");
+    let id = result["details"]["windows"][0]["sessionId"].as_str().unwrap();
+    let gap = format!(
+        "\n[6010 of 30010 characters are left out here; get_subagent_output has all of it, session {id}]\n"
+    );
+    assert!(text.contains(&gap), "{text}");
+    let whole = bridge.call("get_subagent_output", &json!({"sessionId": id}));
+    assert_eq!(whole["text"].as_str().unwrap(), said);
+    fs::create_dir_all(world.project().join(".pi")).unwrap();
+    let settings = r#"{"subagents": {"inlineAnswers": false}}"#;
+    fs::write(world.project().join(".pi/settings.json"), settings).unwrap();
+    let result = bridge.call("delegate_to_subagents", &tasks(1));
+    let text = result["text"].as_str().unwrap();
+    assert!(text.starts_with("✓ task 1: completed") && text.lines().count() == 1, "{text}");
     bridge.close();
 }
 
@@ -168,7 +338,7 @@ fn escape_sequences_of_an_agent_reach_nobody() {
     let mut bridge = Bridge::initialized(&world, &rude, "tui");
     let result = bridge.call("subagent", &json!({"preset": "scout", "task": "x"}));
     assert!(result["text"].as_str().unwrap().contains("red text"), "{result}");
-    let id = result["details"]["sessions"][0]["sessionId"].clone();
+    let id = result["details"]["windows"][0]["sessionId"].clone();
     let output = bridge.call("get_subagent_output", &json!({"sessionId": id}));
     let started = bridge.call("background_agent", &json!({"preset": "scout", "task": "x"}));
     let notified = bridge.wait_for("ui/notify");
@@ -212,13 +382,4 @@ fn nothing_is_started_in_a_project_that_is_gone() {
     assert!(refusal.ends_with("is gone"), "{refusal}");
     assert!(!world.project().exists(), "it was made anew");
     bridge.close();
-}
-
-/// Lines without their roles.
-fn text(lines: &Value) -> String {
-    let lines = lines.as_array().unwrap().iter().map(|line| -> String {
-        let spans = line.as_array().unwrap().iter();
-        spans.map(|span| span[1].as_str().unwrap()).collect()
-    });
-    lines.map(|line| line + "\n").collect()
 }

@@ -88,7 +88,8 @@ fn the_tools_are_those_of_the_setting() {
         "get_subagent_session",
         "list_subagent_profiles",
     ];
-    let presets = ["subagent", "background_agent", "background_agent_status"];
+    let presets =
+        ["subagent", "background_agent", "background_agent_status", "background_agent_control"];
     assert_eq!(names("profiles"), profiles);
     assert_eq!(names("presets"), presets);
     assert_eq!(names("all"), [profiles.as_slice(), presets.as_slice()].concat());

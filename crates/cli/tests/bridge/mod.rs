@@ -1,9 +1,11 @@
 //! `pi-subagents bridge` on real processes, with a test instead of pi: its responses, its notifications, and what
 //! is left when one of the two ends.
 
+mod agents;
 mod background;
 mod calls;
 mod hello;
+mod pressure;
 mod profiles;
 mod sessions;
 
@@ -93,4 +95,26 @@ impl Bridge {
     fn close(self) -> Ran {
         self.0.close()
     }
+}
+
+/// The parts of a window without their roles and places.
+fn text(parts: &Value) -> String {
+    let spans = |line: &Value| -> String {
+        line.as_array().unwrap().iter().map(|span| span[1].as_str().unwrap()).collect()
+    };
+    let part = |part: &Value| {
+        if let Some(cells) = part["cells"].as_array() {
+            let cells = cells.iter().map(|cell| spans(&cell["text"]));
+            let cells: Vec<String> = cells.filter(|cell| !cell.is_empty()).collect();
+            cells.join(" ")
+        } else if let Some(steps) = part["steps"].as_array() {
+            let steps = steps.iter().map(|step| format!("┃ {}", spans(&step["line"])));
+            steps.collect::<Vec<String>>().join("\n")
+        } else if let Some(answer) = part["markdown"].as_str() {
+            answer.to_owned()
+        } else {
+            spans(part)
+        }
+    };
+    parts.as_array().unwrap().iter().map(|shown| part(shown) + "\n").collect()
 }

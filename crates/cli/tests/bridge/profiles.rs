@@ -44,10 +44,11 @@ fn a_profile_lives_from_create_to_delete() {
         no.clone(),
         no.clone(),
         no.clone(),
+        no.clone(),
         json!(true),
     ];
     let (asked, told) = profile(&mut bridge, "create worker", &answers);
-    assert_eq!(asked.len(), 10, "{asked:?}");
+    assert_eq!(asked.len(), 11, "{asked:?}");
     assert_eq!(told[0]["message"], json!("Profile \"worker\" saved to global agent-profiles."));
     assert_eq!(
         fs::read_to_string(&file).unwrap(),
@@ -58,6 +59,7 @@ fn a_profile_lives_from_create_to_delete() {
         scope,
         json!("fake"),
         json!("fake-2"),
+        no.clone(),
         no.clone(),
         no.clone(),
         no.clone(),

@@ -12,7 +12,7 @@ fn restore(bridge: &mut Bridge, entries: &[Value]) {
 }
 
 fn session_of(result: &Value, index: usize) -> Value {
-    json!({"sessionId": result["details"]["sessions"][index]["sessionId"]})
+    json!({"sessionId": result["details"]["windows"][index]["sessionId"]})
 }
 
 #[test]

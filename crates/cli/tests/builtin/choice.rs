@@ -38,6 +38,10 @@ impl Installed {
     }
 
     fn task(&self, has_pi: bool, arguments: &[&str], variable: Option<&str>) -> Value {
+        self.run(has_pi, arguments, variable).task()
+    }
+
+    fn run(&self, has_pi: bool, arguments: &[&str], variable: Option<&str>) -> Ran {
         let mut command =
             self.builtin.world.command([&["run", "--json"], arguments, &["do it"]].concat());
         if has_pi {
@@ -49,7 +53,7 @@ impl Installed {
         }
         let ran: Ran = command.output().unwrap().into();
         self.builtin.world.assert_nothing_left();
-        ran.task()
+        ran
     }
 
     fn profile(&self, name: &str, fields: &str) {
@@ -120,11 +124,10 @@ fn extensions_need_pi() {
     world.builtin.agent_file("my-extension.ts", "");
     let path = world.builtin.world.agent_dir().join("my-extension.ts");
     world.profile("extended", &format!("extensions: {}", path.display()));
-    let task = world.task(true, &["--profile", "extended", "--agent", "builtin"], None);
-    assert_eq!(task["status"], "error", "{task:#}");
-    let error = task["error"].as_str().unwrap();
-    assert!(error.contains("asks for extensions, which only pi can load"), "{error}");
-    assert!(error.contains("extended"), "{error}");
+    let ran = world.run(true, &["--profile", "extended", "--agent", "builtin"], None);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    let expected = "\"extended\" asks for extensions, which only pi can load";
+    assert!(ran.stderr.contains(expected), "{ran:?}");
     assert_eq!(world.builtin.asked().len(), 0);
     assert_eq!(world.agent(true, &["--profile", "extended"], None), "pi");
 }

@@ -75,14 +75,63 @@ fn the_key_of_a_profile_is_seen_by_the_provider_alone() {
         assert_eq!((ran.code, &ran.task()["outcome"]), (Some(0), &json!("completed")), "{ran:#?}");
         assert_eq!(builtin.keys_seen(), [KEY, KEY]);
         let shown = ran.task()["output"].as_str().unwrap().to_owned();
-        assert_eq!(shown.matches("PI_SUBAGENTS_CHILD=1").count(), 3, "{shown}");
-        assert!(shown.contains(" agent --mode json"), "{shown}");
+        // The third environment is the agent's own, which it hides from all but root.
+        let environments = shown.matches("PI_SUBAGENTS_CHILD=1").count();
+        assert!((2..=3).contains(&environments), "{shown}");
+        assert!(shown.contains(" agent --mode rpc"), "{shown}");
         for request in builtin.asked() {
             assert!(!contains(request.to_string().as_bytes()), "{request:#}");
         }
         assert!(!contains(ran.stdout.as_bytes()) && !contains(ran.stderr.as_bytes()), "{ran:#?}");
         assert_stored_only_in(&builtin, Some("agent-profiles/keyed.md"));
     }
+}
+
+/// A command that prints the key of the profile, plain and as `grep --color` prints it, and so much more
+/// that its output becomes a file.
+const TELL: &str = "cat ~/.pi/agent/agent-profiles/keyed.md; seq 6000; \
+    printf 'sk-\\033[31msecret-\\033[0m0123456789abcdef\\n'; seq 30000";
+
+#[test]
+fn the_key_of_a_profile_is_in_no_file_with_the_output_of_a_command() {
+    for api in Api::BOTH {
+        let builtin = Builtin::new(api, &json!([bash(TELL), {"text": "done"}]));
+        profile(&builtin);
+        let ran = builtin.world.run(&[
+            "run",
+            "--json",
+            "--agent",
+            "builtin",
+            "--profile",
+            "keyed",
+            "do it",
+        ]);
+        assert_eq!((ran.code, &ran.task()["output"]), (Some(0), &json!("done")), "{ran:#?}");
+        assert_stored_only_in(&builtin, Some("agent-profiles/keyed.md"));
+        let files = fs::read_dir(ran.run_dir()).unwrap().map(|file| file.unwrap().path());
+        let is_output = |path: &PathBuf| path.to_string_lossy().contains("pi-bash-");
+        let outputs: Vec<PathBuf> = files.filter(is_output).collect();
+        assert_eq!(outputs.len(), 1, "{outputs:?}");
+        let output = fs::read_to_string(&outputs[0]).unwrap();
+        // Nor is it once the escape sequences are gone.
+        assert!(!contains(model::clean(&output).as_bytes()));
+        assert!(output.contains("apiKey: ****\n") && output.ends_with("\n30000\n"));
+        assert_eq!(output.matches("****").count(), 2);
+    }
+}
+
+#[test]
+fn the_key_of_a_profile_is_not_in_the_session_file() {
+    let builtin =
+        Builtin::new(Api::Messages, &json!([bash("cat \"$FILE\""), {"text": "{{result:0}}"}]));
+    builtin.agent_file("secret.txt", KEY);
+    let mut command = builtin.agent(&["--session", "kept.jsonl", "do it"]);
+    command.env("PI_API_KEY", KEY).env("FILE", builtin.world.agent_dir().join("secret.txt"));
+    let heard = heard(&builtin.world, command);
+    assert_eq!(heard.code, Some(0), "{heard:#?}");
+    assert_stored_only_in(&builtin, Some("secret.txt"));
+    let kept = fs::read_to_string(builtin.project("kept.jsonl")).unwrap();
+    assert_eq!(kept.matches("****").count(), 2, "{kept}");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 mod choice;
 mod compaction;
 mod errors;
-mod harness;
+pub(crate) mod harness;
 mod keys;
 mod malformed;
 mod models;
@@ -26,6 +26,6 @@ fn call(name: &str, args: &Value) -> Value {
 }
 
 /// A turn of the model that calls bash.
-fn bash(command: &str) -> Value {
+pub(crate) fn bash(command: &str) -> Value {
     call("bash", &json!({"command": command}))
 }

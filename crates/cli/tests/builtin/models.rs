@@ -50,8 +50,8 @@ fn what_cannot_be_asked_is_explained_before_anything_is() {
             &["--model", "no-such-model-at-all"],
             "Unknown model \"no-such-model-at-all\".".to_owned(),
         ),
-        (&["--provider", "fakee"], "Unknown provider \"fakee\". Did you mean \"fake\"?".to_owned()),
-        (&["--provider", "fakee"], format!("Others can be put into {models}")),
+        (&["--provider", "fakee"], "No provider \"fakee\". Did you mean \"fake\"?".to_owned()),
+        (&["--provider", "fakee"], format!("Others can be added to {models}")),
         (
             &["--provider", "anthropic"],
             format!(
@@ -59,7 +59,10 @@ fn what_cannot_be_asked_is_explained_before_anything_is() {
                  {auth} as {{\"anthropic\": {{\"type\": \"api_key\", \"key\": \"…\"}}}}"
             ),
         ),
-        (&["--provider", "google"], "cannot ask the provider \"google\"".to_owned()),
+        (
+            &["--provider", "amazon-bedrock"],
+            "cannot ask the provider \"amazon-bedrock\": Bedrock signs every request".to_owned(),
+        ),
         (&["--thinking", "much"], "\"much\" is no level of thinking".to_owned()),
         (
             &["--model", "script/missing.json"],
@@ -123,7 +126,13 @@ fn broken_files_are_named_with_their_line() {
 #[test]
 fn through_the_supervisor_the_same_words_are_the_error_of_the_task() {
     let builtin = answering(Api::Completions);
-    let ran = builtin.run(&["--model", "fake/fake-2", "do it"]);
+    // A single task is refused before it starts, with the same words.
+    let refused = builtin.run(&["--model", "fake/fake-2", "do it"]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""), "{refused:#?}");
+    assert!(refused.stderr.contains("Unknown model \"fake/fake-2\"."), "{refused:#?}");
+    let tasks = json!([{"name": "a", "prompt": "do it", "model": "fake/fake-2"}]);
+    let command = builtin.world.command(["delegate", "--json", "--agent", "builtin"]);
+    let ran = builtin.world.feed(command, &tasks.to_string());
     let task = ran.task();
     assert_eq!((ran.code, &task["agent"]), (Some(1), &json!("builtin")), "{ran:#?}");
     let error = task["error"].as_str().unwrap();

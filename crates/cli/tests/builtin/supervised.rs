@@ -242,7 +242,7 @@ fn the_agent_is_called_by_its_name_in_lists_of_processes() {
     builtin.world.assert_nothing_left();
     assert_eq!(
         ran.task()["output"],
-        "pi-subagents\nagent\n--mode\njson\n-p\n--no-session\npi-subagents\n"
+        "pi-subagents\nagent\n--mode\nrpc\n--no-session\npi-subagents\n"
     );
 }
 

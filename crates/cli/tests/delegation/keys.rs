@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use test_support::{Ran, wait_until};
 
 use super::{profile, project_profile, world};
@@ -14,12 +14,12 @@ const KEY: &str = "sk-secret-0123456789\"\\quoted";
 fn keyed_profile() -> String {
     format!(
         "---\nname: keyed\nprovider: acme\nmodel: acme/one\napiKey: {}\n---\n",
-        serde_json::Value::from(KEY)
+        Value::from(KEY)
     )
 }
 
 /// A record in which the key begins with an escaped letter.
-fn spelled(record: &serde_json::Value) -> String {
+fn spelled(record: &Value) -> String {
     record.to_string().replace("sk-secret", "\\u0073k-secret")
 }
 
@@ -40,7 +40,26 @@ fn files_below(directory: &Path) -> Vec<PathBuf> {
 fn a_key_is_in_no_argument_file_or_message_even_if_the_child_prints_it() {
     let world = world();
     profile(&world, "keyed", &keyed_profile());
-    let script = json!([
+    // As `grep --color` prints it, behind a carriage return, and so on; and cut off.
+    let broken = ["\u{1b}[31m", "\r", "\u{202e}", "\u{200e}", "\u{e0041}", "\u{200b}", "\u{ad}"];
+    let mut broken =
+        broken.map(|between| KEY.replacen("sk-secret", &format!("sk-secret{between}"), 1)).to_vec();
+    broken.push(KEY[..KEY.len() - 1].to_owned());
+    let broken: Vec<Value> = broken
+        .iter()
+        .flat_map(|key| {
+            // It ends where a result is cut.
+            let long = format!("{}{key}", "x".repeat((64 << 10) - key.len() + 1));
+            [
+                json!({"stderr": format!("the key is {key}")}),
+                json!({"line": format!("plain {key}")}),
+                json!({"tool": {"name": "bash", "args": {"command": "env"}, "result": key}}),
+                json!({"tool": {"name": "bash", "args": {"command": key}, "result": long}}),
+                json!({"message": {"text": key, "stop": "toolUse"}}),
+            ]
+        })
+        .collect();
+    let mut script = json!([
         {"touch": world.path("working")},
         {"await": world.path("go")},
         {"tell": {"variable": "PI_API_KEY"}},
@@ -52,6 +71,9 @@ fn a_key_is_in_no_argument_file_or_message_even_if_the_child_prints_it() {
         {"line": spelled(&json!({"type": "message_end", "message": {"role": "assistant", "content": KEY, "stopReason": "toolUse", "model": KEY, "errorMessage": KEY}}))},
         {"tell": {"variable": "PI_API_KEY"}},
     ]);
+    let steps = script.as_array_mut().unwrap();
+    let last = steps.len() - 1;
+    steps.splice(last..last, broken);
     // The script holds the key, so that it must not be an argument itself.
     fs::write(world.path("script.json"), script.to_string()).unwrap();
     let file = format!("@{}", world.path("script.json").display());
@@ -109,9 +131,9 @@ fn a_key_in_an_argument_is_refused() {
     let world = world();
     profile(&world, "shows", "---\nname: shows\nextraArgs: [--api-key, sk-secret-1]\n---\n");
     let ran = world.play(&json!([{"say": "never"}]), &["--profile", "shows"]);
-    let error = ran.task()["error"].as_str().unwrap().to_owned();
-    assert!(error.contains("Use the field apiKey instead"), "{error}");
-    assert!(!ran.stdout.contains("sk-secret"), "{ran:?}");
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("Use the field apiKey instead"), "{ran:?}");
+    assert!(!format!("{ran:?}").contains("sk-secret"), "{ran:?}");
 }
 
 #[test]
@@ -124,6 +146,7 @@ fn a_key_stays_with_its_provider_whatever_model_is_asked_for() {
     assert_eq!(owner(&["--profile", "keyed"])["output"], "acme");
     assert_eq!(owner(&["--profile", "keyed", "--model", "other/x"])["output"], "acme");
     assert_eq!(owner(&["--profile", "vague"])["output"], "(unset)", "pi knows whose model it is");
-    let refused = owner(&["--profile", "vague", "--model", "other/x"]);
-    assert!(refused["error"].as_str().unwrap().contains("names no provider"), "{refused}");
+    let refused = world.play(&script, &["--profile", "vague", "--model", "other/x"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("names no provider"), "{refused:?}");
 }

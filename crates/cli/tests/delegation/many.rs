@@ -117,7 +117,7 @@ fn summaries_are_printed_in_order_with_their_profiles() {
         {"name": "a", "prompt": "p"}, {"name": "b", "prompt": "p", "profile": "nope"}]});
     fs::write(&call, tasks.to_string()).unwrap();
     let agent = world.agent(&json!([{"say": "done"}]));
-    let ran = world.run(&["delegate", "--agent", &agent, call.to_str().unwrap()]);
+    let ran = world.run(&["delegate", "--quiet", "--agent", &agent, call.to_str().unwrap()]);
     let lines: Vec<String> = ran
         .stdout
         .lines()

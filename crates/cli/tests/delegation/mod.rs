@@ -1,5 +1,7 @@
 //! Many tasks, profiles, presets, keys, resuming: delegation on real processes.
 
+mod answers;
+mod descriptors;
 mod keys;
 mod many;
 mod presets;

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
-use super::{preset, project_preset, world};
+use super::{delegate, preset, project_preset, world};
 
 const SCOUT: &str = "---\nname: scout\ndescription: Fast repo exploration\n\
                      model: github-copilot/gpt-4o\ntools: read,grep,find,ls\n---\n\
@@ -49,7 +49,11 @@ fn a_preset_becomes_arguments_files_and_a_record_of_itself() {
     assert_eq!(meta["preset"], "scout");
     assert_eq!(meta["presetSource"], "global");
     assert_eq!(meta["tools"], json!(["read", "grep", "find", "ls"]));
-    assert_eq!(meta["model"], "github-copilot/gpt-4o");
+    assert_eq!(meta["resolvedModel"], "github-copilot/gpt-4o");
+    assert_eq!(meta["requestedModel"], "github-copilot/gpt-4o");
+    assert_eq!(meta["task"], "do it");
+    assert_eq!(meta["systemPrompt"], prompt.as_str());
+    assert_eq!(meta["systemPromptPath"], path("system-prompt.md"));
     assert_eq!(meta["limits"]["timeoutMs"], Value::Null);
     let shown = world.run(&["sessions", "list", "--json"]).json();
     assert_eq!(shown["sessions"][0]["runs"][0]["preset"], "scout", "{shown}");
@@ -77,7 +81,7 @@ fn the_nearest_project_wins_and_a_flag_wins_over_both() {
 }
 
 #[test]
-fn without_a_model_or_a_preset_the_task_fails_and_says_what_to_do() {
+fn without_a_model_or_a_preset_nothing_is_started_and_it_says_what_to_do() {
     let world = world();
     preset(&world, "vague", "---\nname: vague\ndescription: D.\n---\n");
     let script = json!([{"say": "never"}]);
@@ -90,13 +94,20 @@ fn without_a_model_or_a_preset_the_task_fails_and_says_what_to_do() {
         ("vague", none.as_str(), "name one with --model"),
         ("nope", "Unknown preset: \"nope\". Available presets: vague", "preset list"),
     ] {
-        let ran = world.play(&script, &["--preset", name]);
-        assert_eq!((ran.code, &ran.task()["error"]), (Some(1), &json!(error)));
-        assert_eq!(ran.task()["outcome"], "spawn_failure");
         let agent = world.agent(&script);
-        let shown = world.run(&["run", "--agent", &agent, "--preset", name, "do it"]);
-        assert!(shown.stderr.contains(hint), "{shown:?}");
+        for command in [["run"].as_slice(), &["bg", "start"]] {
+            let arguments = ["--agent", &agent, "--preset", name, "do it"];
+            let ran = world.run(&[command, &arguments].concat());
+            assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
+            assert!(ran.stderr.contains(error) && ran.stderr.contains(hint), "{ran:?}");
+        }
     }
+    assert!(world.runs().is_empty(), "a mistake leaves no session");
+    // Of many tasks, the one that is wrong fails.
+    let call = json!([{"name": "a", "prompt": "p"}]);
+    let ran = delegate(&world, &script, &call, &["--preset", "vague"]);
+    assert_eq!((ran.code, &ran.task()["error"]), (Some(1), &json!(none)));
+    assert_eq!(ran.task()["outcome"], "spawn_failure");
     world.assert_nothing_left();
     let both = world.run(&["run", "--preset", "vague", "--profile", "x", "do it"]);
     assert_eq!(both.code, Some(2), "{both:?}");
@@ -128,11 +139,14 @@ fn a_hostile_project_runs_nothing_until_the_user_agrees() {
     );
     let script = json!([{"tell": "arguments"}]);
     let refused = world.play(&script, &["--preset", "evil"]);
-    assert_eq!(refused.code, Some(1));
-    let error = refused.task()["error"].as_str().unwrap().to_owned();
+    assert_eq!(refused.code, Some(2));
+    let error = &refused.stderr;
     assert!(error.contains("the project is not trusted") && error.contains("--approve"), "{error}");
     assert!(refused.stderr.contains("evil.md:7: Refusing to load apiKey"), "{refused:?}");
-    assert!(refused.stderr.contains("evil.md:8: \"agent\" must be one of pi"), "{refused:?}");
+    assert!(
+        refused.stderr.contains("evil.md:8: \"agent\" is ignored: it must be text"),
+        "{refused:?}"
+    );
     assert!(!refused.stderr.contains("secret"), "{refused:?}");
     let approved = world.play(&script, &["--preset", "evil", "--approve"]);
     let output = approved.task()["output"].as_str().unwrap().to_owned();

@@ -73,10 +73,10 @@ fn a_hostile_project_runs_nothing_until_the_user_agrees() {
     );
     let script = json!([{"tell": "arguments"}]);
     let refused = world.play(&script, &["--profile", "evil"]);
-    assert_eq!(refused.code, Some(1));
-    let error = refused.task()["error"].as_str().unwrap().to_owned();
+    assert_eq!(refused.code, Some(2));
+    let error = &refused.stderr;
     assert!(error.contains("the project is not trusted") && error.contains("--approve"), "{error}");
-    assert_eq!(refused.task()["outcome"], "spawn_failure");
+    assert!(world.runs().is_empty());
     let approved = world.play(&script, &["--profile", "evil", "--approve"]);
     let output = approved.task()["output"].as_str().unwrap().to_owned();
     assert!(output.contains("--extension") && output.ends_with("--evil"), "{output}");
@@ -119,8 +119,10 @@ fn skills_are_suggested_loaded_and_missed() {
     let loaded = world.play(&script, &["--profile", "loads"]);
     let appended = fs::read_to_string(loaded.run_dir().join("append-system-prompt.md")).unwrap();
     assert_eq!(appended.trim_start(), "<loaded_skill name=\"greeting\">\nSay hi.\n</loaded_skill>");
-    let missed = world.play(&script, &["--profile", "misses"]).task()["error"].clone();
-    assert_eq!(missed, "Unknown skills: \"nope\". Available skills: greeting");
+    let missed = world.play(&script, &["--profile", "misses"]);
+    assert_eq!(missed.code, Some(2), "{missed:?}");
+    let expected = "Unknown skills: \"nope\". Available skills: greeting";
+    assert!(missed.stderr.contains(expected), "{missed:?}");
 }
 
 #[test]

@@ -30,7 +30,8 @@ fn a_session_is_continued_by_another_process_with_all_that_was_said() {
     assert_eq!(second.task()["sessionId"], session.as_str());
     assert_eq!(
         second.task()["output"],
-        "You said: Previously:\n\nUser: do it\n\nAssistant: I look.\n\nTool Call: ls({\"path\":\".\"})\n\n\
+        "You said: Previously:\n\n--- Run 1 (error, 4 messages) ---\n\nUser: do it\n\nAssistant: I look.\n\n\
+         Tool Call: ls({\"path\":\".\"})\n\n\
          Tool Result: a.txt\n\nAssistant: One file.\n\n[Error: Sub-agent exited with code 3]\n\n\
          Instructions:\n\ndo it"
     );
@@ -59,8 +60,7 @@ fn what_cannot_be_resumed_refuses_the_whole_call() {
     assert_eq!(ran.code, Some(2));
     assert!(
         ran.stderr.contains(
-            "Cannot resume: session \"a1b2c3d4e5f6a7b8\" not found. The session may have expired \
-             or the ID is incorrect."
+            "tasks[1].resume: no run, session or task of this project is called \"a1b2c3d4e5f6a7b8\""
         ),
         "{ran:?}"
     );

@@ -23,6 +23,8 @@ fn call(world: &World, arguments: &Value) -> (Vec<RunResult>, String) {
         agent: None,
         pi: None,
         search_path: Vec::new(),
+        has_builtin_key: false,
+        claude_dir: None,
     };
     let workspace = Workspace::load(surroundings, None);
     let models = ["a/one".to_owned(), "github-copilot/gpt-4o".to_owned()];
@@ -34,6 +36,10 @@ fn call(world: &World, arguments: &Value) -> (Vec<RunResult>, String) {
         lifetime: Lifetime::Foreground,
         all_tools: None,
         models: Some(models.into()),
+        isolation: None,
+        access: None,
+        ask: false,
+        agent_version: |_| None,
     };
     let options = CallOptions { planning, book: None };
     let arguments = SubagentArguments::parse(arguments, Some(MOST_TASKS)).unwrap();
@@ -52,7 +58,10 @@ fn call(world: &World, arguments: &Value) -> (Vec<RunResult>, String) {
         }
     }
     let results: Vec<RunResult> = results.into_values().collect();
-    let answer = subagent_answer(&arguments, &results);
+    let said = tools::inline_answers(results.iter().map(|result| result.output.as_str()), |_| {
+        unreachable!("the answers are short")
+    });
+    let answer = subagent_answer(&arguments, &results.iter().collect::<Vec<_>>(), &said);
     // Every process of a run has the path of its directory in its arguments or its environment.
     let left = marked_processes(world.project().to_str().unwrap());
     assert!(left.is_empty(), "{left:#?}");
@@ -69,7 +78,10 @@ fn one_task_answers_what_its_agent_said() {
     let run_dir = world.only_run();
     let meta = fs::read(run_dir.join("meta.json")).unwrap();
     let meta: Value = serde_json::from_slice(&meta).unwrap();
-    assert_eq!((&meta["model"], &meta["requestedModel"]), (&json!("a/one"), &json!("A/One")));
+    assert_eq!(
+        (&meta["resolvedModel"], &meta["requestedModel"]),
+        (&json!("a/one"), &json!("A/One"))
+    );
     assert_eq!(meta["owner"]["kind"], "mcp");
     assert_eq!(fs::read_to_string(run_dir.join("system-prompt.md")).unwrap(), "Look.");
 }

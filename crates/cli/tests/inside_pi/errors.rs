@@ -46,13 +46,15 @@ fn problems_of_single_tasks() {
         "✗ arguments: error — Refusing extraArg \"--tools=bash\" which would override profile tool \
          restrictions. Use the dedicated profile fields instead. (session: ID) \
          (profile: sly, tools=[read])",
-        "✗ loop: error — Loop detected: sub-agent is repeating the same tool calls (session: ID)",
+        "✗ loop: error — Loop detected: sub-agent is repeating the same tool calls: bash → true, 5 times (session: ID)",
         "✗ hang: error — Timed out after 1s. Consider resuming with a longer timeout. (session: ID)",
     ];
     assert_eq!(lines[..expected.len()], expected);
     let refused = lines[expected.len()];
     assert!(refused.starts_with("✗ refused: error — ") && refused.contains("no such luck"));
-    assert_eq!(lines.len(), tasks.len());
+    // Below them is what was said before the failures.
+    let said = lines.iter().position(|line| line.is_empty()).unwrap_or(lines.len());
+    assert_eq!(said, tasks.len());
     // Each of them is a session, and can be read.
     let calls = result
         .sessions()

@@ -1,7 +1,11 @@
 //! Without the program that does the work, pi continues.
 
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
 use serde_json::json;
-use test_support::write_program;
+use test_support::{pi_programs, write_program};
 
 use crate::remote::Remote;
 use crate::{Inside, TOOLS, offered};
@@ -11,6 +15,11 @@ use crate::{Inside, TOOLS, offered};
 fn without_us(inside: &Inside, program: &str) -> String {
     let mut command = inside.pi(&["--mode", "rpc"]);
     command.env("PI_SUBAGENTS_BIN", program);
+    goes_on(inside, command)
+}
+
+/// Lets pi answer a prompt without us, and returns the message to the user.
+fn goes_on(inside: &Inside, command: Command) -> String {
     let mut pi = Remote::start(command);
     for _ in 0..2 {
         pi.send(&json!({"type": "prompt", "message": crate::told(&json!([{"text": "Hello."}]))}));
@@ -34,6 +43,22 @@ fn the_program_is_missing() {
     let message = without_us(&inside, "/nonexistent/pi-subagents");
     assert!(message.contains("/nonexistent/pi-subagents"), "{message}");
     assert!(message.contains("PI_SUBAGENTS_BIN"), "{message}");
+}
+
+#[test]
+fn the_program_on_the_path_belongs_to_another_project() {
+    let inside = Inside::new();
+    let (bin, ran) = (inside.world.path("bin"), inside.world.path("ran"));
+    let program = inside.world.path("node_modules/pi-subagents/install.mjs");
+    write_program(&program, &format!("#!/bin/sh\ntouch {}\n", ran.display()));
+    fs::create_dir(&bin).unwrap();
+    symlink(&program, bin.join("pi-subagents")).unwrap();
+    let mut command = inside.pi(&["--mode", "rpc"]);
+    let path = format!("{}:{}", bin.display(), pi_programs().1);
+    command.env_remove("PI_SUBAGENTS_BIN").env("PATH", path);
+    let message = goes_on(&inside, command);
+    assert!(message.contains("The program pi-subagents was not found"), "{message}");
+    assert!(!ran.exists(), "the other program was run");
 }
 
 /// A program that runs these commands, to be started instead of ours.

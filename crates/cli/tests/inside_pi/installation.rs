@@ -63,7 +63,7 @@ fn pi_installs_it_from_where_it_is() {
 fn the_npm_packages_bring_the_program_with_them() {
     let inside = Inside::new();
     let modules = inside.world.path("node_modules");
-    let directory = modules.join("pi-subagents");
+    let directory = modules.join("@pi-subagents/cli");
     for name in ["", "prompts"] {
         fs::create_dir_all(directory.join(name)).unwrap();
         for entry in fs::read_dir(extension().join(name)).unwrap() {

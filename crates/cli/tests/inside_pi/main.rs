@@ -6,11 +6,13 @@
 
 mod background;
 mod children;
+mod commands;
 mod errors;
 mod failures;
 mod installation;
 mod models;
 mod profiles;
+mod questions;
 mod remote;
 mod screen;
 mod sessions;
@@ -25,11 +27,12 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use test_support::fake_llm::FakeLlm;
-use test_support::{Program, World, e2e, write_file};
+use test_support::{Program, World, pi_programs, write_file};
 
-/// The seven tools, in the order of their names.
-const TOOLS: [&str; 7] = [
+/// The eight tools, in the order of their names.
+const TOOLS: [&str; 8] = [
     "background_agent",
+    "background_agent_control",
     "background_agent_status",
     "delegate_to_subagents",
     "get_subagent_output",
@@ -122,11 +125,11 @@ impl Inside {
     }
 
     fn pi_without_extension(&self, arguments: &[&str]) -> Command {
-        let programs = e2e().join("node_modules/.bin");
+        let (programs, path) = pi_programs();
         let mut command = self.world.command_of(programs.join("pi"));
         command
             .args(arguments)
-            .env("PATH", format!("{}:/usr/bin:/bin", programs.display()))
+            .env("PATH", path)
             .env("PI_OFFLINE", "1")
             .env("PI_SUBAGENTS_BIN", env!("CARGO_BIN_EXE_pi-subagents"))
             // Without it every world would have pi compiled again.

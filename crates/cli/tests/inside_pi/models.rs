@@ -58,18 +58,33 @@ fn heard(inside: &Inside) -> PathBuf {
     inside.world.path("heard.jsonl")
 }
 
-/// How often the bridge was asked to describe the tools.
-fn descriptions(inside: &Inside) -> usize {
-    let heard = fs::read_to_string(heard(inside)).unwrap_or_default();
-    heard.lines().filter(|line| line.contains(r#""method":"tools/list""#)).count()
-}
-
 /// The models that the latest request offers for `subagent`.
 fn offered_models(inside: &Inside) -> Value {
     let request = inside.asked().pop().unwrap();
     let tools = request["tools"].as_array().unwrap();
     let subagent = tools.iter().find(|tool| tool["function"]["name"] == "subagent").unwrap();
     subagent["function"]["parameters"]["properties"]["model"]["enum"].clone()
+}
+
+/// The presets that the latest request offers for `subagent`.
+fn offered_presets(inside: &Inside) -> Value {
+    let request = inside.asked().pop().unwrap();
+    let tools = request["tools"].as_array().unwrap();
+    let subagent = tools.iter().find(|tool| tool["function"]["name"] == "subagent").unwrap();
+    subagent["function"]["parameters"]["properties"]["preset"]["enum"].clone()
+}
+
+#[test]
+fn a_preset_that_is_written_meanwhile_is_offered_with_the_next_request() {
+    let inside = Inside::new();
+    let mut pi = start(&inside);
+    pi.call_once(call("list_subagent_profiles", json!({})));
+    assert_eq!(offered_presets(&inside), Value::Null);
+    inside.scout("model: fake/fake-1");
+    pi.call_once(call("list_subagent_profiles", json!({})));
+    assert_eq!(offered_presets(&inside), json!(["scout"]));
+    pi.close();
+    inside.world.wait_until_nothing_is_left();
 }
 
 #[test]
@@ -79,18 +94,15 @@ fn the_tools_are_described_anew_when_there_are_other_models() {
     let look = || call("list_subagent_profiles", json!({}));
     pi.call_once(look());
     assert_eq!(offered_models(&inside), json!(["fake/fake-1", "fake/fake-2"]));
-    assert_eq!(descriptions(&inside), 1);
     let base_url = inside.llm.base_url();
     pi.converse(&format!("/offer {base_url} one two"), &[], ("offered", "info"));
     pi.call_once(look());
     let with_late = json!(["fake/fake-1", "fake/fake-2", "late/one", "late/two"]);
     assert_eq!(offered_models(&inside), with_late);
-    assert_eq!(descriptions(&inside), 2);
     // The same models in another order are the same models.
     pi.converse(&format!("/offer {base_url} two one"), &[], ("offered", "info"));
     pi.call_once(look());
     assert_eq!(offered_models(&inside), with_late);
-    assert_eq!(descriptions(&inside), 2);
     pi.close();
     inside.world.wait_until_nothing_is_left();
 }

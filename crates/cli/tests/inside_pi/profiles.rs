@@ -30,7 +30,8 @@ fn confirm(title: &str, is_confirmed: bool) -> Dialog {
 
 const NONE: &str = "No subagent profiles found. Add .md files to ~/.pi/agent/agent-profiles/ or \
                     use /profile create.";
-const USAGE: &str = "Usage: /profile [list|show <name>|create <name>|edit <name>|delete <name>]";
+const USAGE: &str =
+    "Usage: /profile [list|show <name>|create <name>|edit <name>|delete <name>|import <name>]";
 
 #[test]
 fn a_profile_from_its_creation_to_its_end() {
@@ -57,6 +58,7 @@ fn a_profile_from_its_creation_to_its_end() {
             confirm("Disable all tools?", false),
             select("Select tool mode:", "Allowlist (only these tools)"),
             input("Tool allowlist (comma-separated, e.g. read,bash,grep):", "read, bash"),
+            confirm("Configure access?", false),
             confirm("Configure extensions?", true),
             confirm("Disable all extensions?", true),
             confirm("Configure skills?", false),
@@ -92,6 +94,7 @@ fn a_profile_from_its_creation_to_its_end() {
             confirm("Append to system prompt?", false),
             confirm("Thinking level?", false),
             confirm("Configure tools?", false),
+            confirm("Configure access?", false),
             confirm("Configure extensions?", false),
             confirm("Configure skills?", false),
             confirm("Save profile \"reviewer\"?", true),
@@ -151,6 +154,38 @@ fn what_cannot_be_done_is_said() {
     }
     let delete = |is_confirmed| [confirm("Delete profile?", is_confirmed)];
     pi.converse("/profile delete here", &delete(true), ("Profile \"here\" deleted.", "info"));
+    pi.close();
+}
+
+#[test]
+fn a_question_that_is_cancelled_skips_its_field() {
+    let inside = Inside::new();
+    let mut pi = inside.remote(&[]);
+    let path = "~/.pi/agent/agent-profiles/half.md";
+    let cancelled = json!({"cancelled": true});
+    let cancel = |method, title| dialog(method, title, cancelled.clone());
+    let dialogs = [
+        select("Save to which scope?", &format!("Global ({path})")),
+        cancel("input", "Provider (e.g. anthropic, openai, dashscope):"),
+        input("Model (supports provider/id and :thinking shorthand):", "fake/fake-2"),
+        confirm("System prompt?", true),
+        cancel("editor", "System prompt:"),
+        cancel("confirm", "Append to system prompt?"),
+        confirm("Thinking level?", true),
+        cancel("select", "Thinking level:"),
+        confirm("Configure tools?", false),
+        confirm("Configure access?", false),
+        confirm("Configure extensions?", false),
+        confirm("Configure skills?", false),
+        confirm("Save profile \"half\"?", true),
+    ];
+    let saved = "Profile \"half\" saved to global agent-profiles.";
+    pi.converse("/profile create half", &dialogs, (saved, "info"));
+    pi.converse(
+        "/profile list",
+        &[],
+        ("Subagent profiles:\n  profile: half, model=fake/fake-2", "info"),
+    );
     pi.close();
 }
 

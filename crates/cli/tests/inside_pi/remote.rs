@@ -160,13 +160,24 @@ impl Remote {
     /// Waits until our part of the footer says this.
     #[track_caller]
     pub(crate) fn wait_for_footer(&mut self, text: &str) {
-        if self.footers().last() == Some(&Some(text)) {
+        self.wait_for_status(Some(text));
+    }
+
+    /// Waits until our part of the footer is gone.
+    #[track_caller]
+    pub(crate) fn wait_for_no_footer(&mut self) {
+        self.wait_for_status(None);
+    }
+
+    #[track_caller]
+    fn wait_for_status(&mut self, text: Option<&str>) {
+        if self.footers().last() == Some(&text) {
             return;
         }
         self.wait_for(|record| {
             record["method"] == "setStatus"
                 && record["statusKey"] == "pi-subagents"
-                && record["statusText"] == text
+                && record["statusText"].as_str() == text
         });
     }
 

@@ -61,6 +61,7 @@ fn a_session_is_resumed_by_a_later_pi() {
     let asked = inside.asked();
     let resumed = asked.iter().map(|request| request["messages"].to_string());
     let resumed = resumed.into_iter().find(|messages| messages.contains("Previously:")).unwrap();
+    assert!(resumed.contains("--- Run 1 (completed, "), "{resumed}");
     assert!(resumed.contains("Assistant: There are four."), "{resumed}");
     assert!(resumed.contains("Instructions:\\n\\nCount on."), "{resumed}");
 }

@@ -114,7 +114,8 @@ fn the_bridge_is_killed_while_four_children_run_commands() {
     wait_until(|| inside.of_role("supervise").is_empty());
 
     let again = pi.call_once(delegate(&[task("again", &json!([{"text": "Here I am."}]))]));
-    assert_eq!(again.without_ids(), "✓ again: completed (session: ID)");
+    let expected = "✓ again: completed (session: ID)\n\n### again\n\nHere I am.";
+    assert_eq!(again.without_ids(), expected);
     let new = inside.of_role("bridge");
     assert!(new.len() == 1 && new != bridges, "{new:?}");
     pi.close();

@@ -25,7 +25,12 @@ pub(crate) struct Terminal<'inside> {
 impl Inside {
     /// Starts pi in a terminal.
     pub(crate) fn terminal(&self, arguments: &[&str]) -> Terminal<'_> {
-        self.start_terminal(self.pi(arguments))
+        self.start_terminal(self.pi(arguments), (140, 90))
+    }
+
+    /// The same in a terminal with so many columns and rows.
+    pub(crate) fn terminal_of(&self, size: (u16, u16), calls: &[Value]) -> Terminal<'_> {
+        self.start_terminal(self.pi(&[&veiled(&calling(calls))]), size)
     }
 
     /// The same, with a prompt for a model that makes these calls. Without one, a test would have to wait until
@@ -34,13 +39,14 @@ impl Inside {
         self.terminal(&[&veiled(&calling(calls))])
     }
 
-    fn start_terminal(&self, mut pi: Command) -> Terminal<'_> {
-        pi.env("TERM", "xterm-256color").env("LC_ALL", "C.UTF-8");
+    fn start_terminal(&self, mut pi: Command, (columns, rows): (u16, u16)) -> Terminal<'_> {
+        pi.env("TERM", "xterm-256color").env("COLORTERM", "truecolor").env("LC_ALL", "C.UTF-8");
         // A file, because the arguments of a server stay visible as long as it lives.
         let script = self.world.path("start-pi");
         write_program(&script, &shell_script(&pi));
         let mut command = self.tmux();
-        command.args(["-f", "/dev/null", "new-session", "-d", "-x", "140", "-y", "90"]);
+        command.args(["-f", "/dev/null", "new-session", "-d"]);
+        command.args(["-x", &columns.to_string(), "-y", &rows.to_string()]);
         command.args(["-P", "-F", "#{pid}"]).arg(&script);
         let ran = Ran::from(command.output().expect("tmux must be installed"));
         let server = ran.stdout.trim().parse().ok().and_then(Pid::from_raw);
@@ -87,6 +93,20 @@ impl Terminal<'_> {
     /// What can be seen at the moment.
     pub(crate) fn screen(&self) -> String {
         Ran::from(self.inside.tmux().args(["capture-pane", "-p"]).output().unwrap()).stdout
+    }
+
+    /// The same with its colours.
+    pub(crate) fn painted(&self) -> String {
+        Ran::from(self.inside.tmux().args(["capture-pane", "-e", "-p"]).output().unwrap()).stdout
+    }
+
+    /// Waits until this cannot be seen any more.
+    #[track_caller]
+    pub(crate) fn wait_until_gone(&self, text: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        while self.screen().contains(text) {
+            assert!(Instant::now() < deadline, "{text:?} can still be seen on\n{}", self.screen());
+        }
     }
 
     /// Waits until all of these can be seen at once.

@@ -29,7 +29,8 @@ fn delegated_tasks_and_what_is_left_of_them() {
     assert_eq!(
         delegated.without_ids(),
         "✓ count: completed (session: ID)\n\
-         ✓ look: completed (session: ID) (profile: careful, model=fake/fake-2, thinking=low)"
+         ✓ look: completed (session: ID) (profile: careful, model=fake/fake-2, thinking=low)\n\n\
+         ### count\n\nThere are four\n\n### look\n\nNothing here."
     );
     let ids = delegated.sessions();
     assert_eq!(ids.len(), 2);
@@ -80,6 +81,66 @@ fn what_children_have_used_is_counted() {
 }
 
 #[test]
+fn updates_say_what_the_agents_do() {
+    let inside = Inside::new();
+    inside.scout("model: fake/fake-1");
+    let mut pi = inside.remote(&[]);
+    let waiting = json!([bash("until [ -e go ]; do sleep 0.02; done"), {"text": "Found it."}]);
+    let scout = json!({"preset": "scout", "task": crate::told(&waiting)});
+    pi.begin(&[delegate(&[task("slow", &waiting)]), call("subagent", scout)]);
+    let words = "until [ -e go ]; do sleep 0.02; done";
+    for expected in [format!("1 running\nslow: {words}"), words.to_owned()] {
+        let update = pi.wait_for(|record| {
+            record["type"] == "tool_execution_update"
+                && record["partialResult"]["content"][0]["text"] == expected
+        });
+        let details = &update["partialResult"]["details"];
+        assert_eq!(details["status"], "running", "{update:#}");
+        assert_eq!(details["windows"][0]["doing"], words, "{update:#}");
+        inside.project_file("go", "");
+        pi.wait_for(|record| record["type"] == "tool_execution_end");
+        std::fs::remove_file(inside.world.project().join("go")).unwrap();
+    }
+    pi.wait_for(|record| record["type"] == "agent_settled");
+    pi.close();
+}
+
+#[test]
+fn a_call_in_which_nothing_succeeds_has_failed() {
+    let inside = Inside::new();
+    let refused = json!([{"error": 400, "error_message": "no such luck"}]);
+    let good = json!([{"text": "Done."}]);
+    for (tasks, is_error) in [
+        (vec![task("bad", &refused)], true),
+        (vec![task("bad", &refused), task("good", &good)], false),
+    ] {
+        let stream = inside.stream(&[], &crate::calling(&[delegate(&tasks)]));
+        assert_eq!(stream.results[0].is_error, is_error, "{:#?}", stream.results);
+        let ends = stream.of_type("tool_execution_end");
+        assert_eq!(ends[0]["isError"], is_error, "{:#}", ends[0]);
+        // A failed call keeps its windows.
+        let windows = &stream.results[0].details["windows"];
+        assert_eq!(windows[0]["status"], "error", "{windows:#}");
+        assert_eq!(stream.results[0].details["sessionIds"].as_array().unwrap().len(), tasks.len());
+    }
+}
+
+#[test]
+fn what_cannot_be_loaded_is_told_without_a_screen_too() {
+    let inside = Inside::new();
+    inside.profile("broken", "model: [");
+    let path = inside.world.agent_dir().join("agent-profiles/broken.md");
+    let path = path.to_str().unwrap();
+    let prompt = crate::calling(&[call("list_subagent_profiles", json!({}))]);
+    let stream = inside.stream(&[], &prompt);
+    assert_eq!(stream.stderr.matches(path).count(), 1, "{}", stream.stderr);
+    let printed = inside.pi(&["-p", &prompt]).stdin(std::process::Stdio::null()).output().unwrap();
+    let printed = test_support::Ran::from(printed);
+    assert_eq!(printed.code, Some(0), "{printed:#?}");
+    assert_eq!(printed.stderr.matches(path).count(), 1, "{printed:#?}");
+}
+
+#[test]
 fn agents_of_a_preset() {
     let inside = Inside::new();
     inside.scout("model: fake/fake-2\ntools: read,bash");
@@ -103,7 +164,8 @@ fn agents_of_a_preset() {
     );
     assert!(text.contains("[#2 scout] failed (session: ID): "), "{text}");
     assert!(text.contains("no such luck"), "{text}");
-    assert!(results[2].text.contains("unknown") && results[2].text.contains("scout"));
+    // pi itself checks the name against the list that it was given.
+    assert!(results[2].error().contains("preset"), "{}", results[2].text);
     pi.close();
     let child = inside.asked().into_iter().find(|request| request["model"] == "fake-2").unwrap();
     assert_eq!(offered(&child), ["bash", "read"]);
@@ -167,7 +229,8 @@ fn children_that_are_the_same_pi() {
     assert_eq!(
         stream.results[0].without_ids(),
         "✓ count: completed (session: ID)\n\
-         ✓ plain: completed (session: ID) (profile: plain, model=fake/fake-2, tools=[bash])"
+         ✓ plain: completed (session: ID) (profile: plain, model=fake/fake-2, tools=[bash])\n\n\
+         ### count\n\nThere are four\n\n### plain\n\nThere are four"
     );
     // What is stored stays small, and what is said on the way too.
     let details = stream.results[0].details.to_string();
@@ -207,7 +270,8 @@ fn every_tool_in_a_stream() {
         "No subagent profiles found. Add .md files to ~/.pi/agent/agent-profiles/ or \
          .pi/agent-profiles/."
     );
-    assert_eq!(results[1].without_ids(), "✓ short: completed (session: ID)");
+    let expected = "✓ short: completed (session: ID)\n\n### short\n\nDone.";
+    assert_eq!(results[1].without_ids(), expected);
     assert_eq!(results[2].answer(), "Done.");
     assert!(results[3].answer().starts_with("Started background agent scout (runId: "));
     assert!(results[4].answer().starts_with("Active runs: 1. "));
@@ -232,7 +296,8 @@ fn what_is_kept_of_a_long_run_is_short() {
     };
     let turns: Vec<Value> = (0..8).map(long).chain([json!({"text": "Done."})]).collect();
     let stream = inside.stream(&[], &crate::calling(&[delegate(&[task("long", &json!(turns))])]));
-    assert_eq!(stream.results[0].without_ids(), "✓ long: completed (session: ID)");
+    let expected = "✓ long: completed (session: ID)\n\n### long\n\nDone.";
+    assert_eq!(stream.results[0].without_ids(), expected);
     let details = stream.results[0].details.to_string();
     assert!(details.len() < 4 * 1024, "{details}");
     for update in stream.of_type("tool_execution_update") {

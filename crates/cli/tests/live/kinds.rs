@@ -3,9 +3,10 @@
 use std::fs;
 
 use serde_json::json;
+use test_support::fake_agent::saying;
 
 use super::terminal::{Streams, Terminal};
-use super::{delegate, let_go, room, run, working, world};
+use super::{delegate, let_go, on_terminal, room, run, working, world};
 
 #[test]
 fn without_colours_the_view_is_still_live() {
@@ -69,7 +70,7 @@ fn without_a_keyboard_the_view_is_live_and_ctrl_c_is_a_signal() {
     let command = delegate(&world, &working(), 2, 2);
     let mut terminal = Terminal::start_on(&command, 80, 24, Streams::NoKeys);
     terminal.wait_for("cargo test");
-    assert!(!terminal.text().contains("? help"), "{}", terminal.text());
+    assert!(!terminal.text().contains("? keys"), "{}", terminal.text());
     // Nothing that is typed is written into the view.
     terminal.press("qqqq\x03");
     assert_eq!(terminal.finish(), Some(130));
@@ -109,11 +110,23 @@ fn nothing_that_an_agent_says_reaches_the_terminal_raw() {
         {"say": evil},
     ]);
     let mut terminal = Terminal::start(&run(&world, &script, &["--name", evil]), 80, 24);
-    terminal.wait_for("1 tool");
+    terminal.wait_for("[stderr]: harmless");
     fs::write(world.path("go"), "").unwrap();
     assert_eq!(terminal.finish(), Some(0));
     let bytes = terminal.bytes();
     for raw in ["\u{1b}]", "\u{1b}[?1049h", "\u{9b}", "\u{9d}"] {
         assert!(!bytes.contains(raw), "{raw:?}: {bytes:?}");
     }
+}
+
+#[test]
+fn a_bare_delegate_says_what_it_waits_for_and_takes_a_list() {
+    let world = world();
+    let agent = world.agent(&saying("done"));
+    let command = on_terminal(world.command(["delegate", "--plain", "--agent", &agent]));
+    let mut terminal = Terminal::start(&command, 110, 40);
+    terminal.wait_for("Reading the tasks from this terminal, as JSON such as [{\"name\": \"a\"");
+    terminal.press("[{\"name\": \"a\", \"prompt\": \"p\"}]\n\u{4}");
+    terminal.wait_for("### a");
+    assert_eq!(terminal.finish(), Some(0));
 }

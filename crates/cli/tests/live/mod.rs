@@ -9,7 +9,7 @@ mod kinds;
 mod records;
 mod screens;
 mod stops;
-mod terminal;
+pub(crate) mod terminal;
 mod watching;
 mod wizard;
 

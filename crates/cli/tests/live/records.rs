@@ -6,7 +6,7 @@ use super::terminal::{Streams, Terminal};
 use super::{delegate, let_go, room, run, working, world};
 
 #[test]
-fn what_ends_in_the_middle_is_told_above_the_view() {
+fn what_ends_keeps_its_place_and_is_in_the_table_at_the_end() {
     let world = world();
     let mut terminal = Terminal::start(&delegate(&world, &working(), 4, 4), 80, 24);
     terminal.expect("running-4-80x24");
@@ -19,9 +19,17 @@ fn what_ends_in_the_middle_is_told_above_the_view() {
     terminal.assert_usable();
     world.assert_nothing_left();
     let record = terminal.record();
-    let names: Vec<&str> = record.lines().filter_map(|line| line.split(':').next()).collect();
-    assert_eq!(names[..2], ["✓ agent 2", "✓ agent 4"]);
-    assert_eq!(names.len(), 5, "{record}");
+    let (lines, answers) = record.split_once("\n\n### agent 1\n").unwrap();
+    let names: Vec<&str> = lines.lines().map(|line| line.split("   ").next().unwrap()).collect();
+    assert_eq!(names[..4], ["✓ agent 1", "✓ agent 2", "✓ agent 3", "✓ agent 4"], "{record}");
+    assert!(names[4].starts_with("4 tasks · 0:00 · ") && names.len() == 5, "{record}");
+    let headings = answers.lines().filter(|line| line.starts_with("### "));
+    let headings: Vec<&str> = headings.collect();
+    assert_eq!(
+        headings,
+        ["### agent 2", "### agent 3", "### agent 4"],
+        "in the order of the tasks"
+    );
 }
 
 #[test]
@@ -31,13 +39,15 @@ fn answers_that_go_elsewhere_are_whole_and_in_order() {
     let mut terminal = Terminal::start_on(&command, 80, 24, Streams::AnswersElsewhere);
     terminal.wait_for("cargo test");
     let_go(&world, [3]);
-    terminal.wait_for("✓ agent 3: completed");
+    terminal.wait_for("✓ agent 3");
     let_go(&world, [1, 2]);
     assert_eq!(terminal.finish(), Some(0));
     terminal.assert_usable();
     let answers = std::fs::read_to_string(world.project().join("answers")).unwrap();
-    let names: Vec<&str> = answers.lines().filter_map(|line| line.split(':').next()).collect();
+    let (lines, said) = answers.split_once("\n\n### agent 1\n").unwrap();
+    let names: Vec<&str> = lines.lines().filter_map(|line| line.split(':').next()).collect();
     assert_eq!(names, ["✓ agent 1", "✓ agent 2", "✓ agent 3"]);
+    assert!(said.contains("\n### agent 2\n") && said.contains("\n### agent 3\n"), "{said}");
     assert_eq!(terminal.record().lines().count(), 4, "{}", terminal.record());
     world.assert_nothing_left();
 }
@@ -56,6 +66,25 @@ fn what_was_on_the_screen_before_stays() {
     assert_eq!(terminal.finish(), Some(0));
     let record = terminal.record();
     assert!(record.ends_with("wide 日本語\nanswer\n"), "{record}");
-    assert!(!record.contains("⏳") && !record.contains("Ctrl+O"), "{record}");
+    assert!(!record.contains('⠋') && !record.contains("? keys"), "{record}");
     world.assert_nothing_left();
+}
+
+#[test]
+fn what_scrolls_away_is_the_record_and_nothing_else() {
+    let world = world();
+    let mut terminal = Terminal::start(&delegate(&world, &working(), 12, 6), 80, 10);
+    terminal.wait_for("6 running");
+    // What is printed meanwhile, and views of other heights, scroll the screen.
+    terminal.press("j\x0f");
+    terminal.wait_for("Esc back");
+    terminal.press("g\x1b");
+    terminal.wait_for("6 running");
+    let_go(&world, 1..=12);
+    assert_eq!(terminal.finish(), Some(0));
+    terminal.assert_usable();
+    world.assert_nothing_left();
+    let scrollback = terminal.scrollback();
+    assert!(scrollback.lines().count() > 12, "{scrollback}");
+    assert_eq!(scrollback, terminal.record());
 }

@@ -74,7 +74,8 @@ impl Terminal {
     }
 
     /// Changes the size between two frames: one that was drawn for the old size and is shown at the
-    /// new one looks torn, on every terminal. Clocks tick once a second, so the next is far away.
+    /// new one looks torn, on every terminal. What runs moves ten times a second, so there is time
+    /// behind a frame.
     pub(crate) fn resize(&mut self, columns: u16, rows: u16) {
         self.read(Duration::from_millis(1_500));
         while self.read(Duration::from_millis(20)) {}
@@ -102,6 +103,23 @@ impl Terminal {
         normal(&large.screen().contents())
     }
 
+    /// Everything that scrolled away, and what is seen.
+    pub(crate) fn scrollback(&self) -> String {
+        let (rows, columns) = self.screen.screen().size();
+        let mut parser = vt100::Parser::new(rows, columns, 10_000);
+        parser.process(&self.bytes);
+        let screen = parser.screen_mut();
+        screen.set_scrollback(usize::MAX);
+        let mut lines = Vec::new();
+        for back in (1..=screen.scrollback()).rev() {
+            screen.set_scrollback(back);
+            lines.extend(screen.rows(0, columns.get()).next());
+        }
+        screen.set_scrollback(0);
+        lines.push(screen.contents());
+        normal(&lines.join("\n"))
+    }
+
     /// Everything that was written.
     pub(crate) fn bytes(&self) -> String {
         String::from_utf8_lossy(&self.bytes).into_owned()
@@ -125,7 +143,10 @@ impl Terminal {
     #[track_caller]
     pub(crate) fn expect(&mut self, name: &str) {
         if is_updating() {
-            while self.read(Duration::from_millis(700)) {}
+            let settled = Instant::now() + Duration::from_secs(2);
+            while Instant::now() < settled {
+                self.read(Duration::from_millis(100));
+            }
         } else {
             let expected = snapshot(name);
             self.reaches(|terminal| terminal.text().trim() == expected.trim());
@@ -224,8 +245,10 @@ fn set_size(master: impl std::os::fd::AsFd, columns: u16, rows: u16) {
     tcsetwinsize(master, size).unwrap();
 }
 
-/// The text without times and ids, which are never the same, and without blank ends.
+/// The text without times, ids and what moves, which are never the same, and without blank ends.
 fn normal(text: &str) -> String {
+    let is_spinner = |letter: char| ('\u{2801}'..='\u{28ff}').contains(&letter);
+    let text = text.replace(is_spinner, "⠋");
     let lines = text.lines().map(|line| words(line.trim_end()));
     let text = lines.collect::<Vec<String>>().join("\n");
     format!("{}\n", text.trim_end())
@@ -239,11 +262,17 @@ fn words(line: &str) -> String {
         if let Some(id) = "0123456789abcdef".get(..bare.len()).filter(|_| is_id) {
             return word.replace(bare, id);
         }
-        let seconds = word.split_once('s').filter(|(number, rest)| {
-            let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-            !number.is_empty() && is_number(number) && (rest.is_empty() || rest.starts_with('/'))
-        });
-        seconds.map_or_else(|| word.to_owned(), |(_, rest)| format!("0s{rest}"))
+        let (time, limit) = word.split_at(word.find('/').unwrap_or(word.len()));
+        let is_number =
+            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_clock = time.contains(':') && time.split(':').all(is_number);
+        let none = match time.strip_suffix('s') {
+            Some(seconds) if is_number(seconds) => "0s",
+            _ if is_clock => "0:00",
+            _ => return word.to_owned(),
+        };
+        // Columns stay where they are.
+        format!("{none:>width$}{limit}", width = time.len())
     });
     words.collect::<Vec<String>>().join(" ")
 }

@@ -7,6 +7,48 @@ use test_support::wait_until;
 use super::*;
 
 #[test]
+fn an_agent_that_is_not_installed_says_how_to_install_it() {
+    let world = world();
+    let mut server = Server::initialized(&world, &quick());
+    let task = json!({"name": "one", "prompt": "look", "agent": "claude"});
+    let result = server.call("delegate_to_subagents", &json!({"tasks": [task]}));
+    let error = "✗ one: error — Claude Code is not installed: install it with `npm install -g \
+                 @anthropic-ai/claude-code`";
+    assert!(text(&result).starts_with(error), "{result}");
+    server.close();
+    world.assert_nothing_left();
+}
+
+#[test]
+fn a_server_without_a_key_says_that_its_client_may_have_withheld_it() {
+    let world = world();
+    let ask = |variable: Option<(&str, &str)>| {
+        let mut command = world.command(["mcp"]);
+        command.env("PI_SUBAGENTS_AGENT", "builtin").envs(variable);
+        let mut server = Server(RpcClient::start(command));
+        server.initialize(&json!({}));
+        let result = server.call("delegate_to_subagents", &tasks(1));
+        assert_eq!(server.close().code, Some(0));
+        assert_eq!(result["isError"], json!(true), "{result}");
+        result
+    };
+    let words = "The client may have withheld its environment";
+    let result = ask(None);
+    assert!(text(&result).contains("there is no API key"), "{result}");
+    assert!(text(&result).contains(words), "{result}");
+    // Some clients show their model nothing else.
+    let warnings = &result["structuredContent"]["warnings"];
+    assert!(warnings[0].as_str().unwrap().contains(words), "{result}");
+
+    // A key that is of no use has come from somewhere.
+    let result = ask(Some(("GROQ_API_KEY", "no\nkey")));
+    assert!(!result.to_string().contains(words), "{result}");
+    fs::write(world.agent_dir().join("auth.json"), "{}").unwrap();
+    let result = ask(None);
+    assert!(!result.to_string().contains(words), "{result}");
+}
+
+#[test]
 fn delegated_tasks_are_answered_with_their_sessions() {
     let world = world();
     let mut server = Server::initialized(&world, &quick());
@@ -18,7 +60,7 @@ fn delegated_tasks_are_answered_with_their_sessions() {
         text(&result),
         format!(
             "✓ task 1: completed (session: {first})\n✗ task 2: error — Unknown profile: \"nobody\". \
-             Available profiles: (none) (session: {second}) (nobody)"
+             Available profiles: (none) (session: {second}) (nobody)\n\n### task 1\n\nfound it"
         )
     );
     assert_eq!(result["isError"], json!(false), "one of them has completed");
@@ -26,6 +68,8 @@ fn delegated_tasks_are_answered_with_their_sessions() {
     assert_eq!(structured["status"], json!("done"));
     assert_eq!(structured["sessions"][0]["name"], json!("task 1"));
     assert_eq!(structured["sessions"][0]["status"], json!("completed"));
+    assert_eq!(structured["sessions"][0]["output"], json!("found it"));
+    assert_eq!(structured["sessions"][0]["truncated"], json!(false));
     assert_eq!(structured["sessions"][1]["status"], json!("error"));
     assert!(structured["sessions"][1]["error"].as_str().unwrap().contains("Unknown profile"));
     // Other programs find the run.
@@ -212,4 +256,45 @@ fn what_people_should_know_goes_to_standard_error_once() {
 
 fn read_json(run: &std::path::Path, name: &str) -> Value {
     serde_json::from_slice(&fs::read(run.join(name)).unwrap()).unwrap()
+}
+
+#[test]
+fn a_client_can_stop_a_background_run() {
+    let world = world();
+    let mut server = Server::initialized(&world, &world.working());
+    let started = server.call("background_agent", &json!({"preset": "scout", "task": "x"}));
+    let id = started["structuredContent"]["runId"].clone();
+    wait_until(|| world.path("working").exists());
+    let stop = json!({"runId": id, "action": "stop"});
+    let stopped = server.call("background_agent_control", &stop);
+    assert_eq!(stopped["structuredContent"]["status"], json!("aborted"), "{stopped}");
+    assert_eq!(stopped["structuredContent"]["runId"], id);
+    let wrong =
+        json!({"name": "background_agent_control", "arguments": {"runId": id, "action": "x"}});
+    let (_, message) = server.refusal("tools/call", &wrong);
+    assert_eq!(message, "action: must be stop or message");
+    server.close();
+    world.assert_nothing_left();
+}
+
+#[test]
+fn presets_are_offered_and_a_client_is_told_when_they_change() {
+    let world = world();
+    let mut server = Server::initialized(&world, &quick());
+    let offered = |server: &mut Server| {
+        let tools = server.request("tools/list", &json!({}))["result"]["tools"].clone();
+        let tool = tools.as_array().unwrap().iter().find(|tool| tool["name"] == "subagent");
+        let tool = tool.unwrap();
+        let listed = tool["inputSchema"]["properties"]["preset"]["enum"].clone();
+        (tool["description"].as_str().unwrap().to_owned(), listed)
+    };
+    let (_, listed) = offered(&mut server);
+    assert_eq!(listed, json!(["scout"]));
+    let preset = "---\nname: reviewer\ndescription: Reviews a change.\nmodel: a/one\n---\n";
+    fs::write(world.agent_dir().join("subagents/reviewer.md"), preset).unwrap();
+    server.wait_for("notifications/tools/list_changed");
+    let (description, listed) = offered(&mut server);
+    assert!(description.contains("\nreviewer: Reviews a change."), "{description}");
+    assert_eq!(listed, json!(["reviewer", "scout"]));
+    server.close();
 }

@@ -6,7 +6,9 @@ mod bounds;
 mod calls;
 mod conformance;
 mod ends;
+mod pressure;
 mod resources;
+mod schemas;
 mod waiting;
 
 use std::ops::{Deref, DerefMut};

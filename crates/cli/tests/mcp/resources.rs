@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use test_support::wait_until;
+use test_support::{wait_until, write_file};
 
 use super::*;
 
@@ -12,6 +12,8 @@ use super::*;
 fn sessions_runs_and_profiles_are_listed_and_read() {
     let profile = "---\nname: fast\nmodel: a/one\napiKey: sk-secret\nprovider: a\n---\nBe fast.\n";
     let world = world().with_agent_file("agent-profiles/fast.md", profile);
+    let critic = world.project().join(".claude/agents/critic.md");
+    write_file(&critic, "---\nname: critic\n---\nYou criticise.\n");
     let mut server = Server::initialized(&world, &quick());
     let done = server.call("delegate_to_subagents", &tasks(1));
     let id = session(&done, 0);
@@ -24,7 +26,12 @@ fn sessions_runs_and_profiles_are_listed_and_read() {
         .map(|resource| resource["uri"].as_str().unwrap())
         .collect();
     let (session, run) = (format!("subagent://session/{id}"), format!("subagent://run/{run}"));
-    assert_eq!(uris, ["subagent://profile/fast", session.as_str(), run.as_str()]);
+    assert_eq!(
+        uris,
+        ["subagent://profile/critic", "subagent://profile/fast", session.as_str(), run.as_str()]
+    );
+    let critic = server.read("subagent://profile/critic");
+    assert!(critic.contains("origin") && critic.contains(".claude/agents/critic.md"), "{critic}");
     assert!(listed["nextCursor"].is_null());
     let told = server.read(&session);
     assert!(told.contains("go") && told.contains("found it"), "{told}");

@@ -14,7 +14,7 @@ fn the_inspector_lists_calls_reads_and_gets() {
     fs::write(world.path("package.json"), "{}").unwrap();
 
     let tools = inspect(&world, &["tools/list"])["tools"].clone();
-    assert_eq!(tools.as_array().unwrap().len(), 7, "{tools:#}");
+    assert_eq!(tools.as_array().unwrap().len(), 8, "{tools:#}");
 
     let tasks = r#"tasks=[{"name": "first", "prompt": "look"}]"#;
     let called = inspect(

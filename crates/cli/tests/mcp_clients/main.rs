@@ -29,6 +29,7 @@ mod ends;
 mod inspector;
 mod limits;
 mod listening;
+mod questions;
 mod sessions;
 mod tour;
 

@@ -63,7 +63,8 @@ fn one_resumes_what_the_other_started(one: Client, other: Client) {
 }
 
 /// What an agent says that echoes its prompt, when it continues a session of a working one.
-const CONTINUED: &str = "You said: Previously:\n\nUser: look\n\nAssistant: working on it\n\n\
+const CONTINUED: &str = "You said: Previously:\n\n--- Run 1 (completed, 3 messages) ---\n\nUser: look\n\n\
+    Assistant: working on it\n\n\
     Assistant: found it\n\nInstructions:\n\ngo on";
 
 fn the_shell_sees_what_a_client_starts(client: Client) {
@@ -92,7 +93,8 @@ fn a_client_resumes_what_the_shell_started(client: Client) {
     let output = |at: usize| &facts["answers"][at]["answer"]["structuredContent"]["output"];
     assert_eq!(output(0), "found it");
     assert_eq!(completed(&facts["answers"][1]).0, session);
-    let continued = "You said: Previously:\n\nUser: do it\n\nAssistant: found it\n\n\
+    let continued = "You said: Previously:\n\n--- Run 1 (completed, 2 messages) ---\n\nUser: do it\n\n\
+                     Assistant: found it\n\n\
                      Instructions:\n\ngo on";
     assert_eq!(output(2), continued);
     assert_eq!(listed(&world), [(session, 2)]);

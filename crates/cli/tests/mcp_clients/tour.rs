@@ -44,7 +44,7 @@ fn assert_greeting(client: Client, facts: &Value) {
     assert_eq!(
         facts["capabilities"],
         json!({
-            "completions": {}, "prompts": {}, "tools": {},
+            "completions": {}, "prompts": {}, "tools": {"listChanged": true},
             "resources": {"subscribe": true, "listChanged": true},
         })
     );
@@ -63,6 +63,7 @@ fn assert_greeting(client: Client, facts: &Value) {
             "subagent",
             "background_agent",
             "background_agent_status",
+            "background_agent_control",
         ]
     );
 }
@@ -84,12 +85,10 @@ fn assert_calls(facts: &Value) -> Ids {
     let first = ids(&structured("delegate_to_subagents")["sessions"][0]);
     let background = ids(structured("background_agent"));
     let scout = ids(&structured("subagent")["sessions"][0]);
-    let session = |(session, run): &(String, String), name: &str| json!({"name": name, "sessionId": session, "runId": run, "status": "completed"});
+    let session = |(session, run): &(String, String), name: &str| json!({"name": name, "sessionId": session, "runId": run, "status": "completed", "output": "You said: look", "truncated": false});
     let done = |session: Value| json!({"status": "done", "sessions": [session]});
     assert_eq!(*structured("delegate_to_subagents"), done(session(&first, "first")));
-    let mut answered = session(&scout, "scout");
-    answered["output"] = json!("You said: look");
-    assert_eq!(*structured("subagent"), done(answered));
+    assert_eq!(*structured("subagent"), done(session(&scout, "scout")));
     for (call, field, of) in [
         ("get_subagent_output", "output", &first),
         ("get_subagent_session", "transcript", &first),

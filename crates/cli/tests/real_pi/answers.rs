@@ -59,11 +59,10 @@ fn files_stand_in_front_of_the_prompt() {
     let pi = PiWorld::new(&json!([{"text": "read"}]));
     pi.project_file("notes.txt", "one\ntwo\nthree\n");
     pi.project_file("src/@all.txt", "-x\n");
-    pi.complete(&["--file", "notes.txt:2-3", "--file", "src/@all.txt", "--file", "missing.txt"]);
+    pi.complete(&["--file", "notes.txt:2-3", "--file", "src/@all.txt"]);
     assert_eq!(
         prompt(&pi.asked_once()),
-        "=== notes.txt ===\ntwo\nthree\n\n=== src/@all.txt ===\n-x\n\n\
-         [file not found: missing.txt]\n\ndo it"
+        "=== notes.txt ===\ntwo\nthree\n\n=== src/@all.txt ===\n-x\n\ndo it"
     );
 }
 

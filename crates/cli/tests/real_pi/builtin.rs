@@ -26,18 +26,44 @@ struct Told {
 #[derive(Clone, Copy)]
 enum Speaks {
     OpenAi,
+    Responses,
+    Azure,
     Anthropic,
+    Gemini,
 }
 
 /// Lets the model speak so.
 fn speak(pi: &PiWorld, speaks: Speaks) {
-    if let Speaks::Anthropic = speaks {
-        let model = json!({"id": "fake-1", "reasoning": true, "contextWindow": 1_000_000});
-        let provider = json!({
-            "baseUrl": pi.llm.root_url(), "api": "anthropic-messages", "apiKey": KEY_OF_MODELS,
-            "models": [model],
-        });
-        pi.agent_file("models.json", &json!({"providers": {"fake": provider}}).to_string());
+    let (api, base_url) = match speaks {
+        Speaks::OpenAi => return,
+        Speaks::Responses => ("openai-responses", pi.llm.base_url()),
+        Speaks::Azure => ("azure-openai-responses", pi.llm.base_url()),
+        Speaks::Anthropic => ("anthropic-messages", pi.llm.root_url()),
+        Speaks::Gemini => ("google-generative-ai", format!("{}/v1beta", pi.llm.root_url())),
+    };
+    // Neither samples the arguments of tools by their schema then, which ours never does.
+    let compat = json!({"supportsStrictMode": false});
+    let model =
+        json!({"id": "fake-1", "reasoning": true, "contextWindow": 1_000_000, "compat": compat});
+    let provider = json!({
+        "baseUrl": base_url, "api": api, "apiKey": KEY_OF_MODELS, "models": [model],
+    });
+    pi.agent_file("models.json", &json!({"providers": {"fake": provider}}).to_string());
+}
+
+/// Takes out of a request what both may say in their own words: the system prompt, and the id of the conversation.
+fn neutral(request: &mut Value, speaks: Speaks) {
+    let prompt = match speaks {
+        Speaks::OpenAi => &mut request["messages"][0]["content"],
+        Speaks::Responses | Speaks::Azure => &mut request["input"][0]["content"],
+        Speaks::Anthropic => &mut request["system"][0]["text"],
+        Speaks::Gemini => &mut request["systemInstruction"]["parts"][0]["text"],
+    };
+    assert!(prompt.is_string(), "{request:#}");
+    *prompt = Value::Null;
+    if let Some(key) = request.get_mut("prompt_cache_key") {
+        assert!(key.is_string(), "{key}");
+        *key = Value::Null;
     }
 }
 
@@ -70,10 +96,7 @@ fn play(agent: &str, script: &Value, speaks: Speaks) -> Told {
     let records = pi_stream::comparable(read("stdout.log"));
     let mut requests = parse(&lines(&pi.asked()));
     for request in &mut requests {
-        match speaks {
-            Speaks::OpenAi => request["messages"][0]["content"] = Value::Null,
-            Speaks::Anthropic => request["system"][0]["text"] = Value::Null,
-        }
+        neutral(request, speaks);
     }
     Told { events, records, task, requests, code }
 }
@@ -85,7 +108,7 @@ fn settled(mut event: Value) -> Option<Value> {
         return None;
     }
     let fields = event.as_object_mut().unwrap();
-    for name in ["seq", "at", "pid", "signal", "exitCode"] {
+    for name in ["seq", "at", "pid", "agent", "signal", "exitCode"] {
         fields.remove(name);
     }
     Some(event)
@@ -106,9 +129,11 @@ fn same(script: &Value, speaks: Speaks) -> Told {
     }
     assert_eq!(pis.requests.len(), ours.requests.len());
     for (pis, ours) in pis.requests.iter().zip(&ours.requests) {
+        // The order of fields has no meaning.
+        let is_same = pis == ours;
         let (pis, ours) = (format!("{pis:#}"), format!("{ours:#}"));
         let differing = pis.lines().zip(ours.lines()).find(|(pis, ours)| pis != ours);
-        assert!(pis == ours, "pi asks {differing:?}\n{pis}\nours asks\n{ours}");
+        assert!(is_same, "pi asks {differing:?}\n{pis}\nours asks\n{ours}");
     }
     if let (Some(pis), Some(ours)) = (&pis.code, &ours.code) {
         assert_eq!(pis, ours);
@@ -246,6 +271,54 @@ fn a_refusal_in_anthropics_api() {
     assert_eq!(told.task["outcome"], "provider_error", "{:#}", told.task);
 }
 
+/// Every kind of turn, in the newer protocols.
+fn conversation() -> Value {
+    json!([
+        {"thinking": "First I look.\n\nThen I think.", "text": "Looking.", "tools": [
+            tool("read", &json!({"path": "notes.txt"})), tool("read", &json!({"path": "missing.txt"})),
+        ], "usage": {"input": 300, "output": 40, "cached": 100, "thinking": 10}},
+        {"tools": [tool("bash", &json!({"command": "echo one"}))], "thinking": "Only a call."},
+        {"error": 503, "times": 1, "thinking": "Now I know.", "text": "It says {{result:0}}"},
+    ])
+}
+
+#[test]
+fn the_responses_api() {
+    same(&conversation(), Speaks::Responses);
+}
+
+#[test]
+fn the_responses_api_at_azure() {
+    same(&conversation(), Speaks::Azure);
+}
+
+#[test]
+fn the_api_of_gemini() {
+    same(&conversation(), Speaks::Gemini);
+}
+
+#[test]
+fn refusals_and_other_ends_in_the_newer_apis() {
+    for speaks in [Speaks::Responses, Speaks::Azure, Speaks::Gemini] {
+        let told = same(&json!([{"error": 400}]), speaks);
+        assert_eq!(told.task["outcome"], "provider_error", "{:#}", told.task);
+        let told = same(&json!([{"text": "So far", "finish": "length"}]), speaks);
+        assert_eq!(told.task["output"], "So far", "{:#}", told.task);
+    }
+    let failed = json!([{"text": "So far", "finish": "failed", "error_type": "invalid_prompt"}]);
+    let filtered = json!([{"text": "So far", "finish": "content_filter"}]);
+    let unsafe_ = json!([{"text": "So far", "finish": "SAFETY"}]);
+    for (script, speaks, words) in [
+        (&failed, Speaks::Responses, "invalid_prompt: scripted error"),
+        (&filtered, Speaks::Responses, "Response incomplete: content_filter"),
+        (&unsafe_, Speaks::Gemini, "Provider stopped with: SAFETY"),
+    ] {
+        let told = same(script, speaks);
+        assert_eq!(told.task["outcome"], "provider_error", "{:#}", told.task);
+        assert_eq!(told.task["error"], words);
+    }
+}
+
 /// The smallest pieces of an answer, which no log keeps.
 #[track_caller]
 fn same_deltas(script: &Value, speaks: Speaks) {
@@ -287,4 +360,6 @@ fn deltas() {
     ]);
     same_deltas(&script, Speaks::OpenAi);
     same_deltas(&script, Speaks::Anthropic);
+    same_deltas(&script, Speaks::Responses);
+    same_deltas(&script, Speaks::Gemini);
 }

@@ -1,16 +1,21 @@
 //! The real pi, pinned in `e2e/package.json`, with a model without a network: the tests compare what the provider
-//! receives. `cargo xtask test` installs pi and says where it is.
+//! receives. `cargo xtask test` installs pi and says where it is. It runs them once more with the newest pi, pinned in
+//! `e2e/newest`.
 
 #![expect(clippy::unwrap_used, reason = "this is how a test fails")]
 
+mod access;
 mod answers;
 mod builtin;
+mod conversation;
 mod key;
+mod modes;
 mod peer;
 mod presets;
 mod profiles;
 mod project;
 mod stops;
+mod versions;
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +23,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use test_support::fake_llm::FakeLlm;
-use test_support::{Program, Ran, Running, World, e2e, write_file};
+use test_support::{Program, Ran, Running, World, pi_programs, write_file};
 
 /// The key that is used unless a profile has another one.
 const KEY_OF_MODELS: &str = "key-of-models-json";
@@ -69,8 +74,7 @@ impl PiWorld {
     /// Any command, with the real pi on its `PATH`.
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.world.command(arguments);
-        let programs = e2e().join("node_modules/.bin");
-        command.env("PATH", format!("{}:/usr/bin:/bin", programs.display())).env("PI_OFFLINE", "1");
+        command.env("PATH", pi_programs().1).env("PI_OFFLINE", "1");
         command
     }
 

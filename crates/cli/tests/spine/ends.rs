@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use test_support::fake_agent::saying;
+use test_support::{Ran, World};
 
 use super::events::assert_ended;
 use super::world;
@@ -38,7 +39,7 @@ fn exit_three_is_an_error_with_the_last_line_of_standard_error() {
     let world = world();
     let script = json!([{"say": "almost"}, {"stderr": "no API key"}, {"exit": 3}]);
     let ran = world.play(&script, &[]);
-    assert_eq!(ran.task()["error"], "Sub-agent exited with code 3: no API key");
+    assert_eq!(ran.task()["error"], "no API key (exit code 3)");
     assert_eq!(ran.task()["output"], "almost");
     assert_ended_in_any_order(&world, &ran);
 }
@@ -199,7 +200,7 @@ fn a_file_that_is_not_executable_is_a_spawn_failure() {
 #[test]
 fn a_missing_working_directory_is_a_spawn_failure() {
     let world = world();
-    let ran = world.play(&json!([]), &["--cwd", "/no/such/directory"]);
+    let ran = delegate_in(&world, "/no/such/directory");
     assert_ended(&world, &ran, "spawn_failure", &["ended spawn_failure"]);
     assert_eq!(
         ran.task()["error"],
@@ -214,10 +215,17 @@ fn a_relative_working_directory_is_refused() {
         ("src", "cwd must be an absolute path"),
         ("/a/../b", "cwd must not contain '..' path segments"),
     ] {
-        let ran = world.play(&json!([]), &["--cwd", cwd]);
+        let ran = delegate_in(&world, cwd);
         assert_ended(&world, &ran, "spawn_failure", &["ended spawn_failure"]);
         assert_eq!(ran.task()["error"], error);
     }
+}
+
+/// A task that asks to work there. On the command line such a directory is refused before.
+fn delegate_in(world: &World, cwd: &str) -> Ran {
+    let agent = world.agent(&json!([]));
+    let command = world.command(["delegate", "--json", "--agent", &agent]);
+    world.feed(command, &json!([{"name": "a", "prompt": "p", "cwd": cwd}]).to_string())
 }
 
 #[test]

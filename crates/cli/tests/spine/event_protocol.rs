@@ -19,9 +19,11 @@ const COMPLETED: &str = r#"{"seq":5,"at":5,"type":"run_ended","outcome":"complet
 
 /// Runs a shell script whose output is read by the protocol that the word names.
 fn run(world: &World, protocol: &str, script: &str) -> RunResult {
+    // Tests run side by side, and the cgroup of a run has its id.
+    let run_id = plan::new_id().to_string();
     let meta: Meta = serde_json::from_value(json!({
         "format": 1,
-        "runId": "01a1e067-9fdf-74f3-92a0-b653fa59fb30",
+        "runId": run_id,
         "sessionId": "0123456789abcdef",
         "name": "far",
         "owner": {"kind": "shell"},
@@ -29,7 +31,7 @@ fn run(world: &World, protocol: &str, script: &str) -> RunResult {
         "protocol": protocol,
         "command": [],
         "cwd": world.project(),
-        "environment": {"PI_SUBAGENTS_RUN": "01a1e067-9fdf-74f3-92a0-b653fa59fb30"},
+        "environment": {"PI_SUBAGENTS_RUN": run_id},
         "model": null,
         "limits": {
             "timeoutMs": 60_000,
@@ -45,6 +47,7 @@ fn run(world: &World, protocol: &str, script: &str) -> RunResult {
         prompt: "say \"hello\"".to_owned(),
         command: ["/bin/sh", "-c", script].map(Into::into).to_vec(),
         files: Default::default(),
+        file_variables: Default::default(),
         secrets: Secrets::default(),
         refusal: None,
     };

@@ -3,10 +3,11 @@
 
 mod ends;
 mod event_protocol;
-mod events;
+pub(crate) mod events;
 mod parents;
 mod run_command;
 mod sessions_command;
+mod stopped;
 mod storage;
 mod streams;
 mod times;

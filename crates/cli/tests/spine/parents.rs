@@ -211,7 +211,7 @@ fn parent_and_supervisor_killed_together_are_found_out_in_a_temporary_store() {
     wait_until(|| world.processes().len() == 1);
     world.run(&["sessions", "list"]);
     world.assert_nothing_left();
-    let store = directory_in(&world.path(""), "pi-subagents-");
+    let store = directory_in(&world.path(""), "pi-subagents-runs-");
     let run = directory_in(&store, "0");
     assert_eq!(events(&run), ["run_started", "ended interrupted"]);
     assert_only_known_files(&run);
@@ -388,6 +388,34 @@ fn children_that_were_there_before_us_are_left_alone() {
     let other: i32 = fs::read_to_string(file).unwrap().trim().parse().unwrap();
     let left: Vec<u32> = world.processes().into_iter().map(|(pid, _)| pid).collect();
     assert_eq!(left, [other.unsigned_abs()], "only what was there before");
+    kill_process(Pid::from_raw(other).unwrap(), Signal::KILL).unwrap();
+    world.wait_until_nothing_is_left();
+}
+
+/// What such a child leaves when it ends would be adopted by a subreaper, and is not of any run either.
+#[test]
+fn what_a_job_of_the_callers_shell_leaves_is_left_alone() {
+    let world = world();
+    let script = json!([{"touch": world.path("working")}, "hang"]);
+    let file = world.path("other");
+    let shell = format!(
+        "sh -c 'while [ ! -e {} ]; do sleep 0.01; done
+         sleep 1000 & echo $! > {}' > /dev/null 2>&1 & exec \"$@\"",
+        world.path("working").display(),
+        file.display()
+    );
+    let play = world.play_command(&script, &[]);
+    let running = Running::start(World::behind(&["/bin/sh", "-c", &shell, "sh"], &play));
+    let other = || fs::read_to_string(&file).ok()?.trim().parse::<i32>().ok();
+    wait_until(|| other().is_some());
+    // The job itself has ended.
+    wait_until(|| !world.processes().iter().any(|(_, words)| words.contains("while")));
+    kill_process(world.supervisor(), Signal::KILL).unwrap();
+    let ran = running.finish();
+    assert_eq!(ran.task()["outcome"], "interrupted");
+    let other = other().unwrap();
+    let left: Vec<u32> = world.processes().into_iter().map(|(pid, _)| pid).collect();
+    assert_eq!(left, [other.unsigned_abs()], "only what the job has left");
     kill_process(Pid::from_raw(other).unwrap(), Signal::KILL).unwrap();
     world.wait_until_nothing_is_left();
 }

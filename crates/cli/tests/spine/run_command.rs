@@ -107,11 +107,14 @@ fn mistakes_are_usage_errors_that_say_what_to_do() {
         (vec!["run"], "<PROMPT>"),
         (vec!["run", "  "], "the prompt is empty"),
         (vec!["run", "-"], "the prompt is empty"),
-        (vec!["run", "--timeout", "0", "x"], "must be a number of seconds"),
-        (vec!["run", "--timeout", "soon", "x"], "must be a number of seconds"),
-        (vec!["run", "--agent", "claude", "x"], "--agent does not name an agent: \"claude\""),
+        (vec!["run", "--timeout", "0", "x"], "must be a time such as 90, 90s, 5m or 1h"),
+        (vec!["run", "--timeout", "soon", "x"], "must be a time such as 90, 90s, 5m or 1h"),
+        (vec!["run", "--agent", "cluade", "x"], "--agent does not name an agent: \"cluade\""),
         (vec!["run", "--modle", "m", "x"], "--model"),
-        (vec!["sessions", "show", "ffff"], "Session \"ffff\" not found"),
+        (
+            vec!["sessions", "show", "ffff"],
+            "no run, session or task of this project is called \"ffff\"",
+        ),
         (vec!["sesions"], "sessions"),
     ] {
         let ran = world.run(&arguments);

@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::Path;
 use std::thread;
 
 use serde_json::json;
 use test_support::fake_agent::quick;
+use test_support::{Ran, write_program};
 
 use super::world;
 
@@ -41,6 +43,27 @@ fn a_run_is_listed_shown_and_its_output_printed() {
 }
 
 #[test]
+fn the_columns_of_a_list_are_aligned() {
+    let world = world();
+    for name in ["a", "prüfen", "a name that is longer than any column should be"] {
+        world.play(&json!([{"say": "Done."}]), &["--name", name]);
+    }
+    world.play(&json!([{"exit": 0}]), &["--name", "mute"]);
+    let listed = world.run(&["sessions", "list"]).stdout;
+    // Behind the id, the status and the age.
+    let lines: Vec<&str> = listed.lines().map(|line| &line[16 + 2 + 9 + 2 + 7 + 2..]).collect();
+    assert_eq!(
+        lines,
+        [
+            "a                             Done.",
+            "prüfen                        Done.",
+            "a name that is longer than any column should be  Done.",
+            "mute                          Sub-agent exited without saying anything",
+        ]
+    );
+}
+
+#[test]
 fn a_failed_run_shows_its_error() {
     let world = world();
     let ran = world.play(&json!([{"say": "almost"}, {"exit": 3}]), &[]);
@@ -49,6 +72,18 @@ fn a_failed_run_shows_its_error() {
         world.run(&["sessions", "show", &id]).stdout,
         "[prompt]: do it\nalmost\n[Error: Sub-agent exited with code 3]\n"
     );
+    for arguments in [&["sessions", "output", &id][..], &["sessions", "output", &id, "--json"]] {
+        let output = world.run(arguments);
+        assert_eq!(output.code, Some(1), "a script must not take it for an answer: {output:?}");
+        assert!(output.stdout.contains("almost"), "{output:?}");
+        assert!(output.stderr.contains("The latest run failed: "), "{output:?}");
+    }
+    assert_eq!(world.run(&["sessions", "show", &id]).code, Some(0), "it shows what there is");
+    let agent = world.agent(&test_support::fake_agent::saying("all of it"));
+    let again = world.run(&["run", "--agent", &agent, "--resume", &id, "go on"]);
+    assert_eq!(again.code, Some(0), "{again:?}");
+    let output = world.run(&["sessions", "output", &id]);
+    assert_eq!((output.code, output.stdout.as_str()), (Some(0), "all of it\n"), "{output:?}");
 }
 
 #[test]
@@ -100,7 +135,7 @@ fn a_session_is_exported_in_every_form() {
     let ran = world.run(&["sessions", "export", &id[..8], "--format", "html", "--output", path]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{ran:?}");
     let page = fs::read_to_string(&file).unwrap();
-    assert!(page.contains("&lt;script&gt;") && !page.contains("<script"), "{page}");
+    assert!(page.contains("&lt;script&gt;") && page.matches("<script").count() == 1, "{page}");
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     for text in [&markdown, &page] {
         assert!(!text.contains('\u{1b}'), "{text}");
@@ -114,6 +149,69 @@ fn a_session_is_exported_in_every_form() {
     assert!(events.iter().any(|event| event["text"] == recorded.as_str()), "{events:?}");
     let ran = world.run(&["sessions", "export", &id, "--output", "/no/such/directory/file"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
+}
+
+#[test]
+fn several_sessions_are_one_document() {
+    let world = world();
+    let ids: Vec<String> = ["first", "second"]
+        .iter()
+        .map(|name| {
+            world.play(&quick(), &["--name", name]).task()["sessionId"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    let export = |format: &str| {
+        // The same session twice is one.
+        world.run(&["sessions", "export", &ids[0], &ids[1], &ids[0], "--format", format])
+    };
+    let page = export("html").stdout;
+    assert!(page.contains("<title>2 agents in project</title>"), "{page}");
+    let markdown = export("md").stdout;
+    let headings: Vec<&str> = markdown.lines().filter(|line| line.starts_with("# ")).collect();
+    assert_eq!(headings, ["# first", "# second"]);
+    let sessions = &export("json").json()["sessions"];
+    assert_eq!(sessions.as_array().unwrap().len(), 2);
+    assert_eq!(sessions[1]["sessionId"], ids[1].as_str());
+    assert_eq!(world.run(&["sessions", "export"]).code, Some(2));
+}
+
+#[test]
+fn a_report_opens_in_the_browser_from_a_private_file() {
+    let world = world();
+    let ran = world.play(&quick(), &["--name", "count"]);
+    let id = ran.task()["sessionId"].as_str().unwrap().to_owned();
+    let browser = world.path("browser");
+    write_program(&browser, "#!/bin/sh\nprintf '%s' \"$2\" > \"$1\"\n");
+    let opened = world.path("opened");
+    let open = |variable: &str, arguments: &[&str]| {
+        let mut command = world.command(["sessions", "export", &id, "--open"]);
+        Ran::from(command.args(arguments).env("BROWSER", variable).output().unwrap())
+    };
+    // The first of the two does not exist.
+    let variable = format!("/no/such/browser:{} {}", browser.display(), opened.display());
+    let ran = open(&variable, &[]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{ran:?}");
+    let page = fs::read_to_string(&opened).unwrap();
+    assert!(ran.stderr.contains(&format!("Wrote session {id} to {page}")), "{ran:?}");
+    assert!(fs::read_to_string(&page).unwrap().starts_with("<!doctype html>"));
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let page = Path::new(&page);
+    assert_eq!((mode(page), mode(page.parent().unwrap())), (0o600, 0o700));
+    // A path is opened as a whole one, and what was written stays although no browser shows it.
+    let ran = open(&variable, &["--output=-page.html"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let page = world.project().join("-page.html");
+    assert_eq!(fs::read_to_string(&opened).unwrap(), page.to_str().unwrap());
+    let ran = open("/no/such/browser", &["--output", "page.html"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(
+        ran.stderr.contains("cannot open a browser: the program \"/no/such/browser\""),
+        "{ran:?}"
+    );
+    assert!(world.project().join("page.html").exists());
+    let ran = open(&variable, &["--format", "md"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("`--open` shows a page"), "{ran:?}");
 }
 
 #[test]

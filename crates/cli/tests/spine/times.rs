@@ -1,6 +1,6 @@
 //! Timeouts, loops, and children that do not exit after their last message.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::events::{assert_ended, records};
 use super::world;
@@ -110,7 +110,39 @@ fn the_fifth_identical_call_stops_the_child() {
             "ended loop signal 15",
         ],
     );
-    assert_eq!(ran.task()["error"], "Loop detected: sub-agent is repeating the same tool calls");
+    let error =
+        "Loop detected: sub-agent is repeating the same tool calls: bash → echo same, 5 times";
+    assert_eq!(ran.task()["error"], error);
+}
+
+/// A cycle is a loop only if it brings the same results each time.
+#[test]
+fn a_cycle_with_the_same_results_stops_the_child() {
+    let world = world();
+    let cycle = |result: &str| {
+        [
+            json!({"tool": {"name": "read", "args": {"path": "a.rs"}, "result": "fn a"}}),
+            json!({"tool": {"name": "bash", "args": {"command": "cargo test"}, "result": result}}),
+        ]
+    };
+    let same = json!([{"repeat": {"times": 50, "steps": cycle("1 failed")}}, "hang"]);
+    let ran = world.play(&same, &[]);
+    let task = ran.task();
+    assert_eq!(task["outcome"], "loop");
+    assert_eq!(
+        task["error"],
+        "Loop detected: sub-agent is repeating the same tool calls: read → a.rs, then bash → cargo test, 5 times"
+    );
+    let is_call = |record: &&Value| record["type"] == "tool_call";
+    assert_eq!(records(&ran.run_dir()).iter().filter(is_call).count(), 10);
+    world.assert_nothing_left();
+
+    let world = self::world();
+    let rounds = (0..20).flat_map(|round| cycle(&format!("{round} failed")));
+    let script: Vec<Value> = rounds.chain([json!({"say": "repaired"})]).collect();
+    let ran = world.play(&json!(script), &[]);
+    assert_eq!(ran.task()["outcome"], "completed");
+    world.assert_nothing_left();
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn a_caller_that_is_killed_takes_tree_and_pane_with_it() {
     let running = tmux.start_working();
     running.signal(Signal::KILL);
     assert_eq!(running.finish().code, None);
-    tmux.world.wait_until_nothing_is_left();
+    wait_until(|| tmux.of_runs().is_empty());
     wait_until(|| tmux.viewers().is_empty());
     tmux.assert_nothing_left();
     let result = tmux.result();
@@ -232,7 +232,7 @@ fn closing_the_window_of_the_caller_and_its_runs_ends_everything() {
     assert!(tmux.new_panes().iter().all(|pane| window(pane) == window(&caller)));
     assert_ne!(window(&caller), window(CALLER));
     tmux.tmux(&["kill-window", "-t", &caller]);
-    tmux.world.wait_until_nothing_is_left();
+    wait_until(|| tmux.of_runs().is_empty());
     wait_until(|| tmux.viewers().is_empty());
     tmux.assert_nothing_left();
     assert_eq!(tmux.result()["outcome"], "cancelled");
@@ -244,7 +244,7 @@ fn a_server_that_is_killed_with_the_caller_in_it_ends_everything() {
     let tmux = TmuxWorld::new();
     start_in_a_pane(&tmux);
     kill_process(tmux.server, Signal::KILL).unwrap();
-    tmux.world.wait_until_nothing_is_left();
+    wait_until(|| tmux.of_runs().is_empty());
     wait_until(|| tmux.viewers().is_empty());
     tmux.assert_nothing_left_outside();
     assert_eq!(tmux.result()["outcome"], "cancelled");

@@ -42,6 +42,7 @@ fn a_pane_shows_the_transcript_and_the_result_is_the_same() {
     fs::write(&go, "").unwrap();
     let ran = running.finish();
     tmux.assert_nothing_left();
+    tmux.end_server();
     assert_ended(
         &tmux.world,
         &ran,

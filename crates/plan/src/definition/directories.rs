@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use model::paths::StateDir;
 
-use super::{DefinitionKind, Scope};
+use super::{DefinitionKind, Scope, claude};
 use crate::Surroundings;
 use crate::surroundings::is_planted;
 
@@ -17,6 +17,8 @@ pub struct DefinitionDirectories {
     pub kind: DefinitionKind,
     pub global: PathBuf,
     pub project: PathBuf,
+    /// Those of Claude Code, which are only read. A later one wins.
+    pub claude: Vec<(Scope, PathBuf)>,
 }
 
 impl DefinitionDirectories {
@@ -26,6 +28,7 @@ impl DefinitionDirectories {
             kind: DefinitionKind::Profile,
             global: surroundings.user_state().profiles(),
             project: surroundings.project_state().profiles(),
+            claude: of_claude(surroundings),
         }
     }
 
@@ -39,6 +42,7 @@ impl DefinitionDirectories {
             kind: DefinitionKind::Preset,
             global: surroundings.user_state().presets(),
             project: nearest.unwrap_or_else(|| surroundings.project_state().presets()),
+            claude: Vec::new(),
         }
     }
 
@@ -58,11 +62,26 @@ impl DefinitionDirectories {
     /// The scopes in the order in which they are read. If the agent directory is the project's own
     /// `.pi`, its definitions are the user's.
     pub(super) fn scopes(&self) -> Vec<Scope> {
-        let same = match (fs::canonicalize(&self.global), fs::canonicalize(&self.project)) {
-            (Ok(global), Ok(project)) => global == project,
-            _ => self.global == self.project,
-        };
-        if same { vec![Scope::Global] } else { vec![Scope::Global, Scope::Project] }
+        let is_one = is_same(&self.global, &self.project);
+        if is_one { vec![Scope::Global] } else { vec![Scope::Global, Scope::Project] }
+    }
+}
+
+/// The directories in which Claude Code keeps definitions, the user's and the project's.
+fn of_claude(surroundings: &Surroundings) -> Vec<(Scope, PathBuf)> {
+    let of_user = surroundings.claude_dir.clone();
+    let of_project = Some(surroundings.project_root().join(".claude"));
+    let is_users = |path: &PathBuf| of_user.as_ref().is_some_and(|own| is_same(own, path));
+    let of_project = of_project.filter(|path| !is_planted(path) && !is_users(path));
+    let directory = |path: PathBuf| path.join(claude::AGENTS);
+    let of_project = of_project.map(|path| (Scope::Project, directory(path)));
+    of_user.map(|path| (Scope::Global, directory(path))).into_iter().chain(of_project).collect()
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    match (fs::canonicalize(one), fs::canonicalize(other)) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => one == other,
     }
 }
 

@@ -20,6 +20,12 @@ pub fn definition_summary(definition: &Definition) -> String {
     if definition.configuration.append_system_prompt.is_some() {
         parts.push("appended-system-prompt".to_owned());
     }
+    if let Some(access) = definition.access {
+        parts.push(format!("access={}", access.word()));
+    }
+    if let Some(isolation) = definition.isolation {
+        parts.push(format!("isolation={}", isolation.word()));
+    }
     if definition.configuration.no_tools {
         parts.push("no-tools".to_owned());
     } else if !definition.configuration.tools.is_empty() {
@@ -33,13 +39,16 @@ pub fn definition_summary(definition: &Definition) -> String {
     if !definition.load_skills.is_empty() {
         parts.push(list("loadSkills", &definition.load_skills));
     }
+    if !definition.is_own() {
+        parts.push(format!("origin={}", definition.origin.word()));
+    }
     parts.join(", ")
 }
 
 /// Everything about a definition, one field to a line, with its key masked.
 pub fn definition_detail(definition: &Definition) -> String {
     let mut detail = format!("{}: {}", definition.kind.title(), definition.name);
-    for (label, value) in fields::shown(definition) {
+    for (label, value) in fields::shown(definition).into_iter().chain(origin(definition)) {
         let label = format!("{label}:");
         // Values begin in one column, except for the longest label, which leaves no room for that.
         let width = if label == "appendSystemPrompt:" { 20 } else { 19 };
@@ -48,12 +57,24 @@ pub fn definition_detail(definition: &Definition) -> String {
     detail
 }
 
+/// Where a definition of another program comes from, and what of it is not taken over.
+fn origin(definition: &Definition) -> Vec<(&'static str, String)> {
+    if definition.is_own() {
+        return Vec::new();
+    }
+    let (word, left_out) = (definition.origin.word(), definition.origin.left_out());
+    let mut fields = vec![("origin", format!("{word}, {}", definition.path.display()))];
+    if !left_out.is_empty() {
+        fields.push(("notTakenOver", format!("[{}]", left_out.join(", "))));
+    }
+    fields
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
     use protocol::{ApiKey, ThinkingLevel};
 
-    use super::super::AgentName;
     use super::super::testing::{any_definition, definition, strings};
     use super::*;
 
@@ -108,7 +129,7 @@ mod tests {
             p.configuration.provider = Some("anthropic".into());
             p.configuration.model = Some("sonnet".into());
             p.configuration.thinking_level = Some(ThinkingLevel::Off);
-            p.agent = Some(AgentName::Pi);
+            p.agent = Some("pi".to_owned());
             p.configuration.system_prompt = Some("You\nare".into());
             p.configuration.append_system_prompt = Some("Be brief.".into());
             p.configuration.tools = strings(&["read", "bash"]);

@@ -1,13 +1,14 @@
 //! The fields of a definition's file: where each belongs, and how it is read, written and shown.
 
+use model::{Access, Isolation};
 use protocol::{ApiKey, ThinkingLevel};
 
 use super::markdown::{list, text};
-use super::{AgentName, Definition, DefinitionKind};
+use super::{Definition, DefinitionKind};
 use crate::frontmatter::Fields;
 
 /// All fields besides the name, in the order in which they are written.
-static FIELDS: [Field; 19] = [
+static FIELDS: [Field; 25] = [
     field("description", |d| Value::Text(&mut d.description)),
     field("provider", |d| Value::Text(&mut d.configuration.provider)),
     field("model", |d| Value::Text(&mut d.configuration.model)),
@@ -17,10 +18,18 @@ static FIELDS: [Field; 19] = [
     field("appendSystemPrompt", |d| Value::Text(&mut d.configuration.append_system_prompt))
         .only_of(&[DefinitionKind::Profile]),
     field("apiKey", |d| Value::Key(&mut d.configuration.api_key)),
-    field("agent", |d| Value::Agent(&mut d.agent)),
+    field("agent", |d| Value::Text(&mut d.agent)),
+    field("access", |d| Value::Access(&mut d.access)).restricting(),
+    field("isolation", |d| Value::Isolation(&mut d.isolation)).restricting(),
     field("timeout", |d| Value::Seconds(&mut d.timeout))
         .only_of(&[DefinitionKind::Preset])
         .restricting(),
+    // An agent in a tree that is not ready does other work than it was meant to.
+    field("prepare", |d| Value::Text(&mut d.prepare)).restricting(),
+    field("prepareTimeout", |d| Value::Seconds(&mut d.prepare_timeout)).restricting(),
+    // Work that must be checked, and is not, is taken for more than it is.
+    field("check", |d| Value::Text(&mut d.check)).restricting(),
+    field("checkTimeout", |d| Value::Seconds(&mut d.check_timeout)).restricting(),
     field("noTools", |d| Value::Flag(&mut d.configuration.no_tools)).restricting(),
     field("noExtensions", |d| Value::Flag(&mut d.configuration.no_extensions)).restricting(),
     field("noSkills", |d| Value::Flag(&mut d.configuration.no_skills)).restricting(),
@@ -34,13 +43,19 @@ static FIELDS: [Field; 19] = [
 ];
 
 /// The order in which they are shown.
-const SHOWN: [&str; 19] = [
+const SHOWN: [&str; 25] = [
     "description",
     "provider",
     "model",
     "thinkingLevel",
     "agent",
+    "access",
+    "isolation",
     "timeout",
+    "prepare",
+    "prepareTimeout",
+    "check",
+    "checkTimeout",
     "systemPrompt",
     "appendSystemPrompt",
     "noTools",
@@ -136,7 +151,8 @@ enum Value<'a> {
     List(&'a mut Vec<String>),
     Seconds(&'a mut Option<f64>),
     Level(&'a mut Option<ThinkingLevel>),
-    Agent(&'a mut Option<AgentName>),
+    Access(&'a mut Option<Access>),
+    Isolation(&'a mut Option<Isolation>),
     Key(&'a mut Option<ApiKey>),
 }
 
@@ -148,7 +164,8 @@ impl Value<'_> {
             Value::List(list) => *list = fields.list(name),
             Value::Seconds(seconds) => *seconds = fields.seconds(name),
             Value::Level(level) => *level = fields.word(name, &ThinkingLevel::WORDS),
-            Value::Agent(agent) => *agent = fields.word(name, &AgentName::WORDS),
+            Value::Access(access) => *access = fields.word(name, &Access::WORDS),
+            Value::Isolation(isolation) => *isolation = fields.word(name, &Isolation::WORDS),
             Value::Key(key) => *key = fields.text(name).map(ApiKey::new),
         }
     }
@@ -161,7 +178,8 @@ impl Value<'_> {
             Value::List(entries) => list(entries),
             Value::Seconds(seconds) => Some(seconds.as_ref()?.to_string()),
             Value::Level(level) => text(level.as_ref()?.word()),
-            Value::Agent(agent) => text(agent.as_ref()?.word()),
+            Value::Access(access) => text(access.as_ref()?.word()),
+            Value::Isolation(isolation) => text(isolation.as_ref()?.word()),
             Value::Key(key) => text(key.as_ref()?.reveal()),
         }
     }
@@ -175,7 +193,8 @@ impl Value<'_> {
             Value::List(entries) => Some(format!("[{}]", entries.join(", "))),
             Value::Seconds(seconds) => Some(format!("{}s", seconds.as_ref()?)),
             Value::Level(level) => Some(level.as_ref()?.word().to_owned()),
-            Value::Agent(agent) => Some(agent.as_ref()?.word().to_owned()),
+            Value::Access(access) => Some(access.as_ref()?.word().to_owned()),
+            Value::Isolation(isolation) => Some(isolation.as_ref()?.word().to_owned()),
             Value::Key(key) => Some(key.as_ref()?.to_string()),
         }
     }

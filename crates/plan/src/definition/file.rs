@@ -9,8 +9,8 @@ use tempfile::NamedTempFile;
 
 use super::load::{DefinitionFile, read_directory};
 use super::{
-    Definition, DefinitionDirectories, InvalidDefinitionName, Scope, check_definition_name,
-    to_markdown,
+    Definition, DefinitionDirectories, DefinitionOrigin, InvalidDefinitionName, Scope,
+    check_definition_name, to_markdown,
 };
 
 /// A definition cannot be written or removed.
@@ -55,6 +55,19 @@ pub fn create_definition(
         })
     })?;
     Ok(target.path)
+}
+
+/// Writes a copy of a definition of another program, as one of ours. Returns the copy.
+pub fn import_definition(
+    directories: &DefinitionDirectories,
+    definition: &Definition,
+    scope: Scope,
+) -> Result<Definition, DefinitionFileError> {
+    let path = directories.of_scope(scope).join(format!("{}.md", definition.name));
+    let origin = DefinitionOrigin::Own;
+    let mut copy = Definition { scope, path, origin, ..definition.clone() };
+    copy.path = create_definition(directories, &copy)?;
+    Ok(copy)
 }
 
 /// Writes a definition over the one that its scope has; if it has none, as a new one. Returns its

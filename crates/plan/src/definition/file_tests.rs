@@ -18,6 +18,7 @@ impl World {
             kind: DefinitionKind::Profile,
             global: top.path().join("agent/agent-profiles"),
             project: top.path().join("project/.pi/agent-profiles"),
+            claude: Vec::new(),
         };
         World { top, directories }
     }

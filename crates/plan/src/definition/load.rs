@@ -1,21 +1,34 @@
 //! Definitions, from their files.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use super::directories::list;
-use super::{Definition, DefinitionDirectories, DefinitionKind, Scope, validate};
+use super::{Definition, DefinitionDirectories, DefinitionKind, Scope, claude, validate};
 use crate::frontmatter::{Document, Fields, FileWarning};
+use crate::plain_file::is_absent;
 use crate::similar::{similar_names, then_did_you_mean};
 
 /// All definitions of a kind, the user's and the project's.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Definitions {
     kind: DefinitionKind,
-    definitions: BTreeMap<String, Definition>,
+    own: BTreeMap<String, Definition>,
     /// What is wrong with the files.
     pub warnings: Vec<FileWarning>,
+    /// The directories of Claude Code's. Users have hundreds of such files, and most tasks use none of
+    /// them, so that they are read when one is asked for.
+    claude: Vec<(Scope, PathBuf)>,
+    foreign: OnceLock<Foreign>,
+}
+
+/// What files of other programs define.
+#[derive(Clone, Debug)]
+struct Foreign {
+    /// Together with ours, which win.
+    all: BTreeMap<String, Definition>,
+    warnings: Vec<FileWarning>,
 }
 
 /// There is no definition of that name.
@@ -50,50 +63,99 @@ impl UnknownDefinition {
 impl Definitions {
     /// The definition of that name.
     pub fn get(&self, name: &str) -> Result<&Definition, UnknownDefinition> {
-        self.definitions.get(name).ok_or_else(|| UnknownDefinition {
+        let found = self.own.get(name).or_else(|| self.all().get(name));
+        found.ok_or_else(|| UnknownDefinition {
             kind: self.kind,
             name: name.to_owned(),
-            available: self.definitions.keys().cloned().collect(),
+            available: self.all().keys().cloned().collect(),
         })
+    }
+
+    /// Whether one of ours has that name.
+    pub(crate) fn has_own(&self, name: &str) -> bool {
+        self.own.contains_key(name)
+    }
+
+    /// What is wrong with files of other programs. A task that uses none of them does not depend on it.
+    pub fn foreign_warnings(&self) -> &[FileWarning] {
+        if self.claude.is_empty() { &[] } else { &self.foreign().warnings }
+    }
+
+    /// What is wrong with any file.
+    pub fn all_warnings(&self) -> impl Iterator<Item = &FileWarning> {
+        self.warnings.iter().chain(self.foreign_warnings())
     }
 
     /// All of them, by name.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Definition> {
-        self.definitions.values()
+        self.all().values()
+    }
+
+    fn all(&self) -> &BTreeMap<String, Definition> {
+        if self.claude.is_empty() { &self.own } else { &self.foreign().all }
+    }
+
+    fn foreign(&self) -> &Foreign {
+        self.foreign.get_or_init(|| {
+            let (mut all, mut warnings) = (BTreeMap::new(), Vec::new());
+            for (scope, directory) in &self.claude {
+                let read = |path| claude::read(path, *scope);
+                let files = read_files(directory, self.kind, &mut warnings, read);
+                all.extend(by_name(files, &mut warnings));
+            }
+            all.extend(self.own.clone());
+            Foreign { all, warnings }
+        })
     }
 }
 
-/// Reads all definitions of a kind. The project's win over the user's; what is wrong with a file is
-/// a warning.
+/// Reads all definitions of a kind. The project's win over the user's, and ours over those of other
+/// programs; what is wrong with a file is a warning.
 ///
 /// There is no cache: the files are small and few, and a change must count at once.
 pub fn load_definitions(directories: &DefinitionDirectories) -> Definitions {
     let kind = directories.kind;
-    let mut all = Definitions { kind, definitions: BTreeMap::new(), warnings: Vec::new() };
+    let (mut own, mut warnings) = (BTreeMap::new(), Vec::new());
     for scope in directories.scopes() {
-        let mut of_scope = BTreeMap::<String, Definition>::new();
-        for file in read_directory(directories, scope, &mut all.warnings) {
-            all.warnings.extend(file.warnings);
-            let Some(definition) = file.definition else {
-                continue;
-            };
-            if let Some(other) = of_scope.get(&definition.name) {
-                all.warnings.push(FileWarning {
-                    path: definition.path.clone(),
-                    line: None,
-                    problem: format!(
-                        "it defines {} \"{}\" again and is used instead of {}",
-                        kind.word(),
-                        definition.name,
-                        other.path.display()
-                    ),
-                });
-            }
-            of_scope.insert(definition.name.clone(), definition);
+        let files = read_directory(directories, scope, &mut warnings);
+        let mut of_scope = by_name(files, &mut warnings);
+        // The project's take the place of the user's, but do not take back what restricts those.
+        for (name, definition) in &mut of_scope {
+            let restricted = own.get(name).and_then(|known: &Definition| known.access);
+            definition.access = definition.access.into_iter().chain(restricted).min();
         }
-        all.definitions.extend(of_scope);
+        own.extend(of_scope);
     }
-    all
+    let claude = directories.claude.clone();
+    Definitions { kind, own, warnings, claude, foreign: OnceLock::new() }
+}
+
+/// The definitions of one directory. If two files define the same name, the last one counts.
+fn by_name(
+    files: Vec<DefinitionFile>,
+    warnings: &mut Vec<FileWarning>,
+) -> BTreeMap<String, Definition> {
+    let mut definitions = BTreeMap::<String, Definition>::new();
+    for file in files {
+        warnings.extend(file.warnings);
+        let Some(definition) = file.definition else {
+            continue;
+        };
+        if let Some(other) = definitions.get(&definition.name) {
+            warnings.push(FileWarning {
+                path: definition.path.clone(),
+                line: None,
+                problem: format!(
+                    "it defines {} \"{}\" again and is used instead of {}",
+                    definition.kind.word(),
+                    definition.name,
+                    other.path.display()
+                ),
+            });
+        }
+        definitions.insert(definition.name.clone(), definition);
+    }
+    definitions
 }
 
 /// A file that should hold a definition.
@@ -110,26 +172,33 @@ pub(super) fn read_directory(
     scope: Scope,
     warnings: &mut Vec<FileWarning>,
 ) -> Vec<DefinitionFile> {
-    let directory = directories.of_scope(scope);
+    read_files(directories.of_scope(scope), directories.kind, warnings, |path| {
+        let (definition, warnings) = match Document::read(&path) {
+            Ok(document) => from_document(document, &path, scope, directories),
+            Err(error) => (None, vec![error.into_warning(&path)]),
+        };
+        Some(DefinitionFile { path, definition, warnings })
+    })
+}
+
+/// The files of a directory that should hold definitions, by name.
+fn read_files(
+    directory: &Path,
+    kind: DefinitionKind,
+    warnings: &mut Vec<FileWarning>,
+    read: impl Fn(PathBuf) -> Option<DefinitionFile>,
+) -> Vec<DefinitionFile> {
     let paths = match list(directory) {
         Ok(paths) => paths,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Vec::new(),
+        // Also where `.pi` is a plain file; one in place of the directory itself is a mistake.
+        Err(error) if is_absent(&error) && !directory.exists() => return Vec::new(),
         Err(error) => {
-            let problem = format!("its {}s cannot be read: {error}", directories.kind.word());
+            let problem = format!("its {}s cannot be read: {error}", kind.word());
             warnings.push(FileWarning { path: directory.to_owned(), line: None, problem });
             return Vec::new();
         }
     };
-    paths
-        .into_iter()
-        .map(|path| {
-            let (definition, warnings) = match Document::read(&path) {
-                Ok(document) => from_document(document, &path, scope, directories),
-                Err(error) => (None, vec![error.into_warning(&path)]),
-            };
-            DefinitionFile { path, definition, warnings }
-        })
-        .collect()
+    paths.into_iter().filter_map(read).collect()
 }
 
 /// The definition that a document describes.
@@ -159,16 +228,14 @@ pub(super) fn from_document(
     let mut reasons = Vec::new();
     match &name {
         Some(name) if validate::is_definition_name(name) => {}
-        Some(_) => {
-            reasons.push((name_line, "its name may have only letters, digits, \"_\" and \"-\""));
-        }
+        Some(_) => reasons.push((name_line, validate::NAME_RULE)),
         None => reasons.push((name_line, "it has no \"name\"")),
     }
     if kind == DefinitionKind::Preset && definition.description.is_none() {
         reasons.push((description_line, "it has no \"description\""));
     }
     if !is_restricted_as_written {
-        reasons.push((name_line, "what should restrict the agent cannot be understood"));
+        reasons.push((name_line, validate::NOT_RESTRICTED));
     }
     let is_loaded = reasons.is_empty();
     for (line, reason) in reasons {

@@ -4,9 +4,9 @@ use proptest::prelude::*;
 use protocol::{ApiKey, Configuration, ThinkingLevel};
 use tempfile::TempDir;
 
+use super::super::DefinitionOrigin;
 use super::super::testing::{any_text, directories, strings};
 use super::*;
-use crate::AgentName;
 
 /// Directories of definitions with these files.
 struct World {
@@ -21,6 +21,7 @@ impl World {
             kind: DefinitionKind::Profile,
             global: top.path().join("global"),
             project: top.path().join("project"),
+            claude: Vec::new(),
         };
         fs::create_dir(&directories.global).unwrap();
         fs::create_dir(&directories.project).unwrap();
@@ -64,15 +65,17 @@ fn every_field_is_read() {
          appendSystemPrompt: Be brief.\napiKey: sk-123\nnoTools: true\ntools: read, bash\n\
          excludeTools: [write]\nnoExtensions: true\nextensions: /a.js,/b.js\nnoSkills: true\n\
          suggestedSkills:\n  - one\n  - two\nloadSkills: three\nnoContextFiles: true\n\
-         extraArgs: [--verbose, 'a,b']\nagent: builtin\n---\n\nYou are.\n\nReally.\n",
+         extraArgs: [--verbose, 'a,b']\nagent: builtin\naccess: read\n---\n\nYou are.\n\nReally.\n",
     );
     assert_eq!(warnings, NOTHING);
     let expected = Definition {
         kind: DefinitionKind::Profile,
         name: "p".into(),
         scope: Scope::Global,
+        origin: DefinitionOrigin::Own,
         path: definition.path.clone(),
         description: Some("Reviews.".into()),
+        isolation: None,
         configuration: Configuration {
             provider: Some("anthropic".into()),
             model: Some("sonnet:high".into()),
@@ -93,8 +96,13 @@ fn every_field_is_read() {
         },
         suggested_skills: strings(&["one", "two"]),
         load_skills: strings(&["three"]),
-        agent: Some(AgentName::Builtin),
+        agent: Some("builtin".to_owned()),
+        access: Some(model::Access::Read),
         timeout: None,
+        prepare: None,
+        prepare_timeout: None,
+        check: None,
+        check_timeout: None,
     };
     assert_eq!(definition, expected);
     assert!(definition.path.ends_with("global/p.md"));
@@ -142,6 +150,25 @@ fn the_project_wins_by_name_and_file_names_do_not_matter() {
         definitions.iter().map(|definition| (definition.name.as_str(), definition.scope)).collect();
     assert_eq!(found, [("a", Scope::Project), ("b", Scope::Global)]);
     assert_eq!(definitions.get("a").unwrap().configuration.model.as_deref(), Some("project"));
+}
+
+#[test]
+fn a_projects_definition_keeps_the_access_of_the_users() {
+    use model::Access;
+    let text = |access: &str| format!("---\nname: p\n{access}\n---\n");
+    for (user, project, expected) in [
+        ("access: read", "", Some(Access::Read)),
+        ("access: read", "access: full", Some(Access::Read)),
+        ("access: workspace", "access: read", Some(Access::Read)),
+        ("", "access: read", Some(Access::Read)),
+        ("", "", None),
+    ] {
+        let (definitions, warnings) =
+            load(&[("global/p.md", &text(user)), ("project/p.md", &text(project))]);
+        let found = definitions.get("p").unwrap();
+        assert_eq!((found.scope, found.access), (Scope::Project, expected), "{user} {project}");
+        assert_eq!(warnings, NOTHING);
+    }
 }
 
 #[test]
@@ -251,7 +278,7 @@ fn wrong_types_and_unknown_fields_are_warnings_and_ignored() {
         ("suggestedSkills: [[a]]", format!("\"suggestedSkills\" is ignored: it must be {text}")),
         ("loadSkills: [null]", format!("\"loadSkills\" is ignored: it must be {text}")),
         ("extraArgs: false", format!("\"extraArgs\" is ignored: it must be {text}")),
-        ("agent: [/bin/evil]", "\"agent\" must be one of pi, builtin; it is ignored".to_owned()),
+        ("agent: [/bin/evil]", "\"agent\" is ignored: it must be text".to_owned()),
         ("color: red", "\"color\" is unknown and ignored".to_owned()),
         (
             "thinking_level: low",

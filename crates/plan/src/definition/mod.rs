@@ -4,6 +4,7 @@
 //! kept in different directories, and differ in what their body means and in which fields they must
 //! have. Everything else is the same for both.
 
+mod claude;
 mod directories;
 mod display;
 mod fields;
@@ -18,11 +19,15 @@ mod validate;
 
 use std::path::PathBuf;
 
+use model::{Access, Isolation};
 use protocol::Configuration;
 
+pub(crate) use claude::{Target, adapt};
 pub use directories::DefinitionDirectories;
 pub use display::{definition_detail, definition_summary};
-pub use file::{DefinitionFileError, create_definition, delete_definition, update_definition};
+pub use file::{
+    DefinitionFileError, create_definition, delete_definition, import_definition, update_definition,
+};
 pub use load::{Definitions, UnknownDefinition, load_definitions};
 pub use markdown::to_markdown;
 pub(crate) use validate::check_trust;
@@ -36,6 +41,7 @@ pub struct Definition {
     /// Letters, digits, `_` and `-`.
     pub name: String,
     pub scope: Scope,
+    pub origin: DefinitionOrigin,
     /// The file that it was read from, or will be written to.
     pub path: PathBuf,
     /// Every preset has one.
@@ -47,9 +53,22 @@ pub struct Definition {
     pub suggested_skills: Vec<String>,
     /// Names of skills whose text becomes part of the system prompt.
     pub load_skills: Vec<String>,
-    pub agent: Option<AgentName>,
+    /// The name of an agent. Whether there is such an agent is decided for each task.
+    pub agent: Option<String>,
+    /// The most that the agent may change.
+    pub access: Option<Access>,
+    /// How the agent is kept apart from other work on the same files.
+    pub isolation: Option<Isolation>,
     /// Seconds until a run is stopped. Only presets have it; delegated tasks have their own.
     pub timeout: Option<f64>,
+    /// A command that is run in a new worktree before the agent.
+    pub prepare: Option<String>,
+    /// Seconds until it is stopped.
+    pub prepare_timeout: Option<f64>,
+    /// A command that judges the work when the agent has finished.
+    pub check: Option<String>,
+    /// Seconds until the check is stopped.
+    pub check_timeout: Option<f64>,
 }
 
 impl Definition {
@@ -57,6 +76,11 @@ impl Definition {
     pub fn new(name: &str, scope: Scope, directories: &DefinitionDirectories) -> Definition {
         let path = directories.of_scope(scope).join(format!("{name}.md"));
         Definition::at(directories.kind, name, scope, path)
+    }
+
+    /// Whether it is a file of ours, and not one of another program, which is only read.
+    pub fn is_own(&self) -> bool {
+        self.origin == DefinitionOrigin::Own
     }
 
     /// What it is called in messages, such as `Profile "fast"`.
@@ -69,13 +93,50 @@ impl Definition {
             kind,
             name: name.to_owned(),
             scope,
+            origin: DefinitionOrigin::Own,
             path,
             description: None,
             configuration: Configuration::default(),
             suggested_skills: Vec::new(),
             load_skills: Vec::new(),
             agent: None,
+            access: None,
+            isolation: None,
             timeout: None,
+            prepare: None,
+            prepare_timeout: None,
+            check: None,
+            check_timeout: None,
+        }
+    }
+}
+
+/// The program that a definition was written for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DefinitionOrigin {
+    /// This one.
+    Own,
+    /// Claude Code, for its own sub-agents.
+    ClaudeCode {
+        /// The fields that mean something there and are not taken over.
+        left_out: Vec<&'static str>,
+    },
+}
+
+impl DefinitionOrigin {
+    /// The word for it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            DefinitionOrigin::Own => "own",
+            DefinitionOrigin::ClaudeCode { .. } => "claude",
+        }
+    }
+
+    /// The fields that are not taken over.
+    pub fn left_out(&self) -> &[&'static str] {
+        match self {
+            DefinitionOrigin::Own => &[],
+            DefinitionOrigin::ClaudeCode { left_out } => left_out,
         }
     }
 }
@@ -126,36 +187,6 @@ impl Scope {
         match self {
             Scope::Global => "global",
             Scope::Project => "project",
-        }
-    }
-}
-
-/// The agents that any file may name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum AgentName {
-    Pi,
-    Builtin,
-}
-
-impl AgentName {
-    const WORDS: [(&'static str, AgentName); 2] =
-        [("pi", AgentName::Pi), ("builtin", AgentName::Builtin)];
-
-    /// The word for the agent.
-    pub fn word(self) -> &'static str {
-        AgentName::WORDS[self as usize].0
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_word_says_what_it_means() {
-        for (word, agent) in AgentName::WORDS {
-            assert_eq!(agent.word(), word);
         }
     }
 }

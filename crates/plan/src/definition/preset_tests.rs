@@ -37,6 +37,8 @@ impl World {
             agent: None,
             pi: None,
             search_path: Vec::new(),
+            has_builtin_key: false,
+            claude_dir: None,
         })
     }
 
@@ -78,7 +80,7 @@ fn every_field_of_the_specification_is_read_and_the_body_is_appended() {
     expected.description = Some("Fast repo exploration".into());
     expected.configuration.model = Some("github-copilot/gpt-4o".into());
     expected.configuration.tools = ["read", "grep", "find", "ls"].map(str::to_owned).into();
-    expected.agent = Some(AgentName::Builtin);
+    expected.agent = Some("builtin".to_owned());
     expected.timeout = Some(90.5);
     expected.configuration.append_system_prompt = Some("You are a scout.".into());
     assert_eq!(preset, expected);
@@ -138,7 +140,7 @@ fn what_restricts_must_be_understood_and_what_is_not_a_field_is_told() {
         ("timeout: .inf", false, "\"timeout\" is ignored: it must be a number of seconds"),
         ("timeout: '5'", false, "\"timeout\" is ignored: it must be a number of seconds"),
         ("tools: {a: b}", false, "\"tools\" is ignored: it must be a list"),
-        ("agent: [/bin/evil]", true, "\"agent\" must be one of pi, builtin; it is ignored"),
+        ("agent: [/bin/evil]", true, "\"agent\" is ignored: it must be text"),
         ("appendSystemPrompt: x", true, "\"appendSystemPrompt\" is unknown and ignored"),
         ("apiKey: sk-secret1", true, "Refusing to load apiKey from preset \"p\"."),
     ] {
@@ -232,6 +234,8 @@ fn profiles_and_presets_have_their_own_directories() {
         agent: None,
         pi: None,
         search_path: Vec::new(),
+        has_builtin_key: false,
+        claude_dir: None,
     };
     let profiles = DefinitionDirectories::of_profiles(&surroundings);
     assert_eq!(profiles.global, Path::new("/nowhere/agent/agent-profiles"));

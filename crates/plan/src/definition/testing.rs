@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
+use model::Access;
 use proptest::prelude::*;
 use proptest::sample::select;
 use protocol::{ApiKey, ThinkingLevel};
 
-use super::{AgentName, Definition, DefinitionDirectories, DefinitionKind, Scope};
+use super::{Definition, DefinitionDirectories, DefinitionKind, Scope};
 
 /// Directories of profiles that do not exist.
 pub(super) fn directories() -> DefinitionDirectories {
@@ -23,6 +24,7 @@ pub(super) fn directories_of(kind: DefinitionKind) -> DefinitionDirectories {
         kind,
         global: PathBuf::from("/home/me/.pi/agent").join(name),
         project: PathBuf::from("/work/.pi").join(name),
+        claude: Vec::new(),
     }
 }
 
@@ -123,14 +125,16 @@ pub(super) fn any_definition() -> impl Strategy<Value = Definition> {
         "[a-zA-Z0-9_-]{1,8}",
         select(vec![Scope::Global, Scope::Project]),
         proptest::option::of(select(ThinkingLevel::WORDS.to_vec())),
-        proptest::option::of(select(vec![AgentName::Pi, AgentName::Builtin])),
+        proptest::option::of(select(vec!["pi".to_owned(), "claude".to_owned()])),
         proptest::option::of(1.0..1e15),
+        proptest::option::of(select(Access::WORDS.to_vec())),
     );
     (words, texts, flags, lists).prop_map(|(words, texts, flags, lists)| {
-        let (kind, name, scope, level, agent, timeout) = words;
+        let (kind, name, scope, level, agent, timeout, access) = words;
         let mut definition = Definition::new(&name, scope, &directories_of(kind));
         definition.configuration.thinking_level = level.map(|(_, level)| level);
         definition.agent = agent;
+        definition.access = access.map(|(_, access)| access);
         definition.configuration.provider = texts.0;
         definition.configuration.model = texts.1;
         definition.description = Some(texts.5);

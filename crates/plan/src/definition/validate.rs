@@ -5,6 +5,11 @@ use protocol::Configuration;
 use super::{Definition, DefinitionKind, Scope};
 use crate::{Refusal, Trust};
 
+/// Why a file is not loaded whose name is no name.
+pub(super) const NAME_RULE: &str = "its name may have only letters, digits, \"_\" and \"-\"";
+/// Why a file is not loaded that would restrict its agent less than its author wanted.
+pub(super) const NOT_RESTRICTED: &str = "what should restrict the agent cannot be understood";
+
 /// A definition contradicts itself, and nothing of a call that uses it must start.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
@@ -68,6 +73,8 @@ pub(crate) fn check_trust(
     let fields = [
         ("\"extensions\"", !extensions.is_empty()),
         ("\"extraArgs\"", !extra_args.is_empty()),
+        ("\"prepare\"", definition.prepare.is_some()),
+        ("\"check\"", definition.check.is_some()),
         ("\"model\" to a script", !is_model_asked_for && plays_script),
     ];
     let fields: Vec<&str> =
@@ -160,6 +167,15 @@ mod tests {
                 }
             }
         }
+        let mut checked = Definition::new("p", Scope::Project, &directories());
+        checked.check = Some("evil".to_owned());
+        let error = check_trust(&checked, Trust::Undecided, false).unwrap_err().to_string();
+        assert!(error.contains("sets \"check\", which can run any program"), "{error}");
+        assert!(check_trust(&checked, Trust::Approved, false).is_ok());
+        let mut prepared = Definition::new("p", Scope::Project, &directories());
+        prepared.prepare = Some("evil".to_owned());
+        let error = check_trust(&prepared, Trust::Undecided, false).unwrap_err().to_string();
+        assert!(error.contains("sets \"prepare\", which can run any program"), "{error}");
         let mut definition = Definition::new("p", Scope::Project, &directories());
         definition.configuration.model = Some("m".into());
         assert!(check_trust(&definition, Trust::Undecided, false).is_ok());

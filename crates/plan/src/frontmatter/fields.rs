@@ -142,6 +142,15 @@ impl<'a> Fields<'a> {
         self.warnings
     }
 
+    /// All warnings; of unknown fields only about those that are almost known. For files that have a
+    /// meaning for other programs, too.
+    pub(crate) fn finish_among_others(mut self) -> Vec<FileWarning> {
+        let asked = std::mem::take(&mut self.asked);
+        self.fields.retain(|field| asked.iter().any(|asked| is_alike(asked, &field.name)));
+        self.asked = asked;
+        self.finish()
+    }
+
     fn take(&mut self, name: &'static str) -> Option<Field> {
         self.asked.push(name);
         let index = self.fields.iter().position(|field| field.name == name)?;

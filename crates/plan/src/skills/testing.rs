@@ -47,6 +47,8 @@ impl World {
             agent: None,
             pi: None,
             search_path: Vec::new(),
+            has_builtin_key: false,
+            claude_dir: None,
         }
     }
 

@@ -18,6 +18,7 @@ fn definition(suggested: &[&str], loaded: &[&str]) -> Definition {
         kind: crate::DefinitionKind::Profile,
         global: "/g".into(),
         project: "/p".into(),
+        claude: Vec::new(),
     };
     let strings = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let mut definition = Definition::new("p", Scope::Global, &directories);

@@ -5,10 +5,13 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{
-    Access, AtFlags, CWD, Dir, FileType, Mode, OFlags, accessat, mkdirat, openat, unlinkat,
+    Access, AtFlags, CWD, Dir, FileType, FlockOperation, Mode, OFlags, accessat, flock, mkdirat,
+    openat, unlinkat,
 };
+use rustix::io::Errno;
 use rustix::path::Arg;
 use rustix::process::Pid;
 
@@ -40,10 +43,30 @@ pub(super) fn delegated() -> Result<(PathBuf, OwnedFd), NoCgroup> {
     Err(reason)
 }
 
-/// Makes a cgroup, and opens it and its events.
+/// The directory in which a cgroup is to be made, without asking whether this user may.
+pub(super) fn open_parent(path: &Path) -> io::Result<OwnedFd> {
+    let parent = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+    let directory = open_without_links(parent)?;
+    if is_cgroup(&directory) { Ok(directory) } else { Err(io::Error::other("it is no cgroup")) }
+}
+
+/// Makes a cgroup, and opens it and its events. As long as this process lives and keeps it open, it has the
+/// lock of [`open_abandoned`].
 pub(super) fn create(parent: &OwnedFd, file_name: &str) -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut attempts = 1..=CREATE_ATTEMPTS;
+    loop {
+        match create_once(parent, file_name) {
+            // Before it was locked, it was taken for one that was left behind, and removed.
+            Err(error) if is_gone(&error) && attempts.next().is_some() => {}
+            created => return created,
+        }
+    }
+}
+
+fn create_once(parent: &OwnedFd, file_name: &str) -> io::Result<(OwnedFd, OwnedFd)> {
     mkdirat(parent, file_name, Mode::from_raw_mode(0o755))?;
     let opened = open_directory(parent, file_name).and_then(|directory| {
+        wait_for_lock(&directory);
         // Inside a threaded cgroup there are none for whole processes.
         if read(&directory, "cgroup.type")?.trim_ascii() == b"domain" {
             with_events(directory)
@@ -57,6 +80,42 @@ pub(super) fn create(parent: &OwnedFd, file_name: &str) -> io::Result<(OwnedFd, 
     opened
 }
 
+/// How often a new cgroup may be removed by another program before it is locked.
+const CREATE_ATTEMPTS: u32 = 10;
+
+/// Locks a new cgroup. Another program that holds the lock is looking whether it is left behind, which takes
+/// no time. Without locks, no program takes a cgroup for one that is left behind.
+fn wait_for_lock(directory: &OwnedFd) {
+    const PATIENCE: Duration = Duration::from_millis(100);
+    let started = Instant::now();
+    while lock(directory) == Err(Errno::WOULDBLOCK) && started.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn lock(directory: &OwnedFd) -> Result<(), Errno> {
+    flock(directory, FlockOperation::NonBlockingLockExclusive)
+}
+
+/// The cgroups of this user in a directory whose names begin like this and that no process holds that has
+/// made one.
+pub(super) fn open_abandoned(
+    parent: &Path,
+    prefix: &str,
+) -> io::Result<Vec<(PathBuf, OwnedFd, OwnedFd)>> {
+    let mut found = Vec::new();
+    for name in subdirectories(&open_without_links(parent)?, MOST_INSIDE)? {
+        let Some(name) = name.to_str().ok().filter(|name| name.starts_with(prefix)) else {
+            continue;
+        };
+        let path = parent.join(name);
+        // One that cannot be opened is gone by now, or another user's.
+        let opened = open(&path).ok().filter(|(directory, _)| lock(directory).is_ok());
+        found.extend(opened.map(|(directory, events)| (path, directory, events)));
+    }
+    Ok(found)
+}
+
 /// Opens a cgroup that this user has made, and its events.
 pub(super) fn open(path: &Path) -> io::Result<(OwnedFd, OwnedFd)> {
     let directory = open_without_links(path)?;
@@ -67,6 +126,12 @@ pub(super) fn open(path: &Path) -> io::Result<(OwnedFd, OwnedFd)> {
         return Err(io::Error::other("another user has made it"));
     }
     with_events(directory)
+}
+
+/// Whether the nearest directory above this path that exists is a cgroup.
+pub(super) fn is_in_hierarchy(path: &Path) -> bool {
+    let mut above = path.ancestors().skip(1).map(open_without_links);
+    above.find_map(Result::ok).is_some_and(|directory| is_cgroup(&directory))
 }
 
 /// The processes of a cgroup and of those inside it.
@@ -116,7 +181,8 @@ pub(super) fn write(directory: &OwnedFd, file: &str, bytes: &[u8]) -> io::Result
 /// Reads a file of a cgroup.
 pub(super) fn read(directory: impl AsFd, file: &str) -> io::Result<Vec<u8>> {
     let file = openat(directory, file, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-    let mut text = Vec::new();
+    // The kernel does not tell its size, and most of these files fit.
+    let mut text = Vec::with_capacity(4096);
     let length = File::from(file).take(LONGEST_FILE).read_to_end(&mut text)?;
     if length as u64 == LONGEST_FILE {
         return Err(io::ErrorKind::FileTooLarge.into());

@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 
+use crate::marker::KILL_PATIENCE;
 use crate::tree::Signal;
 use start::StartError;
 
@@ -50,7 +51,8 @@ pub struct CgroupError {
     pub source: io::Error,
 }
 
-/// A cgroup of our own. Dropping it leaves it as it is.
+/// A cgroup of our own. Dropping it leaves it as it is. The process that has made it holds its lock, which
+/// tells others that it is in use before anything is in it.
 #[derive(Debug)]
 pub struct Cgroup {
     path: PathBuf,
@@ -65,13 +67,22 @@ impl Cgroup {
         directory::delegated().map(|(path, _)| path)
     }
 
+    /// Where [`Cgroup::create`] would make the one that is called after `name`.
+    pub fn path_for(name: &str) -> Result<PathBuf, NoCgroup> {
+        let parent = Cgroup::parent()?;
+        match file_name(name) {
+            Some(file_name) => Ok(parent.join(file_name)),
+            None => Err(NoCgroup::NotCreated { path: parent.join(name), source: bad_name() }),
+        }
+    }
+
     /// Makes one that is called after `name`, which consists of letters, digits, `-` and `_`.
     pub fn create(name: &str) -> Result<Cgroup, NoCgroup> {
         let (parent, parent_directory) = directory::delegated()?;
         let file_name = file_name(name);
         let path = parent.join(file_name.as_deref().unwrap_or(name));
         let created = file_name
-            .ok_or_else(|| io::Error::other("its name is not allowed"))
+            .ok_or_else(bad_name)
             .and_then(|file_name| directory::create(&parent_directory, &file_name));
         match created {
             Ok((directory, events)) => Ok(Cgroup { path, directory, events }),
@@ -79,9 +90,20 @@ impl Cgroup {
         }
     }
 
+    /// Makes the one that is called after `name` at a path that [`Cgroup::path_for`] has told.
+    pub fn create_at(path: &Path, name: &str) -> Result<Cgroup, NoCgroup> {
+        let failed = |source| NoCgroup::NotCreated { path: path.to_owned(), source };
+        let own = file_name(name).filter(|own| path.file_name() == Some(own.as_ref()));
+        let own = own.ok_or_else(bad_name).map_err(failed)?;
+        let parent = directory::open_parent(path).map_err(failed)?;
+        let (directory, events) = directory::create(&parent, &own).map_err(failed)?;
+        Ok(Cgroup { path: path.to_owned(), directory, events })
+    }
+
     /// Opens the one that [`Cgroup::create`] has made for `name` at this path; nothing if it is gone.
     ///
-    /// The path can come from a file that others have written: anything else is refused.
+    /// The path can come from a file that others have written: anything else is refused. So is a
+    /// path in a hierarchy that is not mounted here, where nothing says whether it is gone.
     pub fn open(path: &Path, name: &str) -> Result<Option<Cgroup>, CgroupError> {
         let failed = |source| CgroupError { path: path.to_owned(), action: "opened", source };
         let is_named = file_name(name).is_some_and(|own| path.file_name() == Some(own.as_ref()));
@@ -92,9 +114,18 @@ impl Cgroup {
             Ok((directory, events)) => {
                 Ok(Some(Cgroup { path: path.to_owned(), directory, events }))
             }
-            Err(error) if is_gone(&error) => Ok(None),
+            Err(error) if is_gone(&error) && directory::is_in_hierarchy(path) => Ok(None),
             Err(error) => Err(failed(error)),
         }
+    }
+
+    /// The empty ones beside those that [`Cgroup::create`] would make now whose maker is gone: it was killed
+    /// before it could remove them. While the returned values live, none of them is taken for a new one.
+    pub fn all_abandoned() -> Vec<Cgroup> {
+        let Ok(parent) = Cgroup::parent() else { return Vec::new() };
+        let found = directory::open_abandoned(&parent, PREFIX).unwrap_or_default().into_iter();
+        let found = found.map(|(path, directory, events)| Cgroup { path, directory, events });
+        found.filter(|cgroup| matches!(cgroup.is_empty(), Ok(true))).collect()
     }
 
     /// Where it is.
@@ -232,21 +263,24 @@ impl Cgroup {
 /// How long to wait before SIGKILL is sent again, for kernels that send it to one process at a time.
 const KILL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How long a process that was sent SIGKILL may take before it is given up.
-const KILL_PATIENCE: Duration = Duration::from_secs(10);
-
 /// How long the kernel may take to let go of an empty cgroup.
 const REMOVE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Changes are reported late, so that looking is faster. Less than a second.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The name of the directory of a cgroup. A prefix tells it from those of other programs and from the
-/// kernel's own files.
+/// What tells the directories of our cgroups from those of other programs and from the kernel's own files.
+pub(crate) const PREFIX: &str = "pi-subagents-";
+
+/// The name of the directory of a cgroup.
 fn file_name(name: &str) -> Option<String> {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     let is_name = (1..=128).contains(&name.len()) && name.bytes().all(is_allowed);
-    is_name.then(|| format!("pi-subagents-{name}"))
+    is_name.then(|| format!("{PREFIX}{name}"))
+}
+
+fn bad_name() -> io::Error {
+    io::Error::other("its name is not allowed")
 }
 
 /// The value behind a key, in a file of lines of keys and values.
@@ -295,7 +329,8 @@ mod tests {
     fn a_directory_of_another_file_system_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().canonicalize().unwrap().join("pi-subagents-a");
-        assert!(Cgroup::open(&path, "a").unwrap().is_none());
+        let error = Cgroup::open(&path, "a").unwrap_err();
+        assert!(error.to_string().contains("No such file"), "it may exist elsewhere: {error}");
         std::fs::create_dir(&path).unwrap();
         let error = Cgroup::open(&path, "a").unwrap_err();
         assert!(error.to_string().contains("no cgroup"), "{error}");

@@ -1,9 +1,15 @@
 use std::path::Path;
 
+use model::Access;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{ApiKey, Origin};
+use crate::{ApiKey, Origin, Protocol, Version};
+
+/// As in JSON mode, of which most of these tests are.
+fn invocation(start: Start<'_>) -> Result<Invocation, StartError> {
+    super::invocation(start, JSON_MODE)
+}
 
 const BEFORE: [&str; 5] = ["pi", "--mode", "json", "-p", "--no-session"];
 
@@ -11,11 +17,18 @@ fn start(configuration: &Configuration) -> Start<'_> {
     Start {
         agent: AgentKind::Pi,
         program: vec!["pi".to_owned()],
+        version: None,
         configuration,
         origin: Origin { title: "Profile \"p\"".to_owned(), kind: "profile" },
         keeps_conversation: false,
         all_tools: None,
         agent_dir: Path::new("/home/me/.pi/agent"),
+        home: None,
+        variable: |_| None,
+        access: Access::Full,
+        ask: false,
+        default_provider: None,
+        schema: None,
     }
 }
 
@@ -30,6 +43,7 @@ fn words(invocation: &Invocation) -> Vec<String> {
     let words = invocation.command.iter().map(|argument| match argument {
         Argument::Text(text) => text.clone(),
         Argument::File(name) => format!("/run/{name}"),
+        Argument::Setting { name, file } => format!("{name}=/run/{file}"),
     });
     words.collect()
 }
@@ -84,6 +98,78 @@ fn every_field_has_its_arguments() {
 }
 
 #[test]
+fn only_a_pi_with_servers_is_told_to_close_them() {
+    let all = strings(&["read", "bash", "mcp__a__b"]);
+    let words_of = |change: fn(&mut Configuration), version: Option<Version>, knows_all: bool| {
+        let configuration = configured(change);
+        let all_tools = knows_all.then_some(all.as_slice());
+        let start = Start { version, all_tools, ..start(&configuration) };
+        words(&invocation(start).unwrap())[5..].join(" ")
+    };
+    let (old, new) = (Some(Version::new(1, 0, 3)), Some(Version::new(1, 0, 4)));
+    type Change = fn(&mut Configuration);
+    let only: Change = |c| c.tools = strings(&["read"]);
+    let with_server: Change = |c| c.tools = strings(&["read", "mcp__a__b"]);
+    let excluding: Change = |c| c.exclude_tools = strings(&["bash"]);
+    let excluding_server: Change = |c| c.exclude_tools = strings(&["mcp__a__b"]);
+    for (change, knows_all, without, with) in [
+        ((|_| ()) as Change, false, "", ""),
+        (|c| c.no_tools = true, false, "--no-tools", "--no-tools --no-mcp"),
+        (only, false, "--tools read", "--tools read --no-mcp"),
+        // Only the tools that are named are left.
+        (with_server, false, "--tools read,mcp__a__b", "--tools read,mcp__a__b"),
+        // What is not excluded stays.
+        (excluding, false, "--exclude-tools bash", "--exclude-tools bash"),
+        (excluding, true, "--tools read,mcp__a__b", "--tools read,mcp__a__b"),
+        (excluding_server, true, "--tools read,bash", "--tools read,bash --no-mcp"),
+    ] {
+        for version in [None, old] {
+            assert_eq!(words_of(change, version, knows_all), without, "{version:?}");
+        }
+        for version in [new, Some(Version::new(1, 5, 0))] {
+            assert_eq!(words_of(change, version, knows_all), with, "{version:?}");
+        }
+    }
+}
+
+#[test]
+fn a_provider_without_a_model_is_refused_where_pi_refuses_it() {
+    let configuration = configured(|c| c.provider = Some("openai".into()));
+    let started = |version| {
+        let start = Start { version, ..start(&configuration) };
+        invocation(start).map(|invoked| words(&invoked)[5..].join(" "))
+    };
+    for version in [None, Some(Version::new(0, 87, 1))] {
+        assert_eq!(started(version).as_deref(), Ok("--provider openai"));
+    }
+    assert_eq!(
+        started(Some(Version::new(1, 5, 0))).unwrap_err().to_string(),
+        "Profile \"p\" names the provider \"openai\" and no model, which pi 1.5.0 refuses. Add the \
+         model, such as `model: openai/ID`."
+    );
+    assert!(arguments(|c| (c.provider, c.model) = (Some("a".into()), Some("b".into()))).len() == 4);
+}
+
+#[test]
+fn the_arguments_depend_on_the_version_only_where_they_differ() {
+    type Change = fn(&mut Configuration);
+    for (change, expected) in [
+        ((|_| ()) as Change, false),
+        (|c| c.model = Some("a/b".into()), false),
+        (|c| (c.provider, c.model) = (Some("a".into()), Some("b".into())), false),
+        (|c| c.no_extensions = true, false),
+        (|c| c.provider = Some("a".into()), true),
+        (|c| c.no_tools = true, true),
+        (|c| c.tools = strings(&["read"]), true),
+        (|c| c.exclude_tools = strings(&["read"]), true),
+    ] {
+        let configuration = configured(change);
+        assert_eq!(Protocol::Pi.depends_on_version(&configuration), expected);
+        assert!(!Protocol::Claude.depends_on_version(&configuration));
+    }
+}
+
+#[test]
 fn the_arguments_are_in_their_order() {
     let configuration = Configuration {
         provider: Some("anthropic".into()),
@@ -112,6 +198,39 @@ fn the_arguments_are_in_their_order() {
     );
     assert_eq!(invocation.files["system-prompt.md"], "You are.");
     assert_eq!(invocation.files["append-system-prompt.md"], "Be brief.");
+}
+
+#[test]
+fn a_restricted_agent_is_told_what_it_may_change_and_has_its_state() {
+    let configuration = configured(|c| c.append_system_prompt = Some("Be brief.".into()));
+    let read = Start { access: Access::Read, ..start(&configuration) };
+    let invoked = invocation(Start { keeps_conversation: true, ..read.clone() }).unwrap();
+    let prompt = &invoked.files["system-prompt.md"];
+    assert!(prompt.starts_with("Be brief.\n\nYou can read everything"), "{prompt}");
+    let state = AgentState {
+        run_files: vec!["child-session.jsonl".to_owned()],
+        paths: vec!["/home/me/.pi/agent/sessions".into()],
+        mirror: Some(Mirror {
+            directory: "/home/me/.pi/agent".into(),
+            variable: "PI_CODING_AGENT_DIR".to_owned(),
+            beneath: None,
+            entries: None,
+        }),
+        ..AgentState::default()
+    };
+    assert_eq!(invoked.state, state);
+    let plain = Configuration::default();
+    let builtin = Start {
+        agent: AgentKind::Builtin,
+        access: Access::Workspace,
+        configuration: &plain,
+        ..read
+    };
+    let invoked = invocation(builtin).unwrap();
+    let prompt = &invoked.files["append-system-prompt.md"];
+    assert!(prompt.starts_with("You can change files in the working directory"), "{prompt}");
+    assert_eq!(invoked.state, AgentState::default());
+    assert_eq!(invocation(start(&plain)).unwrap().files.len(), 0, "nothing is said of full access");
 }
 
 #[test]
@@ -247,20 +366,28 @@ fn a_key_is_in_the_secrets_alone_and_handed_over_by_the_extension() {
 
 #[test]
 fn copilot_is_told_that_an_agent_begins_the_conversation() {
-    let initiator = |provider: Option<&str>, model: Option<&str>| {
+    let told = |provider: Option<&str>, model: Option<&str>, default: Option<&str>| {
         let configuration = configured(|c| {
             c.provider = provider.map(str::to_owned);
             c.model = model.map(str::to_owned);
         });
-        let invocation = invocation(start(&configuration)).unwrap();
+        let start = Start { default_provider: default, ..start(&configuration) };
+        let invocation = invocation(start).unwrap();
         let value = invocation.environment["PI_SUBAGENTS_GITHUB_COPILOT_INITIATOR"].clone();
         assert_eq!(invocation.files.contains_key(EXTENSION), value.is_some());
         value
     };
+    let initiator = |provider, model| told(provider, model, None);
     assert_eq!(initiator(Some("github-copilot"), None).as_deref(), Some("agent"));
     assert_eq!(initiator(None, Some("github-copilot/gpt")).as_deref(), Some("agent"));
     assert_eq!(initiator(None, Some("x/github-copilot/")), None);
     assert_eq!(initiator(None, None), None);
+    // The default counts only where nothing else is asked for.
+    let by_default = |provider, model| told(provider, model, Some("github-copilot"));
+    assert_eq!(by_default(None, None).as_deref(), Some("agent"));
+    assert_eq!(by_default(Some("openai"), None), None);
+    assert_eq!(by_default(None, Some("openai/gpt")), None);
+    assert_eq!(told(None, None, Some("openai")), None);
 }
 
 #[test]
@@ -294,4 +421,25 @@ proptest! {
             prop_assert!(words(&invocation).iter().all(|word| !word.contains('\0')));
         }
     }
+}
+
+#[test]
+fn some_arguments_mean_something_in_json_mode_only() {
+    for (arguments, needs_json_mode) in [
+        (&[][..], false),
+        (&["--verbose"], false),
+        (&["--flag", "value", "--other=value"], false),
+        (&["--mode", "text"], true),
+        (&["--mode=json"], true),
+        (&["-p"], true),
+        (&["--verbose", "--print"], true),
+        (&["Also count them"], true),
+        (&["--flag", "value", "a prompt"], true),
+        (&["--flag", "@notes.md"], true),
+    ] {
+        let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+        assert_eq!(need_json_mode(&arguments), needs_json_mode, "{arguments:?}");
+    }
+    let started = super::invocation(start(&Configuration::default()), RPC_MODE).unwrap();
+    assert_eq!(started.command[1..3], ["--mode", "rpc"].map(Argument::from));
 }

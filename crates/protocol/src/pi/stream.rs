@@ -4,18 +4,18 @@
 //! first bytes and never parsed; of the other records only those that carry something are.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::sync::LazyLock;
 
 use memchr::memmem;
-use model::{Activity, Cost, Event, StopReason, Usage};
+use model::{Activity, Cost, Event, Outcome, StopReason, Usage, Verdict};
 use process::{Keep, Line};
 use serde::Deserialize;
-use serde::de::{DeserializeOwned, Deserializer, SeqAccess, Visitor};
+use serde::de::{DeserializeOwned, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::{LastWord, Reading, json};
+use crate::json::{self, Content, count, number, stop_reason};
+use crate::{LastWord, Reading};
 
 /// How every record of pi begins. Others are understood too, only not as fast.
 const PREFIX: &[u8] = b"{\"type\":\"";
@@ -69,11 +69,7 @@ fn read_kind(kind: &[u8], line: Line<'_>) -> Reading {
         b"tool_execution_end" => parse(line, tool_result),
         b"auto_retry_start" => parse(line, retry),
         b"agent_end" => agent_end(line),
-        b"agent_settled" => Reading {
-            activity: Some(Activity::Done),
-            last_word: LastWord::Said,
-            ..Reading::default()
-        },
+        b"agent_settled" => agent_settled(line),
         b"agent_start" | b"turn_start" | b"message_start" | b"compaction_start" => Reading {
             activity: Some(Activity::Waiting),
             last_word: LastWord::NotYet,
@@ -196,6 +192,33 @@ fn agent_end(line: Line<'_>) -> Reading {
     }
 }
 
+/// The last word counts also where the rest of the record cannot be understood.
+fn agent_settled(line: Line<'_>) -> Reading {
+    /// Only later versions tell it, and the last message need not.
+    #[derive(Default, Deserialize)]
+    struct AgentSettled {
+        aborted: Option<bool>,
+    }
+    let record = match line {
+        Line::Whole(bytes) => serde_json::from_slice(bytes).unwrap_or_default(),
+        Line::Cut { .. } => AgentSettled::default(),
+    };
+    // An agent that was interrupted can go on with another prompt, and then this is the one that counts.
+    let verdict = record.aborted.map(|is_aborted| match is_aborted {
+        true => Verdict {
+            outcome: Outcome::Cancelled,
+            error: Some("Sub-agent says that it was aborted".to_owned()),
+        },
+        false => Verdict { outcome: Outcome::Completed, error: None },
+    });
+    Reading {
+        activity: Some(Activity::Done),
+        last_word: LastWord::Said,
+        verdict,
+        ..Reading::default()
+    }
+}
+
 #[derive(Deserialize)]
 struct MessageEnd {
     message: Message,
@@ -238,19 +261,6 @@ fn message_end(record: MessageEnd) -> Reading {
             Reading { events: vec![event], ..Reading::default() }
         }
         _ => Reading::default(),
-    }
-}
-
-/// Providers have many words for five things. A word that is not known stays as it is, and is
-/// never taken for an end.
-fn stop_reason(word: String) -> StopReason {
-    match word.as_str() {
-        "end_turn" | "endTurn" | "stop_sequence" => StopReason::Stop,
-        "max_tokens" | "maxTokens" | "max_output_tokens" => StopReason::Length,
-        "tool_use" | "tool_calls" => StopReason::ToolUse,
-        "abort" | "cancelled" | "canceled" => StopReason::Aborted,
-        "failed" => StopReason::Error,
-        _ => StopReason::from(word),
     }
 }
 
@@ -344,54 +354,6 @@ fn retry(record: Retry) -> Reading {
     }
 }
 
-/// The text of a message: a string, or the text parts of a list joined by line feeds.
-#[derive(Default)]
-struct Content(String);
-
-impl<'de> Deserialize<'de> for Content {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Content, D::Error> {
-        struct ContentVisitor;
-
-        impl<'de> Visitor<'de> for ContentVisitor {
-            type Value = Content;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a text or a list of parts")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<Content, E> {
-                Ok(Content(text.to_owned()))
-            }
-
-            fn visit_unit<E>(self) -> Result<Content, E> {
-                Ok(Content::default())
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Content, A::Error> {
-                #[derive(Deserialize)]
-                struct Part<'a> {
-                    #[serde(borrow, rename = "type")]
-                    kind: Cow<'a, str>,
-                    #[serde(borrow)]
-                    text: Option<Cow<'a, str>>,
-                }
-                let mut texts = String::new();
-                while let Some(part) = parts.next_element::<Part<'_>>()? {
-                    if let (Some(text), "text") = (part.text, part.kind.as_ref()) {
-                        if !texts.is_empty() {
-                            texts.push('\n');
-                        }
-                        texts.push_str(&text);
-                    }
-                }
-                Ok(Content(texts))
-            }
-        }
-
-        deserializer.deserialize_any(ContentVisitor)
-    }
-}
-
 /// Usage as far as it can be understood: a message must not be lost over a strange number.
 #[derive(Default)]
 struct LenientUsage(Usage);
@@ -400,29 +362,21 @@ impl<'de> Deserialize<'de> for LenientUsage {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LenientUsage, D::Error> {
         let text = Box::<RawValue>::deserialize(deserializer)?;
         let value: Value = serde_json::from_str(text.get()).unwrap_or_default();
-        let number = |value: &Value, key: &str| {
-            value
-                .get(key)
-                .and_then(Value::as_f64)
-                .filter(|number| number.is_finite())
-                .unwrap_or(0.0)
-        };
-        // A cast of a float to an integer saturates, so that negative and huge numbers are safe.
-        let tokens = |key: &str| number(&value, key) as u64;
-        let cost = value.get("cost").cloned().unwrap_or_default();
+        let tokens = |key: &str| count(&value, key);
+        let cost = value.get("cost").filter(|cost| cost.is_object());
         Ok(LenientUsage(Usage {
             input: tokens("input"),
             output: tokens("output"),
             cache_read: tokens("cacheRead"),
             cache_write: tokens("cacheWrite"),
             total_tokens: tokens("totalTokens"),
-            cost: Cost {
-                input: number(&cost, "input"),
-                output: number(&cost, "output"),
-                cache_read: number(&cost, "cacheRead"),
-                cache_write: number(&cost, "cacheWrite"),
-                total: number(&cost, "total"),
-            },
+            cost: cost.map(|cost| Cost {
+                input: number(cost, "input"),
+                output: number(cost, "output"),
+                cache_read: number(cost, "cacheRead"),
+                cache_write: number(cost, "cacheWrite"),
+                total: number(cost, "total"),
+            }),
         }))
     }
 }

@@ -249,7 +249,13 @@ fn a_message_brings_its_text_model_usage_and_error() {
         cache_read: 3,
         cache_write: 4,
         total_tokens: 10,
-        cost: Cost { input: 0.5, output: 0.25, cache_read: 0.125, cache_write: 1.0, total: 1.875 },
+        cost: Some(Cost {
+            input: 0.5,
+            output: 0.25,
+            cache_read: 0.125,
+            cache_write: 1.0,
+            total: 1.875,
+        }),
     };
     let line = message_end(&format!(
         r#","content":"hi","model":"m","usage":{},"stopReason":"error","errorMessage":"why""#,
@@ -264,6 +270,34 @@ fn a_message_brings_its_text_model_usage_and_error() {
     };
     let last_word = LastWord::MessageEnded;
     assert_eq!(read_whole(line), Reading { events: vec![event], last_word, ..Reading::default() });
+}
+
+#[test]
+fn what_later_versions_add_is_understood() {
+    let settled = |fields: &str| read_whole(format!(r#"{{"type":"agent_settled"{fields}}}"#));
+    for (fields, expected) in [
+        ("", None),
+        (r#","aborted":"yes""#, None),
+        (r#","aborted":true"#, Some(model::Outcome::Cancelled)),
+        // It takes the place of one before it.
+        (r#","aborted":false"#, Some(model::Outcome::Completed)),
+    ] {
+        let reading = settled(fields);
+        let outcome = reading.verdict.map(|verdict| verdict.outcome);
+        assert_eq!((reading.last_word, outcome), (LastWord::Said, expected), "{fields}");
+    }
+    // Whether the provider has told the total, or pi has computed it, it is the total.
+    for is_told in [true, false] {
+        let line = message_end(&format!(
+            r#","content":"hi","usage":{{"cost":{{"total":0.5,"totalFromProvider":{is_told}}}}}"#
+        ));
+        let Event::AssistantMessage { usage, .. } = event_of(line) else { panic!("{is_told}") };
+        assert_eq!(usage.cost.map(|cost| cost.total), Some(0.5), "{is_told}");
+    }
+    let event = event_of(
+        r#"{"type":"tool_execution_end","toolCallId":"c","toolName":"ls","isError":false,"durationMs":12,"result":{"content":[{"type":"text","text":"a"}]}}"#,
+    );
+    assert!(matches!(event, Event::ToolResult { text, .. } if text == "a"));
 }
 
 #[test]
@@ -296,7 +330,7 @@ fn the_text_of_a_message_is_found_in_every_kind_of_content() {
 fn nonsense_about_usage_does_not_cost_the_message() {
     let none = Usage::default();
     let huge = Usage { input: u64::MAX, ..none };
-    let quarter = Usage { cost: Cost { total: 0.25, ..Cost::default() }, ..none };
+    let quarter = Usage { cost: Some(Cost { total: 0.25, ..Cost::default() }), ..none };
     for (usage, expected) in [
         ("null", none),
         ("5", none),

@@ -12,12 +12,17 @@ pub(crate) struct Input {
     written: usize,
     /// Whether the pipe is kept when everything is written.
     stays_open: bool,
+    /// Whether it was kept for the child's sake, and was closed because the child had said all.
+    is_dismissed: bool,
 }
+
+/// More than this is not kept for a child that asks and does not read the replies: as much as the longest line.
+const UNREAD_BYTES: usize = 16 * 1024 * 1024;
 
 impl Input {
     pub(crate) fn new(pipe: OwnedFd, opening: Opening) -> Input {
         let Opening { bytes, stays_open } = opening;
-        Input { pipe: Some(pipe), bytes, written: 0, stays_open }
+        Input { pipe: Some(pipe), bytes, written: 0, stays_open, is_dismissed: false }
     }
 
     /// Where to wait until more can be written, if there is more.
@@ -34,8 +39,18 @@ impl Input {
     }
 
     pub(crate) fn close_when_written(&mut self) {
-        self.stays_open = false;
+        self.is_dismissed |= std::mem::take(&mut self.stays_open);
         self.write();
+    }
+
+    /// Whether the child was told by the end of its input that it is not needed any more.
+    pub(crate) fn is_dismissed(&self) -> bool {
+        self.is_dismissed
+    }
+
+    /// Whether the child leaves too much unread.
+    pub(crate) fn is_congested(&self) -> bool {
+        self.bytes.len() - self.written > UNREAD_BYTES
     }
 
     pub(crate) fn write(&mut self) {

@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
-use model::{Activity, Event, Meta};
+use model::{Access, Activity, AgentProcess, Event, Meta};
 use rustix::event::{PollFd, PollFlags, poll};
 use session::{Facts, Progress};
 use store::{Journal, Log};
@@ -31,8 +31,12 @@ impl EventSink {
         lifeline: Option<Lifeline>,
         screen: Option<Screen>,
     ) -> EventSink {
+        let access = match meta.access {
+            Access::Full => String::new(),
+            access => format!("Access: {}\n", access.word()),
+        };
         let header = format!(
-            "{} (run {}, session {})\n{}\n",
+            "{} (run {}, session {})\n{}\n{access}",
             meta.name,
             meta.run_id,
             meta.session_id,
@@ -88,6 +92,12 @@ impl EventSink {
         self.journal.log(log, line);
     }
 
+    /// Whether an event with a text of this length can be recorded.
+    pub(crate) fn has_room_for_event(&self, text_bytes: usize) -> bool {
+        // JSON can need six bytes for one, and some for the rest of the record.
+        self.journal.has_room_for_event(6 * text_bytes + 1024)
+    }
+
     pub(crate) fn flush(&mut self) {
         self.journal.flush();
         if let Some(lifeline) = &mut self.lifeline {
@@ -138,9 +148,19 @@ impl EventSink {
     }
 
     /// The child has been started just now.
-    pub(crate) fn started(&mut self, pid: u32) {
+    pub(crate) fn started(&mut self, pid: u32, agent: Option<AgentProcess>) {
         self.started = Instant::now();
-        self.record(Event::RunStarted { pid });
+        self.record(Event::RunStarted { pid, agent });
+        // Should this process be killed now, the agent is found by this.
+        self.journal.flush();
+    }
+
+    /// Leaves the run to the parent, as if it had never been begun.
+    pub(crate) fn hand_back(self, reason: String) {
+        if let Some(mut lifeline) = self.lifeline {
+            lifeline.send(&ToParent::NoRoom(reason));
+            lifeline.flush();
+        }
     }
 
     /// Records the terminal event, writes the result and hands it to the parent.

@@ -2,21 +2,25 @@
 
 use std::time::Instant;
 
-use model::{Activity, Event, Secrets, Verdict};
+use model::{Activity, Event, Message, Question, Verdict};
 use process::Line;
-use protocol::Reader;
+use protocol::{Asked, Delivery, Reader, Reading};
 use store::Log;
 
+use super::conversation::{Conversation, OWN, RECORD_FULL, Step, refused};
 use super::event_sink::EventSink;
+use super::questions::{Questions, Settled};
 use super::rules::Rules;
 use super::sanitizer::Sanitizer;
 
 pub(crate) struct Interpreter {
     pub(crate) sink: EventSink,
     pub(crate) rules: Rules,
+    pub(crate) conversation: Conversation,
+    pub(crate) questions: Questions,
     reader: Reader,
     sanitizer: Sanitizer,
-    /// How another supervisor says that the run ended, where the child passes its events on.
+    /// How the agent, or another supervisor whose events it passes on, says that the run ended.
     pub(crate) verdict: Option<Verdict>,
     /// What is to be written to the child's standard input.
     pub(crate) replies: Vec<u8>,
@@ -30,14 +34,18 @@ impl Interpreter {
     pub(crate) fn new(
         sink: EventSink,
         reader: Reader,
-        secrets: &Secrets,
+        conversation: Conversation,
+        questions: Questions,
+        sanitizer: Sanitizer,
         started: Instant,
     ) -> Interpreter {
         Interpreter {
             rules: Rules::new(&sink.meta.limits, started),
             sink,
+            conversation,
+            questions,
             reader,
-            sanitizer: Sanitizer::new(secrets),
+            sanitizer,
             verdict: None,
             replies: Vec::new(),
             open_tools: 0,
@@ -49,8 +57,9 @@ impl Interpreter {
         if self.is_stopped {
             return;
         }
-        let reading = self.reader.read(line);
-        let cause = self.rules.observe(&reading, now);
+        let mut reading = self.reader.read(line);
+        let stop = self.rules.observe(&reading, now);
+        self.conversation.observe(&mut reading, now);
         if !reading.is_delta {
             self.sink.log(Log::Stdout, &self.sanitizer.line(line));
         }
@@ -68,19 +77,91 @@ impl Interpreter {
             Some(activity) => self.sink.send_activity(activity),
             None => {}
         }
-        self.replies.extend_from_slice(&reading.reply);
-        // The first one is the last word.
-        if self.verdict.is_none() {
-            self.verdict = reading.verdict;
+        let Reading { reply, verdict, deliveries, events, questions, withdrawn, .. } = reading;
+        self.replies.extend_from_slice(&reply);
+        if verdict.is_some() {
+            self.verdict = verdict;
         }
-        for event in reading.events {
-            self.sink.record(self.sanitizer.event(event));
+        // They are about what was said before.
+        self.record(deliveries.into_iter().filter_map(told));
+        self.record(events);
+        for asked in questions {
+            self.ask(asked, now);
         }
-        if let Some(cause) = cause {
+        let withdrawn = withdrawn.into_iter().filter_map(|number| self.questions.withdraw(number));
+        let withdrawn: Vec<Settled> = withdrawn.collect();
+        self.settle(withdrawn);
+        if let Some(stop) = stop {
             // Recorded here, where it is seen, so that it does not depend on whether the child is
             // still there to be stopped.
             self.is_stopped = true;
-            self.sink.record(Event::Stopping { cause });
+            self.record([stop.into()]);
+        }
+    }
+
+    /// Takes in what was read and not told yet: the output has ended.
+    pub(crate) fn finish_stdout(&mut self) {
+        if !self.is_stopped {
+            let events = self.reader.finish().events;
+            self.record(events);
+        }
+    }
+
+    /// Takes a message to the agent, and puts what comes of it into the record.
+    pub(crate) fn accept(&mut self, number: u64, message: Message) {
+        // What cannot be recorded must not happen: a program waits for the event.
+        let event = if self.sink.has_room_for_event(message.text.len()) {
+            self.conversation.accept(number, message)
+        } else {
+            refused(number, RECORD_FULL)
+        };
+        self.record([event]);
+    }
+
+    /// Takes a question of the agent: it is answered at once, or waits for an answer.
+    fn ask(&mut self, asked: Asked, now: Instant) {
+        let Asked { number, question, deed, patience } = asked;
+        let bytes = question.text.len();
+        let options = question.options.len().min(Question::OPTIONS) * Question::OPTION_BYTES;
+        // What cannot be recorded must not wait: no program would know of it.
+        if !self.sink.has_room_for_event(bytes.min(Question::TEXT_BYTES) + options) {
+            let words = self.reader.answer(number, &Questions::not_recorded());
+            self.replies.extend_from_slice(&words.reply);
+            self.record(words.events);
+            return;
+        }
+        let event = self.sanitizer.event(Event::QuestionAsked { number, question });
+        if let Event::QuestionAsked { question, .. } = &event {
+            let settled = self.questions.ask(number, question.clone(), bytes, deed, patience, now);
+            self.sink.record(event);
+            self.settle(settled);
+        }
+    }
+
+    /// Tells the agent the answers to its questions, and puts them into the record.
+    pub(crate) fn settle(&mut self, settled: impl IntoIterator<Item = Settled>) {
+        for settled in settled {
+            let words = self.reader.answer(settled.number, &settled.answer);
+            self.replies.extend_from_slice(&words.reply);
+            self.record([settled.into_event()]);
+            self.record(words.events);
+        }
+    }
+
+    /// Writes to the agent what can be said now.
+    pub(crate) fn speak(&mut self) {
+        while let Some(step) = self.conversation.next_step() {
+            let words = match step {
+                Step::Tell { number, text } => self.reader.tell(number, &text),
+                Step::Interrupt => self.reader.interruption(),
+            };
+            self.replies.extend_from_slice(&words);
+        }
+    }
+
+    pub(crate) fn record(&mut self, events: impl IntoIterator<Item = Event>) {
+        for event in events {
+            self.sink.record(self.sanitizer.event(event));
         }
     }
 
@@ -95,8 +176,24 @@ impl Interpreter {
         }
     }
 
+    /// Keeps a line that a check has printed, and returns it without secrets.
+    pub(crate) fn read_check(&mut self, line: Line<'_>) -> String {
+        let logged = self.sanitizer.line(line);
+        self.sink.log(Log::Check, &logged);
+        String::from_utf8_lossy(&logged).into_owned()
+    }
+
     /// Records how the run ended, and hands the result over.
     pub(crate) fn end(self, event: Event) {
         self.sink.end(self.sanitizer.event(event));
+    }
+}
+
+/// What is recorded of a message. Our own words are seen where the agent shows them.
+fn told(delivery: Delivery) -> Option<Event> {
+    match delivery {
+        Delivery::Delivered(OWN) | Delivery::Refused(OWN, _) => None,
+        Delivery::Delivered(number) => Some(Event::MessageDelivered { number }),
+        Delivery::Refused(number, reason) => Some(Event::MessageRefused { number, reason }),
     }
 }

@@ -3,32 +3,51 @@
 //! One thread polls the child's pipes, the lifeline, the signals and a timer. There is no async
 //! runtime, and nothing that waits for one thing only.
 
+mod access;
 mod child_streams;
+mod confined_start;
+mod conversation;
+mod early_stop;
 mod event_sink;
 mod interpreter;
+mod preparation;
+mod questions;
 mod requests;
+mod review;
 mod rules;
 mod sanitizer;
 mod screen;
 mod stopper;
 mod supervision;
+mod workplace;
 
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Instant;
 
-use model::{AgentKind, Event, Lifetime, Meta, Outcome, Secrets, StopCause, variables};
+use model::{AgentKind, Event, Lifetime, Meta, Outcome, Secrets, StopCause, Verdict};
 use process::{ChildSpec, SignalPipe};
-use protocol::Protocol;
+use protocol::{Assignment, Protocol};
 use store::{Journal, RunDir, StoreError};
 
 use crate::lifeline::{Lifeline, ToParent};
 use crate::recover::{PARENT_DIED, ended};
+use crate::unstarted::spawn_failure;
+use crate::worktree::{Worktree, keep_changes};
+use access::Bounds;
+use confined_start::{Confines, NotStarted, Started};
+use conversation::Conversation;
+use early_stop::EarlyStop;
 use event_sink::EventSink;
 use interpreter::Interpreter;
+use preparation::{Unprepared, attend_command, make_worktree};
+use questions::Questions;
 use requests::Requests;
+use review::Review;
+use review::step::{SHELL, shell_arguments};
 use screen::Screen;
 use supervision::Supervision;
+use workplace::Workplace;
 
 pub(crate) use sanitizer::Sanitizer;
 
@@ -57,6 +76,8 @@ pub fn supervise(
     screen: Option<UnixStream>,
 ) -> Result<(), SuperviseError> {
     process::name_process();
+    // Before the secrets arrive.
+    process::hide_memory();
     let mut lifeline = lifeline.map(Lifeline::new).transpose().map_err(SuperviseError::Lifeline)?;
     // A run without a screen is better than none.
     let screen = screen.and_then(|socket| Screen::new(socket).ok());
@@ -65,7 +86,7 @@ pub fn supervise(
         lifeline.send(&ToParent::Refused(error.to_string()));
         lifeline.flush();
     }
-    let Prepared { dir, meta, protocol, prompt, journal, signals } = prepared?;
+    let Prepared { dir, meta, protocol, prompt, journal, mut signals } = prepared?;
     let secrets = match &mut lifeline {
         Some(lifeline) => {
             lifeline.send(&ToParent::Ready);
@@ -78,18 +99,69 @@ pub fn supervise(
 
     let containment = process::become_subreaper();
     let mut sink = EventSink::new(meta, journal, lifeline, screen);
-    let meta = sink.meta.clone();
+    let mut meta = sink.meta.clone();
     let Some(secrets) = secrets else {
-        sink.record(Event::Stopping { cause: StopCause::ParentDied });
+        sink.record(Event::Stopping { cause: StopCause::ParentDied, seen: None });
         sink.end(ended(Outcome::Interrupted, PARENT_DIED));
         return Ok(());
     };
+    let mut stop = EarlyStop::new(&mut signals, &mut sink, &dir);
+    let worktree = match make_worktree(&mut stop) {
+        Ok(worktree) => worktree,
+        Err(unprepared) => {
+            end_unprepared(sink, unprepared, None);
+            return Ok(());
+        }
+    };
+    if let Some(worktree) = &worktree {
+        meta.cwd.clone_from(&worktree.directory);
+    }
+    let meta = meta;
+    // A core dump of the agent would hold its key. It can raise the limit again, for programs that it
+    // tests; without a key, nothing changes. Our own agent hides its memory itself.
+    if secrets.reveal().next().is_some() && meta.agent != Some(AgentKind::Builtin) {
+        process::forgo_core_dumps();
+    }
+    let bounds = match Bounds::prepare(&meta, &dir) {
+        Ok(bounds) => bounds,
+        Err(error) => {
+            worktree.into_iter().for_each(Worktree::discard);
+            let (outcome, error) = spawn_failure(&error.to_string());
+            sink.end(ended(outcome, error));
+            return Ok(());
+        }
+    };
+    let workplace = Workplace::new(&meta, worktree.as_ref(), bounds.as_ref());
+    let mut confines = Confines { meta: &meta, dir: &dir, containment, bounds };
+    let sanitizer = Sanitizer::new(&secrets);
+    if let Some(command) = meta.worktree.as_ref().and_then(|plan| plan.prepare.as_ref()) {
+        let command_words = Event::PreparationStarted { command: command.command.clone() };
+        sink.record(sanitizer.event(command_words));
+        let args = shell_arguments(&command.command);
+        let environment = workplace.without_key();
+        let (cwd, environment) = (&workplace.cwd, &environment);
+        let spec = ChildSpec { program: SHELL, name: None, args: &args, cwd, environment };
+        let prepared = match confines.start(spec) {
+            Ok(Started { child, .. }) => {
+                let mut stop = EarlyStop::new(&mut signals, &mut sink, &dir);
+                attend_command(child, command, &sanitizer, &mut stop)
+            }
+            Err(not_started) => {
+                end_unstarted(sink, not_started, confines.bounds, worktree);
+                return Ok(());
+            }
+        };
+        if let Err(unprepared) = prepared {
+            drop(confines.bounds.map(Bounds::release));
+            end_unprepared(sink, unprepared, worktree);
+            return Ok(());
+        }
+    }
     let (program, args) = meta
         .command
         .split_first()
         .map_or(("", &[][..]), |(program, args)| (program.as_str(), args));
-    let mut environment = meta.environment.clone();
-    environment.insert(variables::SUPERVISES.to_owned(), None);
+    let mut environment = workplace.environment.clone();
     for (name, value) in secrets.reveal() {
         environment.insert(name.to_owned(), Some(value.to_owned()));
     }
@@ -103,22 +175,70 @@ pub fn supervise(
         program: own.as_deref().unwrap_or(program),
         name: own.is_some().then_some(program),
         args,
-        cwd: &meta.cwd,
+        cwd: &workplace.cwd,
         environment: &environment,
     };
-    match process::spawn_contained(spec, containment) {
-        Ok(child) => {
-            sink.started(child.tree.child().as_raw_nonzero().get().unsigned_abs());
-            let interpreter = Interpreter::new(sink, protocol.reader(), &secrets, Instant::now());
-            let requests = Requests::of(dir, meta.lifetime);
-            Supervision::new(child, protocol, prompt, interpreter, signals, requests).run();
+    let Started { child, process } = match confines.start(spec) {
+        Ok(started) => started,
+        Err(not_started) => {
+            end_unstarted(sink, not_started, confines.bounds, worktree);
+            return Ok(());
         }
-        Err(error) => {
-            let error = format!("Failed to spawn sub-agent process: {error}");
-            sink.end(ended(Outcome::SpawnFailure, error));
-        }
-    }
+    };
+    let bounds = confines.bounds;
+    sink.started(child.tree.child().as_raw_nonzero().get().unsigned_abs(), process);
+    let conversation = Conversation::new(protocol.ear().err(), protocol.shows_messages());
+    let questions = Questions::new(meta.access, &meta.limits);
+    let assignment = Assignment::new(&meta, prompt);
+    let opening = protocol.opening(&assignment);
+    let reader = protocol.reader(assignment);
+    let interpreter =
+        Interpreter::new(sink, reader, conversation, questions, sanitizer, Instant::now());
+    let requests = Requests::of(dir, meta.lifetime);
+    let keep = protocol.keep();
+    // Another supervisor, whose events the child passes on, has done it.
+    let is_reviewed = protocol == Protocol::Events;
+    let review = if is_reviewed {
+        Review::default()
+    } else {
+        Review::new(meta.schema.clone(), meta.check.clone(), workplace)
+    };
+    Supervision::new(child, opening, keep, interpreter, signals, requests, bounds, review).run();
     Ok(())
+}
+
+/// Ends a run for which a process could not be started.
+fn end_unstarted(
+    sink: EventSink,
+    not_started: NotStarted,
+    bounds: Option<Bounds>,
+    worktree: Option<Worktree>,
+) {
+    drop(bounds.map(Bounds::release));
+    worktree.into_iter().for_each(Worktree::discard);
+    let NotStarted { reason, is_shortage } = not_started;
+    // The parent may have other runs, after which there is room.
+    if is_shortage && sink.lifeline().is_some() {
+        sink.hand_back(reason);
+    } else {
+        let (outcome, error) = spawn_failure(&reason);
+        sink.end(ended(outcome, error));
+    }
+}
+
+/// Ends a run whose worktree could not be made or prepared.
+fn end_unprepared(mut sink: EventSink, unprepared: Unprepared, worktree: Option<Worktree>) {
+    let Unprepared { cause, verdict: Verdict { outcome, error }, leftovers } = unprepared;
+    if let Some(cause) = cause {
+        sink.record(Event::Stopping { cause, seen: None });
+    }
+    if leftovers.is_none() {
+        worktree.into_iter().for_each(Worktree::discard);
+    } else if let Some(kept) = keep_changes(&sink.meta, false) {
+        // What could not be stopped may still write there.
+        sink.record(kept);
+    }
+    sink.end(Event::RunEnded { outcome, error, exit_code: None, signal: None, leftovers });
 }
 
 struct Prepared {

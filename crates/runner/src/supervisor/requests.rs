@@ -3,8 +3,8 @@
 use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
-use model::Lifetime;
-use store::{RunDir, StopForce, Watch};
+use model::{LeftAnswer, Lifetime, Message};
+use store::{RunDir, StopForce, StoreError, Watch};
 
 use crate::durations::REQUEST_INTERVAL;
 
@@ -16,6 +16,8 @@ pub(crate) struct Requests {
     /// When to look although the system has told nothing.
     pub(crate) look_at: Option<Instant>,
     seen: Option<StopForce>,
+    /// The number of the message that was looked for last, and was not there.
+    next_message: u64,
     /// Whether the directory of a background run was deleted. The parent of a foreground run still
     /// gets its result.
     pub(crate) is_removed: bool,
@@ -29,7 +31,8 @@ impl Requests {
             watch
         });
         // One may have come before the watch was there.
-        Requests { dir, watch, look_at: Some(Instant::now()), seen: None, is_removed: false }
+        let look_at = Some(Instant::now());
+        Requests { dir, watch, look_at, seen: None, next_message: 1, is_removed: false }
     }
 
     /// Becomes readable when there may be a request.
@@ -54,5 +57,19 @@ impl Requests {
         let request = self.dir.stop_requested().filter(|request| Some(*request) > self.seen)?;
         self.seen = Some(request);
         Some(request)
+    }
+
+    /// The answer to a question of the agent, if one has come.
+    pub(crate) fn answer(&self, question: u64) -> Option<Result<LeftAnswer, StoreError>> {
+        self.dir.answer(question).transpose()
+    }
+
+    /// The next message to the agent, if there is one, with its number. Each is returned once, in the
+    /// order of the numbers.
+    pub(crate) fn next_message(&mut self) -> Option<(u64, Result<Message, StoreError>)> {
+        let number = self.next_message;
+        let message = self.dir.message(number).transpose()?;
+        self.next_message += 1;
+        Some((number, message))
     }
 }

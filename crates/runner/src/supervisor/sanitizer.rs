@@ -7,33 +7,22 @@
 
 use std::borrow::Cow;
 
-use memchr::memmem;
-use model::{Event, Secrets};
+use model::{Event, Redactor, Secrets};
 use process::Line;
 use serde_json::Value;
 use session::clean;
 
-const MASK: &str = "****";
-/// Shorter values occur by chance, and hiding them would only garble what the child says. So much of
-/// a secret at the end or the beginning of a text is taken for a secret that was cut off.
-const SHORTEST: usize = 8;
 /// So much of a secret at the edge of a line that was cut here is taken for it.
 const SHORTEST_PART: usize = 4;
 
 #[derive(Debug)]
 pub(crate) struct Sanitizer {
-    secrets: Vec<String>,
+    redactor: Redactor,
 }
 
 impl Sanitizer {
     pub(crate) fn new(secrets: &Secrets) -> Sanitizer {
-        // A secret may itself have characters that cleaning removes.
-        let both = |value: &str| [value.to_owned(), clean(value).into_owned()];
-        let mut secrets: Vec<String> =
-            secrets.reveal().flat_map(|(_, value)| both(value)).collect();
-        secrets.retain(|value| value.len() >= SHORTEST);
-        secrets.dedup();
-        Sanitizer { secrets }
+        Sanitizer { redactor: Redactor::new(secrets) }
     }
 
     /// The event with all its texts cleaned, without secrets, and cut.
@@ -42,7 +31,7 @@ impl Sanitizer {
             if let Cow::Owned(cleaned) = clean(text) {
                 *text = cleaned;
             }
-            self.redact(text);
+            self.redactor.text(text);
         });
         event.bounded()
     }
@@ -53,41 +42,16 @@ impl Sanitizer {
             Line::Whole(bytes) => self.whole(bytes),
             Line::Cut { head, tail, bytes } => {
                 let gap = format!(" ... [{bytes} bytes in all] ... ");
-                let (mut head, mut tail) =
-                    (self.bytes(head).into_owned(), self.bytes(tail).into_owned());
-                self.hide_parts(&mut head, &mut tail);
+                let hidden = |bytes| self.redactor.bytes(bytes).into_owned();
+                let (mut head, mut tail) = (hidden(head), hidden(tail));
+                self.redactor.halves(&mut head, &mut tail, SHORTEST_PART);
                 Cow::Owned([&head, gap.as_bytes(), &tail].concat())
             }
         }
     }
 
-    /// Hides secrets in a text that has been cleaned. True if there were any.
-    fn redact(&self, text: &mut String) -> bool {
-        let mut found = false;
-        for secret in &self.secrets {
-            if text.contains(secret.as_str()) {
-                *text = text.replace(secret.as_str(), MASK);
-                found = true;
-            }
-            // What the child itself has cut, such as the output of a tool.
-            let parts = || (SHORTEST..secret.len()).rev();
-            let beginnings = parts().filter_map(|length| secret.get(..length));
-            if let Some(part) = beginnings.into_iter().find(|part| text.ends_with(part)) {
-                text.truncate(text.len() - part.len());
-                text.push_str(MASK);
-                found = true;
-            }
-            let ends = parts().filter_map(|length| secret.get(secret.len() - length..));
-            if let Some(part) = ends.into_iter().find(|part| text.starts_with(part)) {
-                text.replace_range(..part.len(), MASK);
-                found = true;
-            }
-        }
-        found
-    }
-
     fn whole<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        if self.secrets.is_empty() {
+        if self.redactor.is_empty() {
             return Cow::Borrowed(bytes);
         }
         // What a protocol understands must not have a secret in it.
@@ -95,77 +59,13 @@ impl Sanitizer {
             protocol::mend(bytes).map_or(Err(error), |mended| serde_json::from_slice(&mended))
         });
         if let Ok(mut record) = record
-            && self.hide_in_value(&mut record)
+            && self.redactor.value(&mut record)
         {
             return Cow::Owned(record.to_string().into_bytes());
         }
         // Of a key that is there twice, a record means only the last.
-        self.bytes(bytes)
+        self.redactor.bytes(bytes)
     }
-
-    /// The bytes without secrets, as they are and as JSON writes them.
-    fn bytes<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
-        let mut hidden = Cow::Borrowed(bytes);
-        for secret in &self.secrets {
-            let quoted = Value::from(secret.as_str()).to_string();
-            for needle in [secret.as_str(), &quoted[1..quoted.len() - 1]] {
-                if let Some(found) = replace(&hidden, needle.as_bytes()) {
-                    hidden = Cow::Owned(found);
-                }
-            }
-        }
-        let text = String::from_utf8_lossy(&hidden);
-        if let Cow::Owned(mut cleaned) = clean(&text)
-            && self.redact(&mut cleaned)
-        {
-            return Cow::Owned(cleaned.into_bytes());
-        }
-        hidden
-    }
-
-    /// Hides a secret of which the line was cut in the middle.
-    fn hide_parts(&self, head: &mut Vec<u8>, tail: &mut Vec<u8>) {
-        for secret in &self.secrets {
-            let secret = secret.as_bytes();
-            let lengths = || (SHORTEST_PART..secret.len()).rev();
-            if let Some(length) = lengths().find(|length| head.ends_with(&secret[..*length])) {
-                head.truncate(head.len() - length);
-                head.extend_from_slice(MASK.as_bytes());
-            }
-            let rest = |length: usize| &secret[secret.len() - length..];
-            if let Some(length) = lengths().find(|length| tail.starts_with(rest(*length))) {
-                tail.splice(..length, MASK.bytes());
-            }
-        }
-    }
-
-    /// Hides secrets in every text below. True if there were any.
-    fn hide_in_value(&self, value: &mut Value) -> bool {
-        let mut found = false;
-        model::for_each_text(value, &mut |text| {
-            let mut cleaned = clean(text).into_owned();
-            if self.redact(&mut cleaned) {
-                *text = cleaned;
-                found = true;
-            }
-        });
-        found
-    }
-}
-
-fn replace(bytes: &[u8], needle: &[u8]) -> Option<Vec<u8>> {
-    let mut replaced = Vec::new();
-    let mut rest = 0;
-    for found in memmem::find_iter(bytes, needle) {
-        replaced.extend_from_slice(&bytes[rest..found]);
-        replaced.extend_from_slice(MASK.as_bytes());
-        rest = found + needle.len();
-    }
-    if rest == 0 {
-        return None;
-    }
-    replaced.extend_from_slice(&bytes[rest..]);
-    Some(replaced)
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-use crate::durations::{KILL_INTERVAL, KILL_PATIENCE, STOP_GRACE};
+use process::KILL_PATIENCE;
+
+use crate::durations::{KILL_INTERVAL, STOP_GRACE};
 
 /// How far the stopping of a tree has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

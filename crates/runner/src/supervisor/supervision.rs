@@ -1,25 +1,32 @@
 //! The loop around one child.
 
+mod reviewing;
+
 use std::mem;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use model::{Event, Outcome, StopCause, StopReason, Verdict};
+use model::{Event, Leftovers, Outcome, StopCause, StopReason, Verdict};
 use process::{Child, Exit, Keep, Notice, Signal, SignalPipe, Tree};
-use protocol::Protocol;
+use protocol::Opening;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use session::{Ending, decide};
 use store::StopForce;
 
+use super::access::Bounds;
 use super::child_streams::{Input, Source};
+use super::conversation::refused;
 use super::event_sink::EventSink;
 use super::interpreter::Interpreter;
+use super::questions::Questions;
 use super::requests::Requests;
+use super::review::Review;
+use super::review::step::Step;
 use super::rules::{Ruling, Situation};
 use super::screen::ScreenRequest;
 use super::stopper::{StopStep, Stopper};
+use crate::leftovers::survivors;
 use crate::lifeline::ToSupervisor;
-use crate::recover::survivors_warning;
+use crate::worktree::keep_changes;
 
 /// How often a stream is read before the others have their turn.
 const READS_IN_A_ROW: usize = 8;
@@ -35,10 +42,16 @@ pub(crate) struct Supervision {
     interpreter: Interpreter,
     signals: SignalPipe,
     requests: Requests,
+    bounds: Option<Bounds>,
+    review: Review,
+    /// The step of the review that is being taken.
+    step: Option<Step>,
     stopper: Stopper,
     exit: Option<Exit>,
     exited_at: Option<Instant>,
     is_gone: bool,
+    /// What did not go away.
+    leftovers: Option<Leftovers>,
     /// The signal that has asked this process to end.
     quit: Option<Notice>,
     /// Whether the user has pressed Ctrl-C in the pane.
@@ -54,29 +67,39 @@ enum Waker {
     Stdout,
     Stderr,
     Input,
+    StepStdout,
+    StepStderr,
+    StepInput,
 }
 
 impl Supervision {
+    #[expect(clippy::too_many_arguments, reason = "each is one part of a run")]
     pub(crate) fn new(
         child: Child,
-        protocol: Protocol,
-        prompt: String,
+        opening: Opening,
+        keep: fn(&[u8]) -> Keep,
         interpreter: Interpreter,
         signals: SignalPipe,
         requests: Requests,
+        bounds: Option<Bounds>,
+        review: Review,
     ) -> Supervision {
         Supervision {
             tree: child.tree,
-            input: Input::new(child.stdin, protocol.opening(prompt)),
-            stdout: Source::new(child.stdout, protocol.keep()),
+            input: Input::new(child.stdin, opening),
+            stdout: Source::new(child.stdout, keep),
             stderr: Source::new(child.stderr, |_| Keep::Ends),
             interpreter,
             signals,
             requests,
+            bounds,
+            review,
+            step: None,
             stopper: Stopper::default(),
             exit: None,
             exited_at: None,
             is_gone: false,
+            leftovers: None,
             quit: None,
             is_interrupted: false,
         }
@@ -85,20 +108,35 @@ impl Supervision {
     /// Watches over the child until nothing of its tree is left, and ends the run.
     pub(crate) fn run(mut self) {
         self.input.write();
-        while !self.is_gone {
-            self.interpreter.sink.flush();
-            let wakers = self.wait();
-            self.handle(&wakers);
-            self.check_time();
+        let warnings = self.bounds.as_mut().map(|bounds| mem::take(&mut bounds.warnings));
+        self.warn(warnings.unwrap_or_default());
+        loop {
+            while !self.is_gone {
+                self.interpreter.sink.flush();
+                let wakers = self.wait();
+                self.handle(&wakers);
+                self.check_time();
+            }
+            let now = Instant::now();
+            self.end_step(now);
+            if self.step.is_none() && !self.review_after_exit(now) {
+                break;
+            }
         }
         self.finish();
     }
 
+    fn warn(&mut self, warnings: Vec<String>) {
+        for message in warnings {
+            self.interpreter.sink.record(Event::Warning { message });
+        }
+    }
+
     fn wait(&self) -> Vec<Waker> {
         let sink = &self.interpreter.sink;
-        // A parent that does not keep up slows the child down; nothing is dropped, and no memory
-        // grows.
-        let reads = !sink.is_congested();
+        // A parent that does not keep up slows the child down, and so does a child that does not read
+        // what it asked for; nothing is dropped, and no memory grows.
+        let reads = !sink.is_congested() && !self.input.is_congested();
         let sources = [
             (Waker::Signals, Some((self.signals.as_fd(), PollFlags::IN))),
             (Waker::Lifeline, sink.lifeline()),
@@ -108,8 +146,16 @@ impl Supervision {
             (Waker::Stderr, self.stderr.pipe().filter(|_| reads).map(|fd| (fd, PollFlags::IN))),
             (Waker::Input, self.input.pipe().map(|fd| (fd, PollFlags::OUT))),
         ];
+        let of_step = self.step.iter().flat_map(|step| {
+            [
+                (Waker::StepStdout, step.stdout.pipe().map(|fd| (fd, PollFlags::IN))),
+                (Waker::StepStderr, step.stderr.pipe().map(|fd| (fd, PollFlags::IN))),
+                (Waker::StepInput, step.input.pipe().map(|fd| (fd, PollFlags::OUT))),
+            ]
+        });
         let (wakers, mut fds): (Vec<Waker>, Vec<PollFd<'_>>) = sources
             .into_iter()
+            .chain(of_step)
             .filter_map(|(waker, source)| {
                 source.map(|(fd, flags)| (waker, PollFd::from_borrowed_fd(fd, flags)))
             })
@@ -146,10 +192,8 @@ impl Supervision {
                     // written in larger pieces.
                     (0..READS_IN_A_ROW)
                         .all(|_| self.stdout.read(|line| self.interpreter.read_stdout(line, now)));
-                    self.input.push(&mem::take(&mut self.interpreter.replies));
-                    if self.interpreter.verdict.is_some() {
-                        self.input.close_when_written();
-                    }
+                    self.refuse_early_answers();
+                    self.converse(now);
                     if self.interpreter.is_stopped {
                         self.terminate();
                     }
@@ -158,6 +202,12 @@ impl Supervision {
                     self.stderr.read(|line| self.interpreter.read_stderr(line));
                 }
                 Waker::Input => self.input.write(),
+                Waker::StepStdout | Waker::StepStderr => self.read_step(),
+                Waker::StepInput => {
+                    if let Some(step) = &mut self.step {
+                        step.input.write();
+                    }
+                }
             }
         }
     }
@@ -166,6 +216,8 @@ impl Supervision {
         for notice in self.signals.drain() {
             match notice {
                 Notice::ChildEnded => self.reap(),
+                // A program that has left a request may say so in this way.
+                Notice::Continued => self.handle_requests(),
                 // Hanging up and terminating often come together, and to the parent as well, and
                 // mean one thing. Only the same signal again means more.
                 quit if self.quit == Some(quit) => self.stopper.hasten(Instant::now()),
@@ -227,6 +279,70 @@ impl Supervision {
             None if self.requests.is_removed => self.request_stop(StopCause::DirectoryRemoved),
             None => {}
         }
+        self.take_messages();
+        self.take_answers();
+        self.converse(Instant::now());
+    }
+
+    /// Takes the answers of users to what the agent asks.
+    fn take_answers(&mut self) {
+        for number in self.interpreter.questions.waiting() {
+            let Some(left) = self.requests.answer(number) else { continue };
+            let settled =
+                self.interpreter.questions.answer(number, left.map_err(|error| error.to_string()));
+            self.interpreter.settle(settled);
+        }
+    }
+
+    /// An answer that is there before its question is known to other programs is no user's.
+    fn refuse_early_answers(&mut self) {
+        for number in self.interpreter.questions.take_new() {
+            if self.requests.answer(number).is_some() {
+                let settled = self.interpreter.questions.refuse_early_answer(number);
+                self.interpreter.settle(settled);
+            }
+        }
+    }
+
+    fn take_messages(&mut self) {
+        while let Some((number, message)) = self.requests.next_message() {
+            match message {
+                Ok(message) => self.interpreter.accept(number, message),
+                Err(error) => self.interpreter.record([refused(number, error.to_string())]),
+            }
+        }
+    }
+
+    /// Tells the agent what there is to say, and ends its input when there is nothing more.
+    fn converse(&mut self, now: Instant) {
+        // While its work is reviewed, the agent is told nothing: it would change what is looked at.
+        if self.step.is_none() {
+            self.interpreter.speak();
+            let is_asking = self.interpreter.questions.is_waiting();
+            if self.interpreter.conversation.is_done() && !is_asking {
+                // From here on messages are refused. One that is there already was in time.
+                self.take_messages();
+                self.interpreter.speak();
+                if self.interpreter.conversation.is_done() && !self.review_next() {
+                    self.stop_conversation();
+                    self.interpreter.rules.dismiss(now);
+                }
+            }
+        }
+        self.input.push(&mem::take(&mut self.interpreter.replies));
+        if self.interpreter.conversation.is_over() || self.interpreter.rules.has_settled() {
+            self.input.close_when_written();
+        }
+    }
+
+    fn stop_conversation(&mut self) {
+        let events = self.interpreter.conversation.stop();
+        self.interpreter.record(events);
+    }
+
+    fn stop_questions(&mut self) {
+        let settled = self.interpreter.questions.stop();
+        self.interpreter.settle(settled);
     }
 
     fn kill(&mut self) {
@@ -241,11 +357,12 @@ impl Supervision {
 
     /// The one place that decides whether the run is stopped.
     fn apply_rules(&mut self, now: Instant) {
-        let Interpreter { sink, rules, .. } = &mut self.interpreter;
-        let situation = situation(sink, self.exited_at);
+        let is_reviewing = self.step.is_some();
+        let Interpreter { sink, rules, questions, .. } = &mut self.interpreter;
+        let situation = situation(sink, questions, self.exited_at, is_reviewing);
         match rules.check(&situation, now) {
-            Some(Ruling::Stop(cause)) => {
-                sink.record(Event::Stopping { cause });
+            Some(Ruling::Stop(stop)) => {
+                sink.record(stop.into());
                 self.terminate();
             }
             Some(Ruling::Record(event)) => sink.record(event),
@@ -265,12 +382,24 @@ impl Supervision {
         if self.requests.is_due(now) {
             self.handle_requests();
         }
+        let unread = self.interpreter.conversation.check(now);
+        if !unread.is_empty() {
+            self.interpreter.record(unread);
+            self.converse(now);
+        }
+        let unanswered = self.interpreter.questions.check(now);
+        if !unanswered.is_empty() {
+            self.interpreter.settle(unanswered);
+            self.converse(now);
+        }
+        self.attend_step(now);
         self.apply_rules(now);
         match self.stopper.check(now) {
             Some(StopStep::Kill) => self.tree.signal(Signal::Kill),
             Some(StopStep::GiveUp) => {
-                let warning = survivors_warning(self.tree.count());
+                let (warning, leftovers) = survivors(&self.tree.members());
                 self.interpreter.sink.record(warning);
+                self.leftovers = Some(leftovers);
                 self.is_gone = true;
             }
             None => {}
@@ -278,48 +407,79 @@ impl Supervision {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
-        let Interpreter { sink, rules, .. } = &self.interpreter;
-        let rules = rules.next_deadline(&situation(sink, self.exited_at));
-        [rules, self.stopper.next(), self.requests.look_at].into_iter().flatten().min()
+        let Interpreter { sink, rules, conversation, questions, .. } = &self.interpreter;
+        let situation = situation(sink, questions, self.exited_at, self.step.is_some());
+        let step = self.step.as_ref().filter(|_| self.stopper.is_idle());
+        let deadlines = [
+            rules.next_deadline(&situation),
+            conversation.next_deadline(),
+            questions.next_deadline(),
+            step.and_then(Step::next_deadline),
+            self.stopper.next(),
+            self.requests.look_at,
+        ];
+        deadlines.into_iter().flatten().min()
     }
 
     /// Begins to stop the tree, unless that has begun already.
     fn terminate(&mut self) {
         if self.stopper.is_idle() {
+            self.stop_conversation();
+            self.stop_questions();
             self.tree.signal(Signal::Terminate);
             self.stopper.asked(Instant::now());
         }
     }
 
+    /// Looks at the work of an agent that has exited, and cannot be told any more. Returns whether a step was started.
+    fn review_after_exit(&mut self, now: Instant) -> bool {
+        self.stdout.finish(|line| self.interpreter.read_stdout(line, now));
+        self.interpreter.finish_stdout();
+        // What could not be stopped could still change what is looked at.
+        self.leftovers.is_none() && self.review_next()
+    }
+
     /// Nothing of the tree is left: takes in what it still had to say, and ends the run.
     fn finish(mut self) {
-        let now = Instant::now();
-        self.stdout.finish(|line| self.interpreter.read_stdout(line, now));
+        self.tree.remove_cgroup();
+        self.stop_questions();
+        let unread = self.interpreter.conversation.end();
+        self.interpreter.record(unread);
+        self.take_messages();
         self.stderr.finish(|line| self.interpreter.read_stderr(line));
-        let (exit_code, signal) = match self.exit {
-            Some(Exit::Code(code)) => (Some(code), None),
-            Some(Exit::Signal(signal)) => (None, Some(signal)),
-            None => (None, None),
-        };
+        let warnings = self.bounds.take().map(Bounds::release);
+        self.warn(warnings.unwrap_or_default());
+        // After the last process of the agent, and before the result that tells of it.
+        let kept = keep_changes(&self.interpreter.sink.meta, self.leftovers.is_none());
+        self.interpreter.record(kept);
+        let verdict = self.verdict(self.review.demands());
+        let (exit_code, signal) = parts(self.exit);
         let sink = &mut self.interpreter.sink;
-        let verdict = decide(Ending {
-            facts: &sink.facts,
-            limits: &sink.meta.limits,
-            agent_working: self.interpreter.rules.agent_is_working(),
-            told: self.interpreter.verdict.as_ref(),
-            exit_code,
-            signal,
-        });
         // It said all that it could, which may not be all that it wanted to say.
         let is_cut_off = sink.facts.stop_reason == Some(StopReason::Length);
         if verdict.outcome == Outcome::Completed && is_cut_off {
             sink.record(Event::Warning { message: CUT_OFF.to_owned() });
         }
         let Verdict { outcome, error } = verdict;
-        self.interpreter.end(Event::RunEnded { outcome, error, exit_code, signal });
+        let leftovers = self.leftovers;
+        self.interpreter.end(Event::RunEnded { outcome, error, exit_code, signal, leftovers });
     }
 }
 
-fn situation(sink: &EventSink, exited_at: Option<Instant>) -> Situation<'_> {
-    Situation { facts: &sink.facts, exited_at, is_unread: sink.is_congested() }
+fn parts(exit: Option<Exit>) -> (Option<i32>, Option<i32>) {
+    match exit {
+        Some(Exit::Code(code)) => (Some(code), None),
+        Some(Exit::Signal(signal)) => (None, Some(signal)),
+        None => (None, None),
+    }
+}
+
+fn situation<'a>(
+    sink: &'a EventSink,
+    questions: &Questions,
+    exited_at: Option<Instant>,
+    is_reviewing: bool,
+) -> Situation<'a> {
+    let (is_unread, is_asking) = (sink.is_congested(), questions.is_waiting());
+    Situation { facts: &sink.facts, exited_at, is_unread, is_reviewing, is_asking }
 }

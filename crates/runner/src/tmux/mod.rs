@@ -72,7 +72,7 @@ impl TmuxPanes {
     /// Opens a pane, and returns the way to its viewer.
     pub(crate) fn open(&self) -> Result<(UnixStream, Peer), TmuxError> {
         let refused = |error: io::Error| TmuxError::Refused(error.to_string());
-        let socket = PrivateSocket::open().map_err(refused)?;
+        let socket = PrivateSocket::open(model::paths::TEMPORARY_PREFIX).map_err(refused)?;
         let program = process::own_executable_for_others().map_err(refused)?;
         let pane = self.split([text(&program)?, "view", text(socket.path())?])?;
         // Whatever the user has set for panes, one of ours closes at the end.

@@ -1,22 +1,32 @@
-//! A session as Markdown. Messages are quotations, and arguments and results of tools are blocks of
-//! code: no content can end either.
+//! Sessions as Markdown. Messages are quotations, and arguments and results of tools are blocks of
+//! code: no content can end either. Quotations are Markdown themselves, of which only what is harmless
+//! is left.
 
 use std::fmt::Write;
 
+use super::harmless::harmless;
 use super::{Entry, ExportedRun, ExportedSession};
 use crate::text::one_line;
 
-pub(super) fn render(session: &ExportedSession) -> String {
+pub(super) fn render(sessions: &[ExportedSession]) -> String {
     let mut text = String::new();
-    let _ = writeln!(text, "# {}\n", inline(session.name()));
+    for (index, session) in sessions.iter().enumerate() {
+        let before = if index == 0 { "" } else { "\n" };
+        let _ = writeln!(text, "{before}# {}\n", inline(session.name()));
+        render_session(session, &mut text);
+    }
+    // The whole document, because a quotation can refer to what another one defines.
+    harmless(text)
+}
+
+fn render_session(session: &ExportedSession, text: &mut String) {
     let _ = writeln!(text, "Session `{}`: {}.", session.id, session.summary());
     let count = session.runs.len();
     for (index, run) in session.runs.iter().enumerate() {
         let status = run.status().word();
         let _ = writeln!(text, "\n## Run {} of {count}: {status}\n", index + 1);
-        render_run(run, &mut text);
+        render_run(run, text);
     }
-    text
 }
 
 fn render_run(run: &ExportedRun, text: &mut String) {

@@ -3,14 +3,14 @@
 //! Everything from agents, tools and providers is shown as text only: it cannot end the block that
 //! contains it, become an element, or send control characters to a terminal.
 
-mod html;
+mod harmless;
 mod markdown;
 
 use jiff::Timestamp;
 use model::{Event, Meta, Record, RunResult, SessionId, Status, Usage};
 
-use crate::text::clean;
 use crate::{Progress, usage_words};
+use model::clean;
 
 /// A session with everything that happened in it.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,17 +33,12 @@ pub struct ExportedRun {
     pub records: Vec<Record>,
 }
 
+/// A Markdown document with these sessions.
+pub fn to_markdown(sessions: &[ExportedSession]) -> String {
+    markdown::render(sessions)
+}
+
 impl ExportedSession {
-    /// A Markdown document.
-    pub fn to_markdown(&self) -> String {
-        markdown::render(self)
-    }
-
-    /// One HTML file without scripts that loads nothing.
-    pub fn to_html(&self) -> String {
-        html::render(self)
-    }
-
     /// The name of its latest run.
     pub fn name(&self) -> &str {
         self.runs.last().map_or("", |run| &run.meta.name)
@@ -77,7 +72,7 @@ impl ExportedRun {
     }
 
     /// The table at the head of a run.
-    fn facts(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn facts(&self) -> Vec<(&'static str, String)> {
         let result = self.result.as_ref();
         let answered = result.and_then(|result| result.model.clone());
         let seconds = |ms: u64| format!("{:.1} s", ms as f64 / 1000.0);
@@ -138,7 +133,7 @@ impl ExportedRun {
 }
 
 /// Such as `2026-11-16 02:31:00 UTC`, from milliseconds since 1970.
-fn utc(milliseconds: u64) -> String {
+pub(crate) fn utc(milliseconds: u64) -> String {
     let milliseconds = i64::try_from(milliseconds).unwrap_or(i64::MAX);
     // A run directory can hold any number, and a timestamp ends with the year 9999.
     let timestamp = Timestamp::from_millisecond(milliseconds).unwrap_or(Timestamp::MAX);
@@ -170,4 +165,4 @@ impl Entry {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

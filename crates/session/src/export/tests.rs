@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn said(text: &str) -> Event {
+pub(crate) fn said(text: &str) -> Event {
     Event::AssistantMessage {
         text: text.into(),
         model: None,
@@ -15,7 +15,7 @@ fn said(text: &str) -> Event {
     }
 }
 
-fn session(name: &str, asked: &str, events: Vec<Event>) -> ExportedSession {
+pub(crate) fn session(name: &str, asked: &str, events: Vec<Event>) -> ExportedSession {
     let run_id = RunId::parse("019a0000-0000-7000-8000-000000000000").unwrap();
     let id = SessionId::parse("0123456789abcdef").unwrap();
     let meta = Meta {
@@ -30,7 +30,10 @@ fn session(name: &str, asked: &str, events: Vec<Event>) -> ExportedSession {
         call_id: None,
         command: Vec::new(),
         cwd: "/p".into(),
+        cgroup: None,
         environment: BTreeMap::new(),
+        access: model::Access::Full,
+        access_paths: None,
         model: Some("a/b".to_owned()),
         provider: None,
         thinking_level: None,
@@ -38,9 +41,16 @@ fn session(name: &str, asked: &str, events: Vec<Event>) -> ExportedSession {
         profile: None,
         preset: None,
         preset_source: None,
+        system_prompt: None,
+        system_prompt_path: None,
         tools: Vec::new(),
         task: None,
         limits: Limits::default(),
+        check: None,
+        schema: None,
+        worktree: None,
+        takes_messages: false,
+        ask: false,
         created_at: 0,
     };
     let result = RunResult {
@@ -62,6 +72,10 @@ fn session(name: &str, asked: &str, events: Vec<Event>) -> ExportedSession {
         ended_at: 2_500,
         duration_ms: 2_500,
         warnings: Vec::new(),
+        leftovers: None,
+        value: None,
+        check: None,
+        changes: None,
     };
     let records =
         events.into_iter().zip(1..).map(|(event, seq)| Record { seq, at: 0, event }).collect();
@@ -69,11 +83,11 @@ fn session(name: &str, asked: &str, events: Vec<Event>) -> ExportedSession {
     ExportedSession { id, runs: vec![ExportedRun { meta, asked, result: Some(result), records }] }
 }
 
-fn call(args: Value) -> Event {
+pub(crate) fn call(args: Value) -> Event {
     Event::ToolCall { id: "1".into(), tool: "bash".into(), args }
 }
 
-fn answer(text: &str) -> Event {
+pub(crate) fn answer(text: &str) -> Event {
     Event::ToolResult {
         id: "1".into(),
         tool: "bash".into(),
@@ -94,12 +108,12 @@ fn everything_is_told_once_in_markdown() {
         Event::Warning { message: "Slow.".to_owned() },
     ];
     assert_eq!(
-        session("count", "Count.", events).to_markdown(),
-        "# count\n\nSession `0123456789abcdef`: completed, 1 run, 1.5k tokens.\n\n\
+        to_markdown(&[session("count", "Count.", events)]),
+        "# count\n\nSession `0123456789abcdef`: completed, 1 run, 1.5k tokens, $?.\n\n\
          ## Run 1 of 1: completed\n\n| | |\n|---|---|\n\
          | run | 019a0000-0000-7000-8000-000000000000 |\n| outcome | completed |\n\
          | started | 1970-01-01 00:00:00 UTC |\n| took | 2.5 s |\n| model | a/b |\n\
-         | directory | /p |\n| tool calls | 1 |\n| used | 1.5k tokens |\n\n\
+         | directory | /p |\n| tool calls | 1 |\n| used | 1.5k tokens, $? |\n\n\
          ### Prompt\n\n> Count.\n\n### Agent\n\n> I look.\n\n\
          **Call of bash**\n\n```json\n{\n  \"command\": \"ls\"\n}\n```\n\n\
          **Answer of bash**\n\n```text\na\nb\n```\n\n### Agent\n\n> Two.\n\n*Warning: Slow.*\n"
@@ -110,7 +124,7 @@ fn everything_is_told_once_in_markdown() {
 fn no_content_leaves_its_place_in_markdown() {
     let hostile = "```\n# Not a heading\n````html\n<script>alert(1)</script>";
     let events = vec![answer(hostile), said("```\nnever closed\n\n# said"), said("fine")];
-    let text = session("a | b\n# <b>c</b>", "> `x`\n\nmore", events).to_markdown();
+    let text = to_markdown(&[session("a | b\n# <b>c</b>", "> `x`\n\nmore", events)]);
     assert!(text.contains("\n`````text\n```\n# Not a heading\n````html\n<script>"), "{text}");
     assert!(text.contains("\n</script>\n`````\n") || text.contains("</script>\n`````\n"), "{text}");
     assert!(text.contains("\n> ```\n> never closed\n>\n> # said\n"), "{text}");
@@ -118,21 +132,94 @@ fn no_content_leaves_its_place_in_markdown() {
     assert!(text.contains("\n> > `x`\n>\n> more\n"), "{text}");
 }
 
-#[test]
-fn a_page_has_no_element_and_no_script_of_others() {
-    let hostile =
-        "</pre><script>alert(1)</script><img src=x onerror='alert(2)'>\u{1b}]0;title\u{7}";
-    let events = vec![call(json!({"command": hostile})), answer(hostile), said(hostile)];
-    let page = session(hostile, hostile, events).to_html();
-    assert!(!page.contains("<script") && !page.contains("<img") && !page.contains('\u{1b}'));
-    assert!(page.contains("&lt;/pre&gt;&lt;script&gt;alert(1)"), "{page}");
-    assert!(page.contains("default-src 'none'") && page.contains("prefers-color-scheme: dark"));
-    // The page loads nothing.
-    for reference in ["http:", "https:", " href=", " src=", "url(", "@import"] {
-        let own = page.replace("&lt;img src=x", "");
-        assert!(!own.contains(reference), "{reference}");
+/// The names of all elements that a renderer makes of a document, and its comments.
+fn elements(markdown: &str) -> Vec<String> {
+    use pulldown_cmark::{Options, Parser, html};
+    let mut page = String::new();
+    let mut names = Vec::new();
+    for options in [Options::empty(), Options::all()] {
+        page.clear();
+        html::push_html(&mut page, Parser::new_ext(markdown, options));
+        let tags = page.split('<').skip(1);
+        let name =
+            |tag: &str| tag.split([' ', '>', '\n', '/']).next().unwrap_or_default().to_owned();
+        names.extend(tags.map(|tag| name(tag.trim_start_matches('/'))));
+        for address in page.split("<a href=\"").skip(1) {
+            assert!(address.starts_with("http") || address.starts_with('#'), "{address}");
+        }
     }
-    assert_eq!(page.matches("<pre").count(), page.matches("</pre>").count());
+    names
+}
+
+#[test]
+fn nothing_in_markdown_runs_or_loads_or_hides_what_follows() {
+    for hostile in [
+        "<script>alert(1)</script>",
+        "before <img src=x onerror=alert(1)> after",
+        "<!-- never closed",
+        "<!--\n```\n-->\n<script>alert(1)</script>\n```\n<b>",
+        "<pre>\n```\n<iframe src='http://example.org'>\n",
+        "<details><summary>more",
+        "<![CDATA[ never closed",
+        "<?php never closed",
+        "![x](http://example.org/x.png)",
+        "[![x](http://example.org/x.png)](javascript:alert(1))",
+        "[a]\n\n[a]: javascript:alert(1)\n[b]: http://example.org/x.png",
+        "![b]",
+        "\t<script>alert(1)</script>",
+        " \t <script>alert(1)</script>",
+        "- a\n\n\t<script>alert(1)</script>",
+        "\\<script>alert(1)</script>",
+        "\\\\<script>alert(1)</script>",
+        "| a |\n|---|\n| `x | <script>alert(1)</script>` |",
+        "```\nnever closed",
+        "`<script>`` never closed",
+        "~~~\nnever closed <script>",
+        "> > <script>\nalert(1)",
+        "<a href=\"\n<script>alert(1)</script>",
+        "<a href='`'><script>alert(1)</script>`",
+        "<javascript:alert(1)>",
+        "[x](<javascript:alert(1)>)",
+        "a\n<script>\n\nalert(1)\n</script>",
+    ] {
+        let mut two = session("task", hostile, vec![said(hostile), answer(hostile), said("fine")]);
+        let next = session(hostile, "Next question.", vec![said("Next answer.")]);
+        two.runs.extend(next.runs);
+        let text = to_markdown(&[two]);
+        let known = [
+            "h1",
+            "h2",
+            "h3",
+            "p",
+            "code",
+            "pre",
+            "table",
+            "thead",
+            "tbody",
+            "tr",
+            "th",
+            "td",
+            "strong",
+            "em",
+            "blockquote",
+            "ul",
+            "ol",
+            "li",
+            "a",
+            "del",
+            "br",
+        ];
+        for name in elements(&text) {
+            assert!(known.contains(&name.as_str()), "{hostile:?}: <{name}> in\n{text}");
+        }
+        let mut page = String::new();
+        pulldown_cmark::html::push_html(&mut page, pulldown_cmark::Parser::new(&text));
+        for shown in
+            ["<h2>Run 2 of 2: completed</h2>", "<p>Next question.</p>", "<p>Next answer.</p>"]
+        {
+            assert!(page.contains(shown), "{hostile:?}: {shown} is not in\n{page}");
+        }
+    }
 }
 
 #[test]
@@ -140,7 +227,8 @@ fn escape_sequences_are_gone_everywhere() {
     let hostile = "\u{1b}[31mred\u{1b}[0m\u{9b}2J\u{7}\rx";
     let events = vec![call(json!({"a": hostile})), answer(hostile), said(hostile)];
     let session = session(hostile, hostile, events);
-    for text in [session.to_markdown(), session.to_html()] {
+    let sessions = [session];
+    for text in [to_markdown(&sessions), crate::to_html(&sessions)] {
         let is_control = |character: char| character.is_control() && character != '\n';
         assert!(!text.contains(is_control), "{text:?}");
         assert!(text.contains("redx"), "{text}");

@@ -54,7 +54,12 @@ fn relative(path: &str, cwd: &str) -> Option<String> {
     let common = from.iter().zip(&to).take_while(|(one, other)| one == other).count();
     let up = from.iter().skip(common).map(|_| "..");
     let way: Vec<&str> = up.chain(to.iter().skip(common).copied()).collect();
-    Some(if way.is_empty() { ".".to_owned() } else { way.join("/") })
+    if way.is_empty() {
+        return Some(".".to_owned());
+    }
+    // A slash at the end says that it is a directory.
+    let slash = if path.ends_with('/') { "/" } else { "" };
+    Some(way.join("/") + slash)
 }
 
 /// The names of the joined paths, with `.` and `..` resolved.
@@ -126,7 +131,7 @@ mod tests {
         for (path, cwd, home, expected) in [
             ("/home/u/p", "/home/u/p", None, "."),
             ("/home/u/p/", "/home/u/p", None, "."),
-            ("/home/u/p/src/", "/home/u/p", None, "src"),
+            ("/home/u/p/src/", "/home/u/p", None, "src/"),
             ("/home/u/p/src/x.rs", "/home/u/p", Some("/home/u"), "src/x.rs"),
             ("/home/u/p/src/x.rs", "/home/u/p/", Some("/home/u/"), "src/x.rs"),
             ("/home/u/q/z", "/home/u/p", None, "/home/u/q/z"),
@@ -138,7 +143,8 @@ mod tests {
             ("/etc/passwd", "/", None, "etc/passwd"),
             ("/", "/home/u/p", None, "/"),
             ("src", "/home/u/p", None, "src"),
-            ("src/", "/home/u/p", None, "src"),
+            ("src/", "/home/u/p", None, "src/"),
+            ("./src//", "/home/u/p", None, "src/"),
             ("./src/../lib/x", "/home/u/p", None, "lib/x"),
             ("../q", "/home/u/p", None, "../q"),
             ("..foo", "/home/u/p", None, "..foo"),

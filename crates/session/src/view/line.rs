@@ -1,6 +1,6 @@
 //! Lines of text with roles.
 
-use crate::text::clean;
+use model::clean;
 
 /// The purpose of a piece of text; a screen has a style for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -11,6 +11,12 @@ pub enum Role {
     Title,
     /// The most important.
     Accent,
+    /// The name of a task.
+    Name,
+    /// The mark of a running task, which moves.
+    Moving,
+    /// The key that opens what is collapsed.
+    OpeningKey,
     /// Less important.
     Muted,
     /// The least important.
@@ -25,6 +31,14 @@ pub enum Role {
     Added,
     /// A number of things that were removed.
     Removed,
+    /// A piece of code inside of a text.
+    Code,
+    /// A word of a programming language.
+    Keyword,
+    /// A text or a number in a program.
+    Literal,
+    /// What the reader searches for.
+    Found,
 }
 
 /// A piece of a line. Its text has neither line feeds nor tabs nor other control characters.
@@ -87,6 +101,13 @@ impl Line {
     #[must_use]
     pub fn with_bold(self, role: Role, text: &str) -> Line {
         self.add(role, true, text)
+    }
+
+    /// Adds the pieces of another line at the end.
+    #[must_use]
+    pub fn and(mut self, other: Line) -> Line {
+        self.spans.extend(other.spans);
+        self
     }
 
     fn add(mut self, role: Role, is_bold: bool, text: &str) -> Line {

@@ -22,23 +22,6 @@ pub fn overview(tasks: &[TaskView<'_>]) -> Line {
     line
 }
 
-/// What is still running or queued, else the sessions with their ids.
-pub fn footer(tasks: &[TaskView<'_>]) -> Vec<Line> {
-    let tally = Tally::of(tasks);
-    if tally.running > 0 {
-        return vec![Line::of(Role::Muted, &format!("{} running...", tally.running))];
-    }
-    if tally.queued > 0 {
-        return vec![Line::of(Role::Muted, &format!("{} queued...", tally.queued))];
-    }
-    let mut lines = vec![Line::of(Role::Dim, "Session IDs (use with get_subagent_output):")];
-    lines.extend(tasks.iter().map(|task| {
-        Line::of(Role::Plain, &format!("    {}: ", task.name))
-            .with(Role::Accent, task.session.as_str())
-    }));
-    lines
-}
-
 /// As [`overview`], for a title with room for a few words.
 pub fn streaming_text(tasks: &[TaskView<'_>]) -> String {
     let tally = Tally::of(tasks);

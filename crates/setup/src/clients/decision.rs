@@ -12,8 +12,8 @@ pub(super) enum Installation {
     Unchanged { program: String },
     /// Add an entry.
     Add { text: String },
-    /// Change the program that the entry names.
-    Update { text: String },
+    /// Change the program that the entry names, or add what it lacks.
+    Update { text: String, program: String },
     /// Refuse: an entry of our name starts another program.
     Foreign { line: usize },
 }
@@ -50,11 +50,23 @@ pub(super) fn installation(
     let Some(there) = form.own_program(&entry) else {
         return Ok(Installation::Foreign { line: format.line_of_entry(text, path) });
     };
-    if there == program || (keeps_name && there == NAME) {
-        return Ok(Installation::Unchanged { program: there.to_owned() });
+    let is_right = there == program || (keeps_name && there == NAME);
+    let program = if is_right { there } else { program }.to_owned();
+    let mut after = text.to_owned();
+    if !is_right {
+        after = format.set(text, path, form.program_field(), &program)?;
     }
-    let text = format.set(text, path, form.program_field(), program)?;
-    Ok(Installation::Update { text })
+    // An entry of an earlier version: without the names, no key reaches this program. One that cannot be changed is the
+    // user's own, and stays.
+    if let Some((before, name)) = form.missing_variables(&entry)
+        && let Ok(with_names) = format.add(&after, path, before, name, &form.entry("")[name])
+    {
+        after = with_names;
+    }
+    if after == text {
+        return Ok(Installation::Unchanged { program });
+    }
+    Ok(Installation::Update { text: after, program })
 }
 
 /// Decides what `setup --remove` does. A file that `is_linked` was not created by us.

@@ -67,7 +67,7 @@ pub struct Report {
 pub enum Outcome {
     Created,
     Added,
-    /// The entry names another program now.
+    /// The entry names another program now, or has what an earlier version did not write.
     Updated,
     Unchanged,
     /// It is again as it was before the entry, byte for byte.
@@ -91,7 +91,7 @@ impl Setup {
         let is_project = self.scope == Scope::Project;
         let decided = decision::installation(self.client, original.text(), program, is_project)
             .map_err(in_file(&path))?;
-        let (text, outcome) = match decided {
+        let (text, outcome, program) = match decided {
             Installation::Unchanged { program } => {
                 return Ok(Report {
                     backup: existing(backup_of(&path)),
@@ -104,9 +104,11 @@ impl Setup {
             Installation::Foreign { line } => {
                 return Err(SetupError::AnotherServer { path, line });
             }
-            Installation::Add { text } if original.text().is_none() => (text, Outcome::Created),
-            Installation::Add { text } => (text, Outcome::Added),
-            Installation::Update { text } => (text, Outcome::Updated),
+            Installation::Add { text } if original.text().is_none() => {
+                (text, Outcome::Created, program.to_owned())
+            }
+            Installation::Add { text } => (text, Outcome::Added, program.to_owned()),
+            Installation::Update { text, program } => (text, Outcome::Updated, program),
         };
         let backup = backup_of(&path);
         let diff = self.diff(&path, original.text(), Some(&text));
@@ -134,7 +136,7 @@ impl Setup {
         }
         Ok(Report {
             backup: (outcome != Outcome::Created).then_some(backup),
-            program: Some(program.to_owned()),
+            program: Some(program),
             outcome,
             diff,
             path,

@@ -198,7 +198,7 @@ proptest! {
         // Once is enough, and another program takes the place of the first.
         let again = installation(client, Some(&text), OLD_PROGRAM, false)?;
         prop_assert_eq!(again, Installation::Unchanged { program: OLD_PROGRAM.to_owned() });
-        let Installation::Update { text: updated } = installation(client, Some(&text), PROGRAM, false)? else {
+        let Installation::Update { text: updated, .. } = installation(client, Some(&text), PROGRAM, false)? else {
             return Err(TestCaseError::fail("nothing was updated"));
         };
         let added = installation(client, Some(&before), PROGRAM, false)?;

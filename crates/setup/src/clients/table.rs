@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use model::variables;
 use serde_json::{Map, Value};
 
 use crate::config::{EntryPath, Format};
@@ -29,6 +30,8 @@ pub struct Client {
     pub title: &'static str,
     /// How the user sees that the client has found the server.
     pub next_step: &'static str,
+    /// What the client demands of the user before calls can succeed, and how to give it.
+    pub demand: Option<&'static str>,
     pub(crate) format: Format,
     pub(crate) user: UserFile,
     /// Below the root of the project.
@@ -69,7 +72,15 @@ enum Field {
     Arguments,
     /// The program and its arguments in one array.
     CommandLine,
+    /// The names of the variables that the server gets, for a client that withholds all others. The values are
+    /// nowhere.
+    VariableNames,
 }
+
+/// What else this program reads: where the user's files are, which agent to start, and whether the client itself is
+/// a sub-agent, which starts no others.
+const OWN_VARIABLES: &[&str] =
+    &[variables::PI_AGENT_DIR, variables::PI_CODING_AGENT_DIR, variables::AGENT, variables::CHILD];
 
 const fn user_file(
     variable: Option<&'static str>,
@@ -88,6 +99,7 @@ pub static CLIENTS: &[Client] = &[
         name: "claude",
         title: "Claude Code",
         next_step: "start `claude` anew; `/mcp` lists the server there",
+        demand: None,
         format: Format::Jsonc,
         user: user_file(Some("CLAUDE_CONFIG_DIR"), "", &[".claude.json"]),
         project: &[".mcp.json"],
@@ -106,6 +118,10 @@ pub static CLIENTS: &[Client] = &[
         name: "codex",
         title: "Codex",
         next_step: "start `codex` anew; `/mcp` lists the server there",
+        demand: Some(
+            "Codex asks before each call; answer once that calls of this tool are always allowed, or add \
+             `default_tools_approval_mode = \"approve\"` to the entry, without which `codex exec` refuses calls",
+        ),
         format: Format::Toml,
         user: user_file(Some("CODEX_HOME"), ".codex", &["config.toml"]),
         project: &[".codex/config.toml"],
@@ -114,6 +130,7 @@ pub static CLIENTS: &[Client] = &[
             fields: &[
                 ("command", Field::Program),
                 ("args", Field::Arguments),
+                ("env_vars", Field::VariableNames),
                 ("startup_timeout_sec", Field::Number(START_SECONDS)),
                 ("tool_timeout_sec", Field::Number(CALL_SECONDS)),
             ],
@@ -124,6 +141,7 @@ pub static CLIENTS: &[Client] = &[
         name: "cursor",
         title: "Cursor",
         next_step: "start Cursor anew, and switch the server on in its settings for MCP",
+        demand: None,
         format: Format::Jsonc,
         user: user_file(None, "", &[".cursor/mcp.json"]),
         project: &[".cursor/mcp.json"],
@@ -134,6 +152,7 @@ pub static CLIENTS: &[Client] = &[
         name: "vscode",
         title: "VS Code",
         next_step: "`MCP: List Servers` in the command palette shows the server, and starts it",
+        demand: None,
         format: Format::Jsonc,
         user: UserFile {
             on_macos: Some("Library/Application Support"),
@@ -147,6 +166,10 @@ pub static CLIENTS: &[Client] = &[
         name: "gemini",
         title: "Gemini CLI",
         next_step: "start `gemini` anew; `/mcp` lists the server there",
+        demand: Some(
+            "Gemini CLI starts servers only in folders that you trust; say so when it asks, or with `/permissions`, or \
+             with `--skip-trust` where it cannot ask",
+        ),
         format: Format::Jsonc,
         user: user_file(Some("GEMINI_CLI_HOME"), "", &[".gemini/settings.json"]),
         project: &[".gemini/settings.json"],
@@ -164,6 +187,7 @@ pub static CLIENTS: &[Client] = &[
         name: "opencode",
         title: "opencode",
         next_step: "start `opencode` anew; `opencode mcp list` lists the server",
+        demand: None,
         format: Format::Jsonc,
         user: user_file(
             Some("XDG_CONFIG_HOME"),
@@ -218,10 +242,20 @@ impl Form {
                 Field::Program => Value::from(program),
                 Field::Arguments => Value::from(vec![COMMAND]),
                 Field::CommandLine => Value::from(vec![program, COMMAND]),
+                Field::VariableNames => {
+                    Value::from([variables::KEYS, variables::ADDRESSES, OWN_VARIABLES].concat())
+                }
             };
             ((*name).to_owned(), value)
         });
         Value::Object(fields.collect())
+    }
+
+    /// The field with the names of variables, and the field before it, if an entry has been written without.
+    pub(crate) fn missing_variables(&self, entry: &Value) -> Option<(&'static str, &'static str)> {
+        let is_missing = |fields: &&[(&'static str, Field)]| matches!(fields, [_, (name, Field::VariableNames)] if entry.get(name).is_none());
+        let found = self.fields.windows(2).find(is_missing)?;
+        Some((found[0].0, found[1].0))
     }
 
     /// The field that names the program, alone or as its first element.

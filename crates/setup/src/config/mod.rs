@@ -129,6 +129,29 @@ impl Format {
         )
     }
 
+    /// Adds a field to the entry, after another one. Nothing has to be added to entries in JSON.
+    pub(crate) fn add(
+        self,
+        text: &str,
+        path: EntryPath,
+        after: &str,
+        name: &str,
+        value: &Value,
+    ) -> Result<String, ConfigError> {
+        self.change(
+            text,
+            path,
+            |text| match self {
+                Format::Jsonc => None,
+                Format::Toml => toml::add(text, path, after, name, value),
+            },
+            |expected| {
+                let names: Vec<&str> = path.names().into_iter().chain([name]).collect();
+                put_at(expected, &names, value.clone());
+            },
+        )
+    }
+
     /// Removes the entry, and the sections around it that have become empty, except for the
     /// outermost `kept`.
     pub(crate) fn remove(

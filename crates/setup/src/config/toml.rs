@@ -56,6 +56,24 @@ pub(super) fn remove(text: &str, path: EntryPath) -> Option<String> {
     Some(super::spliced(text, start..end, ""))
 }
 
+/// Adds a field to the entry, on the line after another one.
+pub(super) fn add(
+    text: &str,
+    path: EntryPath,
+    after: &str,
+    name: &str,
+    value: &Value,
+) -> Option<String> {
+    let (_, fields) = located(text, path)?;
+    let end = fields.iter().find(|(field, _)| field == after)?.1.end;
+    let end = text[end..].find('\n').map_or(text.len(), |index| end + index + 1);
+    let (field, line_end) = (format!("{} = {}", key(name), written(value)?), line_end(text));
+    let has_line_end = text[..end].ends_with('\n');
+    let field =
+        if has_line_end { format!("{field}{line_end}") } else { format!("{line_end}{field}") };
+    Some(super::spliced(text, end..end, &field))
+}
+
 /// The position of the value of a field, or of its first element, if that is a text.
 pub(super) fn first_text(text: &str, path: EntryPath, key: &str) -> Option<Range<usize>> {
     let document = parse(text).ok()?;

@@ -111,7 +111,7 @@ fn what_the_user_has_put_into_our_entry_is_not_shown_either() {
 
 #[test]
 fn no_value_of_another_entry_is_shown_wherever_it_stands() {
-    let toml = "[mcp_servers.pi-subagents]\ncommand = \"/old/pi-subagents\"\nargs = [\"mcp\"]\n";
+    let toml = "[mcp_servers.pi-subagents]\ncommand = \"/old/pi-subagents\"\nargs = [\"mcp\"]\nenv_vars = []\n";
     for (client, path, text) in [
         (
             "claude",

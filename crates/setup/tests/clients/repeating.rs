@@ -153,6 +153,38 @@ fn fields_that_the_user_has_added_to_our_entry_stay_when_it_is_updated() {
 }
 
 #[test]
+fn an_entry_without_the_names_of_keys_gets_them_and_another_list_stays() {
+    let path = ".codex/config.toml";
+    let names = |home: &Home| home.read(path).lines().nth(3).unwrap().to_owned();
+    for end in ["\n", "\r\n"] {
+        let home = Home::new();
+        home.install("codex", Outcome::Created);
+        let ours = home.read(path).replace('\n', end);
+        let expected = names(&home);
+        assert!(
+            expected.starts_with("env_vars = [\"AI_GATEWAY_API_KEY\", \"ANTHROPIC_API_KEY\", ")
+        );
+        assert!(expected.contains("\"PI_SUBAGENTS_CHILD\""), "{expected}");
+        let earlier = ours.replace(&format!("{expected}{end}"), "");
+        home.write(path, &earlier);
+        home.install("codex", Outcome::Updated);
+        assert_eq!(home.read(path), ours);
+        home.install("codex", Outcome::Unchanged);
+    }
+    for own in [
+        format!(
+            "[mcp_servers.pi-subagents]\ncommand = {PROGRAM:?}\nargs = [\"mcp\"]\nenv_vars = [\"MINE\"]\n"
+        ),
+        // This cannot be added to without changing the line, which is the user's.
+        format!("[mcp_servers]\npi-subagents = {{ command = {PROGRAM:?}, args = [\"mcp\"] }}\n"),
+    ] {
+        let home = Home::new().with_file(path, &own);
+        home.install("codex", Outcome::Unchanged);
+        assert_eq!(home.read(path), own);
+    }
+}
+
+#[test]
 fn a_project_gets_a_name_without_a_path() {
     let mut home = Home::new();
     home.scope = Scope::Project;

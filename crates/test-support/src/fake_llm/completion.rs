@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::reply::{Protocol, Reply};
+use super::reply::{Failure, Protocol, Reply};
 use super::script::pieces;
 
 /// One answer of the model.
@@ -121,4 +121,10 @@ impl Completion<'_> {
         }
         counts
     }
+}
+
+/// An error in the form that the completions API gives it.
+pub(super) fn error(failure: &Failure<'_>) -> Value {
+    let kind = failure.kind.unwrap_or("invalid_request_error");
+    json!({"error": {"message": failure.message, "type": kind}})
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::reply::{Protocol, Reply};
+use super::reply::{Failure, Protocol, Reply};
 use super::script::{Tool, pieces};
 
 /// One answer of the model.
@@ -150,10 +150,11 @@ pub(super) fn with_tool_messages(messages: &[Value]) -> Vec<Value> {
 }
 
 /// An error in the form that Anthropic gives it.
-pub(super) fn error(status: u16, message: &str) -> Value {
-    let kind = match status {
+pub(super) fn error(failure: &Failure<'_>) -> Value {
+    let usual = match failure.status {
         400 => "invalid_request_error",
         401 => "authentication_error",
+        402 => "billing_error",
         403 => "permission_error",
         404 => "not_found_error",
         413 => "request_too_large",
@@ -161,5 +162,6 @@ pub(super) fn error(status: u16, message: &str) -> Value {
         529 => "overloaded_error",
         _ => "api_error",
     };
-    json!({"type": "error", "error": {"type": kind, "message": message}})
+    let kind = failure.kind.unwrap_or(usual);
+    json!({"type": "error", "error": {"type": kind, "message": failure.message}})
 }

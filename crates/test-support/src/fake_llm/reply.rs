@@ -14,6 +14,16 @@ pub(super) struct Reply<'request> {
     pub(super) turn: &'request Turn,
 }
 
+/// What is answered instead.
+pub(super) struct Failure<'request> {
+    pub(super) status: u16,
+    pub(super) message: &'request str,
+    /// What the error is called, if not by the usual name of its status.
+    pub(super) kind: Option<&'request str>,
+    /// After how many seconds the client may try again.
+    pub(super) retry_after: Option<u64>,
+}
+
 /// An answer in the words of a protocol.
 pub(super) trait Protocol {
     /// The server-sent events that carry the answer. There is always one, for its beginning.

@@ -24,6 +24,7 @@ pub(super) struct Turn {
     pub(super) finish: Option<String>,
     pub(super) error: Option<u16>,
     pub(super) error_message: Option<String>,
+    pub(super) error_type: Option<String>,
     pub(super) headers: BTreeMap<String, String>,
     pub(super) retry_after: Option<u64>,
     pub(super) times: Option<u64>,
@@ -46,6 +47,10 @@ pub(super) struct Tool {
     arguments: Option<String>,
     /// What the call is called, if that matters.
     pub(super) id: Option<String>,
+    /// The group that the tool belongs to; only the responses API has groups.
+    pub(super) namespace: Option<String>,
+    /// What a tool is given that takes a text; only the responses API has such tools.
+    pub(super) input: Option<String>,
 }
 
 impl Tool {

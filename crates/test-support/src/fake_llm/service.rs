@@ -9,32 +9,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
-use super::completion::Completion;
+use super::api::Api;
 use super::http::{Connection, Request};
-use super::message::{self, Message};
-use super::reply::{Protocol, Reply};
+use super::reply::{Failure, Protocol, Reply};
 use super::script::{self, Step, Turn};
 
 /// The model that the server claims to have. Any other name is accepted, too.
 const MODEL: &str = "fake-1";
-
-/// Which of the protocols a client speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Api {
-    Completions,
-    Messages,
-}
-
-impl Api {
-    /// An error in the form of the protocol.
-    fn error(self, status: u16, message: &str, kind: &str) -> String {
-        match self {
-            Api::Completions => json!({"error": {"message": message, "type": kind}}),
-            Api::Messages => message::error(status, message),
-        }
-        .to_string()
-    }
-}
 
 /// The state of a server, shared by its connections.
 #[derive(Debug)]
@@ -95,13 +76,10 @@ impl Service {
             return connection.respond(200, &[], &json!(self.requests()).to_string());
         }
         lock(&self.requests).push(request.clone());
-        match route {
-            ("POST", "/v1/chat/completions") => {
-                self.complete(Api::Completions, request, connection)
-            }
-            ("POST", "/v1/messages") => self.complete(Api::Messages, request, connection),
-            ("GET", "/v1/models") => connection.respond(200, &[], &models().to_string()),
-            (method, path) => {
+        match (route, Api::at(path)) {
+            (("POST", path), Some(api)) => self.complete(api, path, request, connection),
+            (("GET", "/v1/models"), _) => connection.respond(200, &[], &models().to_string()),
+            ((method, path), _) => {
                 connection.respond_error(404, &format!("no such route: {method} {path}"))
             }
         }
@@ -110,19 +88,18 @@ impl Service {
     fn complete(
         &self,
         api: Api,
+        path: &str,
         request: &Request,
         connection: &mut Connection<'_>,
     ) -> io::Result<()> {
         let body = &request.body;
         let mut refuse = |message: &str| {
-            connection.respond(400, &[], &api.error(400, message, "invalid_request_error"))
+            let failure = Failure { status: 400, message, kind: None, retry_after: None };
+            connection.respond(400, &[], &api.error(&failure))
         };
-        let Some(messages) = body["messages"].as_array() else {
-            return refuse("the body is not JSON with `messages`");
-        };
-        let messages = match api {
-            Api::Completions => messages.clone(),
-            Api::Messages => message::with_tool_messages(messages),
+        let Some(messages) = api.messages(body) else {
+            let field = api.conversation_field();
+            return refuse(&format!("the body is not JSON with `{field}`"));
         };
         let step = match &self.sequence {
             Some(next) => {
@@ -143,8 +120,13 @@ impl Service {
             let words = turn.error_message.as_deref().unwrap_or("scripted error");
             let words =
                 script::fill(words, |name| (name == "key").then(|| key_of(request).to_owned()));
-            let body = api.error(status, &words, "x");
-            return connection.respond(status, &headers, &body);
+            let failure = Failure {
+                status,
+                message: &words,
+                kind: turn.error_type.as_deref(),
+                retry_after: turn.retry_after,
+            };
+            return connection.respond(status, &headers, &api.error(&failure));
         }
         if let Some(page) = &turn.page {
             return connection.respond_page(page);
@@ -154,17 +136,14 @@ impl Service {
         let reply = Reply {
             number: self.completions.fetch_add(1, Ordering::Relaxed),
             created: since_epoch.as_secs(),
-            model: body["model"].as_str().unwrap_or(MODEL),
+            model: api.model(path, body).unwrap_or(MODEL),
             turn,
         };
-        let answer: &dyn Protocol = match api {
-            Api::Completions => &Completion(reply),
-            Api::Messages => &Message(reply),
-        };
-        if body["stream"] == true {
-            self.play_stream(turn, answer, connection)
+        let answer = api.answer(reply);
+        if api.is_streamed(path, body) {
+            self.play_stream(turn, &*answer, connection)
         } else {
-            play_whole(turn, answer, connection)
+            play_whole(turn, &*answer, connection)
         }
     }
 
@@ -267,10 +246,11 @@ fn play_whole(
     connection.write_piece(&body.as_bytes()[..body.len() / 2])
 }
 
-/// The key that the client has sent, in the header of either protocol.
+/// The key that the client has sent, in the header of its protocol.
 fn key_of(request: &Request) -> &str {
     let bearer = request.header("authorization").and_then(|it| it.strip_prefix("Bearer "));
-    bearer.or_else(|| request.header("x-api-key")).unwrap_or_default()
+    let keys = ["x-api-key", "x-goog-api-key"].into_iter().find_map(|name| request.header(name));
+    bearer.or(keys).unwrap_or_default()
 }
 
 fn models() -> Value {

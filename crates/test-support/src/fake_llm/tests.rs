@@ -1,8 +1,10 @@
 //! The server as clients see it, through a raw socket.
 
 mod client;
+mod contents;
 mod messages;
 mod misbehaviour;
+mod responses;
 
 use std::io::{BufRead, BufReader};
 use std::slice;
@@ -158,7 +160,10 @@ fn an_error_is_given_as_often_as_scripted() {
         let response = client.post(&request(&script, &[]));
         assert_eq!(response.status, 429);
         assert!(response.headers.contains("retry-after: 3\n"));
-        assert_eq!(response.json(), json!({"error": {"message": "scripted error", "type": "x"}}));
+        assert_eq!(
+            response.json(),
+            json!({"error": {"message": "scripted error", "type": "invalid_request_error"}})
+        );
     }
     assert_eq!(client.post(&request(&script, &[])).text(), "at last");
     for _ in 0..3 {
@@ -261,7 +266,9 @@ fn a_page_comes_instead_of_an_answer() {
 #[test]
 fn an_error_has_words_and_headers_of_its_own() {
     let headers = json!({"x-should-retry": "false"});
-    let turn = json!({"error": 413, "error_message": "too long", "headers": headers});
+    let turn = json!({
+        "error": 413, "error_message": "too long", "error_type": "x", "headers": headers,
+    });
     let response = play(turn);
     assert_eq!(response.status, 413);
     assert!(response.headers.contains("x-should-retry: false\n"));

@@ -19,7 +19,7 @@ pub fn plan_background(
     arguments: BackgroundArguments,
     options: &CallOptions<'_>,
 ) -> Result<PlannedCall, CallError> {
-    let call = DelegateArguments { tasks: vec![arguments.task], profile: None };
+    let call = DelegateArguments::of(vec![arguments.task]);
     let mut options = options.clone();
     options.planning.lifetime = Lifetime::Background;
     plan_delegation(workspace, call, &options)

@@ -9,8 +9,8 @@ use store::{RunDir, Store, StoreError};
 
 use super::registry::get_background;
 use super::{
-    BackgroundCounts, BackgroundEnding, BackgroundRecord, BackgroundStatus, BackgroundUpdate,
-    Notification,
+    BackgroundCounts, BackgroundEnding, BackgroundRecord, BackgroundRun, BackgroundStatus,
+    BackgroundUpdate, Notification,
 };
 
 /// The kind of the log entry for a run that was started: a [`BackgroundRecord`].
@@ -109,6 +109,8 @@ pub struct Reloaded {
     pub notifications: Vec<Notification>,
     /// The runs that have not ended.
     pub watch: Vec<RunDir>,
+    /// Those of them that ask something.
+    pub asking: Vec<BackgroundRun>,
 }
 
 /// Brings a book up to date with the run directories.
@@ -116,9 +118,11 @@ pub fn reload(book: &mut BackgroundBook, store: &Store) -> Reloaded {
     let mut reloaded = Reloaded::default();
     let pending: Vec<BackgroundRecord> = book.pending().cloned().collect();
     for known in pending {
-        let now = match get_background(store, &known.run_id) {
+        let dir = RunDir::open(&store.path().join(known.run_id.as_str()));
+        let now = match dir.and_then(|dir| get_background(&dir)) {
             Ok(Some(run)) if run.record.is_running() => {
-                reloaded.watch.push(run.dir);
+                reloaded.watch.push(run.dir.clone());
+                reloaded.asking.extend(Some(run).filter(|run| !run.record.questions.is_empty()));
                 continue;
             }
             Ok(Some(run)) => {

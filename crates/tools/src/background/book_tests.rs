@@ -49,7 +49,7 @@ fn entries_are_followed_by_run_id_in_their_order() {
                 update("run-000001", "running"),
             ],
             vec!["run-000001 aborted"],
-            Some("bg: 0 running / 1 total"),
+            None,
         ),
         (
             // An update that says nothing new does not end it.
@@ -61,7 +61,7 @@ fn entries_are_followed_by_run_id_in_their_order() {
             // The same run twice is one run; an update may stand before its run.
             vec![update("run-000001", "failed"), run("run-000001"), run("run-000001")],
             vec!["run-000001 failed"],
-            Some("bg: 0 running / 1 total"),
+            None,
         ),
         (
             // What nobody understands is passed over.

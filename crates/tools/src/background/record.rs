@@ -2,12 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use model::{Lifetime, Meta, Outcome, Owner, RunId, RunResult, SessionId, StopReason};
+use model::{
+    CheckResult, Lifetime, Meta, OpenQuestion, Outcome, Owner, RunId, RunResult, SessionId,
+    StopReason, Usage, short_error, short_optional_text, short_path, short_text,
+};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 use store::{EVENTS, Log, RunDir};
 
 use super::BackgroundStatus;
+use crate::sessions::{LISTED_BYTES, shorten_warnings};
 
 /// A row of `background_agent_status`, and the log entry for a run that was started. Times are in
 /// milliseconds since 1970.
@@ -21,7 +26,9 @@ pub struct BackgroundRecord {
     /// Absent if it is the preset's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    pub preset: String,
+    /// Absent if the run has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
     pub task: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<PathBuf>,
@@ -32,10 +39,16 @@ pub struct BackgroundRecord {
     pub resolved_model: Option<String>,
     #[serde(default)]
     pub status: BackgroundStatus,
+    /// What it asks, while it waits for the answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<OpenQuestion>,
     #[serde(default)]
     pub start_time: u64,
     #[serde(flatten)]
     pub ending: BackgroundEnding,
+    /// What it has used, if it has ended. It is for the screen, and in no answer and no log.
+    #[serde(skip)]
+    pub usage: Usage,
     #[serde(default)]
     pub paths: ArtifactPaths,
 }
@@ -52,6 +65,11 @@ pub struct BackgroundEnding {
     pub outcome: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub final_text: Option<String>,
+    /// The value in that text, if a schema was given and the value fits it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<CheckResult>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,6 +79,16 @@ pub struct BackgroundEnding {
     /// The model that answered.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// What people should know although it did not decide the outcome.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+impl BackgroundEnding {
+    /// Whether the run completed, but its answer could not be written.
+    pub fn is_answer_lost(&self) -> bool {
+        self.warnings.iter().any(|warning| warning == RunResult::ANSWER_LOST)
+    }
 }
 
 /// The log entry for a run that has ended.
@@ -88,22 +116,40 @@ impl BackgroundRecord {
     }
 
     pub(super) fn new(dir: &RunDir, meta: BackgroundMeta) -> BackgroundRecord {
-        let preset = meta.preset.unwrap_or_else(|| meta.name.clone());
         BackgroundRecord {
             run_id: dir.run_id().clone(),
             session_id: Some(meta.session_id),
-            name: (meta.name != preset).then_some(meta.name),
-            preset,
+            name: Some(meta.name).filter(|name| Some(name) != meta.preset.as_ref()),
+            preset: meta.preset,
             // A prompt that cannot be read does not keep the run from being listed.
-            task: meta.task.unwrap_or_else(|| dir.prompt().unwrap_or_default()),
+            task: meta
+                .task
+                .unwrap_or_else(|| dir.prompt_beginning(LISTED_BYTES).unwrap_or_default()),
             cwd: Some(meta.cwd),
             requested_model: meta.requested_model.or_else(|| meta.model.clone()),
             resolved_model: meta.model,
             status: BackgroundStatus::Running,
+            questions: Vec::new(),
             start_time: meta.created_at,
             ending: BackgroundEnding::default(),
+            usage: Usage::default(),
             paths: ArtifactPaths { run_dir: dir.path().to_owned() },
         }
+    }
+
+    /// Cuts its texts to what a list holds of them.
+    pub(super) fn shorten(&mut self) {
+        for text in [Some(&mut self.task), self.ending.final_text.as_mut()].into_iter().flatten() {
+            text.truncate(session::cut_bytes(text, LISTED_BYTES).len());
+            text.shrink_to_fit();
+        }
+        // A value cannot be cut.
+        self.ending.value.take_if(|value| value.to_string().len() > LISTED_BYTES);
+        if let Some(check) = &mut self.ending.check {
+            let from = check.output.len().saturating_sub(LISTED_BYTES);
+            check.output.drain(..check.output.ceil_char_boundary(from));
+        }
+        shorten_warnings(&mut self.ending.warnings);
     }
 
     /// Adds how the run ended.
@@ -113,20 +159,25 @@ impl BackgroundRecord {
 
     pub(super) fn end_with(&mut self, result: BackgroundResult) {
         self.status = BackgroundStatus::of(result.outcome);
+        self.usage = result.usage;
+        self.questions.clear();
         self.ending = BackgroundEnding {
             end_time: Some(result.ended_at),
             outcome: Some(result.outcome.word().to_owned()),
             final_text: Some(result.output),
+            value: result.value,
+            check: result.check,
             error: result.error,
             exit_code: result.exit_code,
             stop_reason: result.stop_reason,
             model: result.model,
+            warnings: result.warnings,
         };
     }
 
     /// The name that people see.
     pub fn title(&self) -> &str {
-        self.name.as_deref().unwrap_or(&self.preset)
+        self.name.as_deref().or(self.preset.as_deref()).unwrap_or_default()
     }
 
     /// Whether it has not ended.
@@ -149,14 +200,26 @@ impl BackgroundRecord {
 #[serde(rename_all = "camelCase")]
 pub(super) struct BackgroundMeta {
     session_id: SessionId,
+    #[serde(deserialize_with = "short_text")]
     pub(super) name: String,
     pub(super) owner: Owner,
     pub(super) lifetime: Lifetime,
+    #[serde(deserialize_with = "short_path")]
     cwd: PathBuf,
+    #[serde(
+        default,
+        rename = "resolvedModel",
+        alias = "model",
+        deserialize_with = "short_optional_text"
+    )]
     model: Option<String>,
+    #[serde(default, deserialize_with = "short_optional_text")]
     requested_model: Option<String>,
+    #[serde(default, deserialize_with = "short_optional_text")]
     preset: Option<String>,
     task: Option<String>,
+    #[serde(default)]
+    pub(super) ask: bool,
     created_at: u64,
 }
 
@@ -172,6 +235,7 @@ impl From<Meta> for BackgroundMeta {
             requested_model: meta.requested_model,
             preset: meta.preset,
             task: meta.task,
+            ask: meta.ask,
             created_at: meta.created_at,
         }
     }
@@ -182,12 +246,22 @@ impl From<Meta> for BackgroundMeta {
 #[serde(rename_all = "camelCase")]
 pub(super) struct BackgroundResult {
     outcome: Outcome,
+    #[serde(default, deserialize_with = "short_error")]
     error: Option<String>,
     output: String,
+    #[serde(default)]
+    value: Option<Value>,
+    #[serde(default)]
+    check: Option<CheckResult>,
     exit_code: Option<i32>,
+    #[serde(default, deserialize_with = "short_optional_text")]
     model: Option<String>,
     stop_reason: Option<StopReason>,
+    #[serde(default)]
+    usage: Usage,
     ended_at: u64,
+    #[serde(default)]
+    warnings: Vec<String>,
 }
 
 impl From<RunResult> for BackgroundResult {
@@ -196,10 +270,14 @@ impl From<RunResult> for BackgroundResult {
             outcome: result.outcome,
             error: result.error,
             output: result.output,
+            value: result.value,
+            check: result.check,
             exit_code: result.exit_code,
             model: result.model,
             stop_reason: result.stop_reason,
+            usage: result.usage,
             ended_at: result.ended_at,
+            warnings: result.warnings,
         }
     }
 }

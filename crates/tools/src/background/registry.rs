@@ -1,6 +1,6 @@
 //! The background runs of a project, read from their directories.
 
-use model::{Lifetime, Outcome, Owner, RunId};
+use model::{Lifetime, Outcome, Owner, RunId, SessionId};
 use serde::{Deserialize, Serialize};
 use store::{RunDir, Store, StoreError};
 
@@ -77,9 +77,9 @@ impl BackgroundCounts {
         )
     }
 
-    /// The words for the edge of the screen; nothing if there are no runs.
+    /// The words for the edge of the screen; nothing if nothing runs.
     pub fn footer(&self) -> Option<String> {
-        (self.total > 0).then(|| format!("bg: {} running / {} total", self.running, self.total))
+        (self.running > 0).then(|| format!("bg: {} running / {} total", self.running, self.total))
     }
 }
 
@@ -114,18 +114,16 @@ impl BackgroundRuns {
 pub enum BackgroundRunError {
     #[error("No run found for runId: {0}")]
     NotFound(String),
-    #[error("\"{id}\" is the beginning of {count} run ids, such as {}", matches.join(", "))]
-    Ambiguous { id: String, count: usize, matches: Vec<String> },
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
 /// The background runs of a project: those of an owner, or all. Runs that have lost their supervisor are
-/// ended on the way.
+/// ended on the way. This is a list: of every run it has the beginnings of its texts.
 pub fn load_background(store: &Store, owner: Option<&Owner>) -> Result<BackgroundRuns, StoreError> {
     let mut loaded = BackgroundRuns::default();
     for dir in store.runs()? {
-        match load(&dir, owner) {
+        match load(&dir, owner, Extent::Listed) {
             Ok(run) => loaded.runs.extend(run),
             // Another program has pruned it meanwhile.
             Err(_) if !dir.path().exists() => {}
@@ -135,34 +133,37 @@ pub fn load_background(store: &Store, owner: Option<&Owner>) -> Result<Backgroun
     Ok(loaded)
 }
 
-/// The background run with this id, or the only one whose id begins so, of any owner.
+/// The background run with this id, or the latest of the session with this id. Only a whole id counts: the
+/// beginning of one could be that of another run.
 pub fn find_background(store: &Store, id: &str) -> Result<BackgroundRun, BackgroundRunError> {
-    let not_found = || BackgroundRunError::NotFound(id.to_owned());
-    if id.is_empty() {
-        return Err(not_found());
-    }
-    // The id is the name of the directory: of what does not match, nothing has to be read.
-    let named = store.runs()?.into_iter().filter(|dir| dir.run_id().as_str().starts_with(id));
-    let mut named: Vec<RunDir> = named.collect();
-    if let Some(exact) = named.iter().position(|dir| dir.run_id().as_str() == id) {
-        named = vec![named.swap_remove(exact)];
-    }
-    let mut matches = Vec::new();
-    for dir in named {
-        matches.extend(load(&dir, None)?);
-    }
-    match matches.len() {
-        0 | 1 => matches.pop().ok_or_else(not_found),
-        count => {
-            let ids = matches.iter().take(5).map(|run| run.dir.run_id().to_string());
-            let matches = ids.collect();
-            Err(BackgroundRunError::Ambiguous { id: id.to_owned(), count, matches })
-        }
-    }
+    let run = RunId::parse(id).ok().and_then(|id| store.run(&id));
+    let found = match (run, SessionId::parse(id)) {
+        (Some(dir), _) => load(&dir, None, Extent::Whole)?,
+        (None, Ok(session)) => latest_of(store, &session)?,
+        (None, Err(_)) => None,
+    };
+    found.ok_or_else(|| BackgroundRunError::NotFound(id.to_owned()))
 }
 
-/// The ids of background runs that may be meant by a mistyped id, or by the name of a run. Unlike
-/// [`find_background`], this ends no run.
+/// The background run in this directory, which exists.
+pub fn load_background_run(dir: &RunDir) -> Result<BackgroundRun, BackgroundRunError> {
+    let run = load(dir, None, Extent::Whole)?;
+    run.ok_or_else(|| BackgroundRunError::NotFound(dir.run_id().to_string()))
+}
+
+/// The latest background run of a session.
+fn latest_of(store: &Store, session: &SessionId) -> Result<Option<BackgroundRun>, StoreError> {
+    let of_session = |dir: &RunDir| {
+        let label: RunLabel = dir.meta_as().ok()?;
+        Some(label.lifetime == Lifetime::Background && label.session_id == *session)
+    };
+    let runs = store.runs()?;
+    let latest = runs.iter().rev().find(|dir| of_session(dir) == Some(true));
+    latest.map_or(Ok(None), |dir| load(dir, None, Extent::Whole))
+}
+
+/// The ids of background runs that may be meant by a mistyped id, or by the name of a run. This
+/// ends no run.
 pub fn similar_background(store: &Store, id: &str) -> Vec<String> {
     let runs = store.runs().unwrap_or_default();
     let labels = runs.iter().filter_map(|dir| {
@@ -173,17 +174,25 @@ pub fn similar_background(store: &Store, id: &str) -> Vec<String> {
     similar_runs(id, &labels.collect::<Vec<_>>())
 }
 
-/// The background run with exactly this id.
-pub(super) fn get_background(
-    store: &Store,
-    id: &RunId,
-) -> Result<Option<BackgroundRun>, StoreError> {
-    let dir = RunDir::open(&store.path().join(id.as_str()))?;
-    if dir.path().is_dir() { load(&dir, None) } else { Ok(None) }
+/// The background run in this directory, if there is one.
+pub(super) fn get_background(dir: &RunDir) -> Result<Option<BackgroundRun>, StoreError> {
+    if dir.path().is_dir() { load(dir, None, Extent::Whole) } else { Ok(None) }
+}
+
+/// How much of the texts of a run is wanted.
+#[derive(Clone, Copy)]
+pub(super) enum Extent {
+    Whole,
+    /// Their beginnings.
+    Listed,
 }
 
 /// Nothing if it is no background run, or another owner's.
-fn load(dir: &RunDir, owner: Option<&Owner>) -> Result<Option<BackgroundRun>, StoreError> {
+fn load(
+    dir: &RunDir,
+    owner: Option<&Owner>,
+    extent: Extent,
+) -> Result<Option<BackgroundRun>, StoreError> {
     let meta: BackgroundMeta = dir.meta_as()?;
     if meta.lifetime != Lifetime::Background || owner.is_some_and(|owner| *owner != meta.owner) {
         return Ok(None);
@@ -193,9 +202,16 @@ fn load(dir: &RunDir, owner: Option<&Owner>) -> Result<Option<BackgroundRun>, St
         None => runner::recover(dir)?.result().map(BackgroundResult::from),
     };
     let owner = meta.owner.clone();
+    let asks = meta.ask && result.is_none();
     let mut record = BackgroundRecord::new(dir, meta);
     if let Some(result) = result {
         record.end_with(result);
+    }
+    if asks {
+        record.questions = runner::open_questions(dir)?;
+    }
+    if let Extent::Listed = extent {
+        record.shorten();
     }
     Ok(Some(BackgroundRun { dir: dir.clone(), owner, record }))
 }

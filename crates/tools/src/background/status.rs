@@ -13,6 +13,8 @@ use crate::{Retrieved, StatusArguments};
 const MOST_NAMED: usize = 50;
 /// How many bytes of a task and of an answer a list has.
 const MOST_BYTES_IN_LIST: usize = 256;
+/// How many warnings of a run a list has.
+const MOST_WARNINGS_IN_LIST: usize = 4;
 /// The longest task in a line, in characters.
 const LINE: usize = 200;
 
@@ -28,9 +30,8 @@ pub fn background_status(
         let shown = shown.filter(|run| arguments.include_completed || run.is_running());
         return Ok(list(shown.collect(), counts));
     };
-    // Only the whole id: the beginning of one could be that of another run.
     match find_background(store, id) {
-        Ok(run) if run.dir.run_id().as_str() == id => Ok(one(&run.record, counts)),
+        Ok(run) => Ok(one(&run.record, counts)),
         Err(BackgroundRunError::Store(error)) => Err(error),
         _ => {
             let text = format!("No run found for runId: {id}");
@@ -51,6 +52,9 @@ fn one(run: &BackgroundRecord, counts: BackgroundCounts) -> Retrieved {
     if let Some(error) = &run.ending.error {
         text.push_str(&format!(", error=\"{error}\""));
     }
+    for warning in &run.ending.warnings {
+        text.push_str(&format!(", warning=\"{warning}\""));
+    }
     Retrieved { text, details: json!({"runs": [run], "counts": counts}) }
 }
 
@@ -68,12 +72,17 @@ fn list(mut runs: Vec<BackgroundRecord>, counts: BackgroundCounts) -> Retrieved 
             _ => first_line(&run.task),
         };
         text.push_str(&format!("\n{} {} [{}]: {what}", run.run_id, run.status.word(), run.title()));
+        if let Some(warning) = run.ending.warnings.first() {
+            text.push_str(&format!(" (warning: {})", first_line(warning)));
+        }
     }
     for run in &mut runs {
         cut(&mut run.task);
         if let Some(said) = &mut run.ending.final_text {
             cut(said);
         }
+        run.ending.warnings.truncate(MOST_WARNINGS_IN_LIST);
+        run.ending.warnings.iter_mut().for_each(cut);
     }
     Retrieved { text, details: json!({"runs": runs, "counts": counts}) }
 }

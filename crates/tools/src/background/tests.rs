@@ -1,6 +1,6 @@
 use std::fs;
 
-use model::{Lifetime, Outcome, Owner, OwnerKind, Plan, RunResult};
+use model::{Lifetime, Outcome, Owner, OwnerKind, Plan, RunResult, Usage};
 use serde_json::{Value, json};
 use store::Store;
 
@@ -204,22 +204,22 @@ fn status_tells_of_one_of_the_active_ones_and_of_all() {
 }
 
 #[test]
-fn a_run_is_found_by_the_only_beginning() {
+fn a_run_is_found_by_its_id_and_by_that_of_its_session() {
     let (_top, store) = store();
     for number in [1, 2, 30] {
         end(&store, &background(number, &pi("a")), Outcome::Completed, |_| {});
     }
-    let find = |id: &str| match find_background(&store, id) {
-        Ok(run) => run.dir.run_id().to_string(),
-        Err(error) => error.to_string(),
-    };
-    assert_eq!(find("run-00003"), "run-000030");
-    assert_eq!(find("run-000002"), "run-000002");
-    assert_eq!(
-        find("run-00000"),
-        "\"run-00000\" is the beginning of 2 run ids, such as run-000001, run-000002"
-    );
-    assert_eq!(find(""), "No run found for runId: ");
+    let session = find_background(&store, "run-000030").unwrap().record.session_id.unwrap();
+    for (id, expected) in [
+        ("run-000002", Ok("run-000002")),
+        (session.as_str(), Ok("run-000030")),
+        ("run-00003", Err("No run found for runId: run-00003")),
+        ("", Err("No run found for runId: ")),
+    ] {
+        let found = find_background(&store, id).map_err(|error| error.to_string());
+        let found = found.map(|run| run.dir.run_id().to_string());
+        assert_eq!(found.as_deref(), expected.map_err(str::to_owned).as_deref(), "{id}");
+    }
 }
 
 #[test]
@@ -278,38 +278,43 @@ fn a_notification_says_what_really_happened() {
         run_id: plan.meta.run_id.clone(),
         session_id: None,
         name: None,
-        preset: "scout".into(),
+        preset: Some("scout".into()),
         task: "t".into(),
         cwd: None,
         requested_model: None,
         resolved_model: None,
         status,
+        questions: Vec::new(),
         start_time: 1,
         ending: BackgroundEnding {
             final_text: final_text.map(str::to_owned),
             error: error.map(str::to_owned),
             ..BackgroundEnding::default()
         },
+        usage: Usage::default(),
         paths: ArtifactPaths::default(),
     };
     use BackgroundStatus::{Aborted, Completed, Failed, Running};
     let long = "x".repeat(300);
-    for (record, level, text, message) in [
+    for (record, level, notice, text, message) in [
         (
             record(Completed, Some("\nall good\nand more"), None),
             "info",
+            "Background agent scout finished",
             "Background agent scout finished: all good".to_owned(),
             "Background agent scout finished (run-000001): all good\nand more".to_owned(),
         ),
         (
             record(Completed, Some(&long), None),
             "info",
+            "Background agent scout finished",
             format!("Background agent scout finished: {}...", "x".repeat(200)),
             format!("Background agent scout finished (run-000001): {long}"),
         ),
         (
             record(Completed, Some(" "), None),
             "info",
+            "Background agent scout finished",
             "Background agent scout finished: (no text output from sub-agent)".to_owned(),
             "Background agent scout finished (run-000001): (no text output from sub-agent)"
                 .to_owned(),
@@ -317,6 +322,7 @@ fn a_notification_says_what_really_happened() {
         (
             record(Failed, Some("half"), Some("quota")),
             "error",
+            "Background agent scout failed: quota",
             "Background agent scout failed: quota".to_owned(),
             "Background agent scout failed (run-000001): quota\nBefore that it said:\nhalf"
                 .to_owned(),
@@ -324,12 +330,29 @@ fn a_notification_says_what_really_happened() {
         (
             record(Aborted, None, None),
             "error",
+            "Background agent scout aborted",
             "Background agent scout aborted: aborted".to_owned(),
             "Background agent scout aborted (run-000001): aborted".to_owned(),
         ),
     ] {
         let told = Notification::of(&record).unwrap();
         assert_eq!((told.level(), &told.text, &told.message), (level, &text, &message));
+        assert_eq!(told.notice, notice);
+        let said = &told.message[told.answer_from..];
+        assert!(message.starts_with("Background agent scout ") && message.ends_with(said));
+        assert!(message.contains(&format!(" (run-000001): {said}")), "{said}");
     }
     assert_eq!(Notification::of(&record(Running, Some("x"), None)), None);
+    let mut warned = record(Completed, Some("all good"), None);
+    warned.ending.warnings = vec!["the disk is full".to_owned()];
+    let told = Notification::of(&warned).unwrap();
+    assert_eq!(told.text, "Background agent scout finished: all good");
+    let message =
+        "Background agent scout finished (run-000001): all good\nWarning: the disk is full";
+    assert_eq!(told.message, message);
+    warned.ending.final_text = Some(String::new());
+    warned.ending.warnings = vec![RunResult::ANSWER_LOST.to_owned()];
+    let told = Notification::of(&warned).unwrap();
+    let text = format!("Background agent scout finished: Warning: {}", RunResult::ANSWER_LOST);
+    assert_eq!(told.text, text);
 }

@@ -3,14 +3,14 @@
 use std::os::fd::BorrowedFd;
 use std::time::Instant;
 
-use model::Owner;
+use model::{OpenQuestion, Owner};
 use serde::Serialize;
 use store::{RunDir, Store, Watch};
 
 use super::{CallEvent, open_call};
 use crate::{
-    BackgroundBook, BackgroundEnding, BackgroundRecord, BackgroundStatus, RUN_ENTRY, UPDATE_ENTRY,
-    load_background, reload,
+    BackgroundBook, BackgroundEnding, BackgroundRecord, BackgroundRun, BackgroundStatus, RUN_ENTRY,
+    UPDATE_ENTRY, load_background, reload,
 };
 
 #[derive(Debug)]
@@ -18,6 +18,8 @@ pub(super) struct BackgroundLog {
     book: BackgroundBook,
     watch: Watch,
     watched: Vec<RunDir>,
+    /// Those that ask something.
+    asking: Vec<BackgroundRun>,
     looked: Instant,
     footer: Option<String>,
 }
@@ -28,6 +30,7 @@ impl BackgroundLog {
             book: BackgroundBook::default(),
             watch: Watch::new(),
             watched: Vec::new(),
+            asking: Vec::new(),
             looked: Instant::now(),
             footer: None,
         }
@@ -35,6 +38,13 @@ impl BackgroundLog {
 
     pub(super) fn book(&self) -> &BackgroundBook {
         &self.book
+    }
+
+    /// What the runs asked when they were looked at last: the name, the directory, the question.
+    pub(super) fn questions(&self) -> impl Iterator<Item = (&str, &RunDir, &OpenQuestion)> {
+        self.asking.iter().flat_map(|BackgroundRun { dir, record, .. }| {
+            record.questions.iter().map(move |open| (record.title(), dir, open))
+        })
     }
 
     /// Begins anew with what the log says, and with what the owner has started without living to
@@ -96,7 +106,7 @@ impl BackgroundLog {
         }
     }
 
-    /// Finds out which runs have ended, and reports each of them once.
+    /// Finds out which runs ask something, and which have ended, and reports each of these once.
     pub(super) fn look(&mut self, store: &Store, events: &mut Vec<CallEvent>) {
         self.watch.drain();
         self.looked = Instant::now();
@@ -106,6 +116,7 @@ impl BackgroundLog {
             self.watch = open_call::watch(&reloaded.watch);
             self.watched = reloaded.watch;
         }
+        self.asking = reloaded.asking;
         self.show_footer(events);
         events.extend(reloaded.notifications.into_iter().map(CallEvent::BackgroundEnded));
     }

@@ -2,22 +2,25 @@
 
 use std::time::Duration;
 
-use model::{Lifetime, SessionId};
-use plan::{AgentChoice, PlanOptions};
+use model::{Lifetime, Message, MessageTiming, RunId};
+use plan::{AgentChoice, PlanOptions, PlannedTask};
 use serde_json::Value;
 
 use super::open_call::OpenCall;
 use super::tool_call::ToolCall;
 use super::{
-    AwaitedSession, CallContext, CallKind, CallReply, CallServer, OpenCallId, Reporting,
-    RunningCall, Tool, ToolAnswer, ToolError, Work,
+    AwaitedSession, CallContext, CallKind, CallReply, CallServer, ControlledRun, OpenCallId,
+    Reporting, RunningCall, Tool, ToolAnswer, ToolError, Work,
 };
+use crate::agents::{continuing, find_agent};
+use crate::retrieval::session_id;
 use crate::{
-    Appearance, BackgroundCounts, BackgroundRecord, CallError, CallOptions, PlannedCall, Retrieved,
+    Appearance, BackgroundArguments, BackgroundCounts, BackgroundRecord, BackgroundRunError,
+    CallError, CallOptions, ControlAction, ControlArguments, ListedAgent, PlannedCall, Retrieved,
     SessionError, StatusArguments, Workspace, background_answer, background_status,
-    foreground_launcher, load_background, plan_background, plan_delegation, plan_subagent,
-    profiles_answer, running_runs, session_output, session_transcript, similar_sessions,
-    start_background,
+    find_background, foreground_launcher, list_agents, load_background, plan_background,
+    plan_delegation, plan_subagent, profiles_answer, running_runs, session_output,
+    session_transcript, similar_background, similar_sessions, start_background,
 };
 
 impl CallServer {
@@ -37,25 +40,28 @@ impl CallServer {
     ) -> Result<CallReply, ToolError> {
         let workspace = self.load_workspace();
         let max_lines = workspace.settings.max_lines_per_window;
-        let answer = |tool, retrieved| ToolAnswer { tool, retrieved, max_lines };
-        let answer = match ToolCall::parse(tool, arguments)? {
+        let answer = |tool, retrieved| ToolAnswer { tool, retrieved, max_lines: Some(max_lines) };
+        let (tool_call, ignored) = ToolCall::parse(tool, arguments)?;
+        let answer = match tool_call {
             ToolCall::Delegate(arguments) => {
                 let plan =
                     |options: &CallOptions<'_>| plan_delegation(&workspace, arguments, options);
-                let planned = self.plan(&workspace, context, plan)?;
+                let mut planned = self.plan(&workspace, context, plan)?;
+                planned.ignored = ignored;
                 let call = self.submit(&workspace, CallKind::Delegate, planned, context)?;
                 return Ok(CallReply::Pending(call));
             }
             ToolCall::Subagent(arguments) => {
                 let plan =
                     |options: &CallOptions<'_>| plan_subagent(&workspace, &arguments, options);
-                let planned = self.plan(&workspace, context, plan)?;
+                let mut planned = self.plan(&workspace, context, plan)?;
+                planned.ignored = ignored;
                 let kind = CallKind::Subagent(arguments);
                 return Ok(CallReply::Pending(self.submit(&workspace, kind, planned, context)?));
             }
             ToolCall::Background(arguments) => {
                 let plan =
-                    |options: &CallOptions<'_>| plan_background(&workspace, arguments, options);
+                    |options: &CallOptions<'_>| plan_background(&workspace, *arguments, options);
                 let record = self.start_background(self.plan(&workspace, context, plan)?)?;
                 let counts = self.background_counts()?;
                 answer(Tool::Background, background_answer(&record, counts))
@@ -63,24 +69,42 @@ impl CallServer {
             ToolCall::Output(arguments) => {
                 let id = &arguments.session_id;
                 if let Some(session) = self.unended_session(id, &workspace)? {
-                    let call = self.open(&workspace, Work::Session(session), context.reporting);
+                    let work = Work::Session(session);
+                    let call = self.open(&workspace, work, context.reporting, ignored);
                     return Ok(CallReply::Pending(call));
                 }
                 self.session_output(id, max_lines)?
             }
             ToolCall::Transcript(arguments) => {
-                let (id, book) = (&arguments.session_id, Some(&self.sessions));
+                let (id, book) = (&arguments.session_id, self.sessions.as_ref());
                 let transcript = session_transcript(&self.store, book, id, max_lines);
                 let transcript = transcript.map_err(|error| self.unknown_session(error))?;
                 answer(Tool::Transcript, transcript)
             }
             ToolCall::Profiles => {
+                self.warn(&workspace.all_warnings());
                 let profiles = profiles_answer(&workspace.profiles, &workspace.surroundings);
-                ToolAnswer { max_lines: usize::MAX, ..answer(Tool::Profiles, profiles) }
+                ToolAnswer { max_lines: None, ..answer(Tool::Profiles, profiles) }
+            }
+            ToolCall::Control(ControlArguments { run_id, action, message }) => {
+                let run = find_background(&self.store, &run_id)
+                    .map_err(|error| self.no_such_run(error))?;
+                self.refuse_if_closed()?;
+                let controlled = match action {
+                    ControlAction::Stop => ControlledRun::stop(run),
+                    ControlAction::Message => {
+                        let text = message.ok_or(ToolError::NoMessage)?;
+                        let message = Message { text, timing: MessageTiming::Steer };
+                        ControlledRun::tell(run.dir, message)
+                    }
+                };
+                let work = Work::Control(Box::new(controlled.map_err(ToolError::Wait)?));
+                let call = self.open(&workspace, work, context.reporting, ignored);
+                return Ok(CallReply::Pending(call));
             }
             ToolCall::Status(arguments) => answer(Tool::Status, self.status(&arguments)?),
         };
-        Ok(CallReply::Answer(answer))
+        Ok(CallReply::Answer(answer.with_warnings(&ignored)))
     }
 
     /// Plans a call, with what has to be known about the caller. A session that is to be resumed and is
@@ -92,7 +116,11 @@ impl CallServer {
         plan: impl FnOnce(&CallOptions<'_>) -> Result<PlannedCall, CallError>,
     ) -> Result<PlannedCall, ToolError> {
         let planned = self.options(workspace, context).and_then(|options| plan(&options));
-        planned.map_err(|error| match &error {
+        let refuse_missing = |mut planned: PlannedCall| {
+            planned.tasks.iter_mut().for_each(PlannedTask::refuse_missing_agent);
+            planned
+        };
+        planned.map(refuse_missing).map_err(|error| match &error {
             CallError::ResumeNotFound(id) => self.no_such_session(id, &error),
             _ => ToolError::Call(error),
         })
@@ -117,8 +145,12 @@ impl CallServer {
                 all.iter().filter(|name| Tool::named(name).is_none()).cloned().collect()
             }),
             models: context.models.clone(),
+            access: self.caller.access,
+            ask: self.caller.ask,
+            isolation: self.caller.isolation,
+            agent_version: runner::agent_version,
         };
-        Ok(CallOptions { planning, book: Some(&self.sessions) })
+        Ok(CallOptions { planning, book: self.sessions.as_ref() })
     }
 
     /// Queues the tasks of a call that was planned.
@@ -135,8 +167,10 @@ impl CallServer {
         let concurrency = context.concurrency.unwrap_or(workspace.settings.max_concurrency);
         let appearance = self.appearance(workspace);
         let submit = |plans| self.dispatcher.submit(launcher, concurrency, plans);
-        let call = RunningCall::new(kind, planned, &appearance, submit);
-        Ok(self.open(workspace, Work::Tasks(call), context.reporting))
+        let inline = workspace.settings.inline_answers;
+        let call = RunningCall::new(kind, planned, inline, &appearance, submit);
+        // The tasks have the warnings.
+        Ok(self.open(workspace, Work::Tasks(call), context.reporting, Vec::new()))
     }
 
     /// Starts the one task of a call that was planned. It outlives this process.
@@ -152,6 +186,40 @@ impl CallServer {
         Ok(record)
     }
 
+    /// Continues the session of a run in the background.
+    pub fn resume(
+        &mut self,
+        run: &str,
+        prompt: &str,
+        context: &CallContext,
+    ) -> Result<BackgroundRecord, ToolError> {
+        let meta = find_agent(&self.store, run)?.meta()?;
+        let workspace = self.load_workspace();
+        let arguments = BackgroundArguments { task: continuing(&meta, prompt) };
+        let plan = |options: &CallOptions<'_>| plan_background(&workspace, arguments, options);
+        let planned = self.plan(&workspace, context, plan)?;
+        self.start_background(planned)
+    }
+
+    /// The runs of the caller, and those of others in its project.
+    pub fn agents(&mut self) -> Result<Vec<ListedAgent>, ToolError> {
+        let workspace = self.load_workspace();
+        Ok(list_agents(&self.store, &self.caller.owner, &self.appearance(&workspace))?)
+    }
+
+    /// Tells the agent of any run something, whichever program started it. The call is over when its
+    /// supervisor has accepted or refused the message.
+    pub fn tell(&mut self, run_id: &str, message: Message) -> Result<OpenCallId, ToolError> {
+        let dir = RunId::parse(run_id).ok().and_then(|id| self.store.run(&id));
+        let dir =
+            dir.ok_or_else(|| self.no_such_run(BackgroundRunError::NotFound(run_id.to_owned())))?;
+        self.refuse_if_closed()?;
+        let workspace = self.load_workspace();
+        let controlled = ControlledRun::tell(dir, message).map_err(ToolError::Wait)?;
+        let work = Work::Control(Box::new(controlled));
+        Ok(self.open(&workspace, work, Reporting::Unpaced, Vec::new()))
+    }
+
     /// How many background runs the caller has.
     pub fn background_counts(&self) -> Result<BackgroundCounts, ToolError> {
         match &self.background {
@@ -162,7 +230,8 @@ impl CallServer {
 
     /// What the caller's settings and terminal decide about windows.
     pub fn appearance(&self, workspace: &Workspace) -> Appearance {
-        Appearance::new(workspace, self.caller.columns)
+        let appearance = Appearance::new(workspace, self.caller.columns);
+        if self.caller.has_windows { appearance } else { appearance.without_windows() }
     }
 
     pub(super) fn session_output(
@@ -170,16 +239,22 @@ impl CallServer {
         id: &str,
         max_lines: usize,
     ) -> Result<ToolAnswer, ToolError> {
-        let output = session_output(&self.store, Some(&self.sessions), id, max_lines);
+        let output = session_output(&self.store, self.sessions.as_ref(), id, max_lines);
         let retrieved = output.map_err(|error| self.unknown_session(error))?;
-        Ok(ToolAnswer { tool: Tool::Output, retrieved, max_lines })
+        Ok(ToolAnswer { tool: Tool::Output, retrieved, max_lines: Some(max_lines) })
     }
 
-    fn open(&mut self, workspace: &Workspace, work: Work, reporting: Reporting) -> OpenCallId {
+    fn open(
+        &mut self,
+        workspace: &Workspace,
+        work: Work,
+        reporting: Reporting,
+        ignored: Vec<String>,
+    ) -> OpenCallId {
         let id = OpenCallId(self.next_call);
         self.next_call += 1;
         let patience = Duration::from_secs_f64(workspace.settings.mcp_answer_after);
-        self.calls.push(OpenCall::new(id, work, reporting, patience));
+        self.calls.push(OpenCall::new(id, work, reporting, patience, ignored));
         id
     }
 
@@ -189,7 +264,7 @@ impl CallServer {
         id: &str,
         workspace: &Workspace,
     ) -> Result<Option<AwaitedSession>, ToolError> {
-        let session = SessionId::parse(id).ok().filter(|_| self.caller.waits_for_sessions);
+        let session = session_id(&self.store, id).filter(|_| self.caller.waits_for_sessions);
         let Some(session) = session else {
             return Ok(None);
         };
@@ -223,7 +298,17 @@ impl CallServer {
     fn unknown_session(&self, error: SessionError) -> ToolError {
         match &error {
             SessionError::NotFound(id) => self.no_such_session(id, &error),
-            SessionError::Ambiguous { .. } | SessionError::Store(_) => ToolError::Session(error),
+            SessionError::Store(_) => ToolError::Session(error),
+        }
+    }
+
+    fn no_such_run(&self, error: BackgroundRunError) -> ToolError {
+        match error {
+            BackgroundRunError::Store(error) => ToolError::Store(error),
+            BackgroundRunError::NotFound(id) => {
+                let similar = similar_background(&self.store, &id);
+                ToolError::UnknownRun { problem: format!("No run found for runId: {id}."), similar }
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a door says about its caller, and about a call.
 
-use model::Owner;
+use model::{Access, Isolation, Owner};
 use plan::Surroundings;
 
 use super::Reporting;
@@ -16,10 +16,21 @@ pub struct Caller {
     pub approval: Option<bool>,
     /// The agent that wins over the settings, as it is written on the command line.
     pub agent: Option<String>,
+    /// The most that agents may change, if the command line says so. It wins over the settings.
+    pub access: Option<Access>,
+    /// Whether the user wants to be asked what agents ask, whatever the settings say.
+    pub ask: bool,
+    /// How the agents of all tasks are kept apart, if the command line says so.
+    pub isolation: Option<Isolation>,
     /// The width of the terminal that shows the windows, if there is one.
     pub columns: Option<usize>,
+    /// Whether what is shown of a task is a window, and not only words.
+    pub has_windows: bool,
     /// Whether `get_subagent_output` waits for the end of a session.
     pub waits_for_sessions: bool,
+    /// Whether it calls more than once, so that what was said is remembered: a session can then be
+    /// continued even if its directory could not be written.
+    pub remembers_sessions: bool,
     /// Whether there is a log, which is written by [`super::CallEvent::LogEntry`] and read by
     /// [`super::CallServer::restore`].
     pub keeps_log: bool,
@@ -33,8 +44,13 @@ impl Caller {
             owner,
             approval: None,
             agent: None,
+            access: None,
+            ask: false,
+            isolation: None,
             columns: None,
+            has_windows: false,
             waits_for_sessions: false,
+            remembers_sessions: false,
             keeps_log: false,
         }
     }

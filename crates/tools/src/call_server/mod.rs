@@ -8,10 +8,14 @@
 mod background_log;
 mod begin;
 mod caller;
+mod controlled_run;
 mod open_call;
+mod questions;
 mod reply;
 mod running_call;
+mod siblings;
 mod tool_call;
+mod unknown_fields;
 
 use std::collections::BTreeSet;
 use std::os::fd::BorrowedFd;
@@ -26,12 +30,15 @@ use store::Store;
 
 use self::background_log::BackgroundLog;
 pub use self::caller::{CallContext, Caller};
+use self::controlled_run::ControlledRun;
 pub use self::open_call::Reporting;
 use self::open_call::{AwaitedSession, OpenCall, Work};
+use self::questions::ToldQuestions;
+pub use self::questions::{AskedQuestion, QuestionId};
 pub use self::reply::{CallEvent, CallReply, FinishedCall, OpenCallId, ToolAnswer};
 pub use self::running_call::{CallKind, CallTask, RunningCall};
 pub use self::tool_call::{Tool, ToolError};
-use crate::{BackgroundBook, SESSION_ENTRY, SessionBook, ShownTask, StartedRun, now_ms};
+use crate::{BackgroundBook, SESSION_ENTRY, SessionBook, ShownTask, now_ms};
 
 /// Serves the calls of one caller.
 #[derive(Debug)]
@@ -41,11 +48,13 @@ pub struct CallServer {
     dispatcher: Dispatcher,
     calls: Vec<OpenCall>,
     next_call: u64,
-    sessions: SessionBook,
+    /// Of a caller for whom sessions are remembered.
+    sessions: Option<SessionBook>,
     /// Of a caller that keeps a log.
     background: Option<BackgroundLog>,
     /// What the user was warned of: once is enough.
     warned: BTreeSet<String>,
+    questions: ToldQuestions,
     events: Vec<CallEvent>,
     is_closed: bool,
 }
@@ -57,6 +66,7 @@ impl CallServer {
     /// A server without calls.
     pub fn new(caller: Caller) -> CallServer {
         let store = Store::in_project(caller.surroundings.project_root());
+        let sessions = caller.remembers_sessions.then(SessionBook::default);
         CallServer {
             dispatcher: Dispatcher::new(store.clone()).adopting_orphans(),
             background: caller.keeps_log.then(BackgroundLog::new),
@@ -64,8 +74,9 @@ impl CallServer {
             store,
             calls: Vec::new(),
             next_call: 0,
-            sessions: SessionBook::default(),
+            sessions,
             warned: BTreeSet::new(),
+            questions: ToldQuestions::default(),
             events: Vec::new(),
             is_closed: false,
         }
@@ -119,7 +130,7 @@ impl CallServer {
     /// The session whose end a call waits for, until it is finished.
     pub fn awaited(&self, call: OpenCallId) -> Option<&SessionId> {
         match &self.open_call(call)?.work {
-            Work::Tasks(_) => None,
+            Work::Tasks(_) | Work::Control(_) => None,
             Work::Session(session) => Some(&session.id),
         }
     }
@@ -151,18 +162,22 @@ impl CallServer {
                 });
                 recorded.as_ref().map_or_else(|| "waiting".to_owned(), line)
             }
+            Some(Work::Control(run)) => run.words.to_owned(),
         }
     }
 
     /// Takes a call that is over.
     pub fn finish(&mut self, call: OpenCallId) -> Option<FinishedCall> {
         let index = self.calls.iter().position(|open| open.id == call)?;
-        Some(match self.calls.remove(index).work {
-            Work::Tasks(tasks) => FinishedCall::Tasks(tasks),
+        let OpenCall { work, ignored, .. } = self.calls.remove(index);
+        let answer = match work {
+            Work::Tasks(tasks) => return Some(FinishedCall::Tasks(tasks)),
             Work::Session(AwaitedSession { id, max_lines, .. }) => {
-                FinishedCall::Answer(self.session_output(id.as_str(), max_lines))
+                self.session_output(id.as_str(), max_lines)
             }
-        })
+            Work::Control(run) => run.answer(),
+        };
+        Some(FinishedCall::Answer(answer.map(|answer| answer.with_warnings(&ignored))))
     }
 
     /// Stops the tasks of a call, or its waiting for a session.
@@ -173,7 +188,7 @@ impl CallServer {
         match &self.calls[index].work {
             // The call stays until nothing of its tasks is left.
             Work::Tasks(tasks) => self.dispatcher.stop(tasks.submitted.lane, force),
-            Work::Session(_) => {
+            Work::Session(_) | Work::Control(_) => {
                 self.calls.remove(index);
             }
         }
@@ -199,14 +214,14 @@ impl CallServer {
     /// log is read from their directories, and goes into the log now.
     pub fn restore<'a>(&mut self, entries: impl Iterator<Item = (&'a str, &'a Value)> + Clone) {
         let of_sessions = entries.clone().filter(|(kind, _)| *kind == SESSION_ENTRY);
-        self.sessions = SessionBook::restore(of_sessions.map(|(_, data)| data));
-        let running: Vec<StartedRun> =
-            self.tasks().flat_map(RunningCall::running).cloned().collect();
-        for run in running {
+        let mut sessions = SessionBook::restore(of_sessions.map(|(_, data)| data));
+        for run in self.tasks().flat_map(RunningCall::running) {
             // The user has moved to an earlier point of the conversation. What runs stays known.
-            self.sessions.start(run);
+            sessions.start(run.clone());
         }
-        for run in self.sessions.catch_up(&self.store) {
+        let ended = sessions.catch_up(&self.store);
+        self.sessions = Some(sessions);
+        for run in ended {
             self.log(&run);
         }
         if let Some(background) = &mut self.background {
@@ -233,7 +248,7 @@ impl CallServer {
             Change::Started { .. } | Change::Ended(_) => Some(task.run_id().clone()),
             Change::Record(_) | Change::Activity(_) => None,
         };
-        let event = match task.apply(update.change, &mut self.sessions) {
+        let event = match task.apply(update.change, self.sessions.as_mut()) {
             Some((record, words)) => CallEvent::TaskEvent { call, task: index, record, words },
             None if task.report.is_some() => CallEvent::TaskEnded { call, task: index },
             None => CallEvent::TaskChanged(call),
@@ -250,9 +265,12 @@ impl CallServer {
         if let Some(background) = &mut self.background {
             background.look_if_due(&self.store, &mut self.events);
         }
+        self.compare_questions();
         for call in &mut self.calls {
-            if let Work::Session(session) = &mut call.work {
-                session.look(&self.store);
+            match &mut call.work {
+                Work::Session(session) => session.look(&self.store),
+                Work::Control(run) => run.look(),
+                Work::Tasks(_) => {}
             }
         }
         let over: Vec<bool> = self.calls.iter().map(|call| self.is_over(call)).collect();
@@ -263,6 +281,25 @@ impl CallServer {
         }
     }
 
+    fn compare_questions(&mut self) {
+        let CallServer { calls, background, questions, events, .. } = self;
+        let tasks = calls.iter().filter_map(OpenCall::tasks).flat_map(RunningCall::tasks);
+        // One that has ended waits for nothing, even if its supervisor could not say so.
+        let running = tasks.map(|task| &task.shown).filter(|task| task.phase == Phase::Running);
+        let of_tasks = running.filter_map(|task| {
+            let dir = task.dir.as_ref()?;
+            Some(
+                task.state
+                    .facts
+                    .open_questions
+                    .iter()
+                    .map(move |open| (&*task.meta.name, dir, open)),
+            )
+        });
+        let of_background = background.iter().flat_map(BackgroundLog::questions);
+        questions.compare(of_tasks.flatten().chain(of_background), events);
+    }
+
     fn open_call(&self, call: OpenCallId) -> Option<&OpenCall> {
         self.calls.iter().find(|open| open.id == call)
     }
@@ -270,6 +307,7 @@ impl CallServer {
     fn is_over(&self, call: &OpenCall) -> bool {
         match &call.work {
             Work::Tasks(tasks) => tasks.is_over(),
+            Work::Control(run) => run.is_over(),
             // A task in the queue has no directory yet.
             Work::Session(session) => session.is_over && self.unended_task(&session.id).is_none(),
         }
@@ -290,7 +328,8 @@ impl CallServer {
 
     /// Puts into the log what is known about a run.
     fn log(&mut self, run: &RunId) {
-        let entry = self.sessions.to_entry(run).filter(|_| self.caller.keeps_log);
+        let sessions = self.sessions.as_ref().filter(|_| self.caller.keeps_log);
+        let entry = sessions.and_then(|sessions| sessions.to_entry(run));
         let entry = entry.map(|data| CallEvent::LogEntry { kind: SESSION_ENTRY, data });
         self.events.extend(entry);
     }

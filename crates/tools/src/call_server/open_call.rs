@@ -7,7 +7,7 @@ use model::{RunId, SessionId};
 use runner::Change;
 use store::{RunDir, Store, Watch};
 
-use super::{CallEvent, OpenCallId, RunningCall};
+use super::{CallEvent, ControlledRun, OpenCallId, RunningCall};
 use crate::Appearance;
 
 /// What the caller of a call gets before the answer.
@@ -37,6 +37,8 @@ pub(super) enum Work {
     Tasks(RunningCall),
     /// The end of a session that another call, or another program, runs.
     Session(AwaitedSession),
+    /// The end of a background run that the call stops.
+    Control(Box<ControlledRun>),
 }
 
 /// A session whose end a call waits for.
@@ -104,6 +106,8 @@ pub(super) struct OpenCall {
     pub(super) id: OpenCallId,
     pub(super) work: Work,
     pub(super) reporting: Reporting,
+    /// What the caller should know about fields that were left out, where the work does not say it.
+    pub(super) ignored: Vec<String>,
     /// How long a caller waits that gets no reports.
     patience: Duration,
     began: Instant,
@@ -118,15 +122,16 @@ impl OpenCall {
         work: Work,
         reporting: Reporting,
         patience: Duration,
+        ignored: Vec<String>,
     ) -> OpenCall {
         let began = Instant::now();
-        OpenCall { id, work, reporting, patience, began, reported: None, is_changed: true }
+        OpenCall { id, work, reporting, ignored, patience, began, reported: None, is_changed: true }
     }
 
     pub(super) fn tasks(&self) -> Option<&RunningCall> {
         match &self.work {
             Work::Tasks(call) => Some(call),
-            Work::Session(_) => None,
+            Work::Session(_) | Work::Control(_) => None,
         }
     }
 
@@ -144,13 +149,14 @@ impl OpenCall {
         match &self.work {
             Work::Tasks(_) => None,
             Work::Session(session) => session.watch.waker(),
+            Work::Control(run) => run.waker(),
         }
     }
 
     /// When something is to be done next, even if nothing happens.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         let look = match &self.work {
-            Work::Tasks(_) => None,
+            Work::Tasks(_) | Work::Control(_) => None,
             Work::Session(session) => Some(session.looked + session.watch.interval()),
         };
         look.into_iter().chain(self.due_at()).min()
@@ -172,6 +178,8 @@ impl OpenCall {
     fn due_at(&self) -> Option<Instant> {
         match self.reporting {
             Reporting::Unpaced => None,
+            // It ends soon, and what was not stopped must not look stopped.
+            Reporting::Silent if matches!(self.work, Work::Control(_)) => None,
             Reporting::Silent => self.began.checked_add(self.patience),
             Reporting::Paced { busy, quiet, .. } => {
                 let interval = if self.is_changed { Some(busy) } else { quiet };
@@ -196,7 +204,7 @@ mod tests {
     fn open_call(reporting: Reporting) -> OpenCall {
         let appearance = Appearance::new(&World::new().workspace(None), None);
         let session = AwaitedSession::new(session_id(1), Vec::new(), appearance, 5);
-        OpenCall::new(OpenCallId(1), Work::Session(session), reporting, PATIENCE)
+        OpenCall::new(OpenCallId(1), Work::Session(session), reporting, PATIENCE, Vec::new())
     }
 
     #[test]

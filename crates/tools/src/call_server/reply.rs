@@ -5,7 +5,7 @@ use std::time::Duration;
 use model::Record;
 use serde_json::Value;
 
-use super::{RunningCall, Tool, ToolError};
+use super::{AskedQuestion, QuestionId, RunningCall, Tool, ToolError};
 use crate::{Notification, Retrieved};
 
 /// Names an open call within its server.
@@ -27,8 +27,18 @@ pub enum CallReply {
 pub struct ToolAnswer {
     pub tool: Tool,
     pub retrieved: Retrieved,
-    /// How many lines of it a window shows.
-    pub max_lines: usize,
+    /// How many lines of it are shown at first; all of them if absent.
+    pub max_lines: Option<usize>,
+}
+
+impl ToolAnswer {
+    /// The answer with warnings for the model.
+    pub(super) fn with_warnings(mut self, warnings: &[String]) -> ToolAnswer {
+        for warning in warnings {
+            self.retrieved.text.push_str(&format!("\nWarning: {warning}"));
+        }
+        self
+    }
 }
 
 /// A call that is over.
@@ -62,6 +72,10 @@ pub enum CallEvent {
     LogEntry { kind: &'static str, data: Value },
     /// How many background runs there are, in words for the edge of the screen.
     Footer(Option<String>),
+    /// An agent waits for an answer of the caller's user.
+    QuestionAsked(Box<AskedQuestion>),
+    /// It does not wait any more, whatever has answered.
+    QuestionSettled(QuestionId),
     /// A background run has ended, of a caller that keeps a log.
     BackgroundEnded(Notification),
 }

@@ -1,13 +1,16 @@
 //! The tasks of a call, from the queue to their reports, and the answer that they make up.
 
+use std::cell::OnceCell;
+
 use model::{Plan, Record, RunId, RunResult, Status, Usage};
 use runner::{Change, Report, Submitted, TaskId};
 use session::view::{Phase, TaskView};
 use store::Claim;
 
+use super::siblings::{self, WrittenFiles};
 use crate::{
-    Appearance, PlannedCall, SessionBook, ShownTask, StartedRun, SubagentArguments, now_ms,
-    subagent_answer,
+    Appearance, InlineAnswer, PlannedCall, SessionBook, ShownTask, StartedRun, SubagentArguments,
+    inline_answers, now_ms, subagent_answer, under_heading,
 };
 
 /// The tools that run tasks while the caller waits.
@@ -25,6 +28,12 @@ pub struct RunningCall {
     kind: CallKind,
     pub(super) submitted: Submitted,
     tasks: Vec<CallTask>,
+    /// Whether the answer of `delegate_to_subagents` holds what the tasks said.
+    has_inline_answers: bool,
+    /// What the caller should know about fields that were left out.
+    ignored: Vec<String>,
+    /// Found out once, when all tasks have ended.
+    siblings: OnceCell<Vec<String>>,
     /// As long as they are held, no other call continues the same sessions.
     _claims: Vec<Claim>,
 }
@@ -39,8 +48,9 @@ pub struct CallTask {
     /// What to do on the command line if it could not be started.
     pub start_hint: Option<&'static str>,
     /// How it ended, if it has.
-    pub report: Option<Report>,
+    pub report: Option<Box<Report>>,
     started: StartedRun,
+    pub(super) written: WrittenFiles,
 }
 
 impl RunningCall {
@@ -48,21 +58,27 @@ impl RunningCall {
     pub(super) fn new(
         kind: CallKind,
         planned: PlannedCall,
+        has_inline_answers: bool,
         appearance: &Appearance,
         submit: impl FnOnce(Vec<Plan>) -> Submitted,
     ) -> RunningCall {
-        let (mut tasks, mut plans) = (Vec::new(), Vec::new());
-        for task in planned.tasks {
+        let mut tasks = Vec::with_capacity(planned.tasks.len());
+        // The plans take the place of the planned tasks: a call can have thousands.
+        let plans = planned.tasks.into_iter().map(|task| {
             tasks.push(CallTask {
                 shown: ShownTask::queued(task.plan.meta.clone(), appearance),
                 start_hint: task.start_hint(),
                 definition: task.definition,
                 report: None,
                 started: StartedRun::of(&task.plan),
+                written: WrittenFiles::default(),
             });
-            plans.push(task.plan);
-        }
-        RunningCall { kind, submitted: submit(plans), tasks, _claims: planned.claims }
+            task.plan
+        });
+        let submitted = submit(plans.collect());
+        let PlannedCall { ignored, claims: _claims, .. } = planned;
+        let siblings = OnceCell::new();
+        RunningCall { kind, submitted, tasks, has_inline_answers, ignored, siblings, _claims }
     }
 
     /// The tool that was called.
@@ -88,30 +104,53 @@ impl RunningCall {
 
     /// The reports of those tasks that have ended.
     pub fn reports(&self) -> impl Iterator<Item = &Report> {
-        self.tasks.iter().filter_map(|task| task.report.as_ref())
+        self.tasks.iter().filter_map(|task| task.report.as_deref())
     }
 
-    /// What the user should know about the tasks that have ended.
+    /// What the user should know about the call and the tasks that have ended.
     pub fn warnings(&self) -> impl Iterator<Item = String> {
-        self.tasks.iter().flat_map(CallTask::warnings)
+        let of_tasks = self.tasks.iter().flat_map(CallTask::warnings);
+        self.ignored.iter().cloned().chain(of_tasks).chain(self.sibling_warnings().iter().cloned())
     }
 
-    /// What the model reads when all tasks have ended.
-    pub fn answer(&self) -> String {
-        let mut text = match &self.kind {
+    /// What the user should know about tasks that got into each other's way, when all have ended.
+    pub fn sibling_warnings(&self) -> &[String] {
+        if !self.is_over() {
+            return &[];
+        }
+        self.siblings.get_or_init(|| siblings::warnings(&self.tasks))
+    }
+
+    /// What the tasks said, as far as the answer to the call holds it; nothing if the settings keep it
+    /// out. `rest` says how the whole of an answer is read.
+    pub fn answers(&self, rest: impl Fn(&Report) -> String) -> Vec<InlineAnswer> {
+        if matches!(self.kind, CallKind::Delegate) && !self.has_inline_answers {
+            return Vec::new();
+        }
+        let reports: Vec<&Report> = self.reports().collect();
+        let outputs = reports.iter().map(|report| report.result.output.as_str());
+        inline_answers(outputs, |index| rest(reports[index]))
+    }
+
+    /// What the model reads when all tasks have ended. `answers` come from [`RunningCall::answers`].
+    pub fn answer(&self, answers: &[InlineAnswer]) -> String {
+        let results: Vec<&RunResult> = self.results().collect();
+        let warnings = self.warnings().map(|warning| format!("\nWarning: {warning}"));
+        let warnings = warnings.collect::<String>();
+        match &self.kind {
             CallKind::Delegate => {
-                let lines = self.tasks.iter().filter_map(|task| task.summary(|error| error));
-                lines.collect::<Vec<String>>().join("\n")
+                let lines = self.tasks.iter().filter_map(CallTask::summary);
+                let mut text = lines.collect::<Vec<String>>().join("\n") + &warnings;
+                let said = results.iter().zip(answers);
+                for said in said.filter_map(|(result, said)| under_heading(result, &said.text)) {
+                    text.push_str(&format!("\n\n{said}"));
+                }
+                text
             }
             CallKind::Subagent(arguments) => {
-                let results: Vec<RunResult> = self.results().cloned().collect();
-                subagent_answer(arguments, &results)
+                subagent_answer(arguments, &results, answers) + &warnings
             }
-        };
-        for warning in self.warnings() {
-            text.push_str(&format!("\nWarning: {warning}"));
         }
-        text
     }
 
     /// Whether none of the tasks that have ended has completed.
@@ -121,8 +160,7 @@ impl RunningCall {
 
     /// What all tasks together have used, if anything is known of it.
     pub fn usage(&self) -> Option<Usage> {
-        let mut sum = Usage::default();
-        self.results().for_each(|result| sum += result.usage);
+        let sum: Usage = self.results().map(|result| result.usage).sum();
         (sum != Usage::default()).then_some(sum)
     }
 
@@ -149,14 +187,13 @@ impl RunningCall {
 }
 
 impl CallTask {
-    /// The last line about a task that has ended. Where its error was shown already, `shorten` leaves
-    /// out what would be said twice.
-    pub fn summary(&self, shorten: impl FnOnce(&str) -> &str) -> Option<String> {
+    /// The last line about a task that has ended.
+    pub fn summary(&self) -> Option<String> {
         let result = &self.report.as_ref()?.result;
         Some(session::summary_line(
             &result.name,
             result.status,
-            result.error.as_deref().map(shorten),
+            result.error.as_deref(),
             &result.session_id,
             self.definition.as_deref(),
         ))
@@ -174,28 +211,37 @@ impl CallTask {
         &self.started.run_id
     }
 
-    /// Applies a change to the window and to the book. Returns the event of the run, if the change is
+    /// Applies a change to the window and to the book, if there is one. Returns the event of the run, if the change is
     /// one, and its words.
     pub(super) fn apply(
         &mut self,
         change: Change,
-        book: &mut SessionBook,
+        book: Option<&mut SessionBook>,
     ) -> Option<(Record, Option<String>)> {
         let words = self.shown.apply(&change);
         match change {
-            Change::Started { .. } => book.start(self.started.clone()),
+            Change::Started { .. } => {
+                if let Some(book) = book {
+                    book.start(self.started.clone());
+                }
+            }
             Change::Activity(_) => {}
             Change::Record(record) => {
-                book.apply(self.run_id(), &record);
+                self.written.apply(&record, &self.shown.meta.cwd);
+                if let Some(book) = book {
+                    book.apply(self.run_id(), &record);
+                }
                 return Some((record, words));
             }
             Change::Ended(report) => {
-                if !book.knows_run(self.run_id()) {
-                    // No directory could be made for it.
-                    book.start(self.started.clone());
+                if let Some(book) = book {
+                    if !book.knows_run(self.run_id()) {
+                        // No directory could be made for it.
+                        book.start(self.started.clone());
+                    }
+                    book.end(self.run_id(), &report.result);
                 }
-                book.end(self.run_id(), &report.result);
-                self.report = Some(*report);
+                self.report = Some(report);
             }
         }
         None

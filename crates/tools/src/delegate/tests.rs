@@ -49,7 +49,7 @@ fn a_plain_task_has_a_session_of_its_own_and_ten_minutes() {
     assert_eq!(one.plan.refusal, None);
     assert_eq!(one.plan.meta.limits.timeout_ms, Some(600_000));
     assert_eq!(one.plan.meta.cwd, world.at("project"));
-    assert_eq!((one.plan.prompt.as_str(), &one.plan.meta.task), ("Go.", &None));
+    assert_eq!((one.plan.prompt.as_str(), &one.plan.meta.task), ("Go.", &Some("Go.".to_owned())));
     assert_ne!(one.plan.meta.session_id, other.plan.meta.session_id);
     assert_ne!(one.plan.meta.run_id, other.plan.meta.run_id);
 }
@@ -128,10 +128,11 @@ fn a_session_that_cannot_be_resumed_refuses_the_call() {
         world.plan(vec![resuming(1), task(), resuming(1)]).unwrap_err(),
         format!("Cannot resume: session \"{id}\" is continued by another task of the same call.")
     );
+    let resuming = |id: &str| TaskArguments { resume: Some(id.to_owned()), ..task() };
+    assert!(world.plan(vec![resuming("run-000001")]).is_ok(), "a run leads to its session");
     // Only the whole id: the beginning of one could be that of another session.
-    for other in ["run-000001", &id.as_str()[..8]] {
-        let by_other = TaskArguments { resume: Some(other.to_owned()), ..task() };
-        assert!(world.plan(vec![by_other]).unwrap_err().contains("not found"), "{other}");
+    for other in ["run-00000", &id.as_str()[..8]] {
+        assert!(world.plan(vec![resuming(other)]).unwrap_err().contains("not found"), "{other}");
     }
 }
 
@@ -147,7 +148,8 @@ fn a_resumed_task_is_told_the_past_and_remembers_what_was_asked() {
     assert_eq!(plan.meta.session_id, session_id(1));
     assert_eq!(plan.meta.task.as_deref(), Some("Go."));
     assert!(plan.prompt.starts_with("=== a.txt ===\ncontents\n"), "{}", plan.prompt);
-    let past = "Previously:\n\nUser: Look.\n\nAssistant: A.\n\nInstructions:\n\nGo.";
+    let past = "Previously:\n\n--- Run 1 (completed, 2 messages) ---\n\nUser: Look.\n\nAssistant: A.\n\n\
+                Instructions:\n\nGo.";
     assert!(plan.prompt.ends_with(past), "{}", plan.prompt);
 }
 
@@ -178,7 +180,7 @@ fn extensions_of_a_project_that_is_not_trusted_fail_their_task_alone() {
         path.display()
     );
     assert_eq!(world.refusals(vec![with_profile("p"), task()]), [Some(expected), None]);
-    let arguments = DelegateArguments { tasks: vec![with_profile("p")], profile: None };
+    let arguments = DelegateArguments::of(vec![with_profile("p")]);
     let planned = plan_delegation(&world.workspace(Some(true)), arguments, &options()).unwrap();
     assert_eq!(planned.tasks[0].plan.refusal, None);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Dialogs, Level};
+use super::{Dialogs, Level, Preselected};
 
 /// What is answered to one question.
 #[derive(Clone, Copy, Debug)]
@@ -13,15 +13,18 @@ pub(crate) enum Answer {
     Type(&'static str),
     /// What is there already.
     Leave,
+    /// The preselected answer, or what is there already.
+    Enter,
     Yes,
     No,
-    TurnAway,
+    Cancel,
 }
 
-/// Gives the answers one by one; from then on it turns away from everything.
+/// Gives the answers one by one, and leaves at the question after them.
 #[derive(Default)]
 pub(crate) struct Script {
     answers: VecDeque<Answer>,
+    has_left: bool,
     /// All questions, in full.
     pub(crate) asked: Vec<String>,
     /// All notices.
@@ -39,14 +42,17 @@ impl Script {
 
     fn answer(&mut self, question: String) -> Answer {
         self.asked.push(question);
-        self.answers.pop_front().unwrap_or(Answer::TurnAway)
+        self.answers.pop_front().unwrap_or_else(|| {
+            self.has_left = true;
+            Answer::Cancel
+        })
     }
 
     fn text(&mut self, question: String, current: &str) -> Option<String> {
         match self.answer(question) {
             Answer::Type(text) => Some(text.to_owned()),
-            Answer::Leave => Some(current.to_owned()),
-            Answer::TurnAway => None,
+            Answer::Leave | Answer::Enter => Some(current.to_owned()),
+            Answer::Cancel => None,
             other => panic!("{other:?} is no answer to {:?}", self.asked.last()),
         }
     }
@@ -56,7 +62,8 @@ impl Dialogs for Script {
     fn select(&mut self, title: &str, options: &[String]) -> Option<usize> {
         match self.answer(format!("{title} {}", options.join(" | "))) {
             Answer::Pick(place) => Some(place),
-            Answer::TurnAway => None,
+            Answer::Enter => Some(0),
+            Answer::Cancel => None,
             other => panic!("{other:?} is no answer to {:?}", self.asked.last()),
         }
     }
@@ -70,12 +77,17 @@ impl Dialogs for Script {
         self.text(format!("{title} {prefill}"), prefill)
     }
 
-    fn confirm(&mut self, title: &str, message: &str) -> bool {
+    fn confirm(&mut self, title: &str, message: &str, preselected: Preselected) -> bool {
         match self.answer(format!("{title} {message}")) {
             Answer::Yes => true,
-            Answer::No | Answer::TurnAway => false,
+            Answer::Enter => preselected == Preselected::Yes,
+            Answer::No | Answer::Cancel => false,
             other => panic!("{other:?} is no answer to {:?}", self.asked.last()),
         }
+    }
+
+    fn has_left(&self) -> bool {
+        self.has_left
     }
 
     fn notify(&mut self, message: &str, level: Level) {

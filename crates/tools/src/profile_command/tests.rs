@@ -82,7 +82,8 @@ fn a_profile_is_shown_also_by_its_bare_name() {
 
 #[test]
 fn what_cannot_be_done_is_said() {
-    let usage = "Usage: /profile [list|show <name>|create <name>|edit <name>|delete <name>]";
+    let usage =
+        "Usage: /profile [list|show <name>|create <name>|edit <name>|delete <name>|import <name>]";
     let create = "Usage: /profile create <name>  (alphanumeric, hyphens, underscores)";
     for (arguments, message, level) in [
         ("show", "Usage: /profile show <name>", Level::Warning),
@@ -135,7 +136,7 @@ fn a_file_that_cannot_be_loaded_is_the_reason() {
         assert!(notices[1].0.contains("it is not loaded"), "{notices:?}");
     }
     // Creating it would replace the file, so that is refused in the end, without losing a word.
-    let answers = [Pick(0), Type(""), Type(""), No, No, No, No, No, No, Yes, Pick(1)];
+    let answers = [Pick(0), Type(""), Type(""), No, No, No, No, No, No, No, Yes, Pick(1)];
     let notices = run(&world, "create broken", &answers).notices;
     let levels: Vec<Level> = notices.iter().map(|(_, level)| *level).collect();
     assert_eq!(levels, [Level::Warning, Level::Error, Level::Info]);
@@ -148,13 +149,13 @@ fn a_file_that_cannot_be_loaded_is_the_reason() {
 #[test]
 fn a_profile_is_created_and_edited() {
     let world = World::new();
-    let answers = |model| [Pick(0), Type(""), Type(model), No, No, No, No, No, No, Yes];
+    let answers = |model| [Pick(0), Type(""), Type(model), No, No, No, No, No, No, No, Yes];
     let saved = notice("Profile \"quick\" saved to global agent-profiles.", Level::Info);
     assert_eq!(run(&world, "new quick", &answers("one")).notices, saved);
     assert_eq!(told(&world, "quick")[0].0, "Profile: quick\n  model:             one");
     assert_eq!(run(&world, "edit quick", &answers("two")).notices, saved);
     assert_eq!(told(&world, "quick")[0].0, "Profile: quick\n  model:             two");
-    let cancelled = run(&world, "edit quick", &[&answers("three")[..9], &[No]].concat());
+    let cancelled = run(&world, "edit quick", &[&answers("three")[..10], &[No]].concat());
     assert_eq!(cancelled.notices, notice("Cancelled.", Level::Info));
     assert_eq!(told(&world, "quick")[0].0, "Profile: quick\n  model:             two");
     assert_eq!(run(&world, "edit quick", &[]).notices, []);
@@ -188,12 +189,55 @@ fn deleting_asks_first_and_removes_from_both_scopes() {
 }
 
 #[test]
+fn a_definition_of_claude_code_is_shown_and_copied_but_not_changed() {
+    let world = World::new();
+    world.profile("fast", "");
+    fs::create_dir_all(world.at("project/.claude/agents")).unwrap();
+    let path = world.at("project/.claude/agents/critic.md");
+    let text = "---\nname: critic\ntools: Read, Task\nhooks: {}\n---\nYou criticise.\n";
+    fs::write(&path, text).unwrap();
+    let list = "Subagent profiles:\n  profile: critic, custom-system-prompt, tools=[read,Task], \
+                origin=claude\n  profile: fast";
+    assert_eq!(told(&world, "list"), notice(list, Level::Info));
+    let detail = format!(
+        "Profile: critic\n  systemPrompt:      You criticise.\n  tools:             [read, Task]\n  \
+         origin:            claude, {}\n  notTakenOver:      [hooks]",
+        path.display()
+    );
+    assert_eq!(told(&world, "critic"), notice(&detail, Level::Info));
+    let refused = "Profile \"critic\" belongs to Claude Code (.claude/agents/critic.md). \
+                   Use /profile import critic to make a copy of your own.";
+    for arguments in ["edit critic", "delete critic", "rm critic"] {
+        assert_eq!(told(&world, arguments), notice(refused, Level::Warning), "{arguments}");
+    }
+    let completed = |prefix| complete_profile_command(&surroundings(&world), prefix);
+    assert_eq!(completed("import "), ["import critic"]);
+    assert_eq!(completed("edit "), ["edit fast"]);
+    assert_eq!(completed("show "), ["show critic", "show fast"]);
+    let saved = notice("Profile \"critic\" saved to global agent-profiles.", Level::Info);
+    assert_eq!(told(&world, "import critic"), saved);
+    let copy = fs::read_to_string(world.at("agent/agent-profiles/critic.md")).unwrap();
+    assert_eq!(copy, "---\nname: critic\ntools: read,Task\n---\n\nYou criticise.\n");
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    // From now on, the copy is meant.
+    let own = notice("Profile \"critic\" is your own already.", Level::Warning);
+    assert_eq!(told(&world, "import critic"), own);
+    run(&world, "delete critic", &[Yes]);
+    assert!(path.exists() && !world.at("agent/agent-profiles/critic.md").exists());
+    assert_eq!(told(&world, "critic"), notice(&detail, Level::Info));
+}
+
+#[test]
 fn arguments_are_completed() {
     let world = world();
     world.profile("listing", "");
     world.profile("show", "");
     for (prefix, expected) in [
-        ("", &["list", "show", "create", "edit", "delete", "fast", "listing", "reviewer"][..]),
+        (
+            "",
+            &["list", "show", "create", "edit", "delete", "import", "fast", "listing", "reviewer"]
+                [..],
+        ),
         ("li", &["list", "listing"]),
         ("re", &["reviewer"]),
         ("x", &[]),
@@ -206,6 +250,11 @@ fn arguments_are_completed() {
         ("list f", &[]),
         ("fast f", &[]),
         ("show fast f", &[]),
+        // Enter runs what is complete, also if it is the beginning of another name.
+        ("list", &[]),
+        ("fast", &[]),
+        ("show fast", &[]),
+        (" edit  listing ", &[]),
     ] {
         let completed = complete_profile_command(&surroundings(&world), prefix);
         assert_eq!(completed, expected, "{prefix:?}");

@@ -3,7 +3,7 @@
 //! Messages have the form of pi's own, so that programs that read pi's messages can read these. Each
 //! tool call is a message of its own, because others may stand between two of them.
 
-use model::{Event, Record, RunId, SessionId, Status, StopReason, Usage};
+use model::{Access, Event, Record, RunId, SessionId, Status, StopReason, Usage};
 use serde_json::{Map, Value, json};
 use session::Facts;
 
@@ -33,6 +33,7 @@ impl BookRun {
             "prompt": started.prompt,
             "cwd": started.cwd.to_string_lossy(),
             "profileName": started.profile,
+            "access": started.access.is_restricted().then(|| started.access.word()),
             "status": self.status.word(),
             "messages": self.messages.iter().filter_map(to_message).collect::<Vec<_>>(),
             "exitCode": self.exit_code(),
@@ -64,6 +65,7 @@ impl BookRun {
             cwd: text("cwd").unwrap_or_default().into(),
             profile: owned("profileName"),
             model: owned("model"),
+            access: text("access").and_then(Access::parse).unwrap_or_default(),
             started_at: fields.get("startedAt").and_then(number).unwrap_or(0),
         });
         for event in messages.iter().flat_map(|message| events_of(message)) {

@@ -108,7 +108,9 @@ fn a_run_keeps_what_was_asked_and_its_last_messages() {
     assert!(transcript.starts_with("message 101\n→ read: {\"number\":101}\nmessage 102\n"));
     assert!(transcript.ends_with("message 599\n→ read: {\"number\":599}"));
     let prompt = book.resume_prompt(&id(1), "On.").unwrap();
-    assert!(prompt.starts_with("Previously:\n\nUser: Go.\n\nAssistant: message 101\n\n"));
+    let header = "--- Run 1 (running, 500 messages) ---";
+    let beginning = format!("Previously:\n\n{header}\n\nUser: Go.\n\nAssistant: message 101\n\n");
+    assert!(prompt.starts_with(&beginning), "{prompt}");
     assert!(!prompt.contains("file"));
     end(&mut book, 1, "message 599", None);
     let entry = book.to_entry(&run_id(1)).unwrap();
@@ -219,7 +221,11 @@ fn the_terminal_event_ends_a_run_too() {
     start(&mut book, 1, 1);
     let outcome = model::Outcome::NonZeroExit;
     let error = Some("exited".to_owned());
-    apply(&mut book, 1, &[Event::RunEnded { outcome, error, exit_code: Some(3), signal: None }]);
+    apply(
+        &mut book,
+        1,
+        &[Event::RunEnded { outcome, error, exit_code: Some(3), signal: None, leftovers: None }],
+    );
     assert!(!book.is_running(&id(1)));
     assert_eq!(detail(&book, 1, "exitCode"), 3);
     assert_eq!(text(&book, 1), "[Error: exited]");
@@ -237,7 +243,7 @@ fn two_runs() -> [(Plan, Vec<Event>, Option<&'static str>); 2] {
         (
             planned(2, 1, "=== a ===\n\nPreviously: ... Go on.", Some("Go on.")),
             vec![
-                Event::RunStarted { pid: 1 },
+                Event::RunStarted { pid: 1, agent: None },
                 told("=== a ===\n\nPreviously: ... Go on."),
                 called("1", json!({})),
                 called("2", json!([1])),
@@ -272,11 +278,11 @@ fn the_book_the_restored_book_and_the_store_say_the_same() {
         book.end(&run, &result(&plan.meta, &output, error));
         log.push(book.to_entry(&run).unwrap());
     }
-    let session = crate::find_session(&store, &id(1)).unwrap();
+    let session = crate::load_session(&store, &session_id(1)).unwrap();
     let restored = SessionBook::restore(&log);
     for book in [&book, &restored] {
-        assert_eq!(book.output(&id(1), LINES).unwrap().text, session.output().unwrap());
-        assert_eq!(text(book, 1), session.transcript().unwrap());
+        assert_eq!(book.output(&id(1), LINES).unwrap().text, session.output());
+        assert_eq!(text(book, 1), session.transcript());
         let prompt = session.resume_prompt("And?").unwrap();
         assert_eq!(book.resume_prompt(&id(1), "And?").unwrap(), prompt);
     }

@@ -2,6 +2,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
+use crate::RunNames;
 use crate::testing::{answered, called, ended, planned, running, said, session_id, told};
 
 fn store() -> (TempDir, Store) {
@@ -14,40 +15,45 @@ fn complete(store: &Store, run: u64, session: u64) {
     ended(store, &planned(run, session, "Go.", None), &[told("Go."), said("Done.")], None);
 }
 
-fn found(store: &Store, id: &str) -> Result<u64, String> {
-    let session = find_session(store, id).map_err(|error| error.to_string())?;
-    Ok(u64::from_str_radix(session.id.as_str(), 16).unwrap())
+/// The only session that is named so, whole.
+fn find_session(store: &Store, word: &str) -> Result<Session, String> {
+    let names = RunNames::load(store).unwrap();
+    let mut sessions = names.sessions(word).map_err(|error| error.to_string())?;
+    assert_eq!(sessions.len(), 1);
+    Ok(sessions.remove(0).session)
 }
 
 #[test]
-fn a_session_is_found_by_its_id_by_a_run_and_by_a_beginning() {
+fn a_session_is_found_by_its_id_by_a_run_by_a_name_and_by_a_beginning() {
     let (_directory, store) = store();
     complete(&store, 100, 0xaaaa_0000_0000_0001);
     complete(&store, 101, 0xaaaa_0000_0000_0001);
     complete(&store, 200, 0xaabb_0000_0000_0002);
-    for (id, expected) in [
-        ("aaaa000000000001", 0xaaaa_0000_0000_0001),
-        ("aaaa", 0xaaaa_0000_0000_0001),
-        ("aab", 0xaabb_0000_0000_0002),
-        ("run-000100", 0xaaaa_0000_0000_0001),
-        ("run-000101", 0xaaaa_0000_0000_0001),
-        ("run-0001", 0xaaaa_0000_0000_0001),
-        ("run-0002", 0xaabb_0000_0000_0002),
+    for (word, expected, run) in [
+        ("aaaa000000000001", 0xaaaa_0000_0000_0001, 101),
+        ("aaaa", 0xaaaa_0000_0000_0001, 101),
+        ("run-000100", 0xaaaa_0000_0000_0001, 100),
+        ("run-0001", 0xaaaa_0000_0000_0001, 101),
+        ("task 100", 0xaaaa_0000_0000_0001, 100),
+        ("@last", 0xaabb_0000_0000_0002, 200),
+        ("@3", 0xaaaa_0000_0000_0001, 100),
     ] {
-        assert_eq!(found(&store, id), Ok(expected), "{id}");
+        let names = RunNames::load(&store).unwrap();
+        let found = names.sessions(word).unwrap();
+        assert_eq!(found.len(), 1, "{word}");
+        assert_eq!(found[0].session.id, session_id(expected), "{word}");
+        assert_eq!(found[0].named_run().meta.run_id, crate::testing::run_id(run), "{word}");
+        assert_eq!(names.session(word).unwrap().0, session_id(expected), "{word}");
     }
-    for (id, ids) in
-        [("aa", "aaaa000000000001, aabb000000000002"), ("run-", "run-000100, run-000200")]
-    {
-        let expected = format!("\"{id}\" is the beginning of 2 ids, such as {ids}");
-        assert_eq!(found(&store, id), Err(expected));
-    }
-    for id in ["c4d5e6f7a8b9c0d1", "aaaa0000000000010", "x", "../..", "AAAA"] {
-        let expected = format!(
-            "Session \"{id}\" not found. The session may have expired or the ID is incorrect."
-        );
-        assert_eq!(found(&store, id), Err(expected));
-    }
+}
+
+#[test]
+fn a_run_that_cannot_be_read_says_why() {
+    let (_directory, store) = store();
+    complete(&store, 1, 1);
+    std::fs::write(store.path().join("run-000001").join("meta.json"), "{").unwrap();
+    let error = find_session(&store, "run-000001").unwrap_err();
+    assert!(error.contains("meta.json is damaged"), "{error}");
 }
 
 #[test]
@@ -55,7 +61,10 @@ fn a_store_without_runs_has_no_sessions() {
     let (_directory, store) = store();
     assert!(load_sessions(&store).unwrap().0.is_empty());
     for id in ["", "0123456789abcdef"] {
-        assert!(matches!(find_session(&store, id), Err(SessionError::NotFound(_))), "{id:?}");
+        assert!(
+            find_session(&store, id).unwrap_err().starts_with("no run, session or task"),
+            "{id:?}"
+        );
     }
 }
 
@@ -78,14 +87,14 @@ fn a_running_run_has_said_what_it_has_said() {
     let session = || find_session(&store, session_id(1).as_str()).unwrap();
     assert!(session().is_running());
     assert_eq!(session().status(), Status::Running);
-    assert_eq!(session().output().unwrap(), "(no text output from sub-agent)");
-    assert_eq!(session().transcript().unwrap(), "(no messages in session)");
+    assert_eq!(session().output(), "(no text output from sub-agent)");
+    assert_eq!(session().transcript(), "(no messages in session)");
     for event in [said("I look."), said(" \n"), called("1", json!({"path": "a"}))] {
         journal.record(1, event);
     }
     journal.flush();
-    assert_eq!(session().output().unwrap(), "I look.");
-    assert_eq!(session().transcript().unwrap(), "I look.\n \n\n→ read: {\"path\":\"a\"}");
+    assert_eq!(session().output(), "I look.");
+    assert_eq!(session().transcript(), "I look.\n \n\n→ read: {\"path\":\"a\"}");
 }
 
 #[test]
@@ -96,9 +105,9 @@ fn only_the_latest_run_answers_but_any_can_be_running() {
     ended(&store, &planned(2, 1, "On.", None), &[], Some("Timed out"));
     assert!(session().is_running());
     assert_eq!(session().status(), Status::Error);
-    assert_eq!(session().output().unwrap(), "(no text output from sub-agent)");
+    assert_eq!(session().output(), "(no text output from sub-agent)");
     assert_eq!(
-        session().transcript().unwrap(),
+        session().transcript(),
         "=== Run 1/2 (running) ===\none\n---\n=== Run 2/2 (error) ===\n[Error: Timed out]"
     );
     // When nobody holds it any more, its supervisor is gone.
@@ -132,6 +141,7 @@ fn an_agent_is_told_what_was_asked_also_if_nothing_was_done() {
     let session = find_session(&store, session_id(1).as_str()).unwrap();
     assert_eq!(
         session.resume_prompt("And?").unwrap(),
-        "Previously:\n\nUser: Look.\n\n[Error: Failed to spawn]\n\nInstructions:\n\nAnd?"
+        "Previously:\n\n--- Run 1 (error, 1 messages) ---\n\nUser: Look.\n\n[Error: Failed to spawn]\n\n\
+         Instructions:\n\nAnd?"
     );
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::testing::{World, options, planned, result};
-use crate::{MOST_TASKS, PlannedTask, TaskArguments};
+use crate::{MOST_TASKS, PlannedTask, TaskArguments, inline_answers};
 
 fn parse(value: &Value) -> Result<SubagentArguments, String> {
     SubagentArguments::parse(value, Some(MOST_TASKS)).map_err(|error| error.to_string())
@@ -27,10 +27,12 @@ impl World {
         let plan = self.subagent(value, models).remove(0).plan;
         match plan.refusal {
             Some(refusal) => Err(refusal),
-            None => Ok(match plan.meta.requested_model {
-                Some(requested) => format!("{} for {requested}", plan.meta.model.unwrap()),
-                None => plan.meta.model.unwrap(),
-            }),
+            None => {
+                let (model, requested) = (plan.meta.model, plan.meta.requested_model);
+                let (model, requested) = (model.unwrap(), requested.unwrap());
+                let is_same = model == requested;
+                Ok(if is_same { model } else { format!("{model} for {requested}") })
+            }
         }
     }
 }
@@ -118,8 +120,7 @@ fn a_preset_is_started_with_its_body_its_tools_and_a_session_of_its_own() {
         [
             "pi",
             "--mode",
-            "json",
-            "-p",
+            "rpc",
             "--session",
             "/run/child-session.jsonl",
             "--model",
@@ -279,7 +280,10 @@ fn a_preset_of_a_directory_above_runs_code_only_if_that_is_trusted() {
 fn a_single_answer_is_what_the_agent_said() {
     let call = single(&json!({"preset": "a", "task": "t"}));
     let meta = &planned(1, 1, "t", None).meta;
-    let answer = |output, error| subagent_answer(&call, &[result(meta, output, error)]);
+    let answer = |output, error| {
+        let result = result(meta, output, error);
+        subagent_answer(&call, &[&result], &inline_answers([output], |_| "ask".to_owned()))
+    };
     assert_eq!(answer("Found it.\n", None), "Found it.");
     assert_eq!(answer(" ", None), "(no text output from sub-agent)");
     assert_eq!(answer("", Some("Timed out after 5s.")), "Timed out after 5s.");
@@ -288,7 +292,7 @@ fn a_single_answer_is_what_the_agent_said() {
         "Timed out after 5s.\nBefore that it said:\nHalf."
     );
     let long = answer(&"ż".repeat(40_000), None);
-    assert!(long.ends_with("ż\n[the first 49152 of 80000 bytes]"), "{}", long.len());
+    assert!(long.contains("ż\n[16000 of 40000 characters are left out here; ask]\nż"), "{long}");
 }
 
 #[test]
@@ -304,8 +308,11 @@ fn several_answers_name_place_and_preset() {
             result
         })
         .collect();
+    let outputs = results.iter().map(|result| result.output.as_str());
+    let answers = inline_answers(outputs, |_| unreachable!("they are short"));
+    let results: Vec<&RunResult> = results.iter().collect();
     assert_eq!(
-        subagent_answer(&call, &results),
+        subagent_answer(&call, &results, &answers),
         "Parallel: 1/2 succeeded\n\n[#1 scout] completed (session: 0000000000000001):\nOne.\n\n\
          [#2 scout] failed (session: 0000000000000002): Timed out after 5s."
     );

@@ -11,7 +11,7 @@ pub(super) enum Share {
     Counted,
 }
 
-/// The rows of a useful window: the header, the activity, and three lines.
+/// The rows of a useful window: the line of the task, three lines, and a blank one.
 const COMFORTABLE: usize = 5;
 
 /// Shares `room` rows among the tasks; `wanted` has at least one row for each. If some get none, one
@@ -54,8 +54,9 @@ pub(super) fn share(
     };
     for index in windows.into_iter().take(for_windows) {
         let wanted = wanted.get(index).copied().unwrap_or(1);
-        // Some lines among windows, or some windows among lines, would look like a mistake.
-        let extra = usize::from(level > 1 && wanted > level && left > 0);
+        // Some lines among windows, or some windows among lines, would look like a mistake. So would a blank row
+        // below some of them, which is all that a third row would be.
+        let extra = usize::from(level > 2 && wanted > level && left > 0);
         left -= extra;
         give(index, wanted.min(level) + extra);
     }

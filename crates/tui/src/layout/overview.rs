@@ -1,43 +1,88 @@
 //! The line above all windows: the progress of all tasks together.
 
 use model::Usage;
-use session::usage_words;
-use session::view::{self, Line, Role, Tally};
+use session::view::{Line, Role, Tally, clock};
+use session::{token_words, total_cost_words};
 
-use super::Scene;
+use super::{Scene, with_right};
+use crate::columns::Table;
+use crate::fit::line_width;
 
-/// The numbers of tasks by status, a bar, the time and the usage.
-pub(super) fn overview(scene: &Scene<'_>, columns: usize) -> Line {
-    let mut line = view::overview(scene.tasks);
+/// How many have ended, a bar, the numbers of tasks by status, and the totals over their columns.
+pub(super) fn overview(scene: &Scene<'_>, table: &Table, totals: &[(&str, &str)]) -> Line {
+    let columns = table.width();
     let count = scene.tasks.len();
     if count == 0 {
-        return Line::of(Role::Muted, "Nothing running.");
+        return Line::of(Role::Muted, " Nothing running.");
     }
     let tally = Tally::of(scene.tasks);
     let ended = tally.done + tally.failed;
-    line = line.with(Role::Dim, " • ");
-    let length = bar_length(columns);
-    if length > 0 {
-        let filled = length * ended / count;
-        line = line
-            .with(Role::Success, &"━".repeat(filled))
-            .with(Role::Dim, &"╌".repeat(length - filled))
-            .with(Role::Plain, " ");
+    let mut start = Line::default().with_bold(Role::Plain, &format!(" {ended}/{count} "));
+    start = bar(start, bar_length(columns), ended, count).with(Role::Plain, " ");
+    let mut counts = vec![
+        (tally.running, "running", Role::Accent),
+        (tally.queued, "queued", Role::Muted),
+        (tally.done, "done", Role::Plain),
+        (tally.failed, "failed", Role::Error),
+    ];
+    counts.retain(|(number, ..)| *number > 0);
+    let mut line = with_counts(start.clone(), &counts);
+    // A failure is told on every screen. How many are done, can be seen from how many have ended.
+    for word in ["done", "queued"] {
+        if line_width(&line) > columns {
+            counts.retain(|(_, other, _)| *other != word);
+            line = with_counts(start.clone(), &counts);
+        }
     }
-    line = line.with(Role::Muted, &format!("{ended}/{count}"));
-    let usage: Usage = scene.tasks.iter().map(|task| task.state.facts.usage).sum();
-    let time = format!("{}s", scene.elapsed_ms / 1000);
-    for segment in [time].into_iter().chain(usage_words(&usage)) {
-        line = line.with(Role::Dim, " • ").with(Role::Muted, &segment);
+    // With less room they leave their columns, and then the line.
+    let fewer = (0..totals.len()).filter_map(|first| totals.get(first..));
+    let mut totals = fewer.flat_map(|totals| [table.totals(totals), side_by_side(totals)]);
+    let fits = |totals: &Line| line_width(&line) + line_width(totals) + 2 <= columns;
+    match totals.find(fits) {
+        Some(totals) => with_right(line, totals, columns),
+        None => line,
     }
-    line
+}
+
+/// `4 running · 96 queued`
+fn with_counts(line: Line, counts: &[(usize, &str, Role)]) -> Line {
+    let mut separator = " ";
+    counts.iter().fold(line, |line, (number, word, role)| {
+        let separator = std::mem::replace(&mut separator, " · ");
+        line.with(Role::Dim, separator).with(*role, &format!("{number} {word}"))
+    })
+}
+
+/// Heavy as far as tasks have ended: the bar is read without colours, too.
+fn bar(line: Line, length: usize, ended: usize, count: usize) -> Line {
+    let halves = 2 * length * ended / count.max(1);
+    let half = halves % 2;
+    line.with(Role::Success, &"━".repeat(halves / 2))
+        .with(Role::Success, &"╸".repeat(half))
+        .with(Role::Dim, &"─".repeat(length - halves / 2 - half))
 }
 
 /// The words need the rest of the line.
 fn bar_length(columns: usize) -> usize {
     match columns {
         0..60 => 0,
-        60..100 => 10,
-        _ => 20,
+        60..100 => 14,
+        _ => 34,
     }
+}
+
+fn side_by_side(totals: &[(&str, &str)]) -> Line {
+    let texts = totals.iter().map(|(_, text)| *text).filter(|text| !text.is_empty());
+    Line::of(Role::Plain, &texts.collect::<Vec<_>>().join("  "))
+}
+
+/// The tokens, the cost and the time of all tasks together, by the names of their columns.
+pub(super) fn totals(scene: &Scene<'_>) -> [(&'static str, String); 3] {
+    let usages = scene.tasks.iter().map(|task| task.state.facts.usage);
+    let usage: Usage = usages.clone().sum();
+    [
+        ("tokens", token_words(&usage).unwrap_or_default()),
+        ("cost", total_cost_words(usages).unwrap_or_default()),
+        ("time", clock(scene.elapsed_ms)),
+    ]
 }

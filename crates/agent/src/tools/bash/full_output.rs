@@ -5,13 +5,23 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// The output is kept in memory first, and then in a file that only the user can read. The file is
-/// removed unless it is kept.
+use model::Redactor;
+
+/// The output is kept in memory first, and then in a file that only the user can read, without the
+/// secrets of the run. The file is removed unless it is kept.
 #[derive(Debug, Default)]
 pub(super) struct FullOutput {
     storage: Storage,
     is_kept: bool,
+    redactor: Redactor,
+    /// What is not written yet, because a secret may have begun in it.
+    pending: Vec<u8>,
 }
+
+/// How much output is looked at at once.
+const WINDOW: usize = 64 * 1024;
+/// How many bytes of escape sequences may be within a secret.
+const SEQUENCES: usize = 4 * 1024;
 
 #[derive(Debug)]
 enum Storage {
@@ -28,13 +38,23 @@ impl Default for Storage {
 }
 
 impl FullOutput {
+    pub(super) fn new(redactor: Redactor) -> FullOutput {
+        FullOutput { redactor, storage: Storage::default(), is_kept: false, pending: Vec::new() }
+    }
+
     pub(super) fn push(&mut self, bytes: &[u8]) {
         match &mut self.storage {
             Storage::Memory(memory) => memory.extend_from_slice(bytes),
-            Storage::File(path, file) => {
-                if let Err(error) = file.write_all(bytes) {
-                    let _ = fs::remove_file(path);
-                    self.storage = Storage::Lost(error.to_string());
+            Storage::File(..) if self.redactor.is_empty() => self.write(bytes),
+            Storage::File(..) => {
+                self.pending.extend_from_slice(bytes);
+                if self.pending.len() >= WINDOW {
+                    let pending = std::mem::take(&mut self.pending);
+                    let mut hidden = self.redactor.part(&pending).into_owned();
+                    // What is shorter than this cannot hold a whole secret.
+                    let kept = hidden.len().min(self.redactor.longest() + SEQUENCES);
+                    self.pending = hidden.split_off(hidden.len() - kept);
+                    self.write(&hidden);
                 }
             }
             Storage::Lost(_) => {}
@@ -43,11 +63,29 @@ impl FullOutput {
 
     /// Moves the output to a file in the directory, if it is still in memory.
     pub(super) fn spill(&mut self, directory: &Path) {
-        let Storage::Memory(memory) = &self.storage else { return };
-        self.storage = match create(directory, memory) {
+        let Storage::Memory(memory) = &mut self.storage else { return };
+        let memory = std::mem::take(memory);
+        self.storage = match create(directory) {
             Ok((path, file)) => Storage::File(path, file),
             Err(error) => Storage::Lost(error.to_string()),
         };
+        self.push(&memory);
+    }
+
+    /// Ends the output.
+    pub(super) fn finish(&mut self) {
+        let pending = std::mem::take(&mut self.pending);
+        let hidden = self.redactor.bytes(&pending).into_owned();
+        self.write(&hidden);
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        if let Storage::File(path, file) = &mut self.storage
+            && let Err(error) = file.write_all(bytes)
+        {
+            let _ = fs::remove_file(path);
+            self.storage = Storage::Lost(error.to_string());
+        }
     }
 
     pub(super) fn path(&self) -> Option<&Path> {
@@ -80,13 +118,40 @@ impl Drop for FullOutput {
     }
 }
 
-fn create(directory: &Path, beginning: &[u8]) -> io::Result<(PathBuf, File)> {
+fn create(directory: &Path) -> io::Result<(PathBuf, File)> {
     let id = uuid::Uuid::new_v4().simple().to_string();
     let path = directory.join(format!("pi-bash-{}.log", &id[..16]));
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
-    if let Err(error) = file.write_all(beginning) {
-        let _ = fs::remove_file(&path);
-        return Err(error);
-    }
+    let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
     Ok((path, file))
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Secrets;
+
+    use super::*;
+
+    #[test]
+    fn a_secret_is_not_in_the_file_wherever_the_output_is_cut() {
+        let mut secrets = Secrets::default();
+        secrets.insert("KEY", "sk-0123456789abcdef".to_owned());
+        let directory = tempfile::tempdir().unwrap();
+        let dirty = "\u{1b}[31msk-\u{1b}[0m0123456789\u{202e}abcdef";
+        for (position, length) in
+            [(WINDOW - 5, 7_000), (WINDOW, 1), (WINDOW - 30, WINDOW), (10, 99)]
+        {
+            for spelled in ["sk-0123456789abcdef", dirty] {
+                let mut output = FullOutput::new(Redactor::new(&secrets));
+                output.spill(directory.path());
+                let text = format!("{}{spelled}{}", "x".repeat(position), "y".repeat(2 * WINDOW));
+                for piece in text.as_bytes().chunks(length) {
+                    output.push(piece);
+                }
+                output.finish();
+                let written = fs::read_to_string(output.path().unwrap()).unwrap();
+                let expected = text.replace(spelled, "****");
+                assert!(written == expected, "{position} {length} {spelled:?}");
+            }
+        }
+    }
 }

@@ -71,7 +71,7 @@ fn run(arguments: &Map<String, Value>, call: &mut Call<'_>) -> Result<ToolOutput
     let job = start(&command, call.cwd, call.shell)?;
     let mut watch = Watch {
         job,
-        output: Output::new(call.shell.outputs.clone()),
+        output: Output::new(call.shell.outputs.clone(), call.shell.redactor.clone()),
         is_output_open: true,
         reports: Reports { report: &mut *call.report, due: None, last: None },
     };

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use model::Redactor;
 use serde_json::{Value, json};
 
 use super::cleaner::Cleaner;
@@ -19,7 +20,7 @@ const KEPT_BYTES: usize = 2 * MAX_BYTES;
 /// What the model gets of the output of a command that arrives in these pieces. A long output is kept
 /// in the directory. The fuzzer uses it, which has output but no command.
 pub fn shown_output<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, directory: &Path) -> String {
-    let mut output = Output::new(directory.to_owned());
+    let mut output = Output::new(directory.to_owned(), Redactor::default());
     for piece in pieces {
         output.push(piece);
     }
@@ -41,8 +42,8 @@ pub(super) struct Output {
 }
 
 impl Output {
-    pub(super) fn new(directory: PathBuf) -> Output {
-        Output { directory, ..Output::default() }
+    pub(super) fn new(directory: PathBuf, redactor: Redactor) -> Output {
+        Output { directory, full: FullOutput::new(redactor), ..Output::default() }
     }
 
     pub(super) fn push(&mut self, bytes: &[u8]) {
@@ -69,6 +70,7 @@ impl Output {
         if self.is_too_long() {
             self.full.spill(&self.directory);
         }
+        self.full.finish();
     }
 
     pub(super) fn report(&self) -> ToolOutput {
@@ -142,7 +144,7 @@ mod tests {
     use super::*;
 
     fn output_of(directory: &std::path::Path, text: &str) -> Output {
-        let mut output = Output::new(directory.to_owned());
+        let mut output = Output::new(directory.to_owned(), Redactor::default());
         for piece in text.as_bytes().chunks(1000) {
             output.push(piece);
         }
@@ -208,7 +210,7 @@ mod tests {
     #[test]
     fn memory_does_not_grow_with_the_output() {
         let directory = tempfile::tempdir().unwrap();
-        let mut output = Output::new(directory.path().to_owned());
+        let mut output = Output::new(directory.path().to_owned(), Redactor::default());
         let piece = "0123456789\n".repeat(1000);
         for _ in 0..2000 {
             output.push(piece.as_bytes());
@@ -245,7 +247,7 @@ mod tests {
     #[test]
     fn what_is_no_text_is_replaced_wherever_it_is_cut() {
         let directory = tempfile::tempdir().unwrap();
-        let mut output = Output::new(directory.path().to_owned());
+        let mut output = Output::new(directory.path().to_owned(), Redactor::default());
         for piece in [&b"a\xff\xc3"[..], b"\xa9\x1b", b"[1", b"mb\xe2\x82"] {
             output.push(piece);
         }

@@ -1,14 +1,14 @@
 //! `bg list` and `bg status`.
 
-use model::OwnerKind;
+use model::{OpenQuestion, OwnerKind};
 use serde::Serialize;
 use session::cut_chars;
 use store::Store;
 use tools::{BackgroundCounts, BackgroundRecord, BackgroundRun, BackgroundRuns, Notification};
 
-use super::super::sessions::age;
+use super::super::sessions::{NameColumn, age};
 use super::super::tasks::SHELL;
-use super::find;
+use super::find_all;
 use crate::arguments::{List, Status};
 use crate::error::{CommandError, Exit};
 use crate::printer::Printer;
@@ -28,7 +28,8 @@ pub(super) fn list(
         printer.json(&Document { runs, counts, notifications })?;
         return Ok(Exit::Completed);
     }
-    let lines: Vec<String> = shown.map(|run| line(run, arguments.everyone)).collect();
+    let shown: Vec<&BackgroundRun> = shown.collect();
+    let lines = lines(&shown, arguments.everyone);
     if !lines.is_empty() {
         printer.answer(&lines.join("\n"))?;
     }
@@ -41,22 +42,21 @@ pub(super) fn status(
     store: &Store,
     printer: &Printer,
 ) -> Result<Exit, CommandError> {
-    let asked = arguments.id.as_deref().map(|id| find(store, id)).transpose()?;
+    let asked = find_all(store, &arguments.id)?;
     let mut loaded = tools::load_background(store, Some(&SHELL))?;
     let notifications = notify(&mut loaded, printer);
     let counts = loaded.counts();
     let running = loaded.runs.into_iter().filter(|run| run.record.is_running());
-    let is_one = asked.is_some();
-    let shown: Vec<BackgroundRun> = asked.map_or_else(|| running.collect(), |run| vec![run]);
+    let is_asked = !asked.is_empty();
+    let shown: Vec<BackgroundRun> = if is_asked { asked } else { running.collect() };
     if arguments.json {
         let runs = shown.iter().map(|run| &run.record).collect();
         printer.json(&Document { runs, counts, notifications })?;
-    } else if is_one {
-        for run in &shown {
-            printer.answer(&sheet(&run.record))?;
-        }
+    } else if is_asked {
+        let sheets: Vec<String> = shown.iter().map(|run| sheet(&run.record)).collect();
+        printer.answer(&sheets.join("\n"))?;
     } else {
-        let lines = shown.iter().map(|run| line(run, false));
+        let lines = lines(&shown.iter().collect::<Vec<_>>(), false);
         let text: Vec<String> = [words(counts)].into_iter().chain(lines).collect();
         printer.answer(&text.join("\n"))?;
     }
@@ -68,6 +68,17 @@ fn notify(loaded: &mut BackgroundRuns, printer: &Printer) -> Vec<Notification> {
     let notifications = loaded.take_notifications(&SHELL);
     for warning in &loaded.warnings {
         printer.warning(warning);
+    }
+    for run in &loaded.runs {
+        let record = &run.record;
+        for OpenQuestion { number, question, .. } in &record.questions {
+            let (title, run_id) = (record.title(), &record.run_id);
+            printer.note(&format!(
+                "{title} asks: {}\n{}: `pi-subagents answer {run_id} {number} ANSWER`",
+                question.words(),
+                question.ways()
+            ));
+        }
     }
     for notification in &notifications {
         printer.note(&format!("{} ({})", notification.text, notification.run_id));
@@ -86,9 +97,21 @@ fn words(counts: BackgroundCounts) -> String {
     format!("{running} running.{ended}")
 }
 
-fn line(BackgroundRun { owner, record, .. }: &BackgroundRun, with_owner: bool) -> String {
+fn lines(runs: &[&BackgroundRun], with_owner: bool) -> Vec<String> {
+    let names = NameColumn::of(runs.iter().map(|run| run.record.title()));
+    runs.iter().map(|run| line(run, &names, with_owner)).collect()
+}
+
+fn line(
+    BackgroundRun { owner, record, .. }: &BackgroundRun,
+    names: &NameColumn,
+    with_owner: bool,
+) -> String {
     let ending = &record.ending;
-    let what = ending.error.as_ref().or(ending.final_text.as_ref()).unwrap_or(&record.task);
+    let said = ending.final_text.as_ref().filter(|text| !text.trim().is_empty());
+    let warning = ending.warnings.first();
+    let asks = record.questions.first().map(|open| format!("asks: {}", open.question.words()));
+    let what = ending.error.as_ref().or(said).or(warning).or(asks.as_ref()).unwrap_or(&record.task);
     let what = what.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let owner = match owner.kind {
         _ if !with_owner => "",
@@ -97,11 +120,11 @@ fn line(BackgroundRun { owner, record, .. }: &BackgroundRun, with_owner: bool) -
         OwnerKind::Mcp => "mcp    ",
     };
     format!(
-        "{}  {:<9}  {:>8}  {owner}{}  {}",
+        "{}  {:<9}  {:>7}  {owner}{}  {}",
         record.run_id,
         record.status.word(),
         age(record.start_time),
-        record.title().lines().next().unwrap_or_default(),
+        names.cell(record.title()),
         cut_chars(what, 80)
     )
 }
@@ -110,15 +133,22 @@ fn line(BackgroundRun { owner, record, .. }: &BackgroundRun, with_owner: bool) -
 fn sheet(run: &BackgroundRecord) -> String {
     let ending = &run.ending;
     let path = |path: &std::path::Path| Some(path.display().to_string());
+    let asks: Vec<String> = run
+        .questions
+        .iter()
+        .map(|open| format!("{}: {}", open.number, open.question.words()))
+        .collect();
     let exit_code = ending.exit_code.map(|code| code.to_string());
     let model = ending.model.as_ref().or(run.resolved_model.as_ref());
     let rows = [
         ("status", Some(run.status.word().to_owned())),
         ("outcome", ending.outcome.clone()),
         ("error", ending.error.clone()),
+        ("warnings", Some(ending.warnings.join("\n"))),
         ("exit code", exit_code),
+        ("asks", Some(asks.join("\n"))),
         ("name", Some(run.title().to_owned())),
-        ("preset", Some(run.preset.clone())),
+        ("preset", run.preset.clone()),
         ("model", model.cloned()),
         ("cwd", run.cwd.as_deref().and_then(path)),
         ("session", run.session_id.as_ref().map(ToString::to_string)),

@@ -7,9 +7,10 @@ mod stop;
 mod wait;
 
 use plan::Surroundings;
-use store::Store;
-use tools::{BackgroundRun, BackgroundRunError};
+use store::{RunDir, Store};
+use tools::{BackgroundRecord, BackgroundRun, RunNames};
 
+use super::named::refused_in_background;
 use crate::arguments::{Background, BackgroundCommand};
 use crate::error::{CommandError, Exit};
 use crate::printer::Printer;
@@ -32,30 +33,36 @@ fn store() -> Result<Store, CommandError> {
     Ok(Store::in_project(Surroundings::of_this_process()?.project_root()))
 }
 
-fn find(store: &Store, id: &str) -> Result<BackgroundRun, CommandError> {
-    tools::find_background(store, id).map_err(|error| {
-        let refused = CommandError::usage(error.to_string());
-        match error {
-            BackgroundRunError::NotFound(id) => {
-                let meant = plan::did_you_mean(&tools::similar_background(store, &id));
-                let list = " `pi-subagents bg list --all --everyone` lists the background runs of \
-                            this project";
-                refused.hint(format!("{meant}{list}").trim_start())
-            }
-            BackgroundRunError::Ambiguous { .. } => refused.hint("give more of the id"),
-            BackgroundRunError::Store(_) => refused,
-        }
-    })
+/// The one run that a word means.
+fn find(store: &Store, word: &str) -> Result<BackgroundRun, CommandError> {
+    let run = RunNames::load_background(store)?.run(word).map_err(refused_in_background)?;
+    load(&run)
 }
 
-/// The runs with these ids, each once, in the order in which they are named.
-fn find_all(store: &Store, ids: &[String]) -> Result<Vec<BackgroundRun>, CommandError> {
+/// The runs that words mean, each once, in the order in which they are named.
+fn find_all<'a>(
+    store: &Store,
+    words: impl IntoIterator<Item = &'a String>,
+) -> Result<Vec<BackgroundRun>, CommandError> {
+    let names = RunNames::load_background(store)?;
     let mut runs: Vec<BackgroundRun> = Vec::new();
-    for id in ids {
-        let run = find(store, id)?;
-        if runs.iter().all(|known| known.dir != run.dir) {
-            runs.push(run);
+    for word in words {
+        for dir in names.runs(word).map_err(refused_in_background)? {
+            if runs.iter().all(|known| known.dir != dir) {
+                runs.push(load(&dir)?);
+            }
         }
     }
     Ok(runs)
+}
+
+fn load(dir: &RunDir) -> Result<BackgroundRun, CommandError> {
+    tools::load_background_run(dir).map_err(CommandError::usage)
+}
+
+/// What people should know about a run that has ended.
+fn print_warnings(run: &BackgroundRecord, printer: &Printer) {
+    for warning in &run.ending.warnings {
+        printer.warning(&format!("{}: {warning}", run.title()));
+    }
 }

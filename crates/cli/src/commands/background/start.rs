@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use plan::Refusal;
 use runner::BackgroundError;
 use serde::Serialize;
 use tools::{
@@ -12,6 +11,7 @@ use tools::{
 
 use super::super::run::read_prompt;
 use super::super::tasks::Door;
+use super::super::typed_paths;
 use crate::arguments::Start;
 use crate::error::{CommandError, Exit};
 use crate::printer::Printer;
@@ -22,25 +22,26 @@ pub(super) fn start(arguments: Start, printer: &Printer) -> Result<Exit, Command
         return Err(CommandError::usage("the name is empty"));
     }
     let mut door = Door::open(&arguments.agent, printer)?;
-    let task = TaskArguments {
-        name: arguments.name.unwrap_or_else(|| arguments.preset.clone()),
-        preset: Some(arguments.preset),
+    let definition = arguments.preset.clone().or_else(|| arguments.profile.clone());
+    let name = arguments.name.or(definition);
+    let mut task = TaskArguments {
+        name: name.unwrap_or_else(|| "task".to_owned()),
+        preset: arguments.preset,
+        profile: arguments.profile,
+        timeout: arguments.timeout,
         prompt,
         model: arguments.work.model,
-        cwd: arguments.work.cwd,
+        cwd: arguments.work.cwd.as_deref().map(typed_paths::directory).transpose()?,
         ..TaskArguments::default()
     };
+    arguments.demands.add_to([&mut task])?;
     let call = BackgroundArguments { task };
     let plan = |options: &CallOptions<'_>| tools::plan_background(&door.workspace, call, options);
     let planned = door.server.plan(&door.workspace, &CallContext::default(), plan)?;
-    let refusal = planned.tasks.iter().find_map(|task| task.refusal.as_ref());
-    let hint = refusal.and_then(Refusal::hint);
+    door.refuse_mistake(&planned, printer)?;
     let started = door.server.start_background(planned);
     door.print_warnings(printer);
-    let record = started.map_err(|error| match hint {
-        Some(hint) => CommandError::from(error).hint(hint),
-        None => error.into(),
-    })?;
+    let record = started?;
     let run_dir = &record.paths.run_dir;
     if arguments.output.json {
         let counts = door.server.background_counts()?;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use store::Store;
 use tools::BackgroundRecord;
 
-use super::find_all;
+use super::{find_all, print_warnings};
 use crate::arguments::Stop;
 use crate::error::{CommandError, Exit};
 use crate::printer::Printer;
@@ -27,12 +27,22 @@ pub(super) fn stop(
     for run in runs {
         match stop_run(&run.dir, force) {
             Ok(stopped) => {
-                is_failed |= stopped.left > 0;
+                is_failed |= !stopped.is_proven();
                 let mut record = run.record;
-                let had_ended = !record.is_running();
-                record.end(stopped.result);
-                let report = StopReport { record, had_ended, left: stopped.left };
+                let report = StopReport {
+                    had_ended: !record.is_running(),
+                    left: stopped.left.len(),
+                    proven: stopped.is_proven(),
+                    words: stopped.words(),
+                    pids: stopped.left,
+                    unsure_pids: stopped.unsure,
+                    record: {
+                        record.end(stopped.result);
+                        record
+                    },
+                };
                 if !arguments.json {
+                    print_warnings(&report.record, printer);
                     printer.answer(&report.words())?;
                 }
                 stopped_runs.push(report);
@@ -61,17 +71,27 @@ struct StopReport {
     record: BackgroundRecord,
     had_ended: bool,
     left: usize,
+    /// Whether it is proven that nothing else is left.
+    proven: bool,
+    /// The processes that are left.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pids: Vec<u32>,
+    /// Processes that may be left of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unsure_pids: Vec<u32>,
+    #[serde(skip)]
+    words: String,
 }
 
 impl StopReport {
     fn words(&self) -> String {
         let had = if self.had_ended { " (it had ended before)" } else { "" };
         format!(
-            "{}  {:<9}  {}{had}: {} processes left",
+            "{}  {:<9}  {}{had}: {}",
             self.record.run_id,
             self.record.status.word(),
             self.record.title(),
-            self.left
+            self.words
         )
     }
 }

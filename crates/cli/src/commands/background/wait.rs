@@ -9,7 +9,7 @@ use serde::Serialize;
 use store::{RunDir, Store};
 use tools::{BackgroundRecord, BackgroundRun, BackgroundStatus};
 
-use super::find_all;
+use super::{find_all, print_warnings};
 use crate::arguments::Wait;
 use crate::error::{CommandError, Exit};
 use crate::printer::Printer;
@@ -42,10 +42,12 @@ fn wait_for(
     let limit = arguments.timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
     let is_only = runs.len() == 1;
-    let show = |run: &BackgroundRecord| match (arguments.json, is_only) {
-        (true, _) => Ok(()),
-        (false, true) => answer(run, printer),
-        (false, false) => printer.answer(&summary(run)),
+    let show = |run: &BackgroundRecord| {
+        if arguments.json {
+            return Ok(());
+        }
+        print_warnings(run, printer);
+        if is_only { answer(run, printer) } else { printer.answer(&summary(run)) }
     };
     for run in runs.iter().filter(|run| !run.record.is_running()) {
         show(&run.record)?;
@@ -98,8 +100,11 @@ fn wait_for(
         ))
         .hint("the runs go on; wait again, or stop them with `pi-subagents bg stop ID`"));
     }
-    let mut statuses = runs.iter().map(|run| run.record.status);
-    let all_completed = !is_lost && statuses.all(|status| status == BackgroundStatus::Completed);
+    // An answer that cannot be printed is an error, also if the agent gave one.
+    let is_answered = |run: &BackgroundRecord| {
+        run.status == BackgroundStatus::Completed && !run.ending.is_answer_lost()
+    };
+    let all_completed = !is_lost && runs.iter().all(|run| is_answered(&run.record));
     Ok(if all_completed { Exit::Completed } else { Exit::TaskFailed })
 }
 

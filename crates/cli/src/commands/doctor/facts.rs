@@ -2,16 +2,24 @@
 
 use serde::Serialize;
 
+use super::access::AccessFacts;
+use super::models::ModelFacts;
+use super::worktrees::WorktreesFacts;
+use crate::commands::named_program::NamedProgram;
+
 #[derive(Debug, Serialize)]
 pub(super) struct Facts {
     pub(super) environment: EnvironmentFacts,
     pub(super) agents: AgentFacts,
     pub(super) keys: KeyFacts,
+    pub(super) models: ModelFacts,
     pub(super) profiles: DefinitionFacts,
     pub(super) presets: DefinitionFacts,
     pub(super) settings: SettingsFacts,
+    pub(super) access: AccessFacts,
     pub(super) extension: ExtensionFacts,
     pub(super) store: StoreFacts,
+    pub(super) worktrees: WorktreesFacts,
 }
 
 #[derive(Debug, Serialize)]
@@ -26,20 +34,52 @@ pub(super) struct EnvironmentFacts {
     pub(super) trust: &'static str,
     pub(super) trust_problems: Vec<String>,
     pub(super) is_child: bool,
+    /// What the name of this program leads to on `PATH`.
+    pub(super) named_program: NamedProgram,
+    pub(super) containment: ContainmentFacts,
+}
+
+/// How the processes of a run are held together here.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ContainmentFacts {
+    /// The directory in which each run gets a cgroup of its own.
+    pub(super) cgroup: Option<String>,
+    /// Why there is none.
+    pub(super) cgroup_problem: Option<String>,
+    /// Whether `/proc` shows the processes of this program's own pid namespace.
+    pub(super) is_proc_own: bool,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct AgentFacts {
     pub(super) builtin_version: &'static str,
-    pub(super) pi: Option<PiFacts>,
+    pub(super) pi: Option<ProgramFacts>,
+    /// Agents of other makes, and those that the settings name.
+    pub(super) others: Vec<OtherAgentFacts>,
     /// Absent if `PI_SUBAGENTS_AGENT` cannot be understood.
     pub(super) chosen: Option<ChosenFacts>,
     pub(super) problem: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct PiFacts {
+#[serde(rename_all = "camelCase")]
+pub(super) struct OtherAgentFacts {
+    pub(super) name: String,
+    pub(super) title: String,
+    /// Absent if it is not installed.
+    pub(super) program: Option<ProgramFacts>,
+    /// The program that the settings name, without its arguments.
+    pub(super) configured: Option<String>,
+    /// What shows that it is signed in, if something does. Absent where it cannot be seen.
+    pub(super) sign_in: Option<String>,
+    /// What the user does about a missing program, or a missing sign-in.
+    pub(super) remedy: Option<&'static str>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct ProgramFacts {
     pub(super) path: String,
     pub(super) version: Option<String>,
     /// Why its version is unknown.
@@ -63,6 +103,8 @@ pub(super) struct ChosenFacts {
 #[serde(rename_all = "camelCase")]
 pub(super) struct KeyFacts {
     pub(super) keys: Vec<KeyFact>,
+    /// Those that only pi can use.
+    pub(super) unsupported: Vec<UnsupportedKeyFact>,
     /// The providers that `models.json` adds or changes.
     pub(super) configured_providers: Vec<String>,
     pub(super) profiles_with_key: Vec<String>,
@@ -79,12 +121,28 @@ pub(super) struct KeyFact {
 }
 
 #[derive(Debug, Serialize)]
+pub(super) struct UnsupportedKeyFact {
+    pub(super) provider: String,
+    /// A variable's name, or `auth.json`.
+    pub(super) place: String,
+    /// Why the built-in agent cannot ask the provider.
+    pub(super) reason: String,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct DefinitionFacts {
     pub(super) global: usize,
     pub(super) project: usize,
     /// The user's and the project's.
     pub(super) directories: [String; 2],
+    /// Those of Claude Code.
+    pub(super) claude: usize,
+    /// The directories of Claude Code that exist.
+    pub(super) claude_directories: Vec<String>,
     pub(super) warnings: Vec<String>,
+    /// Definitions whose fields contradict each other.
+    pub(super) contradictions: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -106,6 +164,8 @@ pub(super) struct SettingsFacts {
 pub(super) struct SettingsFileFacts {
     pub(super) path: String,
     pub(super) is_there: bool,
+    /// Whether no task starts until it is right.
+    pub(super) blocks_tasks: bool,
     pub(super) problems: Vec<String>,
     pub(super) unknown: Vec<UnknownSetting>,
 }
@@ -149,6 +209,8 @@ pub(super) struct StoreFacts {
     pub(super) damaged: Vec<String>,
     /// Left by programs that died while they created or removed a run.
     pub(super) debris: Vec<DebrisFacts>,
+    /// Those of runs, of any project, whose supervisor was killed.
+    pub(super) empty_cgroups: Vec<String>,
     pub(super) temporary_stores: Vec<TemporaryStoreFacts>,
 }
 

@@ -1,12 +1,16 @@
 //! What `doctor` says about the facts. Pure, and tested by tables.
 
+use agent::config::UnsupportedKey;
 use plan::{SurroundingsError, did_you_mean};
 use serde::Serialize;
 
 use super::facts::{
-    AgentFacts, DefinitionFacts, EnvironmentFacts, ExtensionFacts, Facts, KeyFact, KeyFacts,
-    PiFacts, ProcessFacts, RunFacts, SettingsFacts, StoreFacts, TemporaryStoreFacts,
+    AgentFacts, ContainmentFacts, DefinitionFacts, EnvironmentFacts, ExtensionFacts, Facts,
+    KeyFact, KeyFacts, ProcessFacts, ProgramFacts, RunFacts, SettingsFacts, StoreFacts,
+    TemporaryStoreFacts, UnsupportedKeyFact,
 };
+use super::{access, agents, models, worktrees};
+use crate::commands::named_program::NamedProgram;
 
 /// The sections of the report, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -15,8 +19,10 @@ pub(super) enum Area {
     Environment,
     Agents,
     Keys,
+    Models,
     Definitions,
     Settings,
+    Access,
     Extension,
     Runs,
 }
@@ -27,8 +33,10 @@ impl Area {
             Area::Environment => "Environment",
             Area::Agents => "Agents",
             Area::Keys => "Keys",
+            Area::Models => "Models",
             Area::Definitions => "Profiles and presets",
             Area::Settings => "Settings",
+            Area::Access => "Access",
             Area::Extension => "Extension for pi",
             Area::Runs => "Runs",
         }
@@ -65,35 +73,35 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    fn remedy(&mut self, remedy: impl Into<String>) -> &mut Finding {
+    pub(super) fn remedy(&mut self, remedy: impl Into<String>) -> &mut Finding {
         self.remedies.push(remedy.into());
         self
     }
 }
 
-struct Section {
+pub(super) struct Section {
     area: Area,
-    findings: Vec<Finding>,
+    pub(super) findings: Vec<Finding>,
 }
 
 impl Section {
-    fn new(area: Area) -> Section {
+    pub(super) fn new(area: Area) -> Section {
         Section { area, findings: Vec::new() }
     }
 
-    fn fine(&mut self, text: impl Into<String>) -> &mut Finding {
+    pub(super) fn fine(&mut self, text: impl Into<String>) -> &mut Finding {
         self.add(Level::Fine, text)
     }
 
-    fn warning(&mut self, text: impl Into<String>) -> &mut Finding {
+    pub(super) fn warning(&mut self, text: impl Into<String>) -> &mut Finding {
         self.add(Level::Warning, text)
     }
 
-    fn problem(&mut self, text: impl Into<String>) -> &mut Finding {
+    pub(super) fn problem(&mut self, text: impl Into<String>) -> &mut Finding {
         self.add(Level::Problem, text)
     }
 
-    fn add(&mut self, level: Level, text: impl Into<String>) -> &mut Finding {
+    pub(super) fn add(&mut self, level: Level, text: impl Into<String>) -> &mut Finding {
         let finding = Finding { area: self.area, level, text: text.into(), remedies: Vec::new() };
         self.findings.push_mut(finding)
     }
@@ -105,11 +113,14 @@ pub(super) fn of_facts(facts: &Facts) -> Vec<Finding> {
     let uses_builtin =
         facts.agents.chosen.as_ref().is_some_and(|chosen| chosen.kind == model::AgentKind::Builtin);
     findings.extend(keys(&facts.keys, uses_builtin, &facts.environment.agent_dir));
+    findings.extend(models::findings(&facts.models));
     findings.extend(definitions("profile", &facts.profiles));
     findings.extend(definitions("preset", &facts.presets));
     findings.extend(settings(&facts.settings));
+    findings.extend(access::findings(&facts.access));
     findings.extend(extension(&facts.extension, facts.agents.pi.is_some()));
     findings.extend(store(&facts.store));
+    findings.extend(worktrees::findings(&facts.worktrees));
     findings
 }
 
@@ -145,7 +156,54 @@ fn environment(facts: &EnvironmentFacts) -> Vec<Finding> {
     if facts.is_child {
         section.warning("this is a sub-agent, which cannot start others (PI_SUBAGENTS_CHILD=1)");
     }
+    named_program(&mut section, &facts.named_program);
+    containment(&mut section, &facts.containment);
     section.findings
+}
+
+fn named_program(section: &mut Section, named: &NamedProgram) {
+    let own = env!("CARGO_PKG_VERSION");
+    match named {
+        NamedProgram::Missing | NamedProgram::This => {}
+        NamedProgram::Ours { version, .. } if version == own => {}
+        NamedProgram::Ours { path, version } => {
+            let path = path.display();
+            section
+                .warning(format!(
+                    "{path}, on your PATH, is version {version}; this program is {own}"
+                ))
+                .remedy("update one of the two, or remove it");
+        }
+        NamedProgram::Other { .. } => {
+            section.warning(named.to_string()).remedy(
+                "put the directory of this program before it on your PATH, or start this program by its path",
+            );
+        }
+    }
+}
+
+fn containment(section: &mut Section, facts: &ContainmentFacts) {
+    if !facts.is_proc_own {
+        section
+            .warning(
+                "/proc shows the processes of another pid namespace, so that processes cannot be \
+                 found",
+            )
+            .remedy("mount the /proc of this namespace, as `unshare --mount-proc` does");
+    }
+    if let Some(directory) = &facts.cgroup {
+        section.fine(format!("each run has its own cgroup, in {directory}"));
+    } else {
+        let problem = facts.cgroup_problem.as_deref().unwrap_or("the reason is not known");
+        section
+            .fine(format!(
+                "runs have no cgroup ({problem}); processes are found by their parents, their \
+                 environment and the agent's session"
+            ))
+            .remedy(
+                "where systemd runs, start this program with `systemd-run --user --scope` to get one",
+            );
+    }
 }
 
 fn agents(facts: &AgentFacts) -> Vec<Finding> {
@@ -153,7 +211,7 @@ fn agents(facts: &AgentFacts) -> Vec<Finding> {
     section.fine(format!("built-in agent {}", facts.builtin_version));
     let is_pi_chosen =
         facts.chosen.as_ref().is_some_and(|chosen| chosen.kind == model::AgentKind::Pi);
-    if let Some(PiFacts { path, version, problem }) = &facts.pi {
+    if let Some(ProgramFacts { path, version, problem }) = &facts.pi {
         if let Some(version) = version {
             section.fine(format!("pi {version}: {path}"));
         } else {
@@ -167,12 +225,13 @@ fn agents(facts: &AgentFacts) -> Vec<Finding> {
     } else if !is_pi_chosen {
         section.fine("pi is not installed, and not needed");
     }
+    agents::findings(&mut section, facts);
     if let Some(problem) = &facts.problem {
         section.problem(problem).remedy("set it to another value, or unset it");
     }
     let Some(chosen) = &facts.chosen else { return section.findings };
     let reason = chosen.reason;
-    match (chosen.kind, &chosen.path, &chosen.program) {
+    match (&chosen.kind, &chosen.path, &chosen.program) {
         (model::AgentKind::Builtin, ..) => {
             section.fine(format!("tasks use the built-in agent: {reason}"))
         }
@@ -181,6 +240,14 @@ fn agents(facts: &AgentFacts) -> Vec<Finding> {
             .problem(format!("tasks would use pi, which is not installed: {reason}"))
             .remedy("install it with `npm install -g @earendil-works/pi-coding-agent`")
             .remedy("or use \"builtin\" instead"),
+        (model::AgentKind::Named(name), Some(_), _) => {
+            section.fine(format!("tasks use {name}: {reason}"))
+        }
+        (model::AgentKind::Named(name), None, _) => {
+            let agent = facts.others.iter().find(|agent| agent.name == *name);
+            let text = format!("tasks would use {name}, which is not installed: {reason}");
+            section.problem(text).remedy(agent.and_then(|agent| agent.remedy).unwrap_or_default())
+        }
         (model::AgentKind::Program, Some(path), _) => {
             section.fine(format!("tasks use {path}: {reason}"))
         }
@@ -205,6 +272,21 @@ fn keys(facts: &KeyFacts, uses_builtin: bool, agent_dir: &str) -> Vec<Finding> {
                 .remedy(format!("fix {agent_dir}/auth.json")),
         };
     }
+    for UnsupportedKeyFact { provider, place, reason } in &facts.unsupported {
+        let key = UnsupportedKey {
+            provider: provider.clone(),
+            place: place.clone(),
+            reason: reason.clone(),
+        };
+        let text = key.to_string();
+        if uses_builtin {
+            section
+                .warning(text)
+                .remedy("install pi with `npm install -g @earendil-works/pi-coding-agent`");
+        } else {
+            section.fine(text);
+        }
+    }
     for problem in &facts.problems {
         let level = if uses_builtin { Level::Problem } else { Level::Warning };
         section.add(level, problem).remedy("fix the file");
@@ -224,10 +306,15 @@ fn keys(facts: &KeyFacts, uses_builtin: bool, agent_dir: &str) -> Vec<Finding> {
              into {agent_dir}/auth.json"
         );
         if uses_builtin {
-            section.problem("there is no API key for any provider").remedy(remedy).remedy(
+            let text = if facts.unsupported.is_empty() {
+                "there is no API key for any provider"
+            } else {
+                "there is no API key that the built-in agent can use"
+            };
+            section.problem(text).remedy(remedy).remedy(
                 "to try it without a key, play a script: `--agent builtin --model script/FILE`",
             );
-        } else {
+        } else if facts.unsupported.is_empty() {
             section
                 .warning("the built-in agent has no API key; other agents may have their own")
                 .remedy(remedy);
@@ -238,13 +325,23 @@ fn keys(facts: &KeyFacts, uses_builtin: bool, agent_dir: &str) -> Vec<Finding> {
 
 fn definitions(word: &str, facts: &DefinitionFacts) -> Vec<Finding> {
     let mut section = Section::new(Area::Definitions);
-    let DefinitionFacts { global, project, directories: [globals, projects], warnings } = facts;
+    let DefinitionFacts { global, project, directories: [globals, projects], .. } = facts;
     let count = global + project;
     let plural = if count == 1 { "" } else { "s" };
     section.fine(format!("{count} {word}{plural}: {global} in {globals}, {project} in {projects}"));
-    for warning in warnings {
+    if facts.claude > 0 {
+        let (count, places) = (facts.claude, facts.claude_directories.join(" and "));
+        let plural = if count == 1 { "" } else { "s" };
+        section.fine(format!("{count} more {word}{plural} of Claude Code, in {places}"));
+    }
+    for warning in &facts.warnings {
         let remedy = format!("fix the file, and check it with `pi-subagents {word} list`");
         section.warning(warning).remedy(remedy);
+    }
+    for contradiction in &facts.contradictions {
+        let remedy =
+            format!("remove one of the two; until then tasks with this {word} are refused");
+        section.warning(contradiction).remedy(remedy);
     }
     section.findings
 }
@@ -259,9 +356,12 @@ fn settings(facts: &SettingsFacts) -> Vec<Finding> {
             section.fine(path);
         }
         for problem in &file.problems {
-            section
-                .warning(format!("{path}: {problem}"))
-                .remedy("fix it; until then it is ignored");
+            let text = format!("{path}: {problem}");
+            if file.blocks_tasks {
+                section.problem(text).remedy("fix it; until then no task starts without --access");
+            } else {
+                section.warning(text).remedy("fix it; until then it is ignored");
+            }
         }
         for unknown in &file.unknown {
             let name = &unknown.name;
@@ -375,6 +475,18 @@ fn store(facts: &StoreFacts) -> Vec<Finding> {
              sessions prune`"
         });
     }
+    // They do no harm, and the run of each may be another project's, which removes it when it ends the run.
+    if let [first, others @ ..] = facts.empty_cgroups.as_slice() {
+        let text = match others.len() {
+            0 => format!("the empty cgroup {first} was left by a supervisor that was killed"),
+            more => {
+                format!(
+                    "{first} and {more} more empty cgroups were left by supervisors that were killed"
+                )
+            }
+        };
+        section.fine(text).remedy("remove what is empty with `pi-subagents sessions prune`");
+    }
     for TemporaryStoreFacts { path, runs, bytes, is_in_use } in &facts.temporary_stores {
         let text = format!(
             "{runs} runs ({}) are in {path}, because their project could not be written",
@@ -396,7 +508,7 @@ fn pids(processes: &[i32]) -> String {
     format!("process{} {}", if ids.len() == 1 { "" } else { "es" }, ids.join(", "))
 }
 
-fn size(bytes: u64) -> String {
+pub(super) fn size(bytes: u64) -> String {
     match bytes {
         0..1024 => format!("{bytes} bytes"),
         1024..1_048_576 => format!("{:.1} KiB", bytes as f64 / 1024.0),

@@ -1,4 +1,6 @@
-use super::super::facts::{ChosenFacts, LimitFacts, SettingsFileFacts, UnknownSetting};
+use super::super::facts::{
+    ChosenFacts, LimitFacts, OtherAgentFacts, SettingsFileFacts, UnknownSetting,
+};
 use super::*;
 
 /// The findings that are not fine, with the first remedy of each.
@@ -27,7 +29,7 @@ fn an_agent_that_cannot_be_started_is_a_problem_only_if_it_is_needed() {
     use model::AgentKind::{Builtin, Pi, Program};
     let silent = || {
         let problem = Some("it took longer than 5 seconds".to_owned());
-        Some(PiFacts { path: "/bin/pi".to_owned(), version: None, problem })
+        Some(ProgramFacts { path: "/bin/pi".to_owned(), version: None, problem })
     };
     for (pi, chosen, expected) in [
         (None, chosen(Builtin, None), None),
@@ -41,7 +43,8 @@ fn an_agent_that_cannot_be_started_is_a_problem_only_if_it_is_needed() {
         ),
         (None, chosen(Program, Some("/bin/my-agent")), None),
     ] {
-        let facts = AgentFacts { builtin_version: "1", pi, chosen, problem: None };
+        let facts =
+            AgentFacts { builtin_version: "1", pi, others: Vec::new(), chosen, problem: None };
         let findings = agents(&facts);
         let told = complaints(&findings);
         match expected {
@@ -55,9 +58,49 @@ fn an_agent_that_cannot_be_started_is_a_problem_only_if_it_is_needed() {
 }
 
 #[test]
+fn an_agent_of_another_make_is_told_with_its_version_and_what_to_do() {
+    let agent = |program: Option<&str>, sign_in: Option<&str>, remedy| OtherAgentFacts {
+        name: "claude".to_owned(),
+        title: "Claude Code".to_owned(),
+        program: program.map(|path| ProgramFacts {
+            path: path.to_owned(),
+            version: Some("2.1.325 (Claude Code)".to_owned()),
+            problem: None,
+        }),
+        configured: None,
+        sign_in: sign_in.map(str::to_owned),
+        remedy,
+    };
+    let told = |agent: OtherAgentFacts, kind| {
+        let (pi, chosen) = (None, chosen(kind, agent.program.as_ref().map(|it| it.path.as_str())));
+        let others = vec![agent];
+        let facts = AgentFacts { builtin_version: "1", pi, others, chosen, problem: None };
+        let told = agents(&facts).into_iter().map(|found| {
+            format!("{:?} {} ({})", found.level, found.text, found.remedies.join("; "))
+        });
+        told.collect::<Vec<String>>().join("\n")
+    };
+    let claude = || model::AgentKind::Named("claude".to_owned());
+    let here = told(agent(Some("/bin/claude"), Some("ANTHROPIC_API_KEY"), None), claude());
+    assert!(here.contains(
+        "Fine Claude Code 2.1.325 (Claude Code): /bin/claude, signed in (ANTHROPIC_API_KEY)"
+    ));
+    assert!(here.contains("Fine tasks use claude"), "{here}");
+    let unsigned = told(agent(Some("/bin/claude"), None, Some("sign in")), claude());
+    assert!(unsigned.contains("no sign-in can be seen") && unsigned.contains("(sign in)"));
+    let missing = told(agent(None, None, Some("install it")), claude());
+    assert!(missing.contains("Problem tasks would use claude, which is not installed"));
+    assert!(missing.contains("(install it)"), "{missing}");
+    let unused = told(agent(None, None, Some("install it")), model::AgentKind::Builtin);
+    let told = "Fine Claude Code is not installed, and not needed; install it ()";
+    assert!(unused.contains(told), "{unused}");
+}
+
+#[test]
 fn without_any_key_only_the_built_in_agent_is_lost() {
     let facts = |keys| KeyFacts {
         keys,
+        unsupported: Vec::new(),
         configured_providers: Vec::new(),
         profiles_with_key: Vec::new(),
         problems: Vec::new(),
@@ -94,6 +137,7 @@ fn an_unknown_setting_is_told_with_the_one_that_was_meant() {
             path: "/s".to_owned(),
             is_there: true,
             problems: Vec::new(),
+            blocks_tasks: false,
             unknown: vec![unknown("maxConcurency"), unknown("colour")],
         }],
         runner: Some("process"),

@@ -1,27 +1,31 @@
 //! `doctor`: what is installed and what is missing.
 //!
-//! [`gather`] collects [`facts`] without changing anything. [`findings`] turns the facts into messages
+//! [`gather`] collects [`facts`] without changing anything, unless the default model is asked. [`findings`] turns the facts into messages
 //! and remedies.
 
+mod access;
+mod agents;
 mod facts;
 mod findings;
 mod gather;
+mod models;
 mod runs;
+mod worktrees;
 
 use std::fmt::Write;
 
-use plan::Surroundings;
 use serde_json::json;
 
 use crate::arguments::Doctor;
+use crate::commands::surroundings;
 use crate::error::{CommandError, Exit};
 use crate::printer::Printer;
 use findings::{Finding, Level};
 
 pub(crate) fn doctor(arguments: &Doctor, printer: &Printer) -> Result<Exit, CommandError> {
-    let (facts, findings) = match Surroundings::of_this_process() {
+    let (facts, findings) = match surroundings() {
         Ok(surroundings) => {
-            let facts = gather::gather(surroundings);
+            let facts = gather::gather(surroundings, arguments.ping);
             let findings = findings::of_facts(&facts);
             (Some(facts), findings)
         }

@@ -27,6 +27,7 @@ pub(super) fn look(store: &Store) -> StoreFacts {
             days: retention.age.as_secs() / (24 * 60 * 60),
         },
         debris: debris(store),
+        empty_cgroups: empty_cgroups(),
         temporary_stores: Store::temporary_stores().iter().map(temporary).collect(),
         ..StoreFacts::default()
     };
@@ -60,13 +61,25 @@ pub(super) fn look(store: &Store) -> StoreFacts {
 
 fn look_at_run(
     run: &RunDir,
-    processes: Vec<i32>,
+    mut processes: Vec<i32>,
     sessions: &mut BTreeSet<SessionId>,
     facts: &mut StoreFacts,
 ) -> Result<(), String> {
     let meta: RunLabel = run.meta_as().map_err(|error| error.to_string())?;
     sessions.insert(meta.session_id);
     let life = run.life().map_err(|error| error.to_string())?;
+    let recorded = match &life {
+        Life::Abandoned(_) => Some(None),
+        Life::Ended(result) => result.leftovers.as_ref().map(Some),
+        Life::Alive => None,
+    };
+    // Not all of them show by their environment that they belong to a run.
+    let hidden = recorded.map(|recorded| runner::processes_left(run, recorded));
+    for pid in hidden.into_iter().flatten().filter_map(|pid| i32::try_from(pid).ok()) {
+        if !processes.contains(&pid) {
+            processes.push(pid);
+        }
+    }
     let about = |processes| RunFacts {
         run_id: run.run_id().to_string(),
         name: meta.name,
@@ -101,6 +114,10 @@ fn debris(store: &Store) -> Vec<DebrisFacts> {
     found
         .map(|debris| DebrisFacts { path: shown(&debris.path), is_removable: debris.is_removable })
         .collect()
+}
+
+fn empty_cgroups() -> Vec<String> {
+    process::Cgroup::all_abandoned().iter().map(|cgroup| shown(cgroup.path())).collect()
 }
 
 fn temporary(store: &Store) -> TemporaryStoreFacts {

@@ -1,12 +1,13 @@
-//! `sessions export`: a session as one document.
+//! `sessions export`: sessions as one document.
 
 use model::{AgentKind, Outcome, Record, Status, Usage};
 use serde::Serialize;
 use session::{ExportedRun, ExportedSession};
 use store::Store;
+use tools::RunNames;
 
-use super::find;
 use crate::arguments::{Export, ExportFormat};
+use crate::browser;
 use crate::error::{CommandError, Exit};
 use crate::printer::Printer;
 
@@ -15,29 +16,75 @@ pub(super) fn export(
     arguments: &Export,
     printer: &Printer,
 ) -> Result<Exit, CommandError> {
-    let exported = find(store, &arguments.id)?.export()?;
-    let text = match arguments.format {
-        ExportFormat::Md => exported.to_markdown(),
-        ExportFormat::Html => exported.to_html(),
-        ExportFormat::Json => {
-            let json = serde_json::to_string_pretty(&Document::of(&exported))
-                .map_err(|error| CommandError::failure(error.to_string()))?;
-            format!("{}\n", session::escape_json(&json))
+    let format = format(arguments)?;
+    let names = RunNames::load(store)?;
+    let mut exported: Vec<ExportedSession> = Vec::new();
+    for word in &arguments.ids {
+        for named in names.sessions(word)? {
+            if exported.iter().all(|other| other.id != named.session.id) {
+                exported.push(named.session.export());
+            }
         }
+    }
+    let text = match format {
+        ExportFormat::Md => session::to_markdown(&exported),
+        ExportFormat::Html => session::to_html(&exported),
+        ExportFormat::Json => json(&exported)?,
     };
-    match &arguments.output {
-        None => printer.script(&text)?,
+    let path = match &arguments.output {
+        None if arguments.open => store::write_temporary_export("report.html", &text)?,
+        None => {
+            printer.script(&text)?;
+            return Ok(Exit::Completed);
+        }
         Some(path) => {
             store::write_export(path, &text)?;
-            printer.note(&format!("Wrote session {} to {}", exported.id, path.display()));
+            path.clone()
         }
+    };
+    let what = match exported.as_slice() {
+        [only] => format!("session {}", only.id),
+        several => format!("{} sessions", several.len()),
+    };
+    printer.note(&format!("Wrote {what} to {}", path.display()));
+    if arguments.open {
+        browser::open(&path)?;
     }
     Ok(Exit::Completed)
 }
 
+/// What is opened is a page, also if no format is named.
+fn format(arguments: &Export) -> Result<ExportFormat, CommandError> {
+    match (arguments.format, arguments.open) {
+        (Some(ExportFormat::Html) | None, true) => Ok(ExportFormat::Html),
+        (Some(_), true) => Err(CommandError::usage(
+            "`--open` shows a page, and `--format` asks for another format",
+        )
+        .hint("leave out `--format`, or `--open`")),
+        (format, false) => Ok(format.unwrap_or(ExportFormat::Md)),
+    }
+}
+
+/// One session, or a list of several.
+fn json(exported: &[ExportedSession]) -> Result<String, CommandError> {
+    let json = match exported {
+        [only] => serde_json::to_string_pretty(&SessionDocument::of(only)),
+        several => serde_json::to_string_pretty(&Document {
+            sessions: several.iter().map(SessionDocument::of).collect(),
+        }),
+    };
+    let json = json.map_err(|error| CommandError::failure(error.to_string()))?;
+    Ok(format!("{}\n", session::escape_json(&json)))
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    sessions: Vec<SessionDocument<'a>>,
+}
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Document<'a> {
+struct SessionDocument<'a> {
     session_id: &'a str,
     name: &'a str,
     status: Status,
@@ -53,7 +100,7 @@ struct RunDocument<'a> {
     status: Status,
     outcome: Option<Outcome>,
     error: Option<&'a str>,
-    agent: Option<AgentKind>,
+    agent: Option<&'a AgentKind>,
     model: Option<&'a str>,
     profile: Option<&'a str>,
     preset: Option<&'a str>,
@@ -69,9 +116,9 @@ struct RunDocument<'a> {
     events: &'a [Record],
 }
 
-impl<'a> Document<'a> {
-    fn of(session: &'a ExportedSession) -> Document<'a> {
-        Document {
+impl<'a> SessionDocument<'a> {
+    fn of(session: &'a ExportedSession) -> SessionDocument<'a> {
+        SessionDocument {
             session_id: session.id.as_str(),
             name: session.name(),
             status: session.status(),
@@ -91,7 +138,7 @@ impl<'a> RunDocument<'a> {
             status: run.status(),
             outcome: result.map(|result| result.outcome),
             error: result.and_then(|result| result.error.as_deref()),
-            agent: run.meta.agent,
+            agent: run.meta.agent.as_ref(),
             model: answered.or(run.meta.model.as_deref()),
             profile: run.meta.profile.as_deref(),
             preset: run.meta.preset.as_deref(),

@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use setup::SetupError;
 use setup::clients::{Environment, Outcome, Report, Scope, Setup};
 
-use super::{is_found_by_name, own_file};
+use super::{own_file, warn_of_another};
 use crate::arguments::{NAME, SetupClient, SetupScope};
+use crate::commands::named_program::NamedProgram;
 use crate::error::CommandError;
 use crate::printer::Printer;
 
@@ -22,6 +23,7 @@ pub(super) fn setup_client(
         CommandError::usage(format!("{} is not valid UTF-8", own_file.display()))
             .hint("move this program to a path that is valid UTF-8")
     })?;
+    let named = NamedProgram::find(&own_file, surroundings.search_path.iter().cloned());
     let setup = Setup {
         client,
         scope: match arguments.scope {
@@ -36,7 +38,7 @@ pub(super) fn setup_client(
             is_macos: cfg!(target_os = "macos"),
         },
         program: program.to_owned(),
-        is_found_by_name: is_found_by_name(&own_file, surroundings.search_path),
+        is_found_by_name: named.is_ours(),
         is_dry_run: arguments.dry_run,
     };
     let done = if arguments.remove { setup.remove() } else { setup.install() };
@@ -49,6 +51,7 @@ pub(super) fn setup_client(
     if let Some(warning) = wrong_program(&setup, &report) {
         printer.warning(&warning);
     }
+    warn_of_another(&named, &own_file, printer);
     Ok(())
 }
 
@@ -90,6 +93,9 @@ fn tell(setup: &Setup, report: &Report, printer: &Printer) -> Result<(), Command
     if is_new && !setup.is_dry_run {
         if let Some(backup) = &report.backup {
             printer.note(&format!("backed up the file to {}", backup.display()));
+        }
+        if let Some(demand) = setup.client.demand {
+            printer.note(demand);
         }
         let (name, next_step) = (setup.client.name, setup.client.next_step);
         let scope = match setup.scope {

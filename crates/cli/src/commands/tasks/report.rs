@@ -1,43 +1,46 @@
 //! What is printed when tasks have ended.
 
-use model::{AgentKind, Outcome, RunResult, Status, Usage};
-use serde::Serialize;
-use tools::{CallTask, RunningCall};
+use model::{Access, AgentKind, Changes, CheckResult, Outcome, RunResult, Status, Usage};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+use tools::{CallTask, RunningCall, under_heading};
 
 use super::Answers;
 use super::view::View;
 use crate::error::CommandError;
+use crate::live::answers_are_seen;
 
 impl View<'_> {
-    /// The last line about a task that has ended.
-    pub(super) fn summary(&self, index: usize, task: &CallTask) -> String {
-        let printed = self.printed.get(&index).filter(|_| self.answers == Answers::Text);
-        let printed = printed.map(Vec::as_slice).unwrap_or_default();
-        task.summary(|error| without(printed, error)).unwrap_or_default()
-    }
-
-    /// What all tasks together have used, if it is known.
-    pub(super) fn note_usage(&self, call: &RunningCall) {
+    /// Everything that is printed at the end. `has_table` says that the live view has left a table of the
+    /// tasks on the terminal, so that only answers are missing there.
+    pub(super) fn print_report(
+        &self,
+        call: &RunningCall,
+        has_table: bool,
+    ) -> Result<(), CommandError> {
+        if self.results.answers == Answers::Json {
+            let (tasks, warnings) = (call.tasks(), call.sibling_warnings());
+            return self.printer.json(&Document { tasks, warnings });
+        }
+        for warning in call.sibling_warnings() {
+            self.printer.warning(warning);
+        }
         let words = session::usage_words(&call.usage().unwrap_or_default());
-        if !words.is_empty() {
+        if !has_table && !words.is_empty() {
             self.printer.note(&format!("Used {}", words.join(", ")));
         }
-    }
-
-    /// Everything that is printed at the end.
-    pub(super) fn print_report(&self, call: &RunningCall) -> Result<(), CommandError> {
-        if self.answers == Answers::Json {
-            let tasks = call.tasks().iter().filter_map(TaskReport::of).collect();
-            return self.printer.json(&Document { tasks });
-        }
-        self.note_usage(call);
-        for (index, (task, result)) in call.tasks().iter().zip(call.results()).enumerate() {
-            let line = self.summary(index, task);
-            if self.answers == Answers::Summaries {
-                self.printer.answer(&line)?;
+        let is_line_seen = has_table && answers_are_seen();
+        for (task, result) in call.tasks().iter().zip(call.results()) {
+            let line = task.summary().unwrap_or_default();
+            if self.results.answers.has_summaries() {
+                if !is_line_seen {
+                    self.printer.answer(&line)?;
+                }
                 continue;
             }
-            self.printer.summary(&line, result.status == Status::Completed);
+            if !has_table {
+                self.printer.summary(&line, result.status == Status::Completed);
+            }
             if let Some(hint) = hint(task, result) {
                 self.printer.hint(&hint);
             }
@@ -45,15 +48,19 @@ impl View<'_> {
                 self.printer.answer(&result.output)?;
             }
         }
+        self.print_answers(call)
+    }
+
+    /// What each task said, whole, where the lines about the tasks come first.
+    fn print_answers(&self, call: &RunningCall) -> Result<(), CommandError> {
+        if self.results.answers != Answers::Everything {
+            return Ok(());
+        }
+        for said in call.results().filter_map(|result| under_heading(result, &result.output)) {
+            self.printer.answer(&format!("\n{said}"))?;
+        }
         Ok(())
     }
-}
-
-/// The error, without the lines at its end that were printed already.
-fn without<'e>(printed: &[String], error: &'e str) -> &'e str {
-    let shortened = (0..printed.len())
-        .find_map(|first| error.strip_suffix(&printed[first..].join(" "))?.strip_suffix(": "));
-    shortened.unwrap_or(error)
 }
 
 /// What to do next about an outcome, where there is something to do.
@@ -73,7 +80,16 @@ fn hint(task: &CallTask, result: &RunResult) -> Option<String> {
 /// What `--json` prints.
 #[derive(Serialize)]
 struct Document<'a> {
-    tasks: Vec<TaskReport<'a>>,
+    #[serde(serialize_with = "reports")]
+    tasks: &'a [CallTask],
+    /// About tasks that got into each other's way.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    warnings: &'a [String],
+}
+
+/// One after the other, so that those of a thousand tasks are never there at once.
+fn reports<S: Serializer>(tasks: &[CallTask], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(tasks.iter().filter_map(TaskReport::of))
 }
 
 #[derive(Serialize)]
@@ -86,7 +102,12 @@ struct TaskReport<'a> {
     outcome: Outcome,
     error: Option<&'a str>,
     output: &'a str,
-    agent: Option<AgentKind>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    check: Option<&'a CheckResult>,
+    agent: Option<&'a AgentKind>,
+    access: Access,
     model: Option<&'a str>,
     usage: Usage,
     duration_ms: u64,
@@ -94,6 +115,8 @@ struct TaskReport<'a> {
     profile: Option<&'a str>,
     preset: Option<&'a str>,
     warnings: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<&'a Changes>,
 }
 
 impl<'a> TaskReport<'a> {
@@ -110,7 +133,10 @@ impl<'a> TaskReport<'a> {
             outcome: result.outcome,
             error: result.error.as_deref(),
             output: &result.output,
-            agent: meta.agent,
+            value: result.value.as_ref(),
+            check: result.check.as_ref(),
+            agent: meta.agent.as_ref(),
+            access: meta.access,
             model: result.model.as_deref(),
             usage: result.usage,
             duration_ms: result.duration_ms,
@@ -118,6 +144,7 @@ impl<'a> TaskReport<'a> {
             profile: definition.filter(|_| meta.preset.is_none()),
             preset: definition.filter(|_| meta.preset.is_some()),
             warnings: result.warnings.iter().chain(&report.warnings).map(String::as_str).collect(),
+            changes: result.changes.as_ref(),
         })
     }
 }

@@ -90,8 +90,9 @@ impl Following {
         self.runs.iter().all(|run| matches!(run.end, Some(End::Known(Status::Completed))))
     }
 
-    /// What has happened since the last call.
-    pub(super) fn look(&mut self) -> Vec<Change> {
+    /// What has happened since the last call, or a part of it: it returns early when a signal has
+    /// come, so that no number and no length of runs makes the command deaf to it.
+    pub(super) fn look(&mut self, is_interrupted: &dyn Fn() -> bool) -> Vec<Change> {
         let now = Instant::now();
         if !is_after(self.last_look, READ_INTERVAL, now) {
             return Vec::new();
@@ -99,10 +100,13 @@ impl Following {
         self.last_look = Some(now);
         // Drained before reading, so that a later change wakes `wait` again.
         self.watch.drain();
-        self.search(now);
+        self.search(now, is_interrupted);
         let mut changes = Vec::new();
         for (number, run) in self.runs.iter_mut().enumerate().filter(|(_, run)| run.end.is_none()) {
-            run.look(number, now, &mut changes);
+            if is_interrupted() {
+                break;
+            }
+            run.look(number, now, is_interrupted, &mut changes);
         }
         changes
     }
@@ -128,12 +132,15 @@ impl Following {
         let _ = poll(&mut fds, Timespec::try_from(limit).ok().as_ref());
     }
 
-    fn search(&mut self, now: Instant) {
+    fn search(&mut self, now: Instant, is_interrupted: &dyn Fn() -> bool) {
         self.is_search_due = !is_after(self.last_search, SEARCH_INTERVAL, now);
         let Some(store) = self.store.as_ref().filter(|_| !self.is_search_due) else { return };
         self.last_search = Some(now);
         // A store that cannot be read may not exist yet.
         for dir in store.runs().unwrap_or_default() {
+            if is_interrupted() {
+                return;
+            }
             if !self.known.insert(dir.run_id().clone()) {
                 continue;
             }
@@ -159,7 +166,13 @@ impl Following {
 }
 
 impl Followed {
-    fn look(&mut self, number: usize, now: Instant, changes: &mut Vec<Change>) {
+    fn look(
+        &mut self,
+        number: usize,
+        now: Instant,
+        is_interrupted: &dyn Fn() -> bool,
+        changes: &mut Vec<Change>,
+    ) {
         if !self.is_announced {
             self.is_announced = true;
             changes.push(Change::Appeared(Box::new(self.meta.clone())));
@@ -170,11 +183,23 @@ impl Followed {
             self.last_check = Some(now);
             end = recover(&self.dir).map(Recovery::result);
         }
-        while let Ok(Some(line)) = self.events.next_line() {
+        loop {
+            let line = match self.events.next_line() {
+                Ok(Some(line)) => line,
+                Ok(None) => break,
+                Err(error) => {
+                    // Without its events the run is shown no more.
+                    end = Err(error);
+                    break;
+                }
+            };
             // A line that is not an event is skipped.
             if let Ok(record) = serde_json::from_slice::<Record>(&line) {
                 self.has_last_event |= matches!(record.event, Event::RunEnded { .. });
                 changes.push(Change::Record { run: number, record });
+            }
+            if is_interrupted() {
+                return;
             }
         }
         match end {

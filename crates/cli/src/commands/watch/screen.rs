@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use model::{RunResult, Status};
+use model::RunResult;
 use session::view::Phase;
 use tools::{Appearance, ShownTask};
 use tui::Command;
 
-use super::following::Change;
+use super::following::{Change, Following};
 use crate::error::CommandError;
 use crate::live::answers_are_seen;
 use crate::printer::{Mention, Printer};
@@ -21,18 +21,23 @@ pub(super) struct WatchScreen<'a> {
 }
 
 impl WatchScreen<'_> {
-    pub(super) fn show(&mut self, change: &Change) -> Result<(), CommandError> {
+    pub(super) fn show(
+        &mut self,
+        change: &Change,
+        following: &Following,
+    ) -> Result<(), CommandError> {
         match change {
             Change::Appeared(meta) => {
                 let mut task = ShownTask::queued((**meta).clone(), &self.appearance);
                 task.phase = Phase::Running;
+                task.dir = following.dir(self.runs.len()).cloned();
                 self.runs.push(task);
                 self.screen.change();
             }
             Change::Record { run, record } => {
                 if let Some(task) = self.runs.get_mut(*run) {
                     let words = task.state.apply(record);
-                    self.screen.show(*run, &task.meta.name, &record.event, words);
+                    self.screen.show(*run, task, record, words);
                 }
             }
             Change::Ended { run, result } => {
@@ -55,6 +60,11 @@ impl WatchScreen<'_> {
         self.screen.turn(&self.runs.iter().collect::<Vec<_>>())
     }
 
+    /// The name of a run.
+    pub(super) fn name(&self, run: usize) -> String {
+        self.runs.get(run).map(|run| run.meta.name.clone()).unwrap_or_default()
+    }
+
     fn end(&mut self, run: usize) {
         if let Some(task) = self.runs.get_mut(run) {
             task.phase = Phase::Ended;
@@ -69,11 +79,16 @@ impl WatchScreen<'_> {
         }
         let (status, error) = (result.status, result.error.as_deref());
         let line = session::summary_line(&result.name, status, error, &result.session_id, None);
-        let Some(live) = &mut self.screen.live else { return self.printer.answer(&line) };
-        live.summary(line.clone(), status == Status::Completed);
-        if !answers_are_seen() {
-            live.mention(Mention::Answer(line));
+        match &mut self.screen.live {
+            None => return self.printer.answer(&line),
+            Some(live) if !answers_are_seen() => live.mention(Mention::Answer(line)),
+            // It will be in the table.
+            Some(_) => {}
         }
         Ok(())
+    }
+
+    pub(super) fn close(&mut self) -> Result<(), CommandError> {
+        self.screen.close(&self.runs.iter().collect::<Vec<_>>())
     }
 }

@@ -5,12 +5,14 @@ use std::time::Instant;
 use model::{Event, StopCause};
 use protocol::{LastWord, Reading};
 
-use super::{Rule, Ruling, Situation};
+use super::{Rule, Ruling, Situation, Stop};
 use crate::durations::{SETTLED_PATIENCE, SILENCE_PATIENCE};
 
 #[derive(Default)]
 pub(super) struct LastWordRule {
     end: End,
+    /// Whether the agent, which waits for a word, has said that nothing else is left to do.
+    waits_settled: bool,
     /// Whether the agent has gone on working after its last message.
     pub(super) is_working: bool,
     /// Whether the child's output was not being read at the last check.
@@ -33,10 +35,19 @@ impl LastWordRule {
     pub(super) fn has_settled(&self) -> bool {
         matches!(self.end, End::Settled { .. })
     }
+
+    /// The agent waits for a word, and gets none: its input ends.
+    pub(super) fn dismiss(&mut self, now: Instant) {
+        self.end = if self.waits_settled {
+            End::Settled { at: now }
+        } else {
+            End::Expected { silent_since: now }
+        };
+    }
 }
 
 impl Rule for LastWordRule {
-    fn observe(&mut self, reading: &Reading, now: Instant) -> Option<StopCause> {
+    fn observe(&mut self, reading: &Reading, now: Instant) -> Option<Stop> {
         if self.has_settled() {
             return None;
         }
@@ -44,11 +55,18 @@ impl Rule for LastWordRule {
         self.is_working = match reading.last_word {
             LastWord::NotYet => true,
             LastWord::Unchanged => self.is_working && !reading.events.iter().any(is_message),
-            LastWord::MessageEnded | LastWord::AgentEnded | LastWord::Said => false,
+            LastWord::MessageEnded
+            | LastWord::AgentEnded
+            | LastWord::Idle { .. }
+            | LastWord::Said => false,
         };
+        if let LastWord::Idle { is_settled } = reading.last_word {
+            self.waits_settled = is_settled;
+        }
         self.end = match (reading.last_word, self.end) {
             (LastWord::Said, _) => End::Settled { at: now },
-            (LastWord::NotYet, _) => End::Working,
+            // The conversation decides whether it was the last word.
+            (LastWord::NotYet | LastWord::Idle { .. }, _) => End::Working,
             (LastWord::MessageEnded | LastWord::AgentEnded, _)
             | (LastWord::Unchanged, End::Expected { .. }) => End::Expected { silent_since: now },
             (LastWord::Unchanged, end) => end,
@@ -58,21 +76,22 @@ impl Rule for LastWordRule {
 
     fn check(&mut self, situation: &Situation<'_>, now: Instant) -> Option<Ruling> {
         // Silence counts only while the output is read.
-        let was_unread = std::mem::replace(&mut self.was_unread, situation.is_unread);
+        let is_unread = situation.is_unread || situation.is_asking;
+        let was_unread = std::mem::replace(&mut self.was_unread, is_unread);
         if let End::Expected { silent_since } = &mut self.end
             && was_unread
         {
             *silent_since = now;
         }
         let is_due = self.next_deadline(situation).is_some_and(|due| now >= due);
-        is_due.then_some(Ruling::Stop(StopCause::LastWord))
+        is_due.then_some(Ruling::Stop(Stop::from(StopCause::LastWord)))
     }
 
     fn next_deadline(&self, situation: &Situation<'_>) -> Option<Instant> {
         match self.end {
             _ if situation.exited_at.is_some() => None,
             End::Working => None,
-            End::Expected { .. } if situation.is_unread => None,
+            End::Expected { .. } if situation.is_unread || situation.is_asking => None,
             End::Expected { silent_since } => Some(silent_since + SILENCE_PATIENCE),
             End::Settled { at } => Some(at + SETTLED_PATIENCE),
         }
@@ -86,7 +105,8 @@ mod tests {
     use super::super::testing::{clock, running, says};
     use super::*;
 
-    const STOP: Option<Ruling> = Some(Ruling::Stop(StopCause::LastWord));
+    const STOP: Option<Ruling> =
+        Some(Ruling::Stop(Stop { cause: StopCause::LastWord, seen: None }));
 
     #[test]
     fn a_settled_agent_gets_a_quarter_of_a_second() {
@@ -120,6 +140,19 @@ mod tests {
         assert_eq!(rule.check(&running(&facts), at(60_000)), None);
         assert_eq!(rule.next_deadline(&running(&facts)), Some(at(65_000)));
         assert_eq!(rule.check(&running(&facts), at(65_000)), STOP);
+    }
+
+    #[test]
+    fn an_agent_that_waits_is_left_alone_until_it_is_dismissed() {
+        for (is_settled, patience) in [(true, 250), (false, 5_000)] {
+            let (mut rule, at, facts) = (LastWordRule::default(), clock(), Facts::default());
+            rule.observe(&says(LastWord::Idle { is_settled }), at(0));
+            assert_eq!(rule.next_deadline(&running(&facts)), None);
+            assert!(!rule.is_working);
+            rule.dismiss(at(100));
+            assert_eq!(rule.next_deadline(&running(&facts)), Some(at(100 + patience)));
+            assert_eq!(rule.has_settled(), is_settled);
+        }
     }
 
     #[test]

@@ -1,31 +1,25 @@
-//! An agent that repeats the same tool call does not come to an end by itself.
+//! An agent that repeats itself does not come to an end.
 
 use std::time::Instant;
 
-use model::{Event, Limits, StopCause};
+use model::{Limits, StopCause};
 use protocol::Reading;
 use session::LoopDetector;
 
-use super::Rule;
+use super::{Rule, Stop};
 
-pub(super) struct LoopRule {
-    calls: LoopDetector,
-    limit: u32,
-}
+pub(super) struct LoopRule(LoopDetector);
 
 impl LoopRule {
     pub(super) fn new(limits: &Limits) -> LoopRule {
-        LoopRule { calls: LoopDetector::default(), limit: limits.looping_tool_count }
+        LoopRule(LoopDetector::new(limits.looping_tool_count))
     }
 }
 
 impl Rule for LoopRule {
     /// Calls within one message count one by one.
-    fn observe(&mut self, reading: &Reading, _: Instant) -> Option<StopCause> {
-        let is_repeated = |event: &Event| match event {
-            Event::ToolCall { tool, args, .. } => self.calls.observe(tool, args, self.limit),
-            _ => false,
-        };
-        reading.events.iter().any(is_repeated).then_some(StopCause::Loop)
+    fn observe(&mut self, reading: &Reading, _: Instant) -> Option<Stop> {
+        let seen = reading.events.iter().find_map(|event| self.0.observe(event))?;
+        Some(Stop { cause: StopCause::Loop, seen: Some(seen) })
     }
 }

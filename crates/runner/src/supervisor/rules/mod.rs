@@ -7,7 +7,7 @@ mod leftovers;
 mod looping;
 mod timeout;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use model::{Event, Limits, StopCause};
 use protocol::Reading;
@@ -25,11 +25,35 @@ pub(crate) struct Situation<'a> {
     pub(crate) exited_at: Option<Instant>,
     /// Whether the child's output is not being read, so that its silence means nothing.
     pub(crate) is_unread: bool,
+    /// Whether the work of an agent that has finished is being reviewed, so that only a request stops the run.
+    pub(crate) is_reviewing: bool,
+    /// Whether the agent waits for an answer to a question.
+    pub(crate) is_asking: bool,
+}
+
+/// A run must be stopped.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Stop {
+    cause: StopCause,
+    /// What the rule saw, where the cause alone does not say it.
+    seen: Option<String>,
+}
+
+impl From<StopCause> for Stop {
+    fn from(cause: StopCause) -> Stop {
+        Stop { cause, seen: None }
+    }
+}
+
+impl From<Stop> for Event {
+    fn from(Stop { cause, seen }: Stop) -> Event {
+        Event::Stopping { cause, seen }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Ruling {
-    Stop(StopCause),
+    Stop(Stop),
     /// The run goes on, but this belongs into its record.
     Record(Event),
 }
@@ -38,7 +62,7 @@ pub(crate) enum Ruling {
 trait Rule {
     /// Takes note of what the agent has printed. A cause stops the run there and then, and nothing
     /// that the agent prints later counts.
-    fn observe(&mut self, _reading: &Reading, _now: Instant) -> Option<StopCause> {
+    fn observe(&mut self, _reading: &Reading, _now: Instant) -> Option<Stop> {
         None
     }
 
@@ -77,7 +101,7 @@ impl Rules {
     }
 
     /// Takes note of what the agent has printed, and says why the run must stop there and then.
-    pub(crate) fn observe(&mut self, reading: &Reading, now: Instant) -> Option<StopCause> {
+    pub(crate) fn observe(&mut self, reading: &Reading, now: Instant) -> Option<Stop> {
         // Every rule takes note, also behind one that has decided.
         let causes = self.all().map(|rule| rule.observe(reading, now));
         causes.into_iter().flatten().next()
@@ -88,26 +112,42 @@ impl Rules {
         self.requested.get_or_insert(cause);
     }
 
+    /// The agent waits for a word, and gets none: its last one was the last.
+    pub(crate) fn dismiss(&mut self, now: Instant) {
+        self.last_word.dismiss(now);
+    }
+
+    /// The time that a review has taken is not the agent's.
+    pub(crate) fn grant(&mut self, time: Duration) {
+        self.timeout.grant(time);
+    }
+
     /// What is to be done now, if anything. A run is stopped once.
     pub(crate) fn check(&mut self, situation: &Situation<'_>, now: Instant) -> Option<Ruling> {
-        if situation.facts.stopping.is_some() {
+        // An agent that has finished may have been stopped already, but its review can be stopped once more.
+        let is_reviewing = situation.is_reviewing;
+        let stopped = situation.facts.stopping;
+        if stopped.is_some_and(|cause| !is_reviewing || !cause.is_cleanup()) {
             return None;
+        }
+        if is_reviewing {
+            return self.requested.map(|cause| Ruling::Stop(cause.into()));
         }
         let requested = self.requested.map(|cause| {
             // What has already been decided is not changed by a later request.
-            Ruling::Stop(if situation.exited_at.is_some() {
+            Ruling::Stop(Stop::from(if situation.exited_at.is_some() {
                 StopCause::Leftovers
             } else if self.last_word.has_settled() {
                 StopCause::LastWord
             } else {
                 cause
-            })
+            }))
         });
         requested.or_else(|| self.all().into_iter().find_map(|rule| rule.check(situation, now)))
     }
 
     pub(crate) fn next_deadline(&self, situation: &Situation<'_>) -> Option<Instant> {
-        if situation.facts.stopping.is_some() {
+        if situation.facts.stopping.is_some() || situation.is_reviewing {
             return None;
         }
         let rules: [&dyn Rule; 4] =
@@ -119,6 +159,11 @@ impl Rules {
     /// last message, and did not say that it had finished.
     pub(crate) fn agent_is_working(&self) -> bool {
         self.last_word.is_working
+    }
+
+    /// Whether the agent has said its last word, after which nothing can change the result.
+    pub(crate) fn has_settled(&self) -> bool {
+        self.last_word.has_settled()
     }
 }
 
@@ -140,7 +185,13 @@ mod testing {
 
     /// A run that goes on and whose output is read.
     pub(super) fn running(facts: &Facts) -> Situation<'_> {
-        Situation { facts, exited_at: None, is_unread: false }
+        Situation {
+            facts,
+            exited_at: None,
+            is_unread: false,
+            is_reviewing: false,
+            is_asking: false,
+        }
     }
 
     /// Milliseconds after a beginning.
@@ -170,7 +221,7 @@ mod tests {
         rules.request(StopCause::ParentDied);
         rules.request(StopCause::Cancelled);
         let ruling = rules.check(&running(&facts), at(1));
-        assert_eq!(ruling, Some(Ruling::Stop(StopCause::ParentDied)));
+        assert_eq!(ruling, Some(Ruling::Stop(Stop::from(StopCause::ParentDied))));
         facts.stopping = Some(StopCause::ParentDied);
         assert_eq!(rules.check(&running(&facts), at(9_999)), None);
         assert_eq!(rules.next_deadline(&running(&facts)), None);
@@ -184,11 +235,38 @@ mod tests {
         settled.observe(&says(LastWord::Said), at(1));
         settled.request(StopCause::Cancelled);
         let ruling = settled.check(&running(&facts), at(2));
-        assert_eq!(ruling, Some(Ruling::Stop(StopCause::LastWord)));
+        assert_eq!(ruling, Some(Ruling::Stop(Stop::from(StopCause::LastWord))));
         let mut exited = rules(2_000, at(0));
         exited.request(StopCause::Cancelled);
         let situation = Situation { exited_at: Some(at(1)), ..running(&facts) };
-        assert_eq!(exited.check(&situation, at(2)), Some(Ruling::Stop(StopCause::Leftovers)));
+        assert_eq!(
+            exited.check(&situation, at(2)),
+            Some(Ruling::Stop(Stop::from(StopCause::Leftovers)))
+        );
+    }
+
+    #[test]
+    fn a_review_ends_by_a_request_alone_and_costs_the_agent_no_time() {
+        let at = clock();
+        let mut rules = rules(2_000, at(0));
+        let stopping = Some(StopCause::LastWord);
+        for facts in [Facts::default(), Facts { stopping, ..Facts::default() }] {
+            let situation =
+                Situation { exited_at: Some(at(1)), is_reviewing: true, ..running(&facts) };
+            assert_eq!(rules.check(&situation, at(9_000)), None);
+            assert_eq!(rules.next_deadline(&situation), None);
+            let mut rules = super::tests::rules(2_000, at(0));
+            rules.request(StopCause::Cancelled);
+            let ruling = rules.check(&situation, at(9_000));
+            assert_eq!(ruling, Some(Ruling::Stop(StopCause::Cancelled.into())));
+        }
+        rules.grant(Duration::from_secs(7));
+        let facts = Facts::default();
+        assert_eq!(rules.next_deadline(&running(&facts)), Some(at(9_000)));
+        let cancelled = Facts { stopping: Some(StopCause::Cancelled), ..Facts::default() };
+        rules.request(StopCause::ParentDied);
+        let situation = Situation { is_reviewing: true, ..running(&cancelled) };
+        assert_eq!(rules.check(&situation, at(3)), None);
     }
 
     #[test]
@@ -200,6 +278,9 @@ mod tests {
         let situation = Situation { exited_at: Some(at(2)), ..running(&facts) };
         assert_eq!(rules.next_deadline(&situation), Some(at(102)));
         assert_eq!(rules.check(&situation, at(101)), None);
-        assert_eq!(rules.check(&situation, at(102)), Some(Ruling::Stop(StopCause::Leftovers)));
+        assert_eq!(
+            rules.check(&situation, at(102)),
+            Some(Ruling::Stop(Stop::from(StopCause::Leftovers)))
+        );
     }
 }

@@ -1,17 +1,20 @@
-//! A run has so much time, and more while its tools are at work.
+//! A run has so much time, and more while its tools are at work. While its agent waits for an answer, the
+//! clock stands still.
 
 use std::time::{Duration, Instant};
 
 use model::{Event, Limits, StopCause};
 use protocol::Reading;
 
-use super::{Rule, Ruling, Situation};
+use super::{Rule, Ruling, Situation, Stop};
 
 pub(super) struct TimeoutRule {
     deadline: Option<Instant>,
     debounce: Duration,
     last_tool_activity: Option<Instant>,
     is_extended: bool,
+    /// Since when the clock stands still.
+    standing_since: Option<Instant>,
 }
 
 impl TimeoutRule {
@@ -24,7 +27,25 @@ impl TimeoutRule {
             debounce: Duration::from_millis(limits.extend_timeout_debounce_ms),
             last_tool_activity: None,
             is_extended: false,
+            standing_since: None,
         }
+    }
+
+    /// Lets the clock stand still while the agent waits for an answer, and then go on.
+    fn keep_clock(&mut self, is_asking: bool, now: Instant) {
+        if is_asking {
+            self.standing_since.get_or_insert(now);
+        } else if let Some(since) = self.standing_since.take() {
+            let stood = now.saturating_duration_since(since);
+            for at in [&mut self.deadline, &mut self.last_tool_activity].into_iter().flatten() {
+                *at += stood;
+            }
+        }
+    }
+
+    /// Gives the child so much more time.
+    pub(super) fn grant(&mut self, time: Duration) {
+        self.deadline = self.deadline.and_then(|deadline| deadline.checked_add(time));
     }
 
     fn extended_deadline(&self) -> Option<Instant> {
@@ -34,7 +55,7 @@ impl TimeoutRule {
 }
 
 impl Rule for TimeoutRule {
-    fn observe(&mut self, reading: &Reading, now: Instant) -> Option<StopCause> {
+    fn observe(&mut self, reading: &Reading, now: Instant) -> Option<Stop> {
         if reading.is_tool_activity {
             self.last_tool_activity = Some(now);
         }
@@ -42,12 +63,16 @@ impl Rule for TimeoutRule {
     }
 
     fn check(&mut self, situation: &Situation<'_>, now: Instant) -> Option<Ruling> {
+        self.keep_clock(situation.is_asking, now);
+        if situation.is_asking {
+            return None;
+        }
         let is_over = self.deadline.is_some_and(|deadline| now >= deadline);
         if !is_over || situation.exited_at.is_some() {
             return None;
         }
         if self.extended_deadline().is_some_and(|deadline| now >= deadline) {
-            return Some(Ruling::Stop(StopCause::Timeout));
+            return Some(Ruling::Stop(Stop { cause: StopCause::Timeout, seen: None }));
         }
         let is_told = std::mem::replace(&mut self.is_extended, true);
         (!is_told).then_some(Ruling::Record(Event::TimeoutExtended))
@@ -55,7 +80,8 @@ impl Rule for TimeoutRule {
 
     fn next_deadline(&self, situation: &Situation<'_>) -> Option<Instant> {
         let deadline = if self.is_extended { self.extended_deadline() } else { self.deadline };
-        deadline.filter(|_| situation.exited_at.is_none())
+        let is_still = situation.is_asking || self.standing_since.is_some();
+        deadline.filter(|_| situation.exited_at.is_none() && !is_still)
     }
 }
 
@@ -73,7 +99,7 @@ mod tests {
         (TimeoutRule::new(&limits, at(0)), at)
     }
 
-    const STOP: Option<Ruling> = Some(Ruling::Stop(StopCause::Timeout));
+    const STOP: Option<Ruling> = Some(Ruling::Stop(Stop { cause: StopCause::Timeout, seen: None }));
     const EXTEND: Option<Ruling> = Some(Ruling::Record(Event::TimeoutExtended));
 
     #[test]
@@ -108,6 +134,22 @@ mod tests {
         let (mut hard, at) = rule(Some(2_000), 0);
         hard.observe(&tool(), at(1_999));
         assert_eq!(hard.check(&running(&facts), at(2_000)), STOP);
+    }
+
+    #[test]
+    fn the_clock_stands_still_while_a_question_waits() {
+        let (mut rule, at) = rule(Some(2_000), 1_000);
+        let facts = Facts::default();
+        let asking = || Situation { is_asking: true, ..running(&facts) };
+        rule.observe(&tool(), at(1_400));
+        assert_eq!(rule.check(&asking(), at(1_500)), None);
+        assert_eq!(rule.next_deadline(&asking()), None);
+        assert_eq!(rule.check(&asking(), at(9_999)), None);
+        assert_eq!(rule.check(&running(&facts), at(11_500)), None);
+        assert_eq!(rule.next_deadline(&running(&facts)), Some(at(12_000)));
+        assert_eq!(rule.check(&running(&facts), at(12_000)), EXTEND);
+        assert_eq!(rule.check(&running(&facts), at(12_399)), None);
+        assert_eq!(rule.check(&running(&facts), at(12_400)), STOP);
     }
 
     #[test]

@@ -134,6 +134,7 @@ fn errors_have_the_form_of_the_api() {
     for (status, kind) in [
         (400, "invalid_request_error"),
         (401, "authentication_error"),
+        (402, "billing_error"),
         (403, "permission_error"),
         (404, "not_found_error"),
         (413, "request_too_large"),

@@ -1,0 +1,247 @@
+//! What we add to one task of each real agent: the same command, alone and as a task of ours, in turns.
+
+use std::env;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use xtask::{packages, repository_root};
+
+use crate::measure::{Cost, measure, measure_in_turns, measure_into, median, median_of};
+use crate::memory::peak_pss_kib;
+use crate::provider::Provider;
+use crate::scratch::Scratch;
+use crate::table::Table;
+use crate::tasks::{check, create, prompt_with};
+
+/// How often each of two commands is measured, in turns.
+const ROUNDS: usize = 11;
+const MEMORY_ROUNDS: usize = 3;
+
+/// How much longer a task may take than the agent alone.
+const TIME: f64 = 1.05;
+/// What our processes may need beside the agent.
+const MEMORY_MEGABYTES: f64 = 10.0;
+
+/// An agent, and how its model calls tools.
+struct Agent {
+    name: &'static str,
+    title: &'static str,
+    /// Its program, within the packages of the clients, where it has one of its own.
+    program: Option<&'static str>,
+    command: (&'static str, &'static str),
+    file: (&'static str, &'static str),
+    /// Whether it takes so long by itself that what we add must be a small part of it.
+    is_slow: bool,
+}
+
+const AGENTS: [Agent; 4] = [
+    Agent {
+        name: "claude",
+        title: "Claude Code",
+        program: Some("@anthropic-ai/claude-code-{node}/claude"),
+        command: ("Bash", "command"),
+        file: ("Read", "file_path"),
+        is_slow: true,
+    },
+    Agent {
+        name: "codex",
+        title: "Codex",
+        program: Some("@openai/codex-{node}/vendor/{rust}/bin/codex"),
+        command: ("exec_command", "cmd"),
+        // It reads files with commands.
+        file: ("exec_command", "cmd"),
+        is_slow: true,
+    },
+    Agent {
+        name: "pi",
+        title: "pi",
+        program: None,
+        command: ("bash", "command"),
+        file: ("read", "path"),
+        is_slow: true,
+    },
+    Agent {
+        name: "builtin",
+        title: "the built-in agent",
+        program: None,
+        command: ("bash", "command"),
+        file: ("read", "path"),
+        is_slow: false,
+    },
+];
+
+pub(crate) fn run() -> Result<Table, String> {
+    packages::install_clients().map_err(|(command, error)| format!("`{command}` {error}"))?;
+    let mut table = Table::default();
+    let scratch = Scratch::new()?;
+    let provider = Provider::start(&scratch)?;
+    let bench = Bench::new(&scratch, &provider)?;
+    for agent in &AGENTS {
+        bench.one_task(agent, &mut table)?;
+    }
+    Ok(table)
+}
+
+struct Bench<'bench> {
+    scratch: &'bench Scratch,
+    provider: &'bench Provider,
+    project: PathBuf,
+    /// Where the agents are found by their names.
+    programs: PathBuf,
+}
+
+impl Bench<'_> {
+    fn new<'bench>(
+        scratch: &'bench Scratch,
+        provider: &'bench Provider,
+    ) -> Result<Bench<'bench>, String> {
+        let project = scratch.project("project", &json!({}))?;
+        let programs = scratch.subdirectory("programs")?;
+        let modules = repository_root().join("e2e/clients/node_modules");
+        // A run calls the built-in agent by this name.
+        let ours = PathBuf::from(scratch.our("pi-subagents").get_program());
+        let theirs = AGENTS
+            .iter()
+            .filter_map(|agent| Some((agent.name, modules.join(of_this_platform(agent.program?)))));
+        for (name, program) in theirs.chain([("pi-subagents", ours)]) {
+            symlink(&program, programs.join(name))
+                .map_err(|error| format!("{}: {error}", program.display()))?;
+        }
+        let settings = format!(
+            "model = \"gpt-5\"\nmodel_provider = \"fake\"\n[model_providers.fake]\nname = \"fake\"\n\
+             base_url = \"{}\"\nenv_key = \"FAKE_KEY\"\nwire_api = \"responses\"\n",
+            provider.base_url()
+        );
+        let state = scratch.subdirectory("home/.codex")?;
+        fs::write(state.join("config.toml"), settings).map_err(|error| error.to_string())?;
+        Ok(Bench { scratch, provider, project, programs })
+    }
+
+    /// Gives a command the environment in which the agents find their providers.
+    fn offer(&self, command: &mut Command) -> Result<(), String> {
+        self.provider.offer(command);
+        let path = command.get_envs().find(|(name, _)| *name == "PATH");
+        let path = path.and_then(|(_, value)| value).unwrap_or_default().to_owned();
+        let paths = [self.programs.clone()].into_iter().chain(env::split_paths(&path));
+        command
+            .current_dir(&self.project)
+            .env("PATH", env::join_paths(paths).map_err(|error| error.to_string())?)
+            .env("ANTHROPIC_BASE_URL", self.provider.base_url().trim_end_matches("/v1"))
+            .env("ANTHROPIC_API_KEY", "k")
+            .env("FAKE_KEY", "k")
+            .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
+            .env("DISABLE_AUTOUPDATER", "1")
+            .env("DISABLE_TELEMETRY", "1")
+            // Claude Code as root.
+            .env("IS_SANDBOX", "1")
+            .env_remove("CODEX_HOME")
+            .env_remove("CLAUDE_CONFIG_DIR");
+        Ok(())
+    }
+
+    fn one_task(&self, agent: &Agent, table: &mut Table) -> Result<(), String> {
+        let notes = self.project.join("notes.txt");
+        let file = match agent.name {
+            "codex" => format!("cat {}", notes.display()),
+            _ => notes.display().to_string(),
+        };
+        let call = |(tool, field): (&str, &str), value: &str| json!({"name": tool, "args": {field: value}});
+        let prompt = prompt_with(0, &call(agent.command, "echo 0"), &call(agent.file, &file));
+        let mut ours = self.scratch.our("pi-subagents");
+        ours.args(["run", "--json", "--access", "full", "--agent", agent.name, &prompt]);
+        self.offer(&mut ours)?;
+        // Once without a clock, so that all files are in memory, and to see that the work is done.
+        let answer = self.scratch.path("agents.json");
+        measure_into(&mut ours, &[0], create(&answer)?)?;
+        check(&answer, 1)?;
+        let mut alone = self.alone(&answer)?;
+        measure(&mut alone, &[0])?;
+
+        let costs = measure_in_turns(ROUNDS, &mut [(&mut ours, &[0]), (&mut alone, &[0])])?;
+        let milliseconds = |cost: &Cost| cost.wall.as_secs_f64() * 1e3;
+        let [time, bare] = [0, 1].map(|index| median_of(&costs[index], milliseconds));
+        let what = format!("one task of three turns, {}", agent.title);
+        let words = [time, bare].map(|time| format!("{time:.0} ms"));
+        let alone_words = format!("{} alone, we add {:.0} ms", words[1], time - bare);
+        if agent.is_slow {
+            table.at_most(&what, (time, &words[0]), (bare, &alone_words), TIME);
+        } else {
+            table.note(&what, &words[0], &alone_words);
+        }
+        let cpu = |cost: &Cost| cost.cpu.as_secs_f64() * 1e3;
+        let [time, bare] = [0, 1].map(|index| format!("{:.0} ms", median_of(&costs[index], cpu)));
+        table.note("its CPU (all processes)", &time, &format!("{bare} alone"));
+
+        let megabytes = self.memory(&mut ours)?;
+        table.at_most(
+            &format!("peak memory (PSS) of our processes beside {}", agent.title),
+            (megabytes, &format!("{megabytes:.1} MB")),
+            (MEMORY_MEGABYTES, &format!("{MEMORY_MEGABYTES} MB")),
+            1.0,
+        );
+        Ok(())
+    }
+
+    /// The command that our run has started, with the same prompt and the same variables, in the mode in which the agent
+    /// reads its prompt and nothing else.
+    fn alone(&self, answer: &Path) -> Result<Command, String> {
+        let run_dir = read_json(answer)?["tasks"][0]["runDir"].as_str().map(PathBuf::from);
+        let run_dir = run_dir.ok_or("the run does not say where it is")?;
+        let meta = read_json(&run_dir.join("meta.json"))?;
+        let words = meta["command"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let words = one_way(&words.collect::<Vec<_>>());
+        let prompt = run_dir.join("prompt.md");
+        let mut command = self.scratch.command("sh");
+        command.arg("-c").arg(format!("exec \"$0\" \"$@\" < {}", prompt.display())).args(words);
+        self.offer(&mut command)?;
+        for (name, value) in meta["environment"].as_object().into_iter().flatten() {
+            match value.as_str() {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        Ok(command)
+    }
+
+    /// The most that our processes need together, in a typical run.
+    fn memory(&self, ours: &mut Command) -> Result<f64, String> {
+        let program = self.scratch.our("pi-subagents").get_program().to_owned();
+        let mut peaks = Vec::new();
+        for _ in 0..MEMORY_ROUNDS {
+            let roles = &["run", "supervise"];
+            let sampler = peak_pss_kib(std::process::id(), Path::new(&program), roles);
+            measure(ours, &[0])?;
+            peaks.push(sampler.finish()? as f64 * 1024.0 / 1e6);
+        }
+        Ok(median(peaks))
+    }
+}
+
+/// The arguments of an agent that is not spoken to: alone, it gets its prompt as plain text.
+fn one_way(words: &[&str]) -> Vec<String> {
+    const TWO_WAY: [(&str, &str); 2] = [
+        ("--mode\0rpc", "--mode\0json\0-p"),
+        ("--input-format\0stream-json\0--replay-user-messages\0", ""),
+    ];
+    let joined = TWO_WAY.iter().fold(words.join("\0"), |words, (two, one)| words.replace(two, one));
+    joined.split('\0').map(str::to_owned).collect()
+}
+
+/// The path of a program, with the names of this platform.
+fn of_this_platform(path: &str) -> String {
+    let (node, rust) = match (env::consts::OS, env::consts::ARCH) {
+        ("macos", "aarch64") => ("darwin-arm64", "aarch64-apple-darwin"),
+        ("macos", _) => ("darwin-x64", "x86_64-apple-darwin"),
+        (_, "aarch64") => ("linux-arm64", "aarch64-unknown-linux-musl"),
+        _ => ("linux-x64", "x86_64-unknown-linux-musl"),
+    };
+    path.replace("{node}", node).replace("{rust}", rust)
+}
+
+fn read_json(path: &Path) -> Result<Value, String> {
+    let text = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    serde_json::from_slice(&text).map_err(|error| format!("{}: {error}", path.display()))
+}

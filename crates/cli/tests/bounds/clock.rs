@@ -1,0 +1,84 @@
+//! A machine whose clock is wrong.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use serde_json::json;
+use test_support::clean_command;
+
+use super::*;
+
+/// A library that sets the wall clock of a program to 1963.
+const CLOCK: &str = r"
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t clock, struct timespec *time) {
+    int failed = syscall(SYS_clock_gettime, clock, time);
+    if (!failed && clock == CLOCK_REALTIME) time->tv_sec = -200000000 + time->tv_sec % 1000000;
+    return failed;
+}
+";
+
+/// Builds the library. A machine that builds Rust programs has a compiler for this.
+fn library(world: &World) -> PathBuf {
+    let (source, library) = (world.path("clock.c"), world.path("clock.so"));
+    std::fs::write(&source, CLOCK).unwrap();
+    let built =
+        clean_command("cc").args(["-shared", "-fPIC", "-o"]).args([&library, &source]).output();
+    let built = built.unwrap();
+    assert!(built.status.success(), "{built:?}");
+    library
+}
+
+#[test]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn a_clock_before_1970_stops_nothing() {
+    let world = world().with_scout();
+    let library = library(&world);
+    let agent = world.agent(&answers("done"));
+    let run = |arguments: &[&str]| {
+        let mut command = world.command(arguments);
+        command.env("LD_PRELOAD", &library);
+        Ran::from(command.output().unwrap())
+    };
+    let ran = run(&["run", "--json", "--agent", &agent, "do it"]);
+    assert_eq!((ran.code, &ran.task()["output"]), (Some(0), &json!("done")), "{ran:?}");
+    let session = ran.task()["sessionId"].as_str().unwrap().to_owned();
+    let background =
+        run(&["bg", "start", "--json", "--preset", "scout", "--agent", &agent, "do it"]);
+    assert_eq!(background.code, Some(0), "{background:?}");
+    world.wait_until_nothing_is_left();
+    for arguments in [
+        &["sessions", "list"][..],
+        &["sessions", "show", &session],
+        &["sessions", "export", &session],
+        &["sessions", "prune"],
+        &["bg", "list", "--all"],
+        &["watch"],
+        &["doctor"],
+    ] {
+        let ran = run(arguments);
+        assert!(!ran.stderr.contains("panicked"), "{arguments:?} {ran:?}");
+        assert!(ran.code == Some(0) || arguments == ["doctor"], "{arguments:?} {ran:?}");
+    }
+    assert_eq!(world.runs().len(), 2, "nothing was pruned");
+}
+
+#[test]
+fn files_from_before_1970_stop_nothing() {
+    let world = world();
+    let run = world.play(&answers("done"), &[]).run_dir();
+    for name in ["meta.json", "result.json", "events.jsonl"] {
+        let file = File::options().write(true).open(run.join(name)).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH - Duration::from_secs(1_000_000)).unwrap();
+    }
+    for arguments in [&["sessions", "list"][..], &["doctor"], &["sessions", "prune", "--json"]] {
+        let ran = world.run(arguments);
+        assert!(!ran.stderr.contains("panicked"), "{arguments:?} {ran:?}");
+    }
+    assert!(world.runs().is_empty(), "it is more than 30 days old");
+}

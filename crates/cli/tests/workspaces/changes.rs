@@ -1,0 +1,148 @@
+//! `changes`: what agents changed comes into the user's tree when the user asks, and never halfway.
+
+use super::*;
+
+/// A call with a task for each name, whose agents run a command each.
+fn delegate(world: &World, commands: &[(&str, &str)], arguments: &[&str]) -> Ran {
+    let tasks = commands.iter().map(|(name, command)| {
+        let script = shell(command);
+        json!({"name": name, "prompt": format!("<<SCRIPT>>{script}<<END>>")})
+    });
+    let call = json!({"tasks": tasks.collect::<Vec<Value>>()});
+    let agent = world.agent(&json!("-")).replace("\\\"-\\\"", "-");
+    let mut all = vec!["delegate", "--worktree", "--agent", &agent];
+    all.extend(arguments);
+    world.feed(world.command(all), &call.to_string())
+}
+
+#[test]
+fn five_agents_of_which_two_conflict_and_the_others_are_merged() {
+    let world = repository();
+    let ran = delegate(
+        &world,
+        &[
+            ("alpha", "echo alpha > alpha.txt"),
+            ("beta", "echo beta > beta.txt"),
+            ("gamma", "echo gamma > gamma.txt"),
+            ("left", "sed -i s/two/left/ a.txt"),
+            ("right", "sed -i s/two/right/ a.txt"),
+        ],
+        &[],
+    );
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(
+        ran.stderr.contains("The changes of \"left\" and \"right\" conflict in a.txt"),
+        "{ran:?}"
+    );
+    assert_eq!(ran.stderr.matches("conflict in").count(), 1, "{ran:?}");
+    assert_eq!(git(&world, &["status", "--porcelain"]), "");
+    let merged = world.run(&["changes", "merge", "alpha", "beta", "gamma", "left"]);
+    assert_eq!(merged.code, Some(0), "{merged:?}");
+    assert_eq!(
+        git(&world, &["log", "--format=%s %an"]),
+        "left Me\ngamma Me\nbeta Me\nalpha Me\nFirst Me"
+    );
+    assert_eq!(git(&world, &["status", "--porcelain"]), "");
+    let before = Untouched::of(&world);
+    for action in ["merge", "apply"] {
+        let refused = world.run(&["changes", action, "right"]);
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        assert!(refused.stdout.contains("conflicts with what is there, in a.txt"), "{refused:?}");
+        assert_eq!(Untouched::of(&world), before, "{action}");
+    }
+    let list = world.run(&["changes", "list", "--json"]).json();
+    let states: Vec<(&str, &Value)> = list["changes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|changes| (changes["name"].as_str().unwrap(), &changes["state"]))
+        .collect();
+    let merged = json!("merged");
+    for (name, state) in states {
+        assert_eq!(state, if name == "right" { &Value::Null } else { &merged }, "{name}");
+    }
+    assert_eq!(world.run(&["changes", "discard", "right"]).code, Some(0));
+    let list = world.run(&["changes", "list"]);
+    assert!(list.stdout.contains("discarded"), "{list:?}");
+}
+
+#[test]
+fn applying_merges_with_uncommitted_work_and_leaves_the_index_alone() {
+    let world = repository();
+    run(&world, "sed -i s/three/THREE/ a.txt && echo n > new.txt && rm b.txt", &["--name", "t"]);
+    write(&world, "a.txt", "ONE\ntwo\nthree\n");
+    write(&world, "sub/c.txt", "staged\n");
+    git(&world, &["add", "sub/c.txt"]);
+    let staged = git(&world, &["diff", "--cached"]);
+    let applied = world.run(&["changes", "apply", "t"]);
+    assert_eq!(applied.code, Some(0), "{applied:?}");
+    let read = |name: &str| fs::read_to_string(world.project().join(name)).ok();
+    assert_eq!(read("a.txt").as_deref(), Some("ONE\ntwo\nTHREE\n"));
+    assert_eq!((read("new.txt").as_deref(), read("b.txt")), (Some("n\n"), None));
+    assert_eq!(git(&world, &["diff", "--cached"]), staged);
+    assert_eq!(git(&world, &["log", "--format=%s"]), "First");
+    assert_eq!(left(&world), Vec::<String>::new());
+}
+
+#[test]
+fn merging_leaves_uncommitted_work_and_refuses_to_overwrite_it() {
+    let world = repository();
+    run(&world, "echo changed > b.txt", &["--name", "t"]);
+    write(&world, "a.txt", "mine\n");
+    write(&world, "b.txt", "mine too\n");
+    let before = Untouched::of(&world);
+    let refused = world.run(&["changes", "merge", "t"]);
+    assert_eq!(refused.code, Some(1));
+    assert!(
+        refused.stdout.contains("would overwrite what you have not committed, in b.txt"),
+        "{refused:?}"
+    );
+    assert_eq!(Untouched::of(&world), before);
+    git(&world, &["checkout", "--quiet", "b.txt"]);
+    assert_eq!(world.run(&["changes", "merge", "t"]).code, Some(0));
+    assert_eq!(git(&world, &["status", "--porcelain"]), " M a.txt");
+    assert_eq!(git(&world, &["show", "HEAD:b.txt"]), "changed");
+}
+
+#[test]
+fn a_diff_is_for_other_programs_and_shown_with_its_files() {
+    let world = repository();
+    run(&world, "sed -i s/two/2/ a.txt", &["--name", "t"]);
+    let diff = world.run(&["changes", "diff", "t"]);
+    assert!(diff.stdout.starts_with("diff --git a/a.txt b/a.txt\n"), "{diff:?}");
+    assert!(diff.stdout.contains("\n-two\n+2\n"), "{diff:?}");
+    let show = world.run(&["changes", "show", "@last"]);
+    assert!(show.stdout.starts_with("t: 1 file +1 −1\n  a.txt  +1 −1\n"), "{show:?}");
+    let json = world.run(&["changes", "show", "t", "--json"]).json();
+    assert_eq!(json["changes"][0]["changedFiles"][0]["path"], "a.txt");
+    let ran = world.play(&test_support::fake_agent::quick(), &["--name", "plain"]);
+    assert_eq!(ran.code, Some(0));
+    let refused = world.run(&["changes", "show", "plain"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("\"plain\" did not work in a worktree"), "{refused:?}");
+}
+
+#[test]
+fn without_isolation_a_file_that_two_tasks_wrote_is_named() {
+    let world = repository();
+    let script = |after: &str| {
+        json!([
+            "start", {"await": world.path(after)},
+            {"tool": {"name": "write", "args": {"path": "a.txt", "content": "x"}}},
+            {"touch": world.path("first")}, {"say": "done"}, {"end": false}, "settle",
+        ])
+    };
+    fs::write(world.path("begin"), "").unwrap();
+    let tasks = json!({"tasks": [
+        {"name": "one", "prompt": format!("<<SCRIPT>>{}<<END>>", script("begin"))},
+        {"name": "two", "prompt": format!("<<SCRIPT>>{}<<END>>", script("first"))},
+    ]});
+    let agent = world.agent(&json!("-")).replace("\\\"-\\\"", "-");
+    let command = world.command(["delegate", "--quiet", "--concurrency", "1", "--agent", &agent]);
+    let ran = world.feed(command, &tasks.to_string());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let file = world.project().join("a.txt");
+    let warning =
+        format!("{} was written by \"one\" and \"two\"; \"two\" was last", file.display());
+    assert!(ran.stderr.contains(&warning), "{ran:?}");
+}

@@ -1,0 +1,182 @@
+//! A repository whose settings name programs: ours run none of them.
+
+use std::os::unix::fs::PermissionsExt;
+
+use super::*;
+
+fn program(world: &World, path: &Path, mark: &str) -> String {
+    let text = format!("#!/bin/sh\ntouch {}\ncat\n", world.path(mark).display());
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn hooks_fsmonitor_aliases_pagers_drivers_and_signatures_of_a_repository_never_run() {
+    let world = repository();
+    fs::create_dir(world.path("bin")).unwrap();
+    let evil = program(&world, &world.path("bin/evil"), "ran");
+    let hooks = world.project().join(".git/hooks");
+    fs::create_dir_all(&hooks).unwrap();
+    for hook in [
+        "post-checkout",
+        "pre-commit",
+        "commit-msg",
+        "post-commit",
+        "reference-transaction",
+        "post-index-change",
+        "post-merge",
+        "pre-auto-gc",
+        "fsmonitor-watchman",
+    ] {
+        program(&world, &hooks.join(hook), "ran");
+    }
+    for (name, value) in [
+        ("core.fsmonitor", evil.as_str()),
+        ("core.pager", &evil),
+        ("core.editor", &evil),
+        ("core.sshCommand", &evil),
+        ("core.askPass", &evil),
+        ("alias.add", &format!("!{evil}")),
+        ("alias.worktree", &format!("!{evil}")),
+        ("credential.helper", &evil),
+        ("gpg.program", &evil),
+        ("commit.gpgSign", "true"),
+        ("log.showSignature", "true"),
+        ("diff.external", &evil),
+        ("diff.evil.textconv", &evil),
+        ("diff.evil.command", &evil),
+        ("merge.evil.driver", &evil),
+    ] {
+        git(&world, &["config", name, value]);
+    }
+    fs::write(world.project().join(".git/info/attributes"), "* diff=evil merge=evil\n").unwrap();
+    // The user's own git has run some of it meanwhile.
+    let _ = fs::remove_file(world.path("ran"));
+    let task = run(&world, "echo agent >> a.txt", &["--name", "t"]).task();
+    assert_eq!(task["changes"]["files"], 1, "{task}");
+    fs::write(world.project().join("a.txt"), "zero\none\ntwo\nthree\n").unwrap();
+    for words in
+        [&["changes", "show", "t"][..], &["changes", "diff", "t"], &["changes", "apply", "t"]]
+    {
+        let ran = world.run(words);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+    assert_eq!(
+        fs::read_to_string(world.project().join("a.txt")).unwrap(),
+        "zero\none\ntwo\nthree\nagent\n"
+    );
+    fs::write(world.project().join("a.txt"), "one\ntwo\nthree\n").unwrap();
+    let merged = world.run(&["changes", "merge", "t"]);
+    assert_eq!(merged.code, Some(0), "{merged:?}");
+    assert!(!world.path("ran").exists(), "a program of the repository ran");
+}
+
+#[test]
+fn settings_that_hold_only_in_worktrees_run_nothing_either() {
+    let world = repository();
+    let evil = program(&world, &world.path("evil"), "ran");
+    let filter = format!("[filter \"evil\"]\n\tclean = {evil}\n\tsmudge = {evil}\n");
+    fs::write(world.path("included"), filter).unwrap();
+    write(&world, ".gitattributes", "* filter=evil\n");
+    let included = world.path("included");
+    let name = "includeIf.gitdir:**/worktrees/**.path";
+    git(&world, &["config", name, included.to_str().unwrap()]);
+    let task = run(&world, "echo x > x", &[]).task();
+    assert!(task["error"].as_str().unwrap().contains("name the filter \"evil\""), "{task}");
+    assert!(!world.path("ran").exists(), "a program of the repository ran");
+    assert_eq!(left(&world), Vec::<String>::new());
+    // An agent can write such settings for its own worktree.
+    git(&world, &["config", "--unset", name]);
+    git(&world, &["config", "extensions.worktreeConfig", "true"]);
+    let command =
+        format!("echo precious > made.txt && git config --worktree filter.evil.clean {evil}");
+    let task = run(&world, &command, &[]).task();
+    assert!(!world.path("ran").exists(), "a program of the agent ran");
+    let directory = PathBuf::from(task["changes"]["directory"].as_str().unwrap());
+    assert_eq!(fs::read_to_string(directory.join("made.txt")).unwrap(), "precious\n");
+}
+
+#[test]
+fn filters_of_a_repository_inside_never_run() {
+    let world = repository();
+    let evil = program(&world, &world.path("evil"), "ran");
+    let inner = format!(
+        "git init -q inner && cd inner && echo 1 > v && git add v && \
+         git -c user.name=A -c user.email=a commit -qm V && git config filter.evil.clean {evil} && \
+         git config core.fsmonitor {evil} && echo '* filter=evil' > .gitattributes && echo 2 > v"
+    );
+    // In the user's own tree, where the index already has it, and in the worktree of an agent.
+    let mut shell = world.command_of("sh");
+    assert!(shell.args(["-c", &inner]).output().unwrap().status.success());
+    git(&world, &["-c", "advice.addEmbeddedRepo=false", "add", "inner"]);
+    git(&world, &["commit", "--quiet", "-m", "Inner"]);
+    let _ = fs::remove_file(world.path("ran"));
+    let mut shell = world.command_of("sh");
+    let more = "cd inner && git -c core.fsmonitor= -c user.name=A -c user.email=a commit -q --allow-empty -m W";
+    assert!(shell.args(["-c", more]).output().unwrap().status.success());
+    let head = git_in(&world, &world.project().join("inner"), &["rev-parse", "HEAD"]);
+    let _ = fs::remove_file(world.path("ran"));
+    let task = run(&world, &format!("rmdir inner; {inner}"), &[]).task();
+    assert!(!world.path("ran").exists(), "a program of a repository inside ran");
+    assert!(task["warnings"].to_string().contains("inner is a repository of its own"), "{task}");
+    // The commit that the user has there is where the agent starts.
+    let id = task["runId"].as_str().unwrap();
+    let base = format!("refs/pi-subagents/{id}/base:inner");
+    assert_eq!(git(&world, &["rev-parse", &base]), head);
+}
+
+#[test]
+fn a_repository_whose_working_tree_is_elsewhere_is_refused() {
+    let world = repository();
+    fs::create_dir(world.path("private")).unwrap();
+    fs::write(world.path("private/key"), "secret").unwrap();
+    let elsewhere = world.path("private");
+    git(&world, &["config", "core.worktree", elsewhere.to_str().unwrap()]);
+    let task = run(&world, "cat key > seen", &[]).task();
+    assert!(task["error"].as_str().unwrap().contains("has its working tree elsewhere"), "{task}");
+    let broken = world.path("line\nbreak");
+    git_in(&world, &world.path(""), &["init", "--quiet", broken.to_str().unwrap()]);
+    let task = run(&world, "true", &["--cwd", broken.to_str().unwrap()]).task();
+    assert!(task["error"].as_str().unwrap().contains("has a line break"), "{task}");
+}
+
+#[test]
+fn a_filter_of_the_repository_is_refused_and_one_of_the_user_is_used() {
+    let world = repository();
+    write(&world, ".gitattributes", "*.big filter=turn\n");
+    git(&world, &["config", "filter.turn.clean", "tr a-z n-za-m"]);
+    git(&world, &["config", "filter.turn.smudge", "tr a-z n-za-m"]);
+    let ran = run(&world, "touch x", &[]);
+    let task = ran.task();
+    assert!(
+        task["error"]
+            .as_str()
+            .unwrap()
+            .contains("name the filter \"turn\", which would run a program"),
+        "{task}"
+    );
+    assert_eq!(left(&world), Vec::<String>::new());
+    git(&world, &["config", "--remove-section", "filter.turn"]);
+    git(&world, &["config", "--global", "filter.turn.clean", "tr a-z n-za-m"]);
+    git(&world, &["config", "--global", "filter.turn.smudge", "tr a-z n-za-m"]);
+    write(&world, "x.big", "hello\n");
+    let task = run(&world, "cat x.big > seen.txt && echo more >> x.big", &[]).task();
+    let id = task["runId"].as_str().unwrap();
+    assert_eq!(kept(&world, id, "seen.txt"), "hello");
+    assert_eq!(kept(&world, id, "x.big"), "uryyb\nzber");
+}
+
+#[test]
+fn variables_of_a_hook_that_starts_us_lead_neither_us_nor_the_agent_astray() {
+    let world = repository();
+    let command = "echo made > made.txt && git add made.txt && git -c user.name=A -c user.email=a commit -qm Made";
+    let mut command = world.play_command(&shell(command), &["--worktree"]);
+    let project = world.project();
+    let before = Untouched::of(&world);
+    command.env("GIT_DIR", project.join(".git")).env("GIT_INDEX_FILE", project.join(".git/index"));
+    let ran: Ran = command.env("GIT_WORK_TREE", &project).output().unwrap().into();
+    let id = ran.task()["runId"].as_str().unwrap().to_owned();
+    assert_eq!(kept(&world, &id, "made.txt"), "made");
+    assert_eq!(Untouched::of(&world), before);
+}

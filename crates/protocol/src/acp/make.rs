@@ -1,0 +1,80 @@
+//! Which agent it is. The protocol is the same for all, and how each keeps what it cannot say is not.
+
+use super::prompts::Hearing;
+
+/// An agent that speaks the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Make {
+    Gemini,
+    Opencode,
+    Copilot,
+    /// Any other.
+    Other,
+}
+
+impl Make {
+    /// The agent of that name.
+    pub(super) fn of(name: &str) -> Make {
+        match name {
+            "gemini" => Make::Gemini,
+            "opencode" => Make::Opencode,
+            "copilot" => Make::Copilot,
+            _ => Make::Other,
+        }
+    }
+
+    /// The agent that calls itself so, whatever the user calls it.
+    pub(super) fn of_itself(name: &str) -> Make {
+        match name {
+            "gemini-cli" => Make::Gemini,
+            "OpenCode" => Make::Opencode,
+            "Copilot" => Make::Copilot,
+            _ => Make::Other,
+        }
+    }
+
+    /// What it is called in messages.
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Make::Gemini => "Gemini CLI",
+            Make::Opencode => "opencode",
+            Make::Copilot => "GitHub Copilot",
+            Make::Other => "the agent",
+        }
+    }
+
+    /// Whether the model was named when it was started, so that nothing is left to choose.
+    pub(super) fn is_started_with_model(self) -> bool {
+        matches!(self, Make::Gemini | Make::Copilot)
+    }
+
+    /// Whether the same holds for how much the model thinks.
+    pub(super) fn is_started_with_thinking(self) -> bool {
+        self.is_started_with_model()
+    }
+
+    /// Whether the numbers at the end of a turn are those of its last message only.
+    pub(super) fn tells_last_message_only(self) -> bool {
+        self == Make::Opencode
+    }
+
+    /// Whether those numbers are the sum of the session, and not of the turn.
+    pub(super) fn tells_sum_of_session(self) -> bool {
+        self == Make::Copilot
+    }
+
+    /// What it does with a prompt that comes while it answers another one. The protocol does not say it, so that
+    /// each was tried.
+    pub(super) fn hearing(self) -> Hearing {
+        match self {
+            Make::Opencode => Hearing::AtWork,
+            Make::Copilot => Hearing::BetweenCalls,
+            Make::Gemini | Make::Other => Hearing::AfterTurn,
+        }
+    }
+
+    /// Whether a turn that is cancelled while the model answers is taken out of the conversation, with its prompt.
+    pub(super) fn forgets_cancelled_turn(self) -> bool {
+        self == Make::Gemini
+    }
+}

@@ -1,0 +1,174 @@
+//! The temporary directory of a run that may change little else.
+
+use std::fs::{self, DirBuilder, DirEntry, File, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use model::{AccessPaths, Meta, Mirror, paths};
+use rustix::fs::{Mode, OFlags};
+use rustix::process::geteuid;
+
+use crate::StoreError;
+
+/// A directory that only the user can enter. It lasts as long as its run.
+#[derive(Debug)]
+pub struct TemporaryDir {
+    path: PathBuf,
+    /// Held by the supervisor of the run: without it, a directory whose record is gone would never be
+    /// known to be of no use. None where the file system has no locks.
+    _lock: Option<File>,
+}
+
+impl TemporaryDir {
+    /// Makes it. Its name has the run's id, which no other user knows.
+    pub fn create(path: &Path) -> Result<TemporaryDir, StoreError> {
+        DirBuilder::new().mode(0o700).create(path).map_err(StoreError::io("created", path))?;
+        Ok(TemporaryDir { path: path.to_owned(), _lock: lock(path) })
+    }
+
+    /// All that no supervisor uses, in the system's temporary directory.
+    pub(crate) fn all_abandoned() -> impl Iterator<Item = TemporaryDir> {
+        let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
+        entries.filter(is_own).filter_map(|entry| {
+            let lock = lock(&entry.path())?;
+            Some(TemporaryDir { path: entry.path(), _lock: Some(lock) })
+        })
+    }
+
+    /// That of a run that has lost its supervisor, if it is still there.
+    pub fn left_by(meta: &Meta) -> Option<TemporaryDir> {
+        let AccessPaths { temporary, .. } = meta.access_paths.as_deref()?;
+        // The record could have been changed: nothing else than such a directory is removed.
+        let is_own = *temporary == paths::temporary_dir(temporary.parent()?, &meta.run_id);
+        let is_there = fs::symlink_metadata(temporary).is_ok_and(|metadata| metadata.is_dir());
+        (is_own && is_there).then(|| TemporaryDir { path: temporary.clone(), _lock: None })
+    }
+
+    #[expect(missing_docs, reason = "the name says it")]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes an empty directory in it.
+    pub fn directory(&self, name: &str) -> Result<PathBuf, StoreError> {
+        let directory = self.path.join(name);
+        fs::create_dir(&directory).map_err(StoreError::io("created", &directory))?;
+        Ok(directory)
+    }
+
+    /// Makes links in it to the entries of another directory, and returns the value of the variable that leads there.
+    pub fn mirror(&self, mirror: &Mirror) -> Result<PathBuf, StoreError> {
+        let Mirror { directory, beneath, entries, .. } = mirror;
+        let top = self.path.join("agent");
+        let mirror = beneath.as_ref().map_or_else(|| top.clone(), |name| top.join(name));
+        fs::create_dir_all(&mirror).map_err(StoreError::io("created", &mirror))?;
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            if entries
+                .as_ref()
+                .is_some_and(|entries| !entries.iter().any(|entry| name == entry.as_str()))
+            {
+                continue;
+            }
+            let link = mirror.join(name);
+            symlink(entry.path(), &link).map_err(StoreError::io("created", &link))?;
+        }
+        Ok(top)
+    }
+
+    /// Removes it with everything in it.
+    pub fn remove(self) -> Result<(), StoreError> {
+        remove_all(&self.path).map_err(StoreError::io("removed", &self.path))
+    }
+}
+
+/// Removes a directory with everything in it.
+pub(crate) fn remove_all(directory: &Path) -> io::Result<()> {
+    let removed = fs::remove_dir_all(directory).or_else(|error| {
+        if error.kind() != io::ErrorKind::PermissionDenied {
+            return Err(error);
+        }
+        // Some programs make what they store read-only.
+        make_writable(directory);
+        fs::remove_dir_all(directory)
+    });
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+/// Whether this is such a directory, and this user's.
+fn is_own(entry: &DirEntry) -> bool {
+    entry.file_name().to_str().is_some_and(paths::is_temporary_dir)
+        && entry.metadata().is_ok_and(|metadata| {
+            metadata.is_dir()
+                && metadata.mode() & 0o077 == 0
+                && metadata.uid() == geteuid().as_raw()
+        })
+}
+
+/// Locks a directory, unless another process has.
+fn lock(path: &Path) -> Option<File> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC;
+    let directory = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    directory.try_lock().ok()?;
+    Some(directory)
+}
+
+/// Lets this user remove what is in the directory, as far as that can be had. Links are not followed.
+fn make_writable(directory: &Path) {
+    let _ = fs::set_permissions(directory, Permissions::from_mode(0o700));
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            make_writable(&entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mirror_has_links_to_some_entries_where_the_agent_looks_for_them() {
+        let top = tempfile::tempdir().unwrap();
+        let directory = top.path().join("real");
+        fs::create_dir(&directory).unwrap();
+        for name in ["settings", "history"] {
+            fs::write(directory.join(name), name).unwrap();
+        }
+        let own = TemporaryDir::create(&top.path().join("own")).unwrap();
+        let mirror = Mirror {
+            directory,
+            variable: "HOME_OF_AGENT".to_owned(),
+            beneath: Some(".agent".to_owned()),
+            entries: Some(vec!["settings".to_owned()]),
+        };
+        let place = own.mirror(&mirror).unwrap().join(".agent");
+        assert_eq!(fs::read_to_string(place.join("settings")).unwrap(), "settings");
+        assert_eq!(fs::read_dir(&place).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(own.directory("CACHE").unwrap()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn it_is_private_and_goes_away_with_all_that_is_in_it() {
+        let top = tempfile::tempdir().unwrap();
+        let path = top.path().join("own");
+        let own = TemporaryDir::create(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
+        TemporaryDir::create(&path).unwrap_err();
+        let kept = top.path().join("kept");
+        fs::create_dir(&kept).unwrap();
+        fs::write(kept.join("file"), "").unwrap();
+        fs::create_dir_all(path.join("a/b")).unwrap();
+        fs::write(path.join("a/b/file"), "").unwrap();
+        symlink(&kept, path.join("a/link")).unwrap();
+        for directory in ["a/b", "a"] {
+            fs::set_permissions(path.join(directory), Permissions::from_mode(0o500)).unwrap();
+        }
+        own.remove().unwrap();
+        assert!(!path.exists() && kept.join("file").exists());
+    }
+}

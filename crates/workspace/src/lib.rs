@@ -1,0 +1,40 @@
+//! Where an agent works, and how its changes come back.
+//!
+//! # Theory of operation
+//!
+//! An agent that is isolated works in a git worktree of its own, outside of the user's tree. The worktree starts from the
+//! user's working tree as it is: a commit made with a private index, kept as `refs/pi-subagents/<runId>/base`. When nothing of
+//! the agent is left, everything that it left becomes `refs/pi-subagents/<runId>/result`, and only when that ref can be
+//! read back, has all its objects, and equals the directory, is the directory removed. So at every moment the ref or the
+//! directory has every byte that git does not ignore, whichever process is killed.
+//!
+//! The user's index, working tree, stash, configuration and branches are changed by [`apply`] and [`merge`] only.
+//!
+//! Everything that changes a repository is done by the program `git`, which is started with settings that keep it from
+//! running anything that the repository names; see `git.rs`.
+
+mod change;
+mod conflict;
+mod error;
+mod files;
+mod git;
+mod keep;
+mod landing;
+mod left_out;
+mod lock;
+mod place;
+mod prepare;
+mod repository;
+mod snapshot;
+mod survey;
+
+pub use change::{Change, ChangedFile, diff};
+pub use conflict::{Conflict, conflicts};
+pub use error::{GitError, WorkspaceError};
+pub use git::REPOSITORY_VARIABLES;
+pub use keep::{Kept, keep};
+pub use landing::{Landed, apply, merge};
+pub use place::Place;
+pub use prepare::{Beginning, Prepared, prepare};
+pub use repository::Repository;
+pub use survey::{Worktree, forget, worktrees_in};

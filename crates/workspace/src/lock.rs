@@ -1,0 +1,44 @@
+//! One program at a time changes the refs and the list of worktrees of a repository.
+
+use std::fs::{File, TryLockError};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::{GitError, WorkspaceError};
+
+/// The right to change what belongs to us in a repository. The end of this process, of any kind, releases it, and nothing
+/// of it is left: what is locked is the directory itself.
+pub(crate) struct RepositoryLock {
+    _directory: Option<File>,
+}
+
+/// It is held for the time of one quick command. A program that takes longer hangs.
+const PATIENCE: Duration = Duration::from_secs(5 * 60);
+
+impl RepositoryLock {
+    pub(crate) fn take(
+        common: &Path,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<RepositoryLock, WorkspaceError> {
+        let directory = File::open(common).map_err(WorkspaceError::file("opened", common))?;
+        let deadline = Instant::now() + PATIENCE;
+        let mut pause = Duration::from_millis(1);
+        loop {
+            match directory.try_lock() {
+                Ok(()) => return Ok(RepositoryLock { _directory: Some(directory) }),
+                Err(TryLockError::WouldBlock) => {}
+                // Some file systems have no locks. git's own still hold.
+                Err(TryLockError::Error(_)) => return Ok(RepositoryLock { _directory: None }),
+            }
+            if is_stopped() {
+                return Err(GitError::Stopped.into());
+            }
+            if Instant::now() >= deadline {
+                let reason = "another program has held it for five minutes".to_owned();
+                return Err(WorkspaceError::Lock { path: common.to_owned(), reason });
+            }
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(50));
+        }
+    }
+}

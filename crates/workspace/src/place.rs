@@ -1,0 +1,70 @@
+//! Where the worktree of a run is, and what stands beside it.
+
+use std::path::{Path, PathBuf};
+
+use model::RunId;
+
+/// The worktree of a run, with everything of it that is ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The directory of all worktrees.
+    directory: PathBuf,
+    run_id: RunId,
+}
+
+impl Place {
+    /// The place of a run whose worktree is this one; none if its name is not that of the run, as in a record that was
+    /// changed.
+    pub fn of(run_id: &RunId, worktree: &Path) -> Option<Place> {
+        let is_own = worktree.is_absolute() && worktree.file_name()? == run_id.as_str();
+        is_own.then_some(Place { directory: worktree.parent()?.to_owned(), run_id: run_id.clone() })
+    }
+
+    #[expect(missing_docs, reason = "the name says it")]
+    pub fn run_id(&self) -> &RunId {
+        &self.run_id
+    }
+
+    /// The worktree itself.
+    pub fn tree(&self) -> PathBuf {
+        self.directory.join(self.run_id.as_str())
+    }
+
+    /// The ref of the commit from which the worktree started.
+    pub fn base(&self) -> String {
+        reference(self.run_id.as_str(), "base")
+    }
+
+    /// The ref of the commit with everything that the agent left.
+    pub fn result(&self) -> String {
+        reference(self.run_id.as_str(), "result")
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The index as it was when the worktree was ready. While it exists, the worktree may have changes that no ref has;
+    /// and an agent runs only after it was made.
+    pub(crate) fn index(&self) -> PathBuf {
+        self.beside("index")
+    }
+
+    /// The index with which the user's working tree is read.
+    pub(crate) fn base_index(&self) -> PathBuf {
+        self.beside("base-index")
+    }
+
+    /// The worktree on its way out, after a ref has everything that was in it.
+    pub(crate) fn removed(&self) -> PathBuf {
+        self.beside("removed")
+    }
+
+    fn beside(&self, what: &str) -> PathBuf {
+        self.directory.join(format!("{}.{what}", self.run_id))
+    }
+}
+
+pub(crate) fn reference(run: &str, which: &str) -> String {
+    format!("refs/pi-subagents/{run}/{which}")
+}

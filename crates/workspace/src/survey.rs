@@ -1,0 +1,139 @@
+//! The worktrees that are there, and how they go.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use model::RunId;
+
+use crate::WorkspaceError;
+use crate::files::{read_short, remove_index, remove_stale_lock, remove_tree};
+use crate::lock::RepositoryLock;
+use crate::place::Place;
+use crate::repository::Repository;
+
+/// A worktree that was found in the directory of all worktrees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Worktree {
+    #[expect(missing_docs, reason = "the name says it")]
+    pub place: Place,
+    /// Whether it only waits for its removal: a ref has everything that was in it.
+    pub is_removed: bool,
+}
+
+/// All worktrees in a directory, with what is left of others.
+pub fn worktrees_in(directory: &Path) -> Vec<Worktree> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut found: Vec<Worktree> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let (run, is_removed) = match name.split_once('.') {
+                None => (name.as_str(), false),
+                Some((run, "removed")) => (run, true),
+                Some(_) => return None,
+            };
+            let run_id = RunId::parse(run).ok()?;
+            let place = Place::of(&run_id, &directory.join(run))?;
+            Some(Worktree { place, is_removed })
+        })
+        .collect();
+    found.sort_by(|one, other| one.place.run_id().cmp(other.place.run_id()));
+    found
+}
+
+impl Worktree {
+    /// Where it is.
+    pub fn path(&self) -> PathBuf {
+        if self.is_removed { self.place.removed() } else { self.place.tree() }
+    }
+
+    /// How much of the disk it takes. The objects of the repository, which it shares, are not counted.
+    pub fn bytes(&self) -> u64 {
+        disk_usage(&self.path())
+    }
+
+    /// The working trees of its repository, the main one first, as files say it; none if the repository is gone. An agent
+    /// can have changed what they say.
+    pub fn sources(&self) -> Vec<PathBuf> {
+        let Some(admin) = self.admin() else { return Vec::new() };
+        let worktrees = admin.parent().unwrap_or(&admin);
+        let Some(common) = worktrees.parent().filter(|common| common.is_dir()) else {
+            return Vec::new();
+        };
+        let main = common.parent().filter(|_| common.ends_with(".git")).unwrap_or(common);
+        let linked = std::fs::read_dir(worktrees).into_iter().flatten().flatten();
+        let linked = linked.filter(|entry| entry.path() != admin).filter_map(|entry| {
+            let mark = PathBuf::from(read_short(&entry.path().join("gitdir"))?.trim_end());
+            mark.parent().map(Path::to_owned)
+        });
+        [main.to_owned()].into_iter().chain(linked).collect()
+    }
+
+    /// Where its repository keeps what it knows of it.
+    fn admin(&self) -> Option<PathBuf> {
+        let text = read_short(&self.path().join(".git"))?;
+        let admin = PathBuf::from(text.trim_end().strip_prefix("gitdir: ")?);
+        (admin.file_name()? == self.place.run_id().as_str()).then_some(admin)
+    }
+}
+
+fn disk_usage(path: &Path) -> u64 {
+    let mut bytes = 0;
+    let mut open = vec![path.to_owned()];
+    while let Some(path) = open.pop() {
+        let Ok(found) = std::fs::symlink_metadata(&path) else { continue };
+        // So many blocks, whatever the size says.
+        bytes += found.blocks() * 512;
+        if found.is_dir() {
+            let entries = std::fs::read_dir(&path).into_iter().flatten().flatten();
+            open.extend(entries.map(|entry| entry.path()));
+        }
+    }
+    bytes
+}
+
+/// Forgets a run: removes its refs, and its worktree if it is still there. What was in them is lost.
+pub fn forget(place: &Place, directory: &Path) -> Result<(), WorkspaceError> {
+    let repository = Repository::find(directory)?;
+    forget_worktree(place, &repository);
+    let git = repository.git(&|| false);
+    let _lock = RepositoryLock::take(&repository.common, &|| false)?;
+    for reference in [place.result(), place.base()] {
+        git.run(&["update-ref", "-d", &reference])?;
+    }
+    Ok(())
+}
+
+/// Removes the worktree of a run, and the ref from which it started if it has no result. What cannot be removed is found
+/// by `doctor`.
+pub(crate) fn forget_worktree(place: &Place, repository: &Repository) {
+    let git = repository.git(&|| false);
+    let _ = remove_tree(&place.removed());
+    let _ = remove_tree(&place.tree());
+    if let Ok(_lock) = RepositoryLock::take(&repository.common, &|| false) {
+        unlock_refs(place, repository);
+        forget_admin(place, repository);
+        if let Ok(None) = git.resolve(&place.result()) {
+            let _ = git.run(&["update-ref", "-d", &place.base()]);
+        }
+    }
+    remove_index(&place.base_index());
+    remove_index(&place.index());
+}
+
+/// Lets git forget a worktree whose directory is gone. The caller has the lock of the repository.
+pub(crate) fn forget_admin(place: &Place, repository: &Repository) {
+    let args = ["worktree", "remove", "--force", "--force"].map(AsRef::as_ref);
+    let tree = place.tree();
+    let removed = repository.git(&|| false).run(&[&args[..], &[tree.as_os_str()]].concat());
+    if removed.is_err() {
+        // A git that was killed while it made the worktree has left less than git itself can remove.
+        let _ = remove_tree(&repository.admin(place.run_id().as_str()));
+    }
+}
+
+/// Removes the locks that a killed git has left on refs that only we change. The caller has the lock of the repository.
+pub(crate) fn unlock_refs(place: &Place, repository: &Repository) {
+    for reference in [place.base(), place.result()] {
+        remove_stale_lock(&repository.common.join(reference));
+    }
+}
