@@ -12,6 +12,7 @@ use crate::world;
 const FILES: &[&str] = &[
     "agents.ts",
     "bridge.ts",
+    "dialogs.ts",
     "index.ts",
     "package.json",
     "pi-subagents",
