@@ -49,7 +49,7 @@ fn single(count: usize, access: Access) -> Result<Value, Box<dyn Error>> {
         start_bare()?;
         bare.push(start.elapsed().as_micros());
         let start = Instant::now();
-        dispatcher.submit(Launcher::new(program.clone()), 1, vec![trivial_plan(access)?]);
+        dispatcher.submit(Launcher::new(program.clone()), 1, [trivial_plan(access)?]);
         while !dispatcher.is_idle() {
             dispatcher.wait(&[], None);
         }
@@ -71,7 +71,7 @@ fn many(count: usize, concurrency: usize) -> Result<Value, Box<dyn Error>> {
     let mut samples = Vec::new();
     while ended < count {
         while submitted < count && submitted < ended + concurrency {
-            dispatcher.submit(Launcher::new(program.clone()), 1, vec![trivial_plan(Access::Full)?]);
+            dispatcher.submit(Launcher::new(program.clone()), 1, [trivial_plan(Access::Full)?]);
             submitted += 1;
         }
         for update in dispatcher.wait(&[], None) {
@@ -121,6 +121,7 @@ fn finished(count: usize) -> Result<Value, Box<dyn Error>> {
             value: None,
             check: None,
             changes: None,
+            resources: None,
         })?;
         new_run.dir.mark_notified()?;
     }
@@ -161,7 +162,7 @@ fn dispatcher() -> Result<(Dispatcher, PathBuf), Box<dyn Error>> {
     Ok((Dispatcher::new(store).adopting_orphans(), beside))
 }
 
-fn trivial_plan(access: Access) -> Result<Plan, Box<dyn Error>> {
+fn trivial_plan(access: Access) -> Result<Box<Plan>, Box<dyn Error>> {
     let cwd = std::env::current_dir()?;
     let surroundings = Surroundings {
         // There is none. Inside of the workspace it could not be kept.

@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 };
                 let arguments = BackgroundArguments { task };
                 let call = tools::plan_background(&workspace, arguments, &options(agent)?)?;
-                let (dir, _) = dispatcher.start_background(&launcher(), only(call)?)?;
+                let (dir, _) = dispatcher.start_background(&launcher(), *only(call)?)?;
                 println!("{}", dir.run_id());
             }
             "foreground" => {
@@ -67,7 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 };
                 let call = DelegateArguments::of(vec![task]);
                 let call = tools::plan_delegation(&workspace, call, &options(rest)?)?;
-                dispatcher.submit(launcher(), 1, vec![only(call)?]);
+                dispatcher.submit(launcher(), 1, [only(call)?]);
                 let mut started = None;
                 while started.is_none() {
                     started = dispatcher.wait(&[], None).into_iter().find_map(|update| {
@@ -94,7 +94,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn only(call: PlannedCall) -> Result<Plan, Box<dyn Error>> {
+fn only(call: PlannedCall) -> Result<Box<Plan>, Box<dyn Error>> {
     let task = call.tasks.into_iter().next();
     Ok(task.ok_or("nothing was planned")?.plan)
 }

@@ -39,7 +39,7 @@ pub use question::{
     Answer, AnswerKind, AnsweredBy, Deed, LeftAnswer, OpenQuestion, Question, QuestionKind,
 };
 pub use redactor::Redactor;
-pub use result::{CheckResult, RunResult};
+pub use result::{CheckResult, Resources, RunResult};
 pub use short_text::{short_error, short_optional_text, short_path, short_text};
 pub use stop_cause::StopCause;
 pub use stop_reason::StopReason;

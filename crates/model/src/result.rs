@@ -55,6 +55,19 @@ pub struct RunResult {
     /// What the agent changed, if it worked in a worktree of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<Changes>,
+    /// What the agent and everything that it started have used; absent if it never ran, or if its supervisor died.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resources: Option<Resources>,
+}
+
+/// What all processes of a run have used together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Resources {
+    /// Processor time, in milliseconds.
+    pub processor_ms: u64,
+    /// The most memory at one time, in bytes.
+    pub peak_memory: u64,
 }
 
 /// How the last check of an agent's work ended.

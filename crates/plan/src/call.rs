@@ -95,9 +95,9 @@ pub struct ContinuedSession {
 
 /// A task for which everything has been decided.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "the names say it")]
 pub struct PlannedTask {
-    pub plan: Plan,
+    /// A call can have thousands, and each is freed when it is started.
+    pub plan: Box<Plan>,
     /// The profile or preset in a few words.
     pub definition: Option<String>,
     /// Why it must not start; the plan has the same in words.
@@ -137,13 +137,16 @@ pub fn plan_tasks(
     let tasks: Vec<_> = tasks.into_iter().collect();
     let named = tasks.iter().filter_map(|(task, _)| task.definition());
     let of_files = file_warnings(workspace, &named.collect::<Vec<_>>());
-    let tasks = tasks.into_iter().map(|(task, session)| planner.plan(task, session));
-    let tasks = tasks.collect::<Result<_, _>>()?;
+    // Not collected: the small results would stay in the place of the large tasks.
+    let mut planned = Vec::with_capacity(tasks.len());
+    for (task, session) in tasks {
+        planned.push(planner.plan(task, session)?);
+    }
     let mut warnings = of_files;
     warnings.append(&mut planner.warnings);
     let of_skills = planner.skills.iter().flat_map(|skills| &skills.warnings);
     warnings.extend(of_skills.map(ToString::to_string));
-    Ok(PlannedTasks { tasks, warnings })
+    Ok(PlannedTasks { tasks: planned, warnings })
 }
 
 /// What is wrong with the files of these definitions, and in one line that there are others: a task
@@ -335,7 +338,7 @@ impl Planner<'_> {
             ask: self.asks(),
             created_at: now_ms(),
         };
-        let plan = Plan {
+        let plan = Box::new(Plan {
             meta,
             prompt,
             command: invocation.command,
@@ -343,7 +346,7 @@ impl Planner<'_> {
             file_variables: invocation.file_variables,
             secrets: invocation.secrets,
             refusal: refusal.as_ref().map(ToString::to_string),
-        };
+        });
         let missing_agent = agent.is_missing(surroundings).then(|| agent.kind());
         Ok(PlannedTask { plan, definition: applied.summary, refusal, missing_agent })
     }

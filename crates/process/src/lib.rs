@@ -38,6 +38,7 @@ mod proc_table;
 mod read_only;
 mod recorded;
 mod remains;
+mod resources;
 mod signals;
 mod spawn;
 mod standard_streams;
@@ -65,6 +66,7 @@ pub use private_socket::PrivateSocket;
 pub use read_only::{ReadOnlyPathError, ReadOnlyPaths};
 pub use recorded::{ProcessStamp, RecordedLeader, forks, has_restarted_since, pid_space};
 pub use remains::{Remains, Traces};
+pub use resources::Resources;
 pub use signals::{
     Notice, SignalPipe, Signals, TerminalNotice, TerminalSignals, reset_signals, suspend,
 };

@@ -8,6 +8,7 @@ use rustix::process::{WaitOptions, WaitStatus};
 use crate::cgroup::Cgroup;
 use crate::marker::{Marker, stop_blocking};
 use crate::recorded::ProcessStamp;
+use crate::resources::{self, Resources};
 
 /// What holds a tree together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,6 +135,8 @@ pub struct Tree {
     cgroup: Option<Cgroup>,
     /// Commands that are run beside the child or after it, one after the other.
     commands: Vec<(Pid, Option<Exit>)>,
+    /// The most memory that was seen in use, in bytes.
+    seen_memory: u64,
 }
 
 /// The living processes of a tree, as far as they can be found.
@@ -148,7 +151,7 @@ pub struct Members {
 
 impl Tree {
     pub(crate) fn new(child: Pid, containment: Containment) -> Tree {
-        Tree { child, containment, exit: None, cgroup: None, commands: Vec::new() }
+        Tree { child, containment, exit: None, cgroup: None, commands: Vec::new(), seen_memory: 0 }
     }
 
     /// The child's process id.
@@ -227,6 +230,33 @@ impl Tree {
         }
         #[cfg(not(target_os = "linux"))]
         Members { found: Vec::new(), is_proc_own: true }
+    }
+
+    /// Looks at how much memory the tree uses now. Where the kernel remembers the most itself, it does nothing.
+    pub fn look_at_memory(&mut self) {
+        #[cfg(target_os = "linux")]
+        {
+            let members = match &self.cgroup {
+                Some(cgroup) if cgroup.memory_peak().is_some() => return,
+                Some(cgroup) if crate::proc_table::is_own() => cgroup.pids().unwrap_or_default(),
+                Some(_) => return,
+                None => self.members().found.into_iter().map(|stamp| stamp.pid).collect(),
+            };
+            self.seen_memory = self.seen_memory.max(resources::memory_of(members.into_iter()));
+        }
+    }
+
+    /// What the tree has used, when it is gone. The kernel tells it of a cgroup; of other trees, the memory is
+    /// the most that [`Tree::look_at_memory`] has seen, and at least that of the largest process.
+    pub fn resources(&self) -> Resources {
+        let ended = resources::of_ended_children();
+        let cgroup = self.cgroup.as_ref();
+        Resources {
+            processor_time: cgroup.and_then(Cgroup::processor_time).unwrap_or(ended.processor_time),
+            peak_memory: cgroup
+                .and_then(Cgroup::memory_peak)
+                .unwrap_or_else(|| self.seen_memory.max(ended.peak_memory)),
+        }
     }
 
     /// Removes the cgroup of a tree that is gone. One in which processes are left stays.

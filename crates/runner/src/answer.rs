@@ -3,7 +3,7 @@
 //! An answer is a file of the run directory, of which there is one for each question: of two programs that
 //! answer at a time, one leaves it. The events say whether it came in time.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use model::{Event, LeftAnswer, OpenQuestion};
 use process::{KillTarget, Signal};
@@ -11,6 +11,7 @@ use session::Facts;
 use store::{RunDir, StoreError, Watch};
 
 use crate::control::{supervisor_marker, wait_for_change};
+use crate::durations::REQUEST_ANSWER;
 use crate::recover::recover;
 
 /// What became of an answer.
@@ -42,9 +43,6 @@ pub enum AnswerError {
     )]
     NoAnswer(u64),
 }
-
-/// A supervisor takes an answer within milliseconds, unless it is held up.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The questions of a run that wait for an answer.
 pub fn open_questions(dir: &RunDir) -> Result<Vec<OpenQuestion>, StoreError> {
@@ -105,7 +103,7 @@ pub fn answer_run(
         // The supervisor of a foreground run looks once a second unless it is told to.
         KillTarget::Marked(supervisor_marker(&meta)).signal(Signal::Continue);
     }
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + REQUEST_ANSWER;
     loop {
         watch.drain();
         // Looked for first, so that no event of a run that has ended is missed.

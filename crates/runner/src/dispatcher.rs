@@ -111,14 +111,14 @@ const DESCRIPTORS: usize = 16;
 struct Lane {
     launcher: Rc<Launcher>,
     concurrency: usize,
-    queue: VecDeque<(TaskId, Plan)>,
+    queue: VecDeque<(TaskId, Box<Plan>)>,
     stopping: Option<StopForce>,
 }
 
 /// A task that leaves the queue.
 struct Queued {
     task: TaskId,
-    plan: Plan,
+    plan: Box<Plan>,
     launcher: Rc<Launcher>,
     stopping: Option<StopForce>,
 }
@@ -134,7 +134,7 @@ struct Running {
 struct Beginning {
     run_dir: PathBuf,
     /// With which the task is queued again if there is no room for its child.
-    plan: Plan,
+    plan: Box<Plan>,
     /// Whether no other run was there when it began.
     is_alone: bool,
 }
@@ -182,11 +182,11 @@ impl Dispatcher {
         &mut self,
         launcher: Launcher,
         concurrency: usize,
-        plans: Vec<Plan>,
+        plans: impl IntoIterator<Item = Box<Plan>>,
     ) -> Submitted {
         process::raise_open_files();
         let first = self.next_task;
-        let queue: VecDeque<(TaskId, Plan)> = (first..).zip(plans).collect();
+        let queue: VecDeque<(TaskId, Box<Plan>)> = (first..).zip(plans).collect();
         self.next_task += queue.len();
         let lane = self.next_lane;
         self.next_lane += 1;
@@ -342,7 +342,7 @@ impl Dispatcher {
     }
 
     /// Puts a task back to the front of its lane, until another one has ended.
-    fn queue_again(&mut self, lane: LaneId, task: TaskId, plan: Plan) {
+    fn queue_again(&mut self, lane: LaneId, task: TaskId, plan: Box<Plan>) {
         self.is_short = true;
         if let Some(lane) = self.lanes.get_mut(&lane) {
             let later = lane.queue.iter().position(|(other, _)| *other > task);

@@ -49,6 +49,8 @@ pub(crate) const SILENCE_PATIENCE: Duration = Duration::from_secs(5);
 /// time.
 pub(crate) const COMPARISON_ANSWER: Duration = Duration::from_secs(30);
 
+/// A supervisor takes a message, or an answer to its agent, within milliseconds, unless it is held up.
+pub(crate) const REQUEST_ANSWER: Duration = Duration::from_secs(30);
 /// How often a supervisor looks for requests where the system does not tell of them.
 pub(crate) const REQUEST_INTERVAL: Duration = Duration::from_secs(1);
 

@@ -30,6 +30,7 @@ pub(crate) fn result_of(meta: &Meta, facts: &Facts, duration_ms: u64) -> RunResu
         warnings: facts.warnings.clone(),
         leftovers: facts.leftovers.clone(),
         changes: facts.changes.clone(),
+        resources: None,
     }
 }
 

@@ -3,12 +3,13 @@
 //! A message is a file of the run directory. The supervisor takes it, and its events say what became of
 //! it. A run that ends without having taken a message has refused it.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use model::{Event, Message, Record};
 use store::{EVENTS, RunDir, StoreError, Tail, Watch};
 
 use crate::control::{supervisor_marker, wait_for_change};
+use crate::durations::REQUEST_ANSWER;
 use crate::recover::recover;
 use process::{KillTarget, Signal};
 
@@ -56,9 +57,6 @@ pub enum TellError {
     Wait(std::io::Error),
 }
 
-/// A supervisor takes a message within milliseconds, unless it is held up.
-const PATIENCE: Duration = Duration::from_secs(30);
-
 const ENDED: &str = "the run has ended";
 
 /// Tells the agent of a run something, and waits until the message has come as far as is asked for, or
@@ -89,7 +87,7 @@ pub fn tell_run(dir: &RunDir, message: &Message, until: TellUntil) -> Result<Tol
         KillTarget::Marked(supervisor_marker(&meta)).signal(Signal::Continue);
     }
     let mut following = Following { number, events: dir.tail(EVENTS), fate: None };
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + REQUEST_ANSWER;
     loop {
         watch.drain();
         // Looked for first, so that no event of a run that has ended is missed.

@@ -86,6 +86,7 @@ fn result(meta: &Meta, output: &str) -> RunResult {
         value: None,
         check: None,
         changes: None,
+        resources: None,
     }
 }
 

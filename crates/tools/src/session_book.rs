@@ -13,7 +13,7 @@ mod tests;
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 
-use model::{Access, Event, Plan, Record, RunId, RunResult, SessionId, Status};
+use model::{Access, Event, Meta, Record, RunId, RunResult, SessionId, Status};
 use serde_json::{Value, json};
 use session::{Facts, PastRun};
 
@@ -238,14 +238,13 @@ impl SessionBook {
 }
 
 impl StartedRun {
-    /// The run that a plan leads to.
-    pub fn of(plan: &Plan) -> StartedRun {
-        let meta = &plan.meta;
+    /// The run that is described so.
+    pub fn of(meta: &Meta) -> StartedRun {
         StartedRun {
             run_id: meta.run_id.clone(),
             session_id: meta.session_id.clone(),
             name: meta.name.clone(),
-            prompt: meta.task.as_ref().unwrap_or(&plan.prompt).clone(),
+            prompt: meta.task.clone().unwrap_or_default(),
             cwd: meta.cwd.clone(),
             profile: meta.profile.clone(),
             model: meta.model.clone(),

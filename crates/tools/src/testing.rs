@@ -206,6 +206,7 @@ pub(crate) fn result(meta: &Meta, output: &str, error: Option<&str>) -> RunResul
         value: None,
         check: None,
         changes: None,
+        resources: None,
     }
 }
 

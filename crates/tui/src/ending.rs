@@ -1,20 +1,20 @@
 //! What stays on the screen when the view has closed.
 
-use model::Usage;
+use model::{Changes, Usage};
 use session::view::{Line, Role, Standing, TaskView, clock, mark};
 use session::{cost_words, token_words, total_cost_words};
 
 use crate::fit::{line_width, wrap};
 
-/// A table of the tasks that have ended: what became of each, its time, tools, tokens, cost and
+/// A table of the tasks that have ended: what became of each, its time, tools, tokens, cost, changes and
 /// session, and why it failed; below it, if there are several, all of them together. `elapsed_ms` is
 /// the time since the first of them was started. An error that does not fit into `columns` stands below its task.
 pub fn ending(tasks: &[TaskView<'_>], elapsed_ms: u64, columns: usize) -> Vec<Line> {
     let has_ended =
         |task: &&TaskView<'_>| matches!(task.standing(), Standing::Done | Standing::Failed);
-    let rows: Vec<(&TaskView<'_>, [Line; 5])> =
+    let rows: Vec<(&TaskView<'_>, [Line; CELLS])> =
         tasks.iter().filter(has_ended).map(|task| (task, cells(task))).collect();
-    let widths: [usize; 5] = std::array::from_fn(|column| {
+    let widths: [usize; CELLS] = std::array::from_fn(|column| {
         rows.iter().map(|(_, cells)| line_width(&cells[column])).max().unwrap_or(0)
     });
     let count = rows.len();
@@ -31,8 +31,10 @@ pub fn ending(tasks: &[TaskView<'_>], elapsed_ms: u64, columns: usize) -> Vec<Li
     lines
 }
 
-/// Name, time, tools, tokens and cost.
-fn cells(task: &TaskView<'_>) -> [Line; 5] {
+/// Name, time, tools, tokens, cost and changes.
+const CELLS: usize = 6;
+
+fn cells(task: &TaskView<'_>) -> [Line; CELLS] {
     let facts = &task.state.facts;
     let tools = match facts.tool_calls {
         0 => String::new(),
@@ -44,12 +46,18 @@ fn cells(task: &TaskView<'_>) -> [Line; 5] {
     let cost =
         if facts.usage == Usage::default() { String::new() } else { cost_words(&facts.usage) };
     let time = facts.started_at.map(|_| clock(task.elapsed_ms)).unwrap_or_default();
-    let numbers = [time, tools, tokens, cost];
-    let [time, tools, tokens, cost] = numbers.map(|number| Line::of(Role::Plain, &number));
-    [Line::default().with_bold(Role::Plain, task.name), time, tools, tokens, cost]
+    let changes = facts.changes.as_ref().map(Changes::brief).unwrap_or_default();
+    let [time, tools, tokens, cost, changes] =
+        [time, tools, tokens, cost, changes].map(|words| Line::of(Role::Plain, &words));
+    [Line::default().with_bold(Role::Plain, task.name), time, tools, tokens, cost, changes]
 }
 
-fn row(task: &TaskView<'_>, cells: [Line; 5], widths: &[usize; 5], columns: usize) -> Vec<Line> {
+fn row(
+    task: &TaskView<'_>,
+    cells: [Line; CELLS],
+    widths: &[usize; CELLS],
+    columns: usize,
+) -> Vec<Line> {
     let (role, mark) = mark(task.standing()).unwrap_or((Role::Plain, " "));
     let [name, numbers @ ..] = cells;
     let [widest_name, widths @ ..] = widths;
@@ -79,7 +87,7 @@ const INDENT: &str = "  ";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{done, failed, queued, views};
+    use crate::testing::{changing, done, failed, queued, views};
 
     #[test]
     fn a_table_stays() {
@@ -97,6 +105,14 @@ mod tests {
         );
         assert_eq!(texts(&views(&tasks[..1])), ["✓ review   0:12   0123456789abcdef"]);
         assert_eq!(texts(&views(&tasks[2..])), [""; 0]);
+        assert_eq!(
+            texts(&views(&[changing("fix", 3), done("look")])),
+            [
+                "✓ fix    0:12   3 files +40 −2   0123456789abcdef",
+                "✓ look   0:12                    0123456789abcdef",
+                "2 tasks · 1:01",
+            ]
+        );
         let long =
             "Timed out after 300s. Consider resuming with a longer timeout, or with another task.";
         assert_eq!(

@@ -26,8 +26,8 @@ pub fn whole(conversation: &Conversation, columns: usize) -> Vec<Line> {
 /// costs a frame no more than a short one.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
-    /// The place of the cursor; `None` follows the end.
-    cursor: Option<Place>,
+    /// Where the cursor is; `None` follows the end.
+    cursor: Option<Position>,
     /// How far below the first row of the screen the cursor is.
     offset: usize,
     /// The entries that are folded unless they are named here.
@@ -39,7 +39,7 @@ pub(crate) struct Reader {
 
 /// A row, by its entry: rows above it may come and go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Place {
+struct Position {
     entry: usize,
     row: usize,
 }
@@ -57,7 +57,7 @@ pub(crate) enum Read {
 impl Reader {
     /// Begins at the first row.
     pub(crate) fn from_start() -> Reader {
-        Reader { cursor: Some(Place::default()), ..Reader::default() }
+        Reader { cursor: Some(Position::default()), ..Reader::default() }
     }
 
     /// What is being typed to search for.
@@ -107,7 +107,7 @@ impl Reader {
         self.page = room;
         let total = self.total();
         let last = total.saturating_sub(1);
-        let cursor = self.cursor.map_or(last, |place| self.row_of(place)).min(last);
+        let cursor = self.cursor.map_or(last, |position| self.row_of(position)).min(last);
         // As far down as it was, as long as the screen is filled.
         let offset = if self.cursor.is_none() { room } else { self.offset };
         let top = cursor.saturating_sub(offset.min(room.saturating_sub(1)));
@@ -142,27 +142,27 @@ impl Reader {
         self.blocks.iter().map(Block::height).sum()
     }
 
-    fn row_of(&self, place: Place) -> usize {
-        let before = self.blocks.iter().take(place.entry).map(Block::height);
-        let height = self.blocks.get(place.entry).map_or(0, Block::height);
-        before.sum::<usize>() + place.row.min(height.saturating_sub(1))
+    fn row_of(&self, position: Position) -> usize {
+        let before = self.blocks.iter().take(position.entry).map(Block::height);
+        let height = self.blocks.get(position.entry).map_or(0, Block::height);
+        before.sum::<usize>() + position.row.min(height.saturating_sub(1))
     }
 
-    fn place_of(&self, row: usize) -> Place {
+    fn position_of(&self, row: usize) -> Position {
         let mut left = row;
         for (entry, block) in self.blocks.iter().enumerate() {
             let height = block.height();
             if left < height {
-                return Place { entry, row: left };
+                return Position { entry, row: left };
             }
             left -= height;
         }
-        Place::default()
+        Position::default()
     }
 
     fn here(&self) -> usize {
         let last = self.total().saturating_sub(1);
-        self.cursor.map_or(last, |place| self.row_of(place)).min(last)
+        self.cursor.map_or(last, |position| self.row_of(position)).min(last)
     }
 
     /// Moves the cursor to where `target` says, from its row and the last one. At the end, the view
@@ -179,7 +179,7 @@ impl Reader {
         let up = here.saturating_sub(row);
         let farthest = self.page.saturating_sub(1);
         self.offset = (self.offset + down).saturating_sub(up).min(farthest);
-        self.cursor = Some(self.place_of(row));
+        self.cursor = Some(self.position_of(row));
     }
 
     /// As [`Reader::move_by`], with the cursor at the same place of the screen.
@@ -190,23 +190,23 @@ impl Reader {
     }
 
     fn fold_here(&mut self) {
-        let place = self.place_of(self.here());
-        if self.blocks.get(place.entry).is_some_and(Block::can_fold) {
-            if !self.unfolded.remove(&place.entry) {
-                self.unfolded.insert(place.entry);
+        let position = self.position_of(self.here());
+        if self.blocks.get(position.entry).is_some_and(Block::can_fold) {
+            if !self.unfolded.remove(&position.entry) {
+                self.unfolded.insert(position.entry);
             }
-            self.cursor = Some(place);
+            self.cursor = Some(position);
         }
     }
 
     /// Unfolds everything, or folds it again.
     fn fold_all(&mut self) {
-        let place = self.place_of(self.here());
+        let position = self.position_of(self.here());
         let foldable = self.blocks.iter().enumerate().filter(|(_, block)| block.can_fold());
         let foldable: BTreeSet<usize> = foldable.map(|(number, _)| number).collect();
         let is_open = foldable.is_subset(&self.unfolded);
         self.unfolded = if is_open { BTreeSet::new() } else { foldable };
-        self.cursor = self.cursor.map(|_| place);
+        self.cursor = self.cursor.map(|_| position);
     }
 
     /// Goes to the first row, in the order that `order` makes of their number and the present one,
@@ -218,7 +218,7 @@ impl Reader {
         if !self.search.is_active() {
             return Read::Ignored;
         }
-        let here = self.place_of(self.here());
+        let here = self.position_of(self.here());
         for (number, block) in self.blocks.iter_mut().enumerate() {
             if block.hidden().iter().any(|line| self.search.is_in(line)) {
                 self.unfolded.insert(number);
@@ -231,7 +231,7 @@ impl Reader {
             .find(|row| matches!(rows.get(*row), Some(Row::Text(line)) if self.search.is_in(line)));
         match found {
             Some(row) => {
-                self.cursor = Some(self.place_of(row));
+                self.cursor = Some(self.position_of(row));
                 self.offset = self.page / 3;
                 Read::Done
             }

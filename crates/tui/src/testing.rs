@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use model::{Event, Outcome, Record, SessionId, Usage};
+use model::{Changes, Event, Outcome, Record, SessionId, Usage};
 use session::State;
 use session::view::{Phase, TaskView};
 
@@ -84,6 +84,15 @@ pub(crate) fn running(name: &str, said: &[&str]) -> TestTask {
 
 pub(crate) fn done(name: &str) -> TestTask {
     ended(name, Outcome::Completed, None)
+}
+
+/// A task that has ended in a worktree of its own.
+pub(crate) fn changing(name: &str, files: u64) -> TestTask {
+    let reference = Some("refs/pi-subagents/1/result".to_owned());
+    let changes = Changes { files, insertions: 40, deletions: 2, reference, ..Changes::default() };
+    let mut task = done(name);
+    task.state.apply(&Record { seq: 3, at: 1_000, event: Event::ChangesKept { changes } });
+    task
 }
 
 pub(crate) fn failed(name: &str, error: &str) -> TestTask {

@@ -47,9 +47,8 @@ pub(super) fn limits() -> StepResult {
 const PROCESS: &str = "pi-subagents-process";
 const PROGRAM: &str = "pi-subagents";
 
-/// The modules of the suite in which supervisors and their callers are killed.
-const WITHOUT_CGROUPS: &str =
-    "spine::parents spine::trees background::crashes background::stopping private_memory";
+/// The modules of the suite in which supervisors and their callers are killed, and the one about what runs use.
+const WITHOUT_CGROUPS: &str = "spine::parents spine::trees spine::resources background::crashes background::stopping private_memory";
 
 fn build(package: &str, target: &str) -> Result<String, StepFailure> {
     let build = Invocation::new("cargo test --no-run --package").word(package);

@@ -14,6 +14,40 @@ use crate::error::{CommandError, Exit};
 use crate::printer::Printer;
 
 pub(crate) fn delegate(arguments: &Delegate, printer: &mut Printer) -> Result<Exit, CommandError> {
+    let mut call = read_call(arguments, printer)?;
+    arguments.demands.add_to(&mut call.tasks)?;
+    let mut door = Door::open(&arguments.agent, printer)?;
+    for (index, task) in call.tasks.iter_mut().enumerate() {
+        if let Some(word) = &task.resume {
+            let (session, _) =
+                door.resumed(word).map_err(|error| error.at(&format!("tasks[{index}].resume")))?;
+            task.resume = Some(session);
+        }
+    }
+    let concurrency = arguments.concurrency.map(usize::from);
+    let answers = match (arguments.output.json, arguments.quiet) {
+        (true, _) => Answers::Json,
+        (false, true) => Answers::Summaries,
+        (false, false) => Answers::Everything,
+    };
+    let names = call.tasks.iter().map(|task| task.name.as_str());
+    let directory = arguments.output_dir.as_ref();
+    let files = directory.map(|directory| OutputFiles::new(directory, names)).transpose()?;
+    let title = match call.tasks.as_slice() {
+        [task] => task.name.clone(),
+        tasks => format!("{} tasks", tasks.len()),
+    };
+    let planned = door.plan(call)?;
+    let exit = door.run(planned, concurrency, Results { answers, files }, printer)?;
+    arguments.notify.tell(&title, exit);
+    Ok(exit)
+}
+
+/// The tasks of the document, with what the options say where the tasks say nothing.
+fn read_call(
+    arguments: &Delegate,
+    printer: &mut Printer,
+) -> Result<DelegateArguments, CommandError> {
     let text = if arguments.file == "-" {
         if std::io::stdin().is_terminal() {
             printer.note(
@@ -44,32 +78,7 @@ pub(crate) fn delegate(arguments: &Delegate, printer: &mut Printer) -> Result<Ex
         task.model = task.model.take().or_else(|| arguments.model.clone());
         task.timeout = task.timeout.or(arguments.timeout);
     }
-    arguments.demands.add_to(&mut call.tasks)?;
-    let mut door = Door::open(&arguments.agent, printer)?;
-    for (index, task) in call.tasks.iter_mut().enumerate() {
-        if let Some(word) = &task.resume {
-            let (session, _) =
-                door.resumed(word).map_err(|error| error.at(&format!("tasks[{index}].resume")))?;
-            task.resume = Some(session);
-        }
-    }
-    let concurrency = arguments.concurrency.map(usize::from);
-    let answers = match (arguments.output.json, arguments.quiet) {
-        (true, _) => Answers::Json,
-        (false, true) => Answers::Summaries,
-        (false, false) => Answers::Everything,
-    };
-    let names = call.tasks.iter().map(|task| task.name.as_str());
-    let directory = arguments.output_dir.as_ref();
-    let files = directory.map(|directory| OutputFiles::new(directory, names)).transpose()?;
-    let title = match call.tasks.as_slice() {
-        [task] => task.name.clone(),
-        tasks => format!("{} tasks", tasks.len()),
-    };
-    let planned = door.plan(call)?;
-    let exit = door.run(planned, concurrency, Results { answers, files }, printer)?;
-    arguments.notify.tell(&title, exit);
-    Ok(exit)
+    Ok(call)
 }
 
 /// Puts schemas in the place of the paths of their files.

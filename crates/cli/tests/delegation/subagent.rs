@@ -47,7 +47,7 @@ fn call(world: &World, arguments: &Value) -> (Vec<RunResult>, String) {
     let launcher = Launcher::new(env!("CARGO_BIN_EXE_pi-subagents").into());
     let concurrency = workspace.settings.max_concurrency;
     let mut dispatcher = Dispatcher::new(tools::project_store(&workspace));
-    let plans = planned.tasks.into_iter().map(|task| task.plan).collect();
+    let plans = planned.tasks.into_iter().map(|task| task.plan);
     dispatcher.submit(launcher, concurrency, plans);
     let mut results = BTreeMap::new();
     while !dispatcher.is_idle() {

@@ -53,7 +53,7 @@ fn run(world: &World, protocol: &str, script: &str) -> RunResult {
     };
     let launcher = Launcher::new(env!("CARGO_BIN_EXE_pi-subagents").into());
     let mut dispatcher = Dispatcher::new(Store::in_project(&world.project()));
-    dispatcher.submit(launcher, 1, vec![plan]);
+    dispatcher.submit(launcher, 1, [Box::new(plan)]);
     loop {
         for update in dispatcher.wait(&[], None) {
             if let Change::Ended(report) = update.change {

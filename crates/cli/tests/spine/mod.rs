@@ -5,6 +5,7 @@ mod ends;
 mod event_protocol;
 pub(crate) mod events;
 mod parents;
+mod resources;
 mod run_command;
 mod sessions_command;
 mod stopped;

@@ -3,7 +3,7 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
-use model::{Access, Activity, AgentProcess, Event, Meta};
+use model::{Access, Activity, AgentProcess, Event, Meta, Resources};
 use rustix::event::{PollFd, PollFlags, poll};
 use session::{Facts, Progress};
 use store::{Journal, Log};
@@ -22,6 +22,8 @@ pub(crate) struct EventSink {
     progress: Progress,
     activity: Activity,
     started: Instant,
+    /// What the tree has used, once it is gone.
+    pub(crate) resources: Option<Resources>,
 }
 
 impl EventSink {
@@ -51,6 +53,7 @@ impl EventSink {
             progress: Progress::default(),
             activity: Activity::Starting,
             started: Instant::now(),
+            resources: None,
         };
         sink.transcribe(&header);
         sink
@@ -177,6 +180,7 @@ impl EventSink {
         self.record(event);
         self.journal.flush();
         let mut result = result_of(&self.meta, &self.facts, duration);
+        result.resources = self.resources;
         if trouble.is_none() {
             result.warnings.extend(self.journal.trouble().map(not_complete));
         }

@@ -6,7 +6,7 @@ use std::mem;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use model::{Event, Leftovers, Outcome, StopCause, StopReason, Verdict};
+use model::{Event, Leftovers, Outcome, Resources, StopCause, StopReason, Verdict};
 use process::{Child, Exit, Keep, Notice, Signal, SignalPipe, Tree};
 use protocol::Opening;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -30,6 +30,9 @@ use crate::worktree::keep_changes;
 
 /// How often a stream is read before the others have their turn.
 const READS_IN_A_ROW: usize = 8;
+
+/// How often the memory of the tree is looked at, at most.
+const MEMORY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What is said of an answer that did not come to its end.
 const CUT_OFF: &str = "The answer was cut off at the model's limit of length";
@@ -56,6 +59,8 @@ pub(crate) struct Supervision {
     quit: Option<Notice>,
     /// Whether the user has pressed Ctrl-C in the pane.
     is_interrupted: bool,
+    /// When to look at the memory of the tree again.
+    look_at_memory_at: Instant,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -102,6 +107,7 @@ impl Supervision {
             leftovers: None,
             quit: None,
             is_interrupted: false,
+            look_at_memory_at: Instant::now() + MEMORY_INTERVAL,
         }
     }
 
@@ -242,6 +248,14 @@ impl Supervision {
             self.input.close();
         }
         self.is_gone = reaped.gone;
+    }
+
+    /// Looks at the memory of the tree now and then. It is no reason to wake up: an agent that does something says so.
+    fn look_at_memory(&mut self, now: Instant) {
+        if now >= self.look_at_memory_at && !self.is_gone {
+            self.tree.look_at_memory();
+            self.look_at_memory_at = now + MEMORY_INTERVAL;
+        }
     }
 
     fn handle_lifeline(&mut self) {
@@ -393,6 +407,7 @@ impl Supervision {
             self.converse(now);
         }
         self.attend_step(now);
+        self.look_at_memory(now);
         self.apply_rules(now);
         match self.stopper.check(now) {
             Some(StopStep::Kill) => self.tree.signal(Signal::Kill),
@@ -441,6 +456,11 @@ impl Supervision {
 
     /// Nothing of the tree is left: takes in what it still had to say, and ends the run.
     fn finish(mut self) {
+        let used = self.tree.resources();
+        self.interpreter.sink.resources = Some(Resources {
+            processor_ms: u64::try_from(used.processor_time.as_millis()).unwrap_or(u64::MAX),
+            peak_memory: used.peak_memory,
+        });
         self.tree.remove_cgroup();
         self.stop_questions();
         let unread = self.interpreter.conversation.end();

@@ -76,6 +76,7 @@ pub(crate) fn session(name: &str, asked: &str, events: Vec<Event>) -> ExportedSe
         value: None,
         check: None,
         changes: None,
+        resources: None,
     };
     let records =
         events.into_iter().zip(1..).map(|(event, seq)| Record { seq, at: 0, event }).collect();

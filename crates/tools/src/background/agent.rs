@@ -32,7 +32,7 @@ pub fn start_background(
 ) -> Result<(RunDir, BackgroundRecord), StartError> {
     let task = planned.tasks.into_iter().next().ok_or(StartError::NothingPlanned)?;
     let launcher = Launcher::own().map_err(StartError::NotFound)?;
-    let (dir, meta) = dispatcher.start_background(&launcher, task.plan)?;
+    let (dir, meta) = dispatcher.start_background(&launcher, *task.plan)?;
     let record = BackgroundRecord::started(&dir, &meta);
     Ok((dir, record))
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{Lifetime, Message, MessageTiming, RunId};
+use model::{Lifetime, Message, MessageTiming, Plan, RunId};
 use plan::{AgentChoice, PlanOptions, PlannedTask};
 use serde_json::Value;
 
@@ -166,7 +166,9 @@ impl CallServer {
         let launcher = foreground_launcher(&self.caller.surroundings)?;
         let concurrency = context.concurrency.unwrap_or(workspace.settings.max_concurrency);
         let appearance = self.appearance(workspace);
-        let submit = |plans| self.dispatcher.submit(launcher, concurrency, plans);
+        let submit = |plans: &mut dyn Iterator<Item = Box<Plan>>| {
+            self.dispatcher.submit(launcher, concurrency, plans)
+        };
         let inline = workspace.settings.inline_answers;
         let call = RunningCall::new(kind, planned, inline, &appearance, submit);
         // The tasks have the warnings.

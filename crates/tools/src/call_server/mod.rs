@@ -38,7 +38,7 @@ pub use self::questions::{AskedQuestion, QuestionId};
 pub use self::reply::{CallEvent, CallReply, FinishedCall, OpenCallId, ToolAnswer};
 pub use self::running_call::{CallKind, CallTask, RunningCall};
 pub use self::tool_call::{Tool, ToolError};
-use crate::{BackgroundBook, SESSION_ENTRY, SessionBook, ShownTask, now_ms};
+use crate::{BackgroundBook, SESSION_ENTRY, SessionBook, ShownTask, StartedRun, now_ms};
 
 /// Serves the calls of one caller.
 #[derive(Debug)]
@@ -217,7 +217,7 @@ impl CallServer {
         let mut sessions = SessionBook::restore(of_sessions.map(|(_, data)| data));
         for run in self.tasks().flat_map(RunningCall::running) {
             // The user has moved to an earlier point of the conversation. What runs stays known.
-            sessions.start(run.clone());
+            sessions.start(StartedRun::of(&run.shown.meta));
         }
         let ended = sessions.catch_up(&self.store);
         self.sessions = Some(sessions);

@@ -49,7 +49,6 @@ pub struct CallTask {
     pub start_hint: Option<&'static str>,
     /// How it ended, if it has.
     pub report: Option<Box<Report>>,
-    started: StartedRun,
     pub(super) written: WrittenFiles,
 }
 
@@ -60,22 +59,21 @@ impl RunningCall {
         planned: PlannedCall,
         has_inline_answers: bool,
         appearance: &Appearance,
-        submit: impl FnOnce(Vec<Plan>) -> Submitted,
+        submit: impl FnOnce(&mut dyn Iterator<Item = Box<Plan>>) -> Submitted,
     ) -> RunningCall {
         let mut tasks = Vec::with_capacity(planned.tasks.len());
-        // The plans take the place of the planned tasks: a call can have thousands.
-        let plans = planned.tasks.into_iter().map(|task| {
+        let mut plans = planned.tasks.into_iter().map(|task| {
             tasks.push(CallTask {
                 shown: ShownTask::queued(task.plan.meta.clone(), appearance),
                 start_hint: task.start_hint(),
                 definition: task.definition,
                 report: None,
-                started: StartedRun::of(&task.plan),
                 written: WrittenFiles::default(),
             });
             task.plan
         });
-        let submitted = submit(plans.collect());
+        let submitted = submit(&mut plans);
+        drop(plans);
         let PlannedCall { ignored, claims: _claims, .. } = planned;
         let siblings = OnceCell::new();
         RunningCall { kind, submitted, tasks, has_inline_answers, ignored, siblings, _claims }
@@ -176,9 +174,8 @@ impl RunningCall {
     }
 
     /// The runs that have begun and not ended.
-    pub(super) fn running(&self) -> impl Iterator<Item = &StartedRun> {
-        let running = self.tasks.iter().filter(|task| task.shown.phase == Phase::Running);
-        running.map(|task| &task.started)
+    pub(super) fn running(&self) -> impl Iterator<Item = &CallTask> {
+        self.tasks.iter().filter(|task| task.shown.phase == Phase::Running)
     }
 
     pub(super) fn task_mut(&mut self, index: usize) -> &mut CallTask {
@@ -208,7 +205,7 @@ impl CallTask {
     }
 
     pub(super) fn run_id(&self) -> &RunId {
-        &self.started.run_id
+        &self.shown.meta.run_id
     }
 
     /// Applies a change to the window and to the book, if there is one. Returns the event of the run, if the change is
@@ -222,7 +219,7 @@ impl CallTask {
         match change {
             Change::Started { .. } => {
                 if let Some(book) = book {
-                    book.start(self.started.clone());
+                    book.start(StartedRun::of(&self.shown.meta));
                 }
             }
             Change::Activity(_) => {}
@@ -237,7 +234,7 @@ impl CallTask {
                 if let Some(book) = book {
                     if !book.knows_run(self.run_id()) {
                         // No directory could be made for it.
-                        book.start(self.started.clone());
+                        book.start(StartedRun::of(&self.shown.meta));
                     }
                     book.end(self.run_id(), &report.result);
                 }

@@ -1,3 +1,4 @@
+use model::Plan;
 use serde_json::{Value, json};
 
 use super::*;
@@ -12,7 +13,7 @@ pub(super) fn id(session: u64) -> String {
 }
 
 fn start(book: &mut SessionBook, run: u64, session: u64) {
-    book.start(StartedRun::of(&planned(run, session, "Go.", None)));
+    book.start(StartedRun::of(&planned(run, session, "Go.", Some("Go.")).meta));
 }
 
 fn apply(book: &mut SessionBook, run: u64, events: &[Event]) {
@@ -236,7 +237,7 @@ fn two_runs() -> [(Plan, Vec<Event>, Option<&'static str>); 2] {
     let long = "ż".repeat(2_000);
     [
         (
-            planned(1, 1, "Look.", None),
+            planned(1, 1, "Look.", Some("Look.")),
             vec![told("Look."), said(""), called("1", json!({"path": long})), answered("1", &long)],
             Some("Timed out"),
         ),
@@ -268,7 +269,7 @@ fn the_book_the_restored_book_and_the_store_say_the_same() {
     for (plan, events, error) in two_runs() {
         ended(&store, &plan, &events, error);
         let run = plan.meta.run_id.clone();
-        book.start(StartedRun::of(&plan));
+        book.start(StartedRun::of(&plan.meta));
         log.push(book.to_entry(&run).unwrap());
         for event in events {
             book.apply(&run, &record(event));
@@ -298,7 +299,7 @@ fn the_book_the_restored_book_and_the_store_say_the_same() {
 fn an_entry_is_small_and_says_what_was_asked() {
     let mut book = SessionBook::default();
     let prompt = format!("{}Go.", "file\n".repeat(100_000));
-    book.start(StartedRun::of(&planned(1, 1, &prompt, Some("Go."))));
+    book.start(StartedRun::of(&planned(1, 1, &prompt, Some("Go.")).meta));
     let begun = json!({
         "sessionId": id(1),
         "runId": "run-000001",
