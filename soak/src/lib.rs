@@ -19,6 +19,7 @@ mod plan;
 mod protocol;
 mod random;
 mod reading;
+mod replies;
 mod server;
 mod shell;
 mod speeches;
@@ -97,9 +98,12 @@ fn run_lanes<'a>(
 ) -> Vec<Server<'a>> {
     let (stop, end) = channel();
     let (hush, silence) = channel();
+    let (leave, absence) = channel();
     thread::scope(|scope| {
         let speeches =
             scope.spawn(move || speeches::speak_all(testbed, log, &plan.speeches, &silence));
+        let replies =
+            scope.spawn(move || replies::reply_to_all(testbed, log, &plan.replies, &absence));
         let faults = scope.spawn(move || Faults::inject_all(testbed, log, &plan.faults, &end));
         let lanes: Vec<_> = plan
             .lanes
@@ -121,6 +125,7 @@ fn run_lanes<'a>(
         thread::sleep(length);
         drop(stop);
         drop(hush);
+        drop(leave);
         let mut survivors = Vec::new();
         for lane in lanes {
             match lane.join() {
@@ -133,6 +138,9 @@ fn run_lanes<'a>(
         }
         if speeches.join().is_err() {
             log.report_violation(&[], "the speeches of the soak itself have panicked");
+        }
+        if replies.join().is_err() {
+            log.report_violation(&[], "the replies of the soak itself have panicked");
         }
         survivors
     })
@@ -150,11 +158,15 @@ fn last_line(options: &Options, tally: Tally, faults: usize) -> String {
         restricted,
         messages,
         delivered,
+        questions,
+        answered,
+        expired,
     } = tally;
     format!(
         "soak: seed {}, {} s, {tasks} tasks ({completed} completed, {failed} failed as they should, \
          {refused} refused, {deleted} deleted, {never_begun} never begun; {in_cgroups} in cgroups, \
-         {restricted} with restricted access), {messages} messages ({delivered} delivered), {faults} \
+         {restricted} with restricted access), {messages} messages ({delivered} delivered), \
+         {questions} questions ({answered} answered by users, {expired} by their deadline), {faults} \
          faults, nothing left",
         options.seed,
         options.length.as_secs(),

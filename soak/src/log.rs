@@ -28,6 +28,8 @@ pub(crate) struct Entries {
     pub(crate) notifications: BTreeMap<String, usize>,
     /// What became of messages to agents, as the programs that sent them have told.
     pub(crate) messages: Vec<Message>,
+    /// What became of answers to agents, as the programs that gave them have told.
+    pub(crate) replies: Vec<GivenReply>,
     /// How many faults were injected: some find no process.
     pub(crate) faults: usize,
     pub(crate) violations: Vec<Violation>,
@@ -82,6 +84,17 @@ pub(crate) struct Message {
     /// Absent if it was refused before it had one.
     pub(crate) number: Option<u64>,
     /// `accepted`, `delivered` or `refused`.
+    pub(crate) state: String,
+}
+
+/// An answer to what an agent asks.
+#[derive(Clone, Debug)]
+pub(crate) struct GivenReply {
+    pub(crate) run_id: String,
+    /// Of the question. Absent if there was none.
+    pub(crate) number: Option<u64>,
+    pub(crate) word: &'static str,
+    /// `given` or `refused`.
     pub(crate) state: String,
 }
 
@@ -150,6 +163,12 @@ impl Log {
     pub(crate) fn record_message(&self, message: Message) {
         self.note(format!("message to {}: {:?} {}", message.run_id, message.number, message.state));
         self.entries().messages.push(message);
+    }
+
+    pub(crate) fn record_reply(&self, reply: GivenReply) {
+        let GivenReply { run_id, number, word, state } = &reply;
+        self.note(format!("answer {word} to {run_id}: {number:?} {state}"));
+        self.entries().replies.push(reply);
     }
 
     /// Records tasks that are submitted now.

@@ -13,6 +13,7 @@ pub(crate) struct Plan {
     pub(crate) lanes: Vec<Lane>,
     pub(crate) faults: Vec<Planned<Fault>>,
     pub(crate) speeches: Vec<Planned<Speech>>,
+    pub(crate) replies: Vec<Planned<Reply>>,
 }
 
 /// An action or a fault, and its time from the start.
@@ -147,6 +148,17 @@ pub(crate) struct Speech {
     pub(crate) waits: bool,
 }
 
+/// An answer to what an agent asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reply {
+    /// Chooses among the agents.
+    pub(crate) choice: u64,
+    /// The number of the question. Without one, it is the only one that waits.
+    pub(crate) number: Option<u64>,
+    /// `yes`, `no` or `always`.
+    pub(crate) word: &'static str,
+}
+
 /// What a process is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -180,7 +192,8 @@ impl Plan {
         let lanes = lanes.map(|(number, lane)| plan_lane(number, *lane, length, random.split()));
         let lanes = lanes.collect();
         let faults = plan_faults(length, random.split());
-        Plan { lanes, faults, speeches: plan_speeches(length, random.split()) }
+        let speeches = plan_speeches(length, random.split());
+        Plan { lanes, faults, speeches, replies: plan_replies(length, random.split()) }
     }
 }
 
@@ -274,6 +287,18 @@ fn plan_speeches(length: Duration, mut random: Random) -> Vec<Planned<Speech>> {
     speeches.collect()
 }
 
+fn plan_replies(length: Duration, mut random: Random) -> Vec<Planned<Reply>> {
+    let times = times(length, 200..800, random.split());
+    let replies = times.into_iter().map(|at| {
+        let choice = random.next();
+        let number = random.chance(50).then(|| random.within(1..4));
+        let words = [(4, "yes"), (4, "no"), (2, "always")];
+        let word = random.weighted(&words).unwrap_or("no");
+        Planned { at, what: Reply { choice, number, word } }
+    });
+    replies.collect()
+}
+
 fn draw_role(random: &mut Random) -> Role {
     let roles = [
         (25, Role::Shell),
@@ -317,6 +342,7 @@ mod tests {
         let [short, long] = [20, 60].map(|seconds| Plan::new(3, Duration::from_secs(seconds)));
         assert!(long.faults.starts_with(&short.faults));
         assert!(long.speeches.starts_with(&short.speeches));
+        assert!(long.replies.starts_with(&short.replies));
         for (short, long) in short.lanes.iter().zip(&long.lanes) {
             assert!(long.actions.starts_with(&short.actions));
         }
@@ -339,5 +365,8 @@ mod tests {
             plan.lanes.iter().flat_map(|lane| &lane.actions).any(|action| wanted(&action.what.pace))
         };
         assert!(pace(|pace| *pace == Pace::Slow) && pace(|pace| matches!(pace, Pace::Absent(_))));
+        for word in ["yes", "no", "always"] {
+            assert!(plan.replies.iter().any(|reply| reply.what.word == word), "{word}");
+        }
     }
 }

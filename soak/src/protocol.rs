@@ -70,6 +70,16 @@ pub(crate) fn notification(message: &Value) -> Option<&str> {
     message["params"]["details"]["runId"].as_str().filter(|_| is_notification)
 }
 
+/// What the user of pi answers in a dialog. Every second dialog is left open until the bridge closes it.
+pub(crate) fn dialog_answer(message: &Value) -> Option<Value> {
+    let id = message["id"].as_u64().filter(|id| id.is_multiple_of(2))?;
+    let options = message["params"]["options"].as_array()?;
+    let index = usize::try_from(id / 2).ok()?.checked_rem(options.len())?;
+    let is_dialog = message["method"] == "ui/select";
+    let answer = json!({"jsonrpc": "2.0", "id": id, "result": {"value": options[index]}});
+    is_dialog.then_some(answer)
+}
+
 /// What a response reports about each of `count` tasks.
 pub(crate) fn reports(
     door: Door,
@@ -110,6 +120,17 @@ pub(crate) fn reports(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_second_dialog_is_answered() {
+        let dialog = |id: u64, method: &str| {
+            let options = json!(["Allow once", "Deny"]);
+            dialog_answer(&json!({"id": id, "method": method, "params": {"options": options}}))
+        };
+        assert_eq!(dialog(2, "ui/select").unwrap()["result"]["value"], "Deny");
+        assert_eq!(dialog(4, "ui/select").unwrap()["result"]["value"], "Allow once");
+        assert_eq!((dialog(1, "ui/select"), dialog(2, "tools/update")), (None, None));
+    }
 
     #[test]
     fn responses_are_understood() {

@@ -267,6 +267,10 @@ impl<'a> Server<'a> {
             self.log.record_notification(run_id, self.door.word());
         }
         if message.get("method").is_some() {
+            if let Some(answer) = protocol::dialog_answer(message) {
+                // A server that is gone is noticed when its output ends.
+                let _ = self.send(&answer);
+            }
             return;
         }
         let Some(index) = self.calls.iter().position(|call| message["id"] == json!(call.id)) else {

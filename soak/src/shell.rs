@@ -293,7 +293,7 @@ impl<'a> Shell<'a> {
 /// A task as `delegate` takes it.
 pub(crate) fn as_json(task: &Task) -> Value {
     let mut fields = json!({"name": task.token, "prompt": task.prompt()});
-    if task.agent == Agent::Builtin {
+    if task.agent != Agent::Fake {
         fields["profile"] = json!(task.definition());
     }
     if let Some(access) = task.access {

@@ -39,8 +39,13 @@ pub(crate) fn speak_all(
 fn listener(log: &Log, choice: u64) -> Option<(Task, Project)> {
     let since = log.now().saturating_sub(RECENT);
     let entries = log.entries();
-    // The fake agent refuses every message, so that most go to the other.
-    let has_ear = |task: &Task| task.agent == Agent::Builtin || choice.is_multiple_of(8);
+    let has_ear = |task: &Task| match task.agent {
+        Agent::Builtin => true,
+        // It refuses every message, so that most go to the other.
+        Agent::Fake => choice.is_multiple_of(8),
+        // Its script has no answer to a second prompt.
+        Agent::Asker => false,
+    };
     let recent: Vec<_> = entries
         .tasks
         .values()

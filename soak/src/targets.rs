@@ -51,6 +51,7 @@ fn role_of(words: &str) -> Role {
     match (program, words.next().unwrap_or_default()) {
         ("pi-subagents", "supervise") => Role::Supervisor,
         ("pi-subagents", "agent") | ("fake-agent", "-") => Role::Agent,
+        ("fake-agent", script) if script.starts_with('@') => Role::Agent,
         ("pi-subagents", "bridge") => Role::Bridge,
         ("pi-subagents", "mcp") => Role::Mcp,
         ("pi-subagents", _) => Role::Shell,
@@ -101,6 +102,7 @@ mod tests {
             ("pi-subagents supervise --lifeline /b/c/0123 ", Role::Supervisor),
             ("/a/pi-subagents agent --mode json", Role::Agent),
             ("/a/fake-agent - --mode json", Role::Agent),
+            ("/a/fake-agent @/a/asker.json ", Role::Agent),
             ("/a/fake-agent [\"hang\"] mark ", Role::Descendant),
             ("sleep 600 ", Role::Descendant),
         ] {

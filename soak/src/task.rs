@@ -14,6 +14,8 @@ use crate::random::Random;
 pub(crate) enum Agent {
     Fake,
     Builtin,
+    /// The fake agent, which speaks the Agent Client Protocol and asks for permissions.
+    Asker,
 }
 
 /// How an agent behaves.
@@ -43,6 +45,8 @@ pub(crate) enum Behaviour {
     Loops,
     /// It never ends, and has a timeout of a second.
     TimesOut,
+    /// It asks so many times whether it may run a command, and answers whatever it is told.
+    Asks(u64),
 }
 
 /// One task.
@@ -60,6 +64,7 @@ impl Task {
     pub(crate) fn draw(token: String, random: &mut Random) -> Task {
         let agent = if random.chance(35) { Agent::Builtin } else { Agent::Fake };
         let pause = random.within(100..2_500);
+        let questions = random.within(1..4);
         let behaviours = [
             (24, Behaviour::AnswersAtOnce),
             (30, Behaviour::Pauses(pause)),
@@ -73,6 +78,7 @@ impl Task {
             (4, Behaviour::IsKilled),
             (3, Behaviour::Loops),
             (3, Behaviour::TimesOut),
+            (6, Behaviour::Asks(questions)),
         ];
         let behaviour = random.weighted(&behaviours).unwrap_or(Behaviour::AnswersAtOnce);
         // A real agent does not do these by itself.
@@ -83,7 +89,11 @@ impl Task {
                 | Behaviour::SaysNothing
                 | Behaviour::IsKilled
         );
-        let agent = if is_fake_only { Agent::Fake } else { agent };
+        let agent = match behaviour {
+            Behaviour::Asks(_) => Agent::Asker,
+            _ if is_fake_only => Agent::Fake,
+            _ => agent,
+        };
         let access = random.chance(10).then(|| ACCESSES[usize::from(random.chance(50))]);
         Task { token, agent, behaviour, access: access.filter(|_| *HAS_LANDLOCK) }
     }
@@ -101,7 +111,8 @@ impl Task {
             | Behaviour::CallsTool
             | Behaviour::PrintsMuch
             | Behaviour::LeavesProcesses
-            | Behaviour::IgnoresSigterm => "completed",
+            | Behaviour::IgnoresSigterm
+            | Behaviour::Asks(_) => "completed",
             Behaviour::ExitsWithCode => "non_zero_exit",
             Behaviour::IsRefused => "provider_error",
             Behaviour::SaysNothing => "no_assistant_message",
@@ -121,6 +132,7 @@ impl Task {
         let agent = match self.agent {
             Agent::Fake => "fake",
             Agent::Builtin => "builtin",
+            Agent::Asker => "asker",
         };
         let hasty = self.timeout().map_or("", |_| "-hasty");
         let access = self.access.map(|access| format!("-{access}")).unwrap_or_default();
@@ -130,7 +142,7 @@ impl Task {
     /// The prompt, with the script in it.
     pub(crate) fn prompt(&self) -> String {
         let script = match self.agent {
-            Agent::Fake => self.steps(),
+            Agent::Fake | Agent::Asker => self.steps(),
             Agent::Builtin => self.turns(),
         };
         format!("[{}] Do it. <<SCRIPT>>{script}<<END>>", self.token)
@@ -181,6 +193,13 @@ impl Task {
                 json!(["start", {"repeat": {"times": 6, "steps": [{"tool": tool}]}}, "hang"])
             }
             Behaviour::TimesOut => json!(["start", "hang"]),
+            Behaviour::Asks(questions) => {
+                let mut steps: Vec<Value> = (1..=questions).map(ask).collect();
+                steps.push(json!({"acp": {"say": self.answer()}}));
+                steps.push(json!({"acp": {"answer": {"stopReason": "end_turn"}}}));
+                steps.push(json!({"acp": "await_end"}));
+                Value::Array(steps)
+            }
         }
     }
 
@@ -209,6 +228,17 @@ impl Task {
     }
 }
 
+/// The step in which an agent asks whether it may run a command. Each has another command: an agent that repeats
+/// itself is stopped.
+fn ask(number: u64) -> Value {
+    let option = |id: &str, kind: &str| json!({"optionId": id, "name": id, "kind": kind});
+    let call = json!({"toolCallId": format!("c{number}"), "title": "run", "kind": "execute",
+        "status": "pending", "rawInput": {"command": format!("make {number}")}});
+    let params = json!({"toolCall": call,
+        "options": [option("allowed", "allow_once"), option("rejected", "reject_once")]});
+    json!({"acp": {"ask": {"method": "session/request_permission", "params": params}}})
+}
+
 /// The restricted kinds of access.
 const ACCESSES: [&str; 2] = ["read", "workspace"];
 
@@ -225,17 +255,23 @@ static HAS_LANDLOCK: LazyLock<bool> = LazyLock::new(|| {
 
 /// The profiles and presets of the tasks: their paths below the agent directory, and their text.
 pub(crate) fn definitions() -> Vec<(String, String)> {
-    let kinds = [("fake", "a/one", ""), ("builtin", "fake/fake-1", "agent: builtin\n")];
+    let kinds = [
+        ("fake", "model: a/one\n", ""),
+        ("builtin", "model: fake/fake-1\nagent: builtin\n", ""),
+        // It would be restricted without a word about it, which not every kernel can do.
+        ("asker", "agent: asker\n", "access: full\n"),
+    ];
     let mut files = Vec::new();
-    for (name, model, agent) in kinds {
+    for (name, fields, usual_access) in kinds {
         let paces = [(name.to_owned(), ""), (format!("{name}-hasty"), "timeout: 1\n")];
         let restricted = paces.clone().into_iter().flat_map(|(name, timeout)| {
             ACCESSES.map(|access| (format!("{name}-{access}"), timeout, Some(access)))
         });
         let free = paces.into_iter().map(|(name, timeout)| (name, timeout, None));
         for (name, timeout, access) in free.chain(restricted) {
-            let access = access.map(|access| format!("access: {access}\n")).unwrap_or_default();
-            let fields = format!("name: {name}\nmodel: {model}\n{agent}{access}");
+            let access = access.map(|access| format!("access: {access}\n"));
+            let access = access.as_deref().unwrap_or(usual_access);
+            let fields = format!("name: {name}\n{fields}{access}");
             files.push((format!("agent-profiles/{name}.md"), format!("---\n{fields}---\n")));
             let preset = format!("---\n{fields}description: For a soak.\n{timeout}---\n");
             files.push((format!("subagents/{name}.md"), preset));

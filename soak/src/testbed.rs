@@ -31,6 +31,8 @@ pub(crate) struct Testbed {
 /// Space for the runs of a minute, so that the disk is full only when the soak fills it.
 const MEBIBYTES_A_MINUTE: u64 = 48;
 const BALLAST: &str = "ballast";
+/// How long a question waits for an answer. Some get none, and must not hold up the soak.
+const QUESTION_SECONDS: u64 = 2;
 
 impl Testbed {
     /// Makes everything. `programs` is the directory with the programs that Cargo has built. Where mounts are
@@ -52,8 +54,17 @@ impl Testbed {
             "baseUrl": provider.base_url(), "api": "openai-completions", "apiKey": "k",
             "models": [{"id": "fake-1", "contextWindow": 1_000_000}],
         }}});
+        // It gets its prompt in the conversation, and the script is in there.
+        let script = json!([{"acp": {"open": {}}}, "follow_prompt"]);
+        let path = world.path("asker.json");
+        fs::write(&path, script.to_string()).map_err(failed)?;
+        let command = json!([program.fake_agent, format!("@{}", path.display())]);
+        // A setting, because bridges and MCP servers take no flag for it.
+        let asker = json!({"asker": {"command": command, "protocol": "acp"}});
+        let subagents = json!({"agents": asker, "ask": true, "questionTimeout": QUESTION_SECONDS});
         let settings = json!({
             "defaultProvider": "fake", "defaultModel": "fake-1", "retry": {"baseDelayMs": 1},
+            "subagents": subagents,
         });
         world = world
             .with_agent_file("models.json", &models.to_string())

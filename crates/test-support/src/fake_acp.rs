@@ -50,6 +50,11 @@ pub(crate) struct FakeAcp {
 }
 
 impl FakeAcp {
+    /// The last prompt.
+    pub(crate) fn prompt(&self) -> &str {
+        &self.prompt
+    }
+
     pub(crate) fn play(&mut self, step: &AcpStep) -> io::Result<()> {
         match step {
             AcpStep::Open(session) => self.serve(session, None),

@@ -109,6 +109,8 @@ pub enum Step {
     Signal(i32),
     /// Speaks the Agent Client Protocol.
     Acp(AcpStep),
+    /// Plays the script in the prompt that has come by the Agent Client Protocol.
+    FollowPrompt,
 }
 
 /// A message of the model.
@@ -215,9 +217,7 @@ impl Agent {
             }
             Some(script) if script == "-" => {
                 let text = io::read_to_string(io::stdin())?;
-                let script = script_in(&text)
-                    .ok_or_else(|| io::Error::other("there is no script in the prompt"))?;
-                let steps = serde_json::from_str(script)?;
+                let steps = steps_in(&text)?;
                 arguments.remove(0);
                 prompt = Some(text);
                 steps
@@ -300,6 +300,12 @@ impl Agent {
                 Step::Exit(code) => return Ok(Some(ExitCode::from(*code))),
                 Step::Signal(signal) => kill_self(*signal)?,
                 Step::Acp(step) => self.acp.play(step)?,
+                Step::FollowPrompt => {
+                    let steps = steps_in(self.acp.prompt())?;
+                    if let Some(code) = self.play(&steps)? {
+                        return Ok(Some(code));
+                    }
+                }
             }
         }
         Ok(None)
@@ -384,6 +390,12 @@ impl Agent {
             }
         })
     }
+}
+
+fn steps_in(prompt: &str) -> io::Result<Vec<Step>> {
+    let script = script_in(prompt);
+    let script = script.ok_or_else(|| io::Error::other("there is no script in the prompt"))?;
+    Ok(serde_json::from_str(script)?)
 }
 
 fn print(bytes: &[u8]) -> io::Result<()> {

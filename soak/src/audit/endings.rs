@@ -206,6 +206,7 @@ mod tests {
             status: Some(status.to_owned()),
             output: output.to_owned(),
             messages: super::super::messages::Messages::default(),
+            questions: super::super::questions::Questions::default(),
             has_gaps: false,
         }
     }

@@ -5,6 +5,7 @@
 
 mod endings;
 mod messages;
+mod questions;
 mod records;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,6 +41,12 @@ pub(super) struct Tally {
     pub(super) messages: usize,
     /// Those that agents have read, by their records.
     pub(super) delivered: usize,
+    /// What agents have asked, by their records.
+    pub(super) questions: usize,
+    /// Those that a user has answered: the soak, in a shell or in pi.
+    pub(super) answered: usize,
+    /// Those that were denied because they had waited too long.
+    pub(super) expired: usize,
 }
 
 /// Checks everything, and adds violations to the log.
@@ -75,6 +82,13 @@ pub(super) fn audit(testbed: &Testbed, log: &Log) -> Tally {
     tally.messages = entries.messages.len();
     tally.delivered = records.values().map(|record| record.messages.delivered()).sum();
     messages::check(&entries, records.values(), log);
+    for record in records.values() {
+        tally.questions += record.questions.count();
+        tally.answered +=
+            record.questions.answered_by("shell") + record.questions.answered_by("pi");
+        tally.expired += record.questions.answered_by("deadline");
+    }
+    questions::check(&entries, records.values(), log);
     check_notifications(&entries, log);
     check_temporary_files(testbed, &entries, log);
     check_panics(testbed, log);

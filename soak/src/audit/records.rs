@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::messages::Messages;
+use super::questions::Questions;
 use super::{directory_entries, name_of};
 use crate::log::{Entries, HitKind, Log, TaskEntry};
 use crate::plan::Project;
@@ -26,6 +27,7 @@ pub(super) struct Record {
     pub(super) status: Option<String>,
     pub(super) output: String,
     pub(super) messages: Messages,
+    pub(super) questions: Questions,
     /// Whether events of it may be missing, because its disk was full.
     pub(super) has_gaps: bool,
 }
@@ -74,7 +76,8 @@ pub(super) fn read(run: &Path, project: Project, entries: &Entries, log: &Log) -
     let violation = |what: String| log.report_violation(&[&token, &run_id], what);
     for path in directory_entries(run) {
         let name = name_of(&path);
-        let is_numbered = ["pi-bash-", "message-"].iter().any(|start| name.starts_with(start));
+        let is_numbered =
+            ["pi-bash-", "message-", "answer-"].iter().any(|start| name.starts_with(start));
         // What a command that was killed has not finished.
         let is_unfinished = name.starts_with(".new-") && is_door_killed(entries);
         if !FILES.contains(&name.as_str()) && !is_numbered && !is_unfinished {
@@ -95,9 +98,10 @@ pub(super) fn read(run: &Path, project: Project, entries: &Entries, log: &Log) -
     let text = fs::read_to_string(run.join("events.jsonl")).unwrap_or_default();
     let is_begun = text.contains(r#""type":"run_started""#);
     let has_gaps = is_full(project, entry, entries);
-    let messages = Messages::of(&text);
+    let (messages, questions) = (Messages::of(&text), Questions::of(&text));
     if outcome.is_some() {
         messages.faults(has_gaps).into_iter().for_each(violation);
+        questions.faults(has_gaps).into_iter().for_each(violation);
         faults_of_events(&text, outcome.as_deref(), has_gaps).into_iter().for_each(violation);
     }
     let meta = fs::read(run.join("meta.json")).unwrap_or_default();
@@ -121,6 +125,7 @@ pub(super) fn read(run: &Path, project: Project, entries: &Entries, log: &Log) -
         status,
         output,
         messages,
+        questions,
         has_gaps,
     })
 }

@@ -5,6 +5,7 @@ use std::time::Instant;
 use test_support::wait_until;
 
 use super::*;
+use crate::conversation::{self, Talk};
 
 #[test]
 fn an_agent_that_is_not_installed_says_how_to_install_it() {
@@ -287,6 +288,69 @@ fn a_background_run_is_stopped_by_a_tool() {
     assert!(again["text"].as_str().unwrap().contains("had ended before"), "{again}");
     bridge.close();
     world.assert_nothing_left();
+}
+
+#[test]
+fn a_background_run_is_told_something_by_a_tool() {
+    let talk = Talk::new(&[json!({"text": "done"})]);
+    let preset =
+        "---\nname: scout\ndescription: Looks around.\nmodel: fake/fake-1\nagent: builtin\n---\n";
+    talk.builtin.agent_file("subagents/scout.md", preset);
+    let mut bridge = Bridge::of_pi(talk.world(), &quick());
+    let started = bridge.request(
+        "tools/call",
+        &json!({"callId": "start", "name": "background_agent", "models": ["fake/fake-1"],
+            "arguments": {"preset": "scout", "task": "x"}, "allTools": []}),
+    );
+    let id = started["result"]["details"]["runId"].as_str();
+    let id = id.unwrap_or_else(|| panic!("{started}")).to_owned();
+    wait_until(|| talk.builtin.project("working").exists());
+    let tell = |run: &str, text: &str| json!({"runId": run, "action": "message", "message": text});
+    let told = bridge.call("background_agent_control", &tell(&id, "Look in src."));
+    assert_eq!(told["text"], format!("Message 1 to run {id}: accepted."), "{told}");
+    let message = json!({"number": 1, "state": "accepted"});
+    assert_eq!(told["details"]["message"], message, "{told}");
+    for (arguments, expected) in [
+        (json!({"runId": id, "action": "message"}), "The action \"message\" needs a message."),
+        (tell(&id[..35], "Look in src."), "No run found for runId: "),
+        (tell(&id, &"x".repeat(65_537)), "The message was refused: "),
+    ] {
+        let refusal = bridge.refusal("background_agent_control", &arguments);
+        assert!(refusal.starts_with(expected), "{refusal}");
+    }
+    talk.let_go();
+    bridge.wait_for("session/message");
+    // The model had it in its very next request, and nothing else.
+    assert_eq!(talk.asked()[1], ["Look in src."]);
+    let too_long = "2 refused: the message has 65537 bytes, and the limit is 65536";
+    let lives = conversation::lives(&talk.run_dir());
+    assert_eq!(lives, ["1 accepted: Look in src.", too_long, "1 delivered"]);
+    let late = bridge.refusal("background_agent_control", &tell(&id, "Still there?"));
+    let expected = format!("The message was refused: the run has ended. Run: {id}.");
+    assert_eq!(late, expected);
+    bridge.close();
+    talk.world().wait_until_nothing_is_left();
+}
+
+#[test]
+fn an_agent_that_cannot_be_told_anything_says_why_to_the_tool() {
+    let preset = "---\nname: scout\ndescription: Looks around.\nmodel: a/one\nagent: reader\n---\n";
+    let world = world().with_agent_file("subagents/scout.md", preset);
+    let command = [env!("CARGO_BIN_EXE_fake-agent").to_owned(), world.working().to_string()];
+    world.settings(&json!({"agents": {"reader": {"command": command, "protocol": "pi"}}}));
+    let mut bridge = Bridge::of_pi(&world, &quick());
+    let started = bridge.call("background_agent", &json!({"preset": "scout", "task": "x"}));
+    let id = started["details"]["runId"].clone();
+    wait_until(|| world.path("working").exists());
+    let tell = json!({"runId": id, "action": "message", "message": "Hello?"});
+    let refusal = bridge.refusal("background_agent_control", &tell);
+    let reason = "The message was refused: this agent reads its prompt and nothing else";
+    assert!(refusal.starts_with(reason), "{refusal}");
+    world.let_go();
+    let message = bridge.wait_for("session/message");
+    assert_eq!(message["params"]["details"]["status"], "completed", "{message}");
+    bridge.close();
+    world.wait_until_nothing_is_left();
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What agents ask, on real processes: every question has one answer, whoever gives it, and none outlives its run.
 
 mod elicitation;
+mod secrets;
 
 use std::fs;
 use std::path::Path;
@@ -327,6 +328,28 @@ fn the_live_view_asks_with_the_command_in_full() {
     }
 }
 
+/// A preset of the agent that asks.
+const SCOUT: &str = "---\nname: scout\ndescription: Looks\nagent: oracle\naccess: full\n---\n";
+
+/// The bridge of a pi that can show dialogs.
+fn start_bridge(world: &World) -> RpcClient {
+    let mut bridge = RpcClient::start(world.command(["bridge"]));
+    bridge.request(
+        "initialize",
+        &json!({"protocol": bridge::PROTOCOL, "extensionVersion": "0.0.0", "mode": "rpc",
+            "sessionId": "the-session", "trusted": true, "columns": 100}),
+    );
+    bridge
+}
+
+fn start_call(bridge: &mut RpcClient, tool: &str, arguments: &Value) -> u64 {
+    bridge.start_request(
+        "tools/call",
+        &json!({"callId": "call", "name": tool, "arguments": arguments, "models": [],
+            "allTools": []}),
+    )
+}
+
 #[test]
 fn pi_asks_by_its_dialogs() {
     for (chosen, life) in [
@@ -337,18 +360,10 @@ fn pi_asks_by_its_dialogs() {
     ] {
         let world = asking(&[COMMAND]);
         set(&world, "ask", json!(true));
-        let mut bridge = RpcClient::start(world.command(["bridge"]));
-        bridge.request(
-            "initialize",
-            &json!({"protocol": bridge::PROTOCOL, "extensionVersion": "0.0.0", "mode": "rpc",
-                "sessionId": "the-session", "trusted": true, "columns": 100}),
-        );
+        let mut bridge = start_bridge(&world);
         let task = json!({"name": "asker", "prompt": "go", "agent": "oracle"});
-        let call = bridge.start_request(
-            "tools/call",
-            &json!({"callId": "call", "name": "delegate_to_subagents",
-                "arguments": {"tasks": [task]}, "models": [], "allTools": []}),
-        );
+        let arguments = json!({"tasks": [task]});
+        let call = start_call(&mut bridge, "delegate_to_subagents", &arguments);
         let dialog = bridge.wait_for("ui/select");
         let title = dialog["params"]["title"].as_str().unwrap();
         assert_eq!(title, format!("asker asks whether it may use bash:\n{COMMAND}"));
@@ -370,19 +385,11 @@ fn pi_asks_for_background_runs_until_another_program_has_answered() {
     for (is_answered_in_pi, life) in [(true, "1 yes by pi"), (false, "1 no by shell")] {
         let world = asking(&[COMMAND]);
         set(&world, "ask", json!(true));
-        let preset = "---\nname: scout\ndescription: Looks\nagent: oracle\naccess: full\n---\n";
-        test_support::write_file(&world.agent_dir().join("subagents/scout.md"), preset);
-        let mut bridge = RpcClient::start(world.command(["bridge"]));
-        bridge.request(
-            "initialize",
-            &json!({"protocol": bridge::PROTOCOL, "extensionVersion": "0.0.0", "mode": "rpc",
-                "sessionId": "the-session", "trusted": true, "columns": 100}),
-        );
-        let started = bridge.request(
-            "tools/call",
-            &json!({"callId": "call", "name": "background_agent",
-                "arguments": {"preset": "scout", "task": "go"}, "models": [], "allTools": []}),
-        );
+        let world = world.with_agent_file("subagents/scout.md", SCOUT);
+        let mut bridge = start_bridge(&world);
+        let arguments = json!({"preset": "scout", "task": "go"});
+        let started = start_call(&mut bridge, "background_agent", &arguments);
+        let started = bridge.response(started);
         let dialog = bridge.wait_for("ui/select");
         let title = dialog["params"]["title"].as_str().unwrap();
         let asks = format!("scout asks whether it may use bash:\n{COMMAND}");
@@ -402,6 +409,36 @@ fn pi_asks_for_background_runs_until_another_program_has_answered() {
         assert_eq!(lives(&world.only_run()), [asked(1), life.to_owned()]);
         bridge.close();
         world.wait_until_nothing_is_left();
+    }
+}
+
+/// A foreground run ends with its bridge, and its question is denied. A background run goes on, and its question can
+/// still be answered.
+#[test]
+fn a_question_does_not_depend_on_the_bridge_that_was_killed_while_its_dialog_was_open() {
+    let task = json!({"name": "asker", "prompt": "go", "agent": "oracle"});
+    let foreground = ("delegate_to_subagents", json!({"tasks": [task]}));
+    let background = ("background_agent", json!({"preset": "scout", "task": "go"}));
+    for ((tool, arguments), outcome, life) in
+        [(foreground, "interrupted", "1 no by end"), (background, "completed", "1 yes by shell")]
+    {
+        let world = asking(&[COMMAND]).with_agent_file("subagents/scout.md", SCOUT);
+        set(&world, "ask", json!(true));
+        let mut bridge = start_bridge(&world);
+        start_call(&mut bridge, tool, &arguments);
+        bridge.wait_for("ui/select");
+        bridge.kill();
+        assert_eq!(bridge.close().code, None, "it was killed");
+        if outcome == "completed" {
+            let answered = world.run(&["answer", "scout", "yes"]);
+            assert_eq!(answered.code, Some(0), "{answered:?}");
+        }
+        world.wait_until_nothing_is_left();
+        let result = fs::read(world.only_run().join("result.json")).unwrap();
+        let result: Value = serde_json::from_slice(&result).unwrap();
+        assert_eq!(result["outcome"], outcome, "{result}");
+        assert_eq!(lives(&world.only_run()), [asked(1), life.to_owned()]);
+        assert!(world.run(&["bg", "list", "--json"]).json()["runs"].as_array().unwrap().is_empty());
     }
 }
 
