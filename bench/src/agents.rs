@@ -2,13 +2,14 @@
 
 use std::env;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
 use xtask::{packages, repository_root};
 
+use crate::acp_client;
 use crate::measure::{Cost, measure, measure_in_turns, measure_into, median, median_of};
 use crate::memory::peak_pss_kib;
 use crate::provider::Provider;
@@ -17,11 +18,13 @@ use crate::table::Table;
 use crate::tasks::{check, create, prompt_with};
 
 /// How often each of two commands is measured, in turns.
-const ROUNDS: usize = 11;
+const ROUNDS: usize = 15;
 const MEMORY_ROUNDS: usize = 3;
 
 /// How much longer a task may take than the agent alone.
 const TIME: f64 = 1.05;
+/// What we may add to an agent that takes hardly any time by itself.
+const ADDED_MILLISECONDS: f64 = 15.0;
 /// What our processes may need beside the agent.
 const MEMORY_MEGABYTES: f64 = 10.0;
 
@@ -29,52 +32,99 @@ const MEMORY_MEGABYTES: f64 = 10.0;
 struct Agent {
     name: &'static str,
     title: &'static str,
-    /// Its program, within the packages of the clients, where it has one of its own.
-    program: Option<&'static str>,
+    program: Program,
+    /// The model that it is told to use, where it would not find one by itself.
+    model: Option<&'static str>,
     command: (&'static str, &'static str),
     file: (&'static str, &'static str),
-    /// Whether it takes so long by itself that what we add must be a small part of it.
-    is_slow: bool,
 }
 
-const AGENTS: [Agent; 4] = [
+/// Where its program is, below `e2e`.
+enum Program {
+    /// One of pi's packages, or our own.
+    Installed,
+    Binary(&'static str),
+    Script(&'static str),
+}
+
+const AGENTS: [Agent; 7] = [
     Agent {
         name: "claude",
         title: "Claude Code",
-        program: Some("@anthropic-ai/claude-code-{node}/claude"),
+        program: Program::Binary("clients/node_modules/@anthropic-ai/claude-code-{node}/claude"),
+        model: None,
         command: ("Bash", "command"),
         file: ("Read", "file_path"),
-        is_slow: true,
     },
     Agent {
         name: "codex",
         title: "Codex",
-        program: Some("@openai/codex-{node}/vendor/{rust}/bin/codex"),
+        program: Program::Binary(
+            "clients/node_modules/@openai/codex-{node}/vendor/{rust}/bin/codex",
+        ),
+        model: None,
         command: ("exec_command", "cmd"),
         // It reads files with commands.
         file: ("exec_command", "cmd"),
-        is_slow: true,
+    },
+    Agent {
+        name: "gemini",
+        title: "Gemini CLI",
+        program: Program::Script("agents/node_modules/@google/gemini-cli/bundle/gemini.js"),
+        model: Some("gemini-2.5-flash"),
+        command: ("run_shell_command", "command"),
+        file: ("read_file", "file_path"),
+    },
+    Agent {
+        name: "opencode",
+        title: "opencode",
+        program: Program::Binary("agents/node_modules/opencode-{node}/bin/opencode"),
+        model: Some("fake/fake-1"),
+        command: ("bash", "command"),
+        file: ("read", "filePath"),
+    },
+    Agent {
+        name: "copilot",
+        title: "GitHub Copilot",
+        program: Program::Binary("agents/node_modules/@github/copilot-{node}/copilot"),
+        model: Some("fake-1"),
+        command: ("bash", "command"),
+        file: ("view", "path"),
     },
     Agent {
         name: "pi",
         title: "pi",
-        program: None,
+        program: Program::Installed,
+        model: None,
         command: ("bash", "command"),
         file: ("read", "path"),
-        is_slow: true,
     },
     Agent {
         name: "builtin",
         title: "the built-in agent",
-        program: None,
+        program: Program::Installed,
+        model: None,
         command: ("bash", "command"),
         file: ("read", "path"),
-        is_slow: false,
     },
 ];
 
+impl Agent {
+    /// Whether it takes so long by itself that what we add must be a small part of it.
+    fn is_slow(&self) -> bool {
+        self.name != "builtin"
+    }
+
+    /// Alone, such an agent needs a client.
+    fn speaks_acp(&self) -> bool {
+        matches!(self.name, "gemini" | "opencode" | "copilot")
+    }
+}
+
 pub(crate) fn run() -> Result<Table, String> {
-    packages::install_clients().map_err(|(command, error)| format!("`{command}` {error}"))?;
+    for install in [packages::install_clients, packages::install_agents] {
+        install().map_err(|(command, error)| format!("`{command}` {error}"))?;
+    }
     let mut table = Table::default();
     let scratch = Scratch::new()?;
     let provider = Provider::start(&scratch)?;
@@ -100,15 +150,27 @@ impl Bench<'_> {
     ) -> Result<Bench<'bench>, String> {
         let project = scratch.project("project", &json!({}))?;
         let programs = scratch.subdirectory("programs")?;
-        let modules = repository_root().join("e2e/clients/node_modules");
+        let e2e = repository_root().join("e2e");
+        // opencode makes it when it is first started.
+        scratch.subdirectory("home/.config/opencode")?;
         // A run calls the built-in agent by this name.
         let ours = PathBuf::from(scratch.our("pi-subagents").get_program());
-        let theirs = AGENTS
-            .iter()
-            .filter_map(|agent| Some((agent.name, modules.join(of_this_platform(agent.program?)))));
-        for (name, program) in theirs.chain([("pi-subagents", ours)]) {
-            symlink(&program, programs.join(name))
-                .map_err(|error| format!("{}: {error}", program.display()))?;
+        let link = |name: &str, program: &Path| {
+            symlink(program, programs.join(name))
+                .map_err(|error| format!("{}: {error}", program.display()))
+        };
+        link("pi-subagents", &ours)?;
+        for agent in &AGENTS {
+            match agent.program {
+                Program::Installed => {}
+                Program::Binary(path) => link(agent.name, &e2e.join(of_this_platform(path)))?,
+                Program::Script(path) => {
+                    let node = e2e.join("node_modules/.bin/node");
+                    let (node, script) = (node.display(), e2e.join(path));
+                    let text = format!("#!/bin/sh\nexec {node} {} \"$@\"\n", script.display());
+                    write_program(&programs.join(agent.name), &text)?;
+                }
+            }
         }
         let settings = format!(
             "model = \"gpt-5\"\nmodel_provider = \"fake\"\n[model_providers.fake]\nname = \"fake\"\n\
@@ -135,11 +197,28 @@ impl Bench<'_> {
             .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
             .env("DISABLE_AUTOUPDATER", "1")
             .env("DISABLE_TELEMETRY", "1")
+            .env("GOOGLE_GEMINI_BASE_URL", self.provider.base_url().trim_end_matches("/v1"))
+            .env("GEMINI_API_KEY", "k")
+            .env("OPENCODE_CONFIG_CONTENT", self.opencode_settings().to_string())
+            .env("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1")
+            .env("OPENCODE_DISABLE_LSP_DOWNLOAD", "1")
+            .env("OPENCODE_DISABLE_MODELS_FETCH", "1")
+            .env("COPILOT_OFFLINE", "true")
+            .env("COPILOT_PROVIDER_BASE_URL", self.provider.base_url())
             // Claude Code as root.
             .env("IS_SANDBOX", "1")
             .env_remove("CODEX_HOME")
             .env_remove("CLAUDE_CONFIG_DIR");
         Ok(())
+    }
+
+    fn opencode_settings(&self) -> Value {
+        let provider = json!({
+            "npm": "@ai-sdk/openai-compatible",
+            "options": {"baseURL": self.provider.base_url(), "apiKey": "k"},
+            "models": {"fake-1": {}},
+        });
+        json!({"provider": {"fake": provider}, "model": "fake/fake-1", "small_model": "fake/fake-1"})
     }
 
     fn one_task(&self, agent: &Agent, table: &mut Table) -> Result<(), String> {
@@ -148,16 +227,23 @@ impl Bench<'_> {
             "codex" => format!("cat {}", notes.display()),
             _ => notes.display().to_string(),
         };
-        let call = |(tool, field): (&str, &str), value: &str| json!({"name": tool, "args": {field: value}});
+        let call = |(tool, field): (&str, &str), value: &str| {
+            let mut args = json!({field: value});
+            if agent.speaks_acp() && field == "command" {
+                args["description"] = json!("says it");
+            }
+            json!({"name": tool, "args": args})
+        };
         let prompt = prompt_with(0, &call(agent.command, "echo 0"), &call(agent.file, &file));
         let mut ours = self.scratch.our("pi-subagents");
-        ours.args(["run", "--json", "--access", "full", "--agent", agent.name, &prompt]);
+        ours.args(["run", "--json", "--access", "full", "--agent", agent.name]);
+        ours.args(agent.model.map(|model| ["--model", model]).into_iter().flatten()).arg(&prompt);
         self.offer(&mut ours)?;
         // Once without a clock, so that all files are in memory, and to see that the work is done.
         let answer = self.scratch.path("agents.json");
         measure_into(&mut ours, &[0], create(&answer)?)?;
         check(&answer, 1)?;
-        let mut alone = self.alone(&answer)?;
+        let mut alone = self.alone(agent, &answer)?;
         measure(&mut alone, &[0])?;
 
         let costs = measure_in_turns(ROUNDS, &mut [(&mut ours, &[0]), (&mut alone, &[0])])?;
@@ -166,10 +252,17 @@ impl Bench<'_> {
         let what = format!("one task of three turns, {}", agent.title);
         let words = [time, bare].map(|time| format!("{time:.0} ms"));
         let alone_words = format!("{} alone, we add {:.0} ms", words[1], time - bare);
-        if agent.is_slow {
+        if agent.is_slow() {
             table.at_most(&what, (time, &words[0]), (bare, &alone_words), TIME);
         } else {
             table.note(&what, &words[0], &alone_words);
+            let added = time - bare;
+            table.at_most(
+                &format!("what we add to a task of {}", agent.title),
+                (added, &format!("{added:.1} ms")),
+                (ADDED_MILLISECONDS, &format!("{ADDED_MILLISECONDS} ms")),
+                1.0,
+            );
         }
         let cpu = |cost: &Cost| cost.cpu.as_secs_f64() * 1e3;
         let [time, bare] = [0, 1].map(|index| format!("{:.0} ms", median_of(&costs[index], cpu)));
@@ -186,16 +279,26 @@ impl Bench<'_> {
     }
 
     /// The command that our run has started, with the same prompt and the same variables, in the mode in which the agent
-    /// reads its prompt and nothing else.
-    fn alone(&self, answer: &Path) -> Result<Command, String> {
+    /// reads its prompt and nothing else. An agent that speaks ACP has no such mode that does the same work, so that the
+    /// smallest client gives it the prompt.
+    fn alone(&self, agent: &Agent, answer: &Path) -> Result<Command, String> {
         let run_dir = read_json(answer)?["tasks"][0]["runDir"].as_str().map(PathBuf::from);
         let run_dir = run_dir.ok_or("the run does not say where it is")?;
         let meta = read_json(&run_dir.join("meta.json"))?;
         let words = meta["command"].as_array().into_iter().flatten().filter_map(Value::as_str);
         let words = one_way(&words.collect::<Vec<_>>());
         let prompt = run_dir.join("prompt.md");
-        let mut command = self.scratch.command("sh");
-        command.arg("-c").arg(format!("exec \"$0\" \"$@\" < {}", prompt.display())).args(words);
+        let mut command = if agent.speaks_acp() {
+            let this = env::current_exe().map_err(|error| error.to_string())?;
+            let mut command = self.scratch.command(this);
+            command.arg(acp_client::WORD).arg(prompt);
+            command
+        } else {
+            let mut command = self.scratch.command("sh");
+            command.arg("-c").arg(format!("exec \"$0\" \"$@\" < {}", prompt.display()));
+            command
+        };
+        command.args(words);
         self.offer(&mut command)?;
         for (name, value) in meta["environment"].as_object().into_iter().flatten() {
             match value.as_str() {
@@ -239,6 +342,12 @@ fn of_this_platform(path: &str) -> String {
         _ => ("linux-x64", "x86_64-unknown-linux-musl"),
     };
     path.replace("{node}", node).replace("{rust}", rust)
+}
+
+fn write_program(path: &Path, text: &str) -> Result<(), String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+    fs::write(path, text).map_err(failed)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).map_err(failed)
 }
 
 fn read_json(path: &Path) -> Result<Value, String> {

@@ -7,6 +7,7 @@
     reason = "a program for developers, whose whole result is what it prints"
 )]
 
+mod acp_client;
 mod agent;
 mod agents;
 mod background;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
     xtask::main(|arguments| match arguments {
         [] => run_all(),
         [word, command @ ..] if word == measure::WORD => measure::report(command),
+        [word, command @ ..] if word == acp_client::WORD => acp_client::converse(command),
         [name] => match name.as_str() {
             "growth" => run_growth(),
             "pictures" => pictures::run(),

@@ -79,15 +79,17 @@ pub(crate) fn report(command: &[String]) -> Result<(), String> {
 }
 
 /// The costs of several commands, each measured `rounds` times. They take turns, so that other load on
-/// the machine affects all of them alike.
+/// the machine affects all of them alike, in an order that turns around, so that none is always the one behind another.
 pub(crate) fn measure_in_turns(
     rounds: usize,
     commands: &mut [(&mut Command, &[i32])],
 ) -> Result<Vec<Vec<Cost>>, String> {
     let mut costs = vec![Vec::new(); commands.len()];
-    for _ in 0..rounds {
-        for ((command, codes), costs) in commands.iter_mut().zip(&mut costs) {
-            costs.push(measure(command, codes)?);
+    for round in 0..rounds {
+        for turn in 0..commands.len() {
+            let index = if round % 2 == 0 { turn } else { commands.len() - 1 - turn };
+            let (command, codes) = &mut commands[index];
+            costs[index].push(measure(command, codes)?);
         }
     }
     Ok(costs)
