@@ -120,6 +120,7 @@ impl Faults<'_> {
         let kind = match target.role {
             Role::Shell | Role::Bridge | Role::Mcp => HitKind::DoorKilled,
             Role::Supervisor => HitKind::SupervisorKilled,
+            Role::Git => HitKind::GitKilled,
             Role::Agent | Role::Descendant => HitKind::AgentKilled,
         };
         // Logged first, so that the log has the cause before the effect.

@@ -34,11 +34,11 @@ use std::{env, thread};
 
 use xtask::{Invocation, namespace, target_directory};
 
-use audit::Tally;
+use audit::{Tally, Untouched};
 use faults::Faults;
 use log::Log;
 use options::Options;
-use plan::{Door, Plan};
+use plan::{Door, Plan, Project};
 use server::Server;
 use shell::Shell;
 use testbed::Testbed;
@@ -74,10 +74,12 @@ fn soak(options: &Options, has_mounts: bool) -> Result<(), String> {
     let programs = target_directory().join("debug");
     let plan = Plan::new(options.seed, options.length);
     let mut testbed = Testbed::new(&programs, has_mounts.then_some(options.length))?;
+    let kept = [Project::Steady, Project::Small];
+    let before = kept.map(|project| (project, Untouched::of(&testbed, project)));
     let log = Log::new();
     let survivors = run_lanes(&testbed, &log, &plan, options.length);
     wind_down::wind_down(&testbed, &log, survivors);
-    let tally = audit::audit(&testbed, &log);
+    let tally = audit::audit(&testbed, &before.into(), &log);
     if log.entries().violations.is_empty() {
         println!("{}", last_line(options, tally, log.entries().faults));
         return Ok(());
@@ -161,13 +163,15 @@ fn last_line(options: &Options, tally: Tally, faults: usize) -> String {
         questions,
         answered,
         expired,
+        written,
+        in_refs,
     } = tally;
     format!(
         "soak: seed {}, {} s, {tasks} tasks ({completed} completed, {failed} failed as they should, \
          {refused} refused, {deleted} deleted, {never_begun} never begun; {in_cgroups} in cgroups, \
          {restricted} with restricted access), {messages} messages ({delivered} delivered), \
-         {questions} questions ({answered} answered by users, {expired} by their deadline), {faults} \
-         faults, nothing left",
+         {questions} questions ({answered} answered by users, {expired} by their deadline), \
+         {written} files written in worktrees ({in_refs} in refs), {faults} faults, nothing left",
         options.seed,
         options.length.as_secs(),
     )

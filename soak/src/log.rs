@@ -112,6 +112,8 @@ pub(crate) enum HitKind {
     DoorKilled,
     SupervisorKilled,
     AgentKilled,
+    /// A git of a supervisor or of a door.
+    GitKilled,
     Paused,
 }
 
@@ -226,6 +228,11 @@ impl Log {
 }
 
 impl Entries {
+    /// Whether a git was killed, of whatever run.
+    pub(crate) fn is_git_killed(&self) -> bool {
+        self.hits.iter().any(|hit| hit.kind == HitKind::GitKilled)
+    }
+
     /// Whether the soak has killed this process of a door.
     pub(crate) fn is_door_killed(&self, pid: u32) -> bool {
         self.hits.iter().any(|hit| hit.pid == pid && hit.kind == HitKind::DoorKilled)

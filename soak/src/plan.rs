@@ -169,6 +169,8 @@ pub(crate) enum Role {
     Agent,
     /// A process that an agent has started.
     Descendant,
+    /// A git that makes a worktree, keeps what is in it, or looks at a project.
+    Git,
 }
 
 /// Runs that finished 30 days ago are pruned, which is right; so the clock must not be wrong by as much.
@@ -302,11 +304,12 @@ fn plan_replies(length: Duration, mut random: Random) -> Vec<Planned<Reply>> {
 fn draw_role(random: &mut Random) -> Role {
     let roles = [
         (25, Role::Shell),
-        (5, Role::Bridge),
-        (5, Role::Mcp),
+        (7, Role::Bridge),
+        (7, Role::Mcp),
         (28, Role::Supervisor),
         (27, Role::Agent),
         (10, Role::Descendant),
+        (15, Role::Git),
     ];
     random.weighted(&roles).unwrap_or(Role::Agent)
 }
@@ -354,9 +357,16 @@ mod tests {
         let faults: Vec<String> =
             plan.faults.iter().map(|fault| format!("{:?}", fault.what)).collect();
         for kind in
-            ["Kill(Shell", "Kill(Bridge", "Kill(Mcp", "Kill(Supervisor", "Kill(Agent", "KillBoth"]
+            ["Kill(Shell", "Kill(Bridge", "Kill(Mcp", "Kill(Supervisor", "Kill(Agent", "Kill(Git"]
                 .into_iter()
-                .chain(["Pause", "FillDisk", "DeleteRun(", "DeleteRuns", "DeleteProject"])
+                .chain([
+                    "KillBoth",
+                    "Pause",
+                    "FillDisk",
+                    "DeleteRun(",
+                    "DeleteRuns",
+                    "DeleteProject",
+                ])
                 .chain(["SetClock(", "SetClock(-"])
         {
             assert!(faults.iter().any(|fault| fault.starts_with(kind)), "{kind}");

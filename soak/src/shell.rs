@@ -302,6 +302,9 @@ pub(crate) fn as_json(task: &Task) -> Value {
     if let Some(seconds) = task.timeout() {
         fields["timeout"] = json!(seconds);
     }
+    if task.is_isolated {
+        fields["isolation"] = json!("worktree");
+    }
     fields
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn targets(testbed: &Testbed) -> Vec<Target> {
             let run_id = match role {
                 Role::Supervisor => supervised(&words),
                 Role::Agent | Role::Descendant => environment_variable(pid, "PI_SUBAGENTS_RUN"),
-                Role::Shell | Role::Bridge | Role::Mcp => None,
+                Role::Shell | Role::Bridge | Role::Mcp | Role::Git => None,
             };
             Target { pid, role, run_id, words }
         })
@@ -55,6 +55,7 @@ fn role_of(words: &str) -> Role {
         ("pi-subagents", "bridge") => Role::Bridge,
         ("pi-subagents", "mcp") => Role::Mcp,
         ("pi-subagents", _) => Role::Shell,
+        ("git", _) => Role::Git,
         _ => Role::Descendant,
     }
 }
@@ -105,6 +106,7 @@ mod tests {
             ("/a/fake-agent @/a/asker.json ", Role::Agent),
             ("/a/fake-agent [\"hang\"] mark ", Role::Descendant),
             ("sleep 600 ", Role::Descendant),
+            ("git worktree add ", Role::Git),
         ] {
             assert_eq!(role_of(words), role, "{words}");
         }

@@ -57,6 +57,8 @@ pub(crate) struct Task {
     pub(crate) behaviour: Behaviour,
     /// What it may change, if that is restricted.
     pub(crate) access: Option<&'static str>,
+    /// Whether it works in a worktree of its own, and writes a file there; see [`made_name`].
+    pub(crate) is_isolated: bool,
 }
 
 impl Task {
@@ -95,7 +97,9 @@ impl Task {
             _ => agent,
         };
         let access = random.chance(10).then(|| ACCESSES[usize::from(random.chance(50))]);
-        Task { token, agent, behaviour, access: access.filter(|_| *HAS_LANDLOCK) }
+        let is_isolated = agent == Agent::Fake && random.chance(25);
+        let access = access.filter(|_| *HAS_LANDLOCK && !is_isolated);
+        Task { token, agent, behaviour, access, is_isolated }
     }
 
     /// What it answers, if it does.
@@ -136,15 +140,23 @@ impl Task {
         };
         let hasty = self.timeout().map_or("", |_| "-hasty");
         let access = self.access.map(|access| format!("-{access}")).unwrap_or_default();
-        format!("{agent}{hasty}{access}")
+        let isolated = if self.is_isolated { "-worktree" } else { "" };
+        format!("{agent}{hasty}{access}{isolated}")
     }
 
     /// The prompt, with the script in it.
     pub(crate) fn prompt(&self) -> String {
-        let script = match self.agent {
+        let mut script = match self.agent {
             Agent::Fake | Agent::Asker => self.steps(),
             Agent::Builtin => self.turns(),
         };
+        if let (true, Some(steps)) = (self.is_isolated, script.as_array_mut()) {
+            // The mark says that the file is complete, and what must not be lost.
+            let (token, made) = (&self.token, made_name(&self.token));
+            let write =
+                format!("echo {token} > {made} && mkdir -p ~/{MARKS} && touch ~/{MARKS}/{token}");
+            steps.insert(1, json!({"shell": write}));
+        }
         format!("[{}] Do it. <<SCRIPT>>{script}<<END>>", self.token)
     }
 
@@ -228,6 +240,14 @@ impl Task {
     }
 }
 
+/// The directory below the home with a mark for each file that was written in a worktree.
+pub(crate) const MARKS: &str = "made";
+
+/// The file that a task writes in its worktree, with its token in it.
+pub(crate) fn made_name(token: &str) -> String {
+    format!("made-{token}.txt")
+}
+
 /// The step in which an agent asks whether it may run a command. Each has another command: an agent that repeats
 /// itself is stopped.
 fn ask(number: u64) -> Value {
@@ -267,11 +287,14 @@ pub(crate) fn definitions() -> Vec<(String, String)> {
         let restricted = paces.clone().into_iter().flat_map(|(name, timeout)| {
             ACCESSES.map(|access| (format!("{name}-{access}"), timeout, Some(access)))
         });
+        let isolated = paces.clone().into_iter();
+        let isolated = isolated.map(|(name, timeout)| (format!("{name}-worktree"), timeout, None));
         let free = paces.into_iter().map(|(name, timeout)| (name, timeout, None));
-        for (name, timeout, access) in free.chain(restricted) {
+        for (name, timeout, access) in free.chain(restricted).chain(isolated) {
             let access = access.map(|access| format!("access: {access}\n"));
             let access = access.as_deref().unwrap_or(usual_access);
-            let fields = format!("name: {name}\n{fields}{access}");
+            let isolation = if name.ends_with("-worktree") { "isolation: worktree\n" } else { "" };
+            let fields = format!("name: {name}\n{fields}{access}{isolation}");
             files.push((format!("agent-profiles/{name}.md"), format!("---\n{fields}---\n")));
             let preset = format!("---\n{fields}description: For a soak.\n{timeout}---\n");
             files.push((format!("subagents/{name}.md"), preset));

@@ -90,8 +90,30 @@ impl Testbed {
 
     /// Makes a project, or what is missing of it.
     pub(crate) fn make_project(&self, project: Project) -> io::Result<()> {
-        fs::create_dir_all(self.project(project).join(".git"))?;
-        fs::create_dir_all(self.project(project).join(".pi"))
+        let directory = self.project(project);
+        fs::create_dir_all(directory.join(".pi"))?;
+        if directory.join(".git/HEAD").exists() {
+            return Ok(());
+        }
+        // Something of everything that must stay as it is: a branch, a stash, changes that are staged and others that are not.
+        let commands = "git init --quiet && git config user.name Soak && git config user.email soak@localhost && \
+            printf '.pi/\\n' > .gitignore && echo one > a.txt && echo two > b.txt && git add --all && \
+            git commit --quiet -m First && git branch other && echo stashed > a.txt && git stash --quiet && \
+            echo staged > a.txt && git add a.txt && echo changed > b.txt && echo new > untracked.txt";
+        let made = self.git(project, "sh").args(["-c", commands]).output()?;
+        // One that is deleted meanwhile is made again later.
+        if made.status.success() || project == Project::Doomed {
+            Ok(())
+        } else {
+            Err(io::Error::other(String::from_utf8_lossy(&made.stderr).into_owned()))
+        }
+    }
+
+    /// A program of the user in a project, with the right clock.
+    pub(crate) fn git(&self, project: Project, program: &str) -> Command {
+        let mut command = self.world.command_of(program);
+        command.current_dir(self.project(project));
+        command
     }
 
     pub(crate) fn project(&self, project: Project) -> PathBuf {

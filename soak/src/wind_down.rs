@@ -92,6 +92,7 @@ fn work(server: &mut Server<'_>, token: &str) -> Result<(), Gone> {
         agent: Agent::Fake,
         behaviour: Behaviour::AnswersAtOnce,
         access: None,
+        is_isolated: false,
     };
     let kinds = [
         ActionKind::Many(vec![task(1), task(2)]),

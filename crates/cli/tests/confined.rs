@@ -369,6 +369,79 @@ fn a_repository_on_a_full_disk_or_one_that_cannot_be_written_costs_nothing_of_a_
     }
 }
 
+/// Removes what [`fill`] has made.
+fn unfill(disk: &Path) {
+    for entry in fs::read_dir(disk).unwrap().flatten() {
+        if entry.file_name().to_string_lossy().starts_with("ballast-") {
+            fs::remove_file(entry.path()).unwrap();
+        }
+    }
+}
+
+fn locks(world: &World) -> String {
+    let found = world.command_of("find").args([".git", "-name", "*.lock"]).output().unwrap();
+    String::from_utf8_lossy(&found.stdout).into_owned()
+}
+
+#[test]
+fn where_no_worktree_fits_or_can_be_written_no_agent_starts_and_nothing_is_left() {
+    for fault in ["full", "read-only"] {
+        let world = world();
+        let disk = repository_on_small_disk(&world);
+        let index = fs::read(disk.join(".git/index")).unwrap();
+        // Its content is in no object yet.
+        fs::write(disk.join("b"), "not yet an object\n".repeat(1_000)).unwrap();
+        let read_only = (fault == "read-only").then(|| make_read_only(&disk.join(".git/objects")));
+        if read_only.is_none() {
+            fill(&disk);
+        }
+        let mark = world.path("agent ran");
+        let ran = world.play(&json!(["start", {"touch": mark}, {"say": "x"}]), &["--worktree"]);
+        let task = ran.task();
+        assert_eq!(task["outcome"], "spawn_failure", "{fault}: {ran:?}");
+        assert!(task["error"].as_str().unwrap().contains("git"), "{fault}: {task}");
+        assert!(!mark.exists(), "{fault}");
+        drop(read_only);
+        unfill(&disk);
+        assert_eq!(fs::read(disk.join(".git/index")).unwrap(), index, "{fault}");
+        assert_eq!(locks(&world), "", "{fault}");
+        let worktrees = world.home().join(".local/state/pi-subagents/worktrees");
+        let left: Vec<_> = fs::read_dir(worktrees).into_iter().flatten().flatten().collect();
+        assert!(left.is_empty(), "{fault}: {left:?}");
+        world.assert_nothing_left();
+    }
+}
+
+#[test]
+fn changes_that_do_not_fit_on_the_disk_leave_the_users_tree_as_it_was() {
+    for action in ["apply", "merge"] {
+        let world = world();
+        let disk = repository_on_small_disk(&world);
+        fs::write(world.home().join(".gitconfig"), "[user]\n\tname = A\n\temail = a\n").unwrap();
+        let make = "echo agent > a && head -c 600000 /dev/urandom > large && echo last > z";
+        let script = json!(["start", {"shell": make}, {"say": "done"}, {"end": false}, "settle"]);
+        let ran = world.play(&script, &["--worktree", "--name", "t"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        fill(&disk);
+        // Enough for what git notes down, and not for the large file.
+        for number in 1..=2 {
+            fs::remove_file(disk.join(format!("ballast-{number}"))).unwrap();
+        }
+        let refused = world.run(&["changes", action, "t"]);
+        assert_eq!(refused.code, Some(1), "{action}: {refused:?}");
+        assert!(refused.stdout.contains("unable to write file large"), "{action}: {refused:?}");
+        assert_eq!(fs::read_to_string(disk.join("a")).unwrap(), "one\n", "{action}: {refused:?}");
+        assert_eq!(fs::read_to_string(disk.join("b")).unwrap(), "two\n", "{action}");
+        assert!(!disk.join("large").exists() && !disk.join("z").exists(), "{action}");
+        assert_eq!(locks(&world), "", "{action}");
+        unfill(&disk);
+        let done = world.run(&["changes", action, "t"]);
+        assert_eq!(done.code, Some(0), "{action}: {done:?}");
+        assert_eq!(fs::read_to_string(disk.join("a")).unwrap(), "agent\n", "{action}");
+        assert_eq!(fs::read(disk.join("large")).unwrap().len(), 600_000, "{action}");
+    }
+}
+
 /// Where the system has no watches, background runs are polled.
 #[test]
 fn without_watches_background_runs_are_waited_for_and_stopped_by_looking() {

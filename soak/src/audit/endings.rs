@@ -76,6 +76,10 @@ fn check_outcome(
         // If the end of a run could not be written, it is not known later.
         "interrupted" => is_hit(HitKind::SupervisorKilled) || is_door_killed || is_full,
         "killed_by_signal" => is_hit(HitKind::AgentKilled),
+        // The command by which it writes its file was killed.
+        "non_zero_exit" if task.is_isolated => is_hit(HitKind::AgentKilled),
+        // Before there is an agent, git makes the worktree.
+        "spawn_failure" if task.is_isolated && entries.is_git_killed() => true,
         "spawn_failure" => {
             let is_removed = entry.project == Project::Doomed && !entries.removals.is_empty();
             is_removed || is_supervisor_killed(entry, Some(record), entries)
@@ -183,7 +187,13 @@ mod tests {
     fn entry(project: Project, reported: Reported) -> TaskEntry {
         let (agent, behaviour) = (Agent::Fake, Behaviour::AnswersAtOnce);
         TaskEntry {
-            task: Task { token: "t".to_owned(), agent, behaviour, access: None },
+            task: Task {
+                token: "t".to_owned(),
+                agent,
+                behaviour,
+                access: None,
+                is_isolated: false,
+            },
             door: Door::Shell,
             project,
             is_background: false,

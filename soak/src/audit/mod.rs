@@ -7,6 +7,7 @@ mod endings;
 mod messages;
 mod questions;
 mod records;
+mod worktrees;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,6 +20,7 @@ use crate::plan::{Pace, Project};
 use crate::shell::Shell;
 use crate::testbed::Testbed;
 use records::Record;
+pub(crate) use worktrees::Untouched;
 
 /// How many tasks ended in each way.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,10 +49,13 @@ pub(super) struct Tally {
     pub(super) answered: usize,
     /// Those that were denied because they had waited too long.
     pub(super) expired: usize,
+    /// Files that agents wrote in worktrees of their own, and those that refs have.
+    pub(super) written: usize,
+    pub(super) in_refs: usize,
 }
 
 /// Checks everything, and adds violations to the log.
-pub(super) fn audit(testbed: &Testbed, log: &Log) -> Tally {
+pub(super) fn audit(testbed: &Testbed, before: &BTreeMap<Project, Untouched>, log: &Log) -> Tally {
     let entries = log.entries().clone();
     let mut records = BTreeMap::<String, Record>::new();
     for (directory, project) in stores(testbed) {
@@ -89,6 +94,8 @@ pub(super) fn audit(testbed: &Testbed, log: &Log) -> Tally {
         tally.expired += record.questions.answered_by("deadline");
     }
     questions::check(&entries, records.values(), log);
+    let counted = worktrees::check(testbed, before, &entries, log);
+    (tally.written, tally.in_refs) = (counted.written, counted.in_refs);
     check_notifications(&entries, log);
     check_temporary_files(testbed, &entries, log);
     check_panics(testbed, log);
