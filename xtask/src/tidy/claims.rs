@@ -1,29 +1,49 @@
-//! The claims of docs/security.md, each of which names the tests that show it.
+//! The claims of documents, each of which names the tests that show it.
 
 use super::Violation;
 use super::tree::{TextFile, Tree};
 
-const PATH: &str = "docs/security.md";
+/// The documents that must have such claims.
+const PAGES: [&str; 2] = ["docs/security.md", "docs/runs.md"];
 
-/// Checks that every row of every table names tests that exist.
+/// The head of a table of claims.
+const HEAD: &str = "| claim | shown by |";
+
+/// Checks that every row of every table of claims names tests that exist.
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
-    let Some(page) = tree.file(PATH) else { return Vec::new() };
-    let rows = page.text.lines().enumerate().filter(|(_, line)| is_claim(line));
-    let violations = rows.flat_map(|(index, row)| {
+    let pages = PAGES.iter().filter_map(|path| tree.file(path));
+    pages.flat_map(|page| check_page(tree, page)).collect()
+}
+
+fn check_page(tree: &Tree, page: &TextFile) -> Vec<Violation> {
+    let claims = claims(&page.text);
+    if claims.is_empty() {
+        let rule = format!("The page has a table `{HEAD}` with the tests of what it says.");
+        return vec![Violation::new(&page.path, 1, rule)];
+    }
+    let violations = claims.into_iter().flat_map(|(line, row)| {
         let rules = match tests_of(row) {
             tests if tests.is_empty() => {
                 vec!["A claim names the test that shows it, in the last column.".to_owned()]
             }
             tests => tests.into_iter().filter_map(|test| wrong(tree, test)).collect(),
         };
-        rules.into_iter().map(move |rule| Violation::new(PATH, index + 1, rule))
+        rules.into_iter().map(move |rule| Violation::new(&page.path, line, rule))
     });
     violations.collect()
 }
 
-/// Whether the line is a row of a table that is neither its head nor the line below that.
-fn is_claim(line: &str) -> bool {
-    line.starts_with('|') && !line.starts_with("|---") && !line.starts_with("| claim ")
+/// The rows of all tables of claims, with the numbers of their lines.
+fn claims(text: &str) -> Vec<(usize, &str)> {
+    let mut claims = Vec::new();
+    let mut is_inside = false;
+    for (line, row) in (1..).zip(text.lines()) {
+        is_inside = row == HEAD || (is_inside && row.starts_with('|'));
+        if is_inside && row != HEAD && !row.starts_with("|---") {
+            claims.push((line, row));
+        }
+    }
+    claims
 }
 
 /// The words between backticks in the last column.
@@ -65,11 +85,18 @@ mod tests {
                         fn does_not() {}\nproptest! {\n    #[test]\n    fn any(it in 0..9) {}\n}\n";
 
     fn rules(row: &str) -> Vec<String> {
-        let page = format!("# Security\n\n| claim | test |\n|---|---|\n{row}\n");
-        let tree = Tree::of(&[(PATH, &page), ("crates/a/tests/b.rs", CODE)]);
-        let violations = check(&tree);
-        assert!(violations.iter().all(|violation| violation.line == 5), "{violations:?}");
-        violations.into_iter().map(|violation| violation.rule).collect()
+        let right = "| It is so. | `crates/a/tests/b::shows_it` |";
+        let page = format!(
+            "# Runs\n\n| a | b |\n|---|---|\n| no | claim |\n\n{HEAD}\n|---|---|\n{right}\n{row}\n"
+        );
+        let found = PAGES.map(|path| {
+            let violations = check(&Tree::of(&[(path, &page), ("crates/a/tests/b.rs", CODE)]));
+            let is_there = |violation: &Violation| violation.line == 10 && violation.path == path;
+            assert!(violations.iter().all(is_there), "{violations:?}");
+            violations.into_iter().map(|violation| violation.rule).collect::<Vec<String>>()
+        });
+        assert_eq!(found[0], found[1]);
+        found.into_iter().next().unwrap_or_default()
     }
 
     #[test]
@@ -82,6 +109,14 @@ mod tests {
             assert!(rules(row).is_empty(), "{row}");
         }
         assert!(check(&Tree::of(&[])).is_empty());
+    }
+
+    #[test]
+    fn a_page_without_claims_is_wrong() {
+        for page in ["# Runs\n", "| a | b |\n|---|---|\n| no | claim |\n"] {
+            let violations = check(&Tree::of(&[("docs/runs.md", page)]));
+            assert!(violations.len() == 1 && violations[0].rule.contains("has a table"), "{page}");
+        }
     }
 
     #[test]
