@@ -34,7 +34,9 @@ interface Chosen {
 	action: Action;
 }
 
+/** The two actions for which the list itself makes room. */
 const LOOK = "look";
+const CHANGES = "changes";
 /** The list was closed for a dialog, and comes back behind it. */
 const MADE_WAY = "made way";
 const REFRESH_MS = 1_000;
@@ -71,6 +73,11 @@ export async function showAgents(
 	}
 }
 
+/** What an agent changed in its worktree. */
+async function readChanges(request: Request, runId: string): Promise<Part[]> {
+	return (await request("agents/act", { runId, action: CHANGES })).lines;
+}
+
 /** The same with the dialogs of a program that shows pi's windows in its own way. */
 async function chooseByDialogs(
 	ui: ExtensionContext["ui"],
@@ -95,6 +102,7 @@ async function chooseByDialogs(
 		const { lines } = await request("view/expand", { runs: [run.runId] });
 		return ui.notify(plainText(lines), "info");
 	}
+	if (action.action === CHANGES) return ui.notify(plainText(await readChanges(request, run.runId)), "info");
 	if (action.question && !(await ui.confirm(action.question, run.text))) return;
 	const told = action.asks ? await ui.editor(action.asks) : "";
 	if (told !== undefined) ui.notify(await act(run.runId, action.action, told), "info");
@@ -104,7 +112,7 @@ async function chooseByDialogs(
 class AgentsView implements Component {
 	private listing: Listing | undefined;
 	private selected: string | undefined;
-	private opened: { run: string; parts: Part[] } | undefined;
+	private opened: { run: string; action: string; parts: Part[] } | undefined;
 	/** How far the opened run is scrolled, in rows from its end. */
 	private scrolled = 0;
 	/** How many rows of the opened run are above the ones that are shown. */
@@ -159,9 +167,10 @@ class AgentsView implements Component {
 	}
 
 	private take({ run, action }: Chosen): void {
-		if (action.action === LOOK) {
-			this.opened ??= { run: run.runId, parts: [] };
-			this.scrolled = 0;
+		if (action.action === LOOK || action.action === CHANGES) {
+			if (this.opened?.action !== action.action) this.opened = { run: run.runId, action: action.action, parts: [] };
+			// An agent is followed, and a diff is read from its beginning.
+			this.scrolled = action.action === LOOK ? 0 : Number.POSITIVE_INFINITY;
 			void this.refresh();
 		} else if (action.question) this.question = { run, action };
 		else this.leave({ run, action });
@@ -228,7 +237,7 @@ class AgentsView implements Component {
 		if (this.question) return [["warning", ` ${this.question.action.question} y/n`]];
 		if (this.notice) return [["accent", ` ${this.notice}`]];
 		const { opened } = this;
-		const actions = (this.run()?.actions ?? []).filter(({ action }) => !opened || action !== LOOK);
+		const actions = (this.run()?.actions ?? []).filter(({ action }) => action !== opened?.action);
 		const keys: [string, string][] = actions.map(({ key, label }) => [key === "enter" ? "⏎" : key, label]);
 		keys.unshift(["↑↓", opened ? "scroll" : "select"]);
 		keys.push(["Esc", opened ? "back" : "close"]);
@@ -239,9 +248,15 @@ class AgentsView implements Component {
 		try {
 			this.listing = await this.request("agents/list", {});
 			const { opened } = this;
-			if (opened) opened.parts = (await this.request("view/expand", { runs: [opened.run] })).lines;
+			if (opened?.action === LOOK) opened.parts = (await this.request("view/expand", { runs: [opened.run] })).lines;
+			// What an agent that has ended changed stays as it is.
+			if (opened?.action === CHANGES && opened.parts.length === 0) {
+				opened.parts = await readChanges(this.request, opened.run);
+				if (this.opened === opened) this.scrolled = Number.POSITIVE_INFINITY;
+			}
 		} catch (error) {
 			this.notice = messageOf(error);
+			if (this.opened?.action === CHANGES) this.opened = undefined;
 		}
 		this.tui.requestRender();
 	}

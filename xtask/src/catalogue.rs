@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 use xtask::{packages, repository_root};
 
-const CATALOGUE: &str = "crates/agent/src/config/catalogue.json";
+const CATALOGUE: &str = "crates/agent/src/config/providers.json";
 /// Its `Compat` has the fields that matter.
 const MODEL: &str = "crates/agent/src/config/model.rs";
 const PI: &str = "e2e/node_modules/@earendil-works/pi-ai";

@@ -11,6 +11,7 @@ use crate::clock;
 use crate::commands::Queue;
 use crate::config::{Compaction, Model, Retry};
 use crate::event::{CompactionReason, Event, Stream};
+use crate::fallback::{Fallbacks, NextModel};
 use crate::history::History;
 use crate::inbox::{Inbox, Input};
 use crate::message::{AssistantMessage, Content, Message, StopReason, SystemMessage, UserMessage};
@@ -30,6 +31,7 @@ pub(crate) struct Setup {
     pub(crate) shell: Shell,
     pub(crate) retry: Retry,
     pub(crate) compaction: Compaction,
+    pub(crate) fallbacks: Fallbacks,
     pub(crate) cancel: Cancel,
 }
 
@@ -57,7 +59,7 @@ pub(crate) struct Agent<W> {
     /// How often the request for the current answer was repeated.
     retries: u32,
     /// Whether the conversation was compacted for the current answer.
-    has_recovered: bool,
+    pub(crate) has_recovered: bool,
 }
 
 /// How a prompt was answered: with a text, or not, and why.
@@ -133,7 +135,7 @@ impl<W: Write> Agent<W> {
             let messages: Vec<&Message> = since_start.map(|entry| &*entry.message).collect();
             let will_retry = !matches!(remedy, Recovery::None);
             self.stream.emit(&Event::AgentEnd { messages: &messages, will_retry });
-            if !self.recover(&end, &remedy) {
+            if !self.recover(&end, remedy) {
                 break self.ending(&end.message);
             }
             self.start();
@@ -373,24 +375,26 @@ impl<W: Write> Agent<W> {
     }
 
     /// How to recover from the error, if there is one.
-    fn remedy(&self, end: &Answered) -> Recovery {
+    fn remedy(&mut self, end: &Answered) -> Recovery {
         let Some(error) = end.error.as_ref().filter(|_| !self.is_stopping) else {
             return Recovery::None;
         };
-        match error.remedy {
+        let same_model = match error.remedy {
             Remedy::Retry { after } => {
                 let delay = delay(&self.setup.retry, self.retries + 1, after, Self::chance());
-                delay.map_or(Recovery::None, Recovery::Retry)
+                delay.map(Recovery::Retry)
             }
             Remedy::Compact if self.setup.compaction.enabled && !self.has_recovered => {
-                Recovery::Compact
+                Some(Recovery::Compact)
             }
-            Remedy::Compact | Remedy::None => Recovery::None,
-        }
+            Remedy::Compact | Remedy::None => None,
+        };
+        let next_model = || Some(Recovery::FallBack(Box::new(self.next_model()?)));
+        same_model.or_else(next_model).unwrap_or(Recovery::None)
     }
 
     /// Recovers from the error. False if the prompt ends here.
-    fn recover(&mut self, end: &Answered, recovery: &Recovery) -> bool {
+    fn recover(&mut self, end: &Answered, recovery: Recovery) -> bool {
         let message = end.error.as_ref().map_or("Unknown error", |error| &error.message);
         match recovery {
             Recovery::Retry(delay) => {
@@ -403,7 +407,7 @@ impl<W: Write> Agent<W> {
                 });
                 // A failed answer is not part of the conversation.
                 self.history.omit_last();
-                if self.pause(*delay) {
+                if self.pause(delay) {
                     return true;
                 }
                 self.end_retries("Retry cancelled");
@@ -412,7 +416,21 @@ impl<W: Write> Agent<W> {
             Recovery::Compact => {
                 self.has_recovered = true;
                 self.history.omit_last();
-                self.compact(CompactionReason::Overflow)
+                if self.compact(CompactionReason::Overflow) {
+                    return true;
+                }
+                // Another model may have room for the conversation as it is.
+                let next = if self.is_stopping { None } else { self.next_model() };
+                let has_next = next.is_some();
+                if let Some(next) = next {
+                    self.fall_back(next, message);
+                }
+                has_next
+            }
+            Recovery::FallBack(next) => {
+                self.history.omit_last();
+                self.fall_back(*next, message);
+                true
             }
             Recovery::None => {
                 if end.error.is_some() || self.is_stopping {
@@ -423,7 +441,7 @@ impl<W: Write> Agent<W> {
         }
     }
 
-    fn end_retries(&mut self, final_error: &str) {
+    pub(crate) fn end_retries(&mut self, final_error: &str) {
         if self.retries > 0 {
             let attempt = std::mem::take(&mut self.retries);
             let final_error = Some(final_error);
@@ -448,6 +466,7 @@ enum Recovery {
     None,
     Retry(Duration),
     Compact,
+    FallBack(Box<NextModel>),
 }
 
 fn has_failed(answer: &AssistantMessage) -> bool {

@@ -72,6 +72,12 @@ pub(crate) enum Event<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         final_error: Option<&'a str>,
     },
+    /// Our own record, which pi does not have.
+    ModelFallback {
+        from: &'a str,
+        to: &'a str,
+        reason: &'a str,
+    },
     SummarizationRetryScheduled {
         attempt: u32,
         max_attempts: u32,

@@ -17,6 +17,8 @@ pub struct Invocation {
     pub provider: Option<String>,
     /// A name, or a part of one.
     pub model: Option<String>,
+    /// The models that continue the conversation when the one before has failed for good, in their order.
+    pub fallback_models: Vec<String>,
     pub thinking: Option<String>,
     /// Replaces the system prompt: a text, or the path of a file.
     pub system_prompt: Option<String>,

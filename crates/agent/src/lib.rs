@@ -10,6 +10,7 @@ mod compacting;
 mod compaction;
 pub mod config;
 mod event;
+mod fallback;
 mod history;
 mod inbox;
 pub mod invocation;

@@ -15,10 +15,9 @@ use crate::agent::{Agent, Ending, Setup};
 use crate::calls::STOP_PATIENCE;
 use crate::cancel::Cancel;
 use crate::clock;
-use crate::config::{
-    self, AgentSettings, Choice, ConfigError, ModelQuery, ProfileKey, Sources, process_variable,
-};
+use crate::config::{self, ConfigError, ModelQuery, ProfileKey, Sources, process_variable};
 use crate::event::{Event, Stream};
+use crate::fallback::{self, Fallbacks};
 use crate::history::History;
 use crate::inbox::{Inbox, Input};
 use crate::invocation::{Invocation, Mode};
@@ -95,8 +94,23 @@ pub fn run<W: Write>(
     warnings.iter().for_each(|warning| warn(&warning.to_string()));
     let (settings, warnings) = config::load_agent_settings(surroundings, trust);
     warnings.iter().for_each(|warning| warn(warning));
-    let choice = choose_model(invocation, &settings, surroundings, profile_key.as_ref())?;
+    let thinking = asked_thinking(invocation)?;
+    let query = ModelQuery {
+        provider: invocation.provider.as_deref(),
+        model: invocation.model.as_deref(),
+        thinking,
+    };
+    let sources = Sources {
+        agent_dir: &surroundings.agent_dir,
+        settings: &settings,
+        profile_key: profile_key.as_ref(),
+        environment: &process_variable,
+        now: SystemTime::now(),
+    };
+    let choice = config::choose_model(&query, &sources)?;
     choice.warnings.iter().for_each(|warning| warn(warning));
+    let choices =
+        fallback::choose(&invocation.fallback_models, &choice.model, thinking, &sources, warn);
     let (tools, unknown) = invocation.tools.resolve(settings.default_tools.as_deref());
     for name in unknown {
         warn(&format!("the built-in agent has no tool {name:?}"));
@@ -137,7 +151,8 @@ pub fn run<W: Write>(
         tools,
         system_prompt,
         cwd: cwd.to_owned(),
-        shell: shell(settings.shell_path, settings.shell_command_prefix, redactor),
+        shell: shell(settings.shell_path.clone(), settings.shell_command_prefix.clone(), redactor),
+        fallbacks: Fallbacks { choices, options, settings },
         cancel,
     };
     let mut agent = Agent::new(setup, stream, history, inbox);
@@ -180,28 +195,11 @@ fn shell(program: Option<PathBuf>, prefix: Option<String>, redactor: Redactor) -
     Shell { program, prefix, outputs, redactor }
 }
 
-fn choose_model(
-    invocation: &Invocation,
-    settings: &AgentSettings,
-    surroundings: &Surroundings,
-    profile_key: Option<&ProfileKey>,
-) -> Result<Choice, AgentError> {
-    let thinking = invocation.thinking.as_deref().map(|level| {
+fn asked_thinking(invocation: &Invocation) -> Result<Option<ThinkingLevel>, AgentError> {
+    let level = invocation.thinking.as_deref().map(|level| {
         ThinkingLevel::parse(level).ok_or_else(|| AgentError::Thinking(level.to_owned()))
     });
-    let query = ModelQuery {
-        provider: invocation.provider.as_deref(),
-        model: invocation.model.as_deref(),
-        thinking: thinking.transpose()?,
-    };
-    let sources = Sources {
-        agent_dir: &surroundings.agent_dir,
-        settings,
-        profile_key,
-        environment: &process_variable,
-        now: SystemTime::now(),
-    };
-    Ok(config::choose_model(&query, &sources)?)
+    level.transpose()
 }
 
 /// The prompts in their order. Standard input and files belong to the first.

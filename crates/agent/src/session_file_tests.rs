@@ -6,13 +6,13 @@ use crate::history::History;
 use crate::message::text_of;
 use crate::testing::{assistant, result, user};
 
-struct Place {
+struct SessionDirectory {
     directory: tempfile::TempDir,
 }
 
-impl Place {
-    fn new() -> Place {
-        Place { directory: tempfile::tempdir().unwrap() }
+impl SessionDirectory {
+    fn new() -> SessionDirectory {
+        SessionDirectory { directory: tempfile::tempdir().unwrap() }
     }
 
     fn path(&self) -> PathBuf {
@@ -50,23 +50,23 @@ fn message(entry: &Entry) -> Message {
 
 #[test]
 fn a_conversation_goes_on_where_it_ended() {
-    let place = Place::new();
-    let id = place.open().session_id;
-    let mut history = place.history();
+    let directory = SessionDirectory::new();
+    let id = directory.open().session_id;
+    let mut history = directory.history();
     history.push(message(&user("", "one")));
     history.push(message(&assistant("", "two", 5)));
     drop(history);
-    place.history().push(message(&result("", "three")));
-    assert_eq!(place.words(), ["one", "two", "three"]);
-    assert_eq!(place.open().session_id, id);
-    let mode = fs::metadata(place.path()).unwrap().permissions().mode();
+    directory.history().push(message(&result("", "three")));
+    assert_eq!(directory.words(), ["one", "two", "three"]);
+    assert_eq!(directory.open().session_id, id);
+    let mode = fs::metadata(directory.path()).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 }
 
 #[test]
 fn what_was_omitted_or_compacted_is_gone_for_the_reader_too() {
-    let place = Place::new();
-    let mut history = place.history();
+    let directory = SessionDirectory::new();
+    let mut history = directory.history();
     for text in ["one", "two", "three", "failed"] {
         history.push(message(&user("", text)));
     }
@@ -75,45 +75,45 @@ fn what_was_omitted_or_compacted_is_gone_for_the_reader_too() {
         CompactionSummary { summary: "one, two".to_owned(), tokens_before: 9, timestamp: 0 };
     history.compact(summary, 2);
     history.push(message(&user("", "four")));
-    assert_eq!(place.words(), ["summary: one, two", "three", "four"]);
+    assert_eq!(directory.words(), ["summary: one, two", "three", "four"]);
     let summary = CompactionSummary { summary: "all".to_owned(), tokens_before: 9, timestamp: 0 };
     history.compact(summary, 99);
-    assert_eq!(place.words(), ["summary: all"]);
+    assert_eq!(directory.words(), ["summary: all"]);
     assert_eq!(history.entries().len(), 1);
 }
 
 #[test]
 fn a_torn_line_is_left_behind_and_does_not_swallow_the_next() {
-    let place = Place::new();
-    let mut history = place.history();
+    let directory = SessionDirectory::new();
+    let mut history = directory.history();
     history.push(message(&user("", "one")));
     drop(history);
-    let mut text = fs::read_to_string(place.path()).unwrap();
+    let mut text = fs::read_to_string(directory.path()).unwrap();
     text.push_str("{\"type\":\"message\",\"id\":\"x\u{e9}");
     // It ends in the middle of a character.
-    fs::write(place.path(), &text.as_bytes()[..text.len() - 1]).unwrap();
-    place.history().push(message(&user("", "two")));
-    assert_eq!(place.words(), ["one", "two"]);
+    fs::write(directory.path(), &text.as_bytes()[..text.len() - 1]).unwrap();
+    directory.history().push(message(&user("", "two")));
+    assert_eq!(directory.words(), ["one", "two"]);
 }
 
 #[test]
 fn two_who_write_at_once_do_not_mix_their_conversations() {
-    let place = Place::new();
-    place.history().push(message(&user("", "one")));
-    let (mut left, mut right) = (place.history(), place.history());
+    let directory = SessionDirectory::new();
+    directory.history().push(message(&user("", "one")));
+    let (mut left, mut right) = (directory.history(), directory.history());
     left.push(message(&user("", "left")));
     right.push(message(&user("", "right")));
     left.push(message(&assistant("", "to the left", 5)));
     right.push(message(&assistant("", "to the right", 5)));
     left.push(message(&user("", "more")));
-    assert_eq!(place.words(), ["one", "left", "to the left", "more"]);
+    assert_eq!(directory.words(), ["one", "left", "to the left", "more"]);
     right.push(message(&user("", "more")));
-    assert_eq!(place.words(), ["one", "right", "to the right", "more"]);
+    assert_eq!(directory.words(), ["one", "right", "to the right", "more"]);
 }
 
 #[test]
 fn a_session_of_pi_is_read_along_its_last_branch() {
-    let place = Place::new();
+    let directory = SessionDirectory::new();
     let line = |id: &str, parent: &str, text: &str| {
         format!(
             r#"{{"type":"message","id":"{id}","parentId":"{parent}","timestamp":"t","message":{{"role":"user","content":[{{"type":"text","text":"{text}"}}],"timestamp":1}}}}"#
@@ -127,13 +127,13 @@ fn a_session_of_pi_is_read_along_its_last_branch() {
         line("b", "a", "left"),
         line("c", "a", "right"),
     ];
-    fs::write(place.path(), lines.join("\n") + "\n").unwrap();
-    assert_eq!(place.words(), ["one", "right"]);
+    fs::write(directory.path(), lines.join("\n") + "\n").unwrap();
+    assert_eq!(directory.words(), ["one", "right"]);
 }
 
 #[test]
 fn what_is_no_session_is_not_touched() {
-    let place = Place::new();
+    let directory = SessionDirectory::new();
     for (text, reason) in [
         ("hello\n", "line 1 is not the header of a session"),
         ("\nhello\n", "line 2 is not the header of a session"),
@@ -143,18 +143,18 @@ fn what_is_no_session_is_not_touched() {
             "its format is 4",
         ),
     ] {
-        fs::write(place.path(), text).unwrap();
-        let error = SessionFile::open(&place.path(), Path::new("/")).unwrap_err().to_string();
+        fs::write(directory.path(), text).unwrap();
+        let error = SessionFile::open(&directory.path(), Path::new("/")).unwrap_err().to_string();
         assert!(error.contains(reason), "{error}");
-        assert_eq!(fs::read_to_string(place.path()).unwrap(), text);
+        assert_eq!(fs::read_to_string(directory.path()).unwrap(), text);
     }
-    let directory = SessionFile::open(place.directory.path(), Path::new("/")).unwrap_err();
+    let directory = SessionFile::open(directory.directory.path(), Path::new("/")).unwrap_err();
     assert!(directory.to_string().contains("cannot be used"), "{directory}");
 }
 
 #[test]
 fn two_entries_of_one_name_do_not_lead_a_conversation_elsewhere() {
-    let place = Place::new();
+    let directory = SessionDirectory::new();
     let said = |id: &str, parent: &str, text: &str| {
         let message = serde_json::json!({
             "type": "message", "id": id, "parentId": parent, "timestamp": "t",
@@ -164,17 +164,17 @@ fn two_entries_of_one_name_do_not_lead_a_conversation_elsewhere() {
         });
         format!("{message}\n")
     };
-    place.open();
-    let mut file = fs::read_to_string(place.path()).unwrap();
+    directory.open();
+    let mut file = fs::read_to_string(directory.path()).unwrap();
     file += &(said("a", "", "one") + &said("b", "a", "two"));
     file += "{\"type\": \"label\", \"id\": \"c\", \"parentId\": \"b\"}\n";
     // Another one is called so, on another branch than the last line.
     file += &said("b", "a", "other");
     file += "{\"type\": \"label\", \"parentId\": \"c\"}\n";
-    fs::write(place.path(), file).unwrap();
-    assert_eq!(place.words(), ["one", "two"]);
-    place.history().push(message(&user("", "three")));
-    assert_eq!(place.words(), ["one", "two", "three"]);
+    fs::write(directory.path(), file).unwrap();
+    assert_eq!(directory.words(), ["one", "two"]);
+    directory.history().push(message(&user("", "three")));
+    assert_eq!(directory.words(), ["one", "two", "three"]);
 }
 
 #[test]

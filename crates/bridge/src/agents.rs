@@ -3,8 +3,9 @@
 use std::io;
 
 use serde_json::{Value, json};
-use session::view::{Row, TaskView, listed_row};
-use tools::{AgentAction, BackgroundRecord, ListedAgent, ShownTask, ToolError};
+use session::ShownDiff;
+use session::view::{Row, TaskView, changes_blocks, listed_row};
+use tools::{AgentAction, AgentChanges, BackgroundRecord, ListedAgent, ShownTask, ToolError};
 
 use crate::client::Client;
 use crate::message::REFUSED;
@@ -26,7 +27,7 @@ pub(crate) fn list<'a>(
             "section": if agent.is_own { "this session" } else { "this project" },
             "text": format!("{}  {}", text(&row), task.meta.run_id),
             "row": wire::kept(&[row.into()])[0],
-            "actions": AgentAction::of(task.phase).iter().map(|action| offer(*action, &view)).collect::<Vec<Value>>(),
+            "actions": AgentAction::of(task).iter().map(|action| offer(*action, &view)).collect::<Vec<Value>>(),
         })
     });
     json!({
@@ -40,7 +41,7 @@ fn offer(action: AgentAction, task: &TaskView<'_>) -> Value {
     let name = session::clean(task.name);
     let mut offer = json!({"action": action.word(), "key": action.key(), "label": action.word()});
     match action {
-        AgentAction::Look => {}
+        AgentAction::Look | AgentAction::Changes => {}
         AgentAction::Message => offer["asks"] = format!("What should {name} be told?").into(),
         AgentAction::Stop => offer["question"] = format!("Stop {name}?").into(),
         AgentAction::Resume => offer["asks"] = format!("What should {name} do next?").into(),
@@ -48,18 +49,30 @@ fn offer(action: AgentAction, task: &TaskView<'_>) -> Value {
     offer
 }
 
-/// Stops a run on a thread of its own, because that takes as long as its agent needs to clean up, and answers the
-/// request when it is done.
-pub(crate) fn stop(
+/// Does what may take long on a thread of its own, and answers the request when it is done.
+pub(crate) fn answer_later(
     client: Client,
     request: Value,
-    stop: impl FnOnce() -> Result<String, ToolError> + Send + 'static,
+    work: impl FnOnce() -> Result<Value, ToolError> + Send + 'static,
 ) -> io::Result<()> {
-    let run = move || match stop() {
-        Ok(message) => client.answer(&request, &notice(&message)),
+    let run = move || match work() {
+        Ok(answer) => client.answer(&request, &answer),
         Err(error) => client.refuse(&request, REFUSED, &error.to_string()),
     };
     process::start_thread(run).map(drop).map_err(|no_thread| no_thread.error)
+}
+
+/// How much of a diff a window shows, in bytes: it lays out all of it for each frame.
+const DIFF_BYTES: usize = 128 * 1024;
+
+/// The answer to a request for what an agent changed: a window, and a line for a screen without windows.
+pub(crate) fn changes(AgentChanges { changes, diff }: AgentChanges) -> Value {
+    let meta = &changes.meta;
+    let diff = ShownDiff::new(&diff, DIFF_BYTES);
+    let blocks = changes_blocks(&meta.name, &meta.run_id, &changes.changes, &diff);
+    let mut answer = notice(&format!("{}: {}", meta.name, changes.changes.brief()));
+    answer["lines"] = wire::whole(&blocks);
+    answer
 }
 
 /// The answer to a request that has resumed a run.
@@ -67,7 +80,8 @@ pub(crate) fn resumed(record: &BackgroundRecord) -> Value {
     notice(&format!("{} goes on in the background.", record.title()))
 }
 
-fn notice(message: &str) -> Value {
+/// An answer in one line.
+pub(crate) fn notice(message: &str) -> Value {
     json!({"message": session::clean(message)})
 }
 

@@ -240,8 +240,17 @@ impl Server {
             "stop" => {
                 let stop = tools::stop_agent(self.calls.store(), &act.run_id)
                     .map_err(|error| refusal(&error.to_string()))?;
-                agents::stop(self.client.clone(), request.clone(), stop)
+                let stop = move || stop().map(|message| agents::notice(&message));
+                agents::answer_later(self.client.clone(), request.clone(), stop)
                     .map_err(|error| refusal(&format!("The run cannot be stopped: {error}")))?;
+                Ok(None)
+            }
+            "changes" => {
+                let read = tools::changes_of_agent(self.calls.store(), &act.run_id)
+                    .map_err(|error| refusal(&error.to_string()))?;
+                let read = move || read().map(agents::changes);
+                agents::answer_later(self.client.clone(), request.clone(), read)
+                    .map_err(|error| refusal(&format!("The changes cannot be read: {error}")))?;
                 Ok(None)
             }
             "message" => {

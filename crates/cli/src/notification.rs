@@ -1,4 +1,4 @@
-//! `--notify`: tells the user that the work is done.
+//! `--notify`: tells the user that the work is done, or waits for an answer.
 
 use std::env;
 use std::io::{self, IsTerminal, Write};
@@ -40,6 +40,15 @@ impl NotifyArguments {
             Exit::TaskFailed | Exit::Usage => "failed",
             Exit::Interrupted => return,
         };
+        self.show(what, how);
+    }
+
+    /// Notifies the user that `what` asks something.
+    pub(crate) fn tell_question(self, what: &str) {
+        self.show(what, "asks something");
+    }
+
+    fn show(self, what: &str, how: &str) {
         match self.notify {
             None => {}
             Some(Notify::Bell) => print("\u{7}"),

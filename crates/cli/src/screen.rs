@@ -64,8 +64,11 @@ impl<'a> Screen<'a> {
             Event::Stopping { .. } => self.printer.progress(name, &words),
             _ => {
                 // What the provider said is in the words about trying again, too.
-                if let (Some(earlier), Event::RetryScheduled { error, .. }) =
-                    (self.held_back.get(&task), &record.event)
+                if let (
+                    Some(earlier),
+                    Event::RetryScheduled { error, .. }
+                    | Event::ModelFallback { reason: error, .. },
+                ) = (self.held_back.get(&task), &record.event)
                     && earlier.ends_with(error.as_str())
                 {
                     self.held_back.remove(&task);

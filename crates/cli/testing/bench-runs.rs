@@ -92,24 +92,25 @@ fn finished(count: usize) -> Result<Value, Box<dyn Error>> {
     let store = Store::in_project(&std::env::current_dir()?);
     for _ in 0..count {
         let mut plan = trivial_plan(Access::Full)?;
-        plan.meta.lifetime = Lifetime::Background;
-        plan.meta.preset = Some("scout".to_owned());
-        plan.meta.model = Some("anthropic/claude-haiku-4-5".to_owned());
-        plan.meta.task = Some("Where are errors handled, and what is told about them?".to_owned());
+        plan.meta_mut().lifetime = Lifetime::Background;
+        plan.meta_mut().preset = Some("scout".to_owned());
+        plan.meta_mut().model = Some("anthropic/claude-haiku-4-5".to_owned());
+        plan.meta_mut().task =
+            Some("Where are errors handled, and what is told about them?".to_owned());
         let new_run = store.create(&plan)?;
         let journal = Journal::begin(&new_run.dir, &new_run.meta.limits)?;
         journal.finish(&RunResult {
             format: FORMAT,
-            run_id: plan.meta.run_id,
-            session_id: plan.meta.session_id,
-            name: plan.meta.name,
+            run_id: new_run.meta.run_id.clone(),
+            session_id: new_run.meta.session_id.clone(),
+            name: new_run.meta.name.clone(),
             status: Status::Completed,
             outcome: Outcome::Completed,
             error: None,
             output: "They are handled at the edge, and say what to do next.".to_owned(),
             exit_code: Some(0),
             signal: None,
-            model: plan.meta.model,
+            model: new_run.meta.model.clone(),
             stop_reason: Some(model::StopReason::Stop),
             usage: Usage::default(),
             tool_calls: 3,

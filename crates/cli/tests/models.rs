@@ -52,6 +52,29 @@ fn what_can_be_asked_is_listed_with_the_default() {
 }
 
 #[test]
+fn a_key_that_only_pi_can_use_is_told_in_one_line_by_every_command() {
+    for (variable, provider, reason) in [
+        ("AWS_BEARER_TOKEN_BEDROCK", "amazon-bedrock", "Bedrock signs every request"),
+        ("COPILOT_GITHUB_TOKEN", "github-copilot", "Copilot needs a sign-in"),
+        ("GOOGLE_CLOUD_API_KEY", "google-vertex", "Vertex AI needs a sign-in"),
+        ("CLOUDFLARE_API_KEY", "cloudflare-ai-gateway", "its addresses and keys are"),
+    ] {
+        let world = world();
+        let words = format!(
+            "{variable} is set for {provider}, which the built-in agent cannot ask: {reason}"
+        );
+        for arguments in [&["models"][..], &["doctor"], &["run", "--agent", "builtin", "do it"]] {
+            let mut command = world.command(arguments.iter().copied());
+            let ran = Ran::from(command.env(variable, "planted-key").output().unwrap());
+            let said = format!("{}{}", ran.stdout, ran.stderr);
+            let line = said.lines().find(|line| line.contains(&words));
+            assert!(line.is_some(), "{arguments:?} {variable}: {said}");
+            assert!(!said.contains("planted-key"), "{said}");
+        }
+    }
+}
+
+#[test]
 fn pis_models_are_listed_where_it_is_installed() {
     let world = world();
     let table = "provider   model            context  max-out  thinking  images\n\

@@ -54,7 +54,7 @@ fn an_agent_sees_nothing_of_the_memory_of_its_supervisor() {
 fn a_command_sees_nothing_of_the_memory_of_the_built_in_agent() {
     let look =
         "for file in environ mem maps; do head -c 1 /proc/$PPID/$file && echo open; done 2>&1";
-    let builtin = Builtin::new(Api::BOTH[0], &json!([bash(look), {"text": "{{result:0}}"}]));
+    let builtin = Builtin::new(Api::ALL[0], &json!([bash(look), {"text": "{{result:0}}"}]));
     let command = builtin.world.command([
         "run",
         "--json",
@@ -152,7 +152,7 @@ fn an_agent_with_a_key_leaves_no_core_dump_and_another_one_may() {
 #[test]
 fn the_built_in_agent_leaves_no_core_dump() {
     let crash = "ulimit -c; kill -ABRT $PPID";
-    let builtin = Builtin::new(Api::BOTH[0], &json!([bash(crash), {"text": "not reached"}]));
+    let builtin = Builtin::new(Api::ALL[0], &json!([bash(crash), {"text": "not reached"}]));
     let command = builtin.world.command([
         "run",
         "--json",

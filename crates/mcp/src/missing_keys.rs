@@ -4,7 +4,7 @@ use std::env;
 use std::path::Path;
 
 use model::paths::StateDir;
-use model::{AgentKind, Outcome, variables};
+use model::{AgentKind, Outcome, provider_variables};
 use tools::{CallTask, RunningCall};
 
 /// Words about missing keys, if no task of the call has completed and that may be the reason.
@@ -16,7 +16,7 @@ pub(crate) fn explanation(call: &RunningCall, agent_dir: &Path) -> Option<String
     let files = StateDir::of_user(agent_dir);
     let logins = files.logins();
     // What is in the files is for the agent to judge, which has told what is wrong with them.
-    if variables::KEYS.iter().any(is_set) || logins.exists() || files.models().exists() {
+    if provider_variables::KEYS.iter().any(is_set) || logins.exists() || files.models().exists() {
         return None;
     }
     Some(format!(

@@ -84,6 +84,11 @@ impl Changes {
         }
     }
 
+    /// Whether a ref has something that was changed, so that there is a diff.
+    pub fn has_diff(&self) -> bool {
+        self.files > 0 && self.reference.is_some()
+    }
+
     /// Whether there is something that a user could want.
     pub fn is_empty(&self) -> bool {
         self.files == 0 && self.directory.is_none() && self.reference.is_some()

@@ -40,7 +40,8 @@ pub enum Event {
         /// The end of what it printed, cut at [`Event::COMMAND_OUTPUT_BYTES`].
         output: String,
     },
-    /// The child was started, under this process id as the supervisor sees it.
+    /// The child was started, under this process id as the supervisor sees it. It is started once more behind a
+    /// [`Event::ModelFallback`], unless the agent changes its model by itself.
     RunStarted {
         pid: u32,
         /// Runs of earlier versions do not say.
@@ -109,6 +110,13 @@ pub enum Event {
     },
     /// The provider failed and the agent will try again.
     RetryScheduled { attempt: u64, max_attempts: u64, delay_ms: u64, error: String },
+    /// A model failed for good, and the agent continues the same conversation with another one.
+    ModelFallback {
+        from: String,
+        to: String,
+        /// What the provider of the first model complained about.
+        reason: String,
+    },
     /// The child wrote a line to its standard error, which is cut at [`Event::LINE_BYTES`].
     Stderr { text: String },
     /// The child printed a line that is not a record. Of its `bytes`, the text is the beginning, cut
@@ -236,6 +244,9 @@ impl Event {
             Event::ToolResult { id, tool, text, .. } => {
                 [id, tool, text].into_iter().for_each(change);
             }
+            Event::ModelFallback { from, to, reason } => {
+                [from, to, reason].into_iter().for_each(change);
+            }
             Event::QuestionAsked { question, .. } => question.for_each_text(change),
             Event::QuestionAnswered { text, client, .. } => {
                 text.iter_mut().chain(client).for_each(change);
@@ -265,6 +276,9 @@ impl Event {
             }
             Event::ToolResult { text, .. } => cut(text, Event::TOOL_RESULT_BYTES),
             Event::RetryScheduled { error, .. } => line(error),
+            Event::ModelFallback { from, to, reason } => {
+                [from, to, reason].into_iter().for_each(line);
+            }
             Event::Stderr { text }
             | Event::UnreadableLine { text, .. }
             | Event::MessageLost { text, .. }

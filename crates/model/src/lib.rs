@@ -15,6 +15,7 @@ mod meta;
 mod outcome;
 pub mod paths;
 mod plan;
+pub mod provider_variables;
 mod question;
 mod redactor;
 mod result;
@@ -32,9 +33,11 @@ pub use containment::{AgentProcess, LeftProcess, Leftovers};
 pub use event::{Activity, Event, Record, for_each_text};
 pub use id::{CallId, InvalidId, RunId, SessionId};
 pub use message::{Message, MessageTiming};
-pub use meta::{AgentKind, FORMAT, Lifetime, Limits, Meta, Owner, OwnerKind, ShellCommand};
+pub use meta::{
+    AgentKind, FORMAT, FallbackStart, Lifetime, Limits, Meta, Owner, OwnerKind, ShellCommand,
+};
 pub use outcome::{Outcome, Status, Verdict};
-pub use plan::{Argument, Plan, Secrets};
+pub use plan::{Argument, Plan, PlannedFallback, Secrets};
 pub use question::{
     Answer, AnswerKind, AnsweredBy, Deed, LeftAnswer, OpenQuestion, Question, QuestionKind,
 };

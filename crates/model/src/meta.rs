@@ -86,6 +86,12 @@ pub struct Meta {
         deserialize_with = "short_optional_text"
     )]
     pub thinking_level: Option<String>,
+    /// The models that the agent continues with when the one before has failed for good, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallback_models: Vec<String>,
+    /// How the agent is started with each of them, unless it changes its model by itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallback_starts: Vec<FallbackStart>,
     /// The model as the caller, the profile or the preset writes it.
     #[serde(
         default,
@@ -145,15 +151,37 @@ pub struct Meta {
 }
 
 impl Meta {
+    /// More fallback models are left out.
+    pub const FALLBACK_MODELS: usize = 8;
+
     /// Forgets what only the start of the child needs, which is most of it: for lists and windows of
     /// many runs.
     pub fn forget_start(&mut self) {
         self.command = Vec::new();
         self.environment.clear();
+        self.fallback_starts = Vec::new();
         self.access_paths = None;
         self.system_prompt = None;
         self.schema = None;
     }
+
+    /// The same run with another model.
+    #[must_use]
+    pub fn with_fallback(&self, start: FallbackStart) -> Meta {
+        let FallbackStart { model, command, environment } = start;
+        // The name of a fallback model says which provider it has.
+        Meta { model: Some(model), provider: None, command, environment, ..self.clone() }
+    }
+}
+
+/// How an agent is started with another model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names are those of `Meta`")]
+pub struct FallbackStart {
+    pub model: String,
+    pub command: Vec<String>,
+    pub environment: BTreeMap<String, Option<String>>,
 }
 
 /// A command that prepares or judges the agent's work: it succeeds if it exits with code 0.

@@ -3,21 +3,25 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Meta, paths, variables};
+use crate::{FallbackStart, Meta, paths, variables};
 
 /// Everything about a run that has been decided, before it has a directory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// What will be run, except for the command, which is completed by [`Plan::meta_in`].
-    pub meta: Meta,
+    /// Shared with what shows the task: thousands of them can wait.
+    pub meta: Arc<Meta>,
     /// What the agent is told.
     pub prompt: String,
     /// The child's program and all its arguments.
     pub command: Vec<Argument>,
-    /// Files that the command refers to, by their names in the run directory.
+    /// The commands and environments with the fallback models of an agent that must be started anew for them.
+    pub fallbacks: Vec<PlannedFallback>,
+    /// Files that the commands refer to, by their names in the run directory.
     pub files: BTreeMap<String, String>,
     /// Variables for the child whose value is the path of such a file.
     pub file_variables: BTreeMap<String, String>,
@@ -29,26 +33,62 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The same to be changed: who shares it keeps what it was.
+    pub fn meta_mut(&mut self) -> &mut Meta {
+        Arc::make_mut(&mut self.meta)
+    }
+
     /// The meta of the run once it is known where its directory is.
     pub fn meta_in(&self, run_dir: &Path) -> Meta {
-        let command = self.command.iter().map(|argument| match argument {
-            Argument::Text(text) => text.clone(),
-            Argument::File(name) => run_dir.join(name).to_string_lossy().into_owned(),
-            Argument::Setting { name, file } => format!("{name}={}", run_dir.join(file).display()),
-        });
-        let mut meta = Meta { command: command.collect(), ..self.meta.clone() };
+        let mut meta = Meta { command: completed(&self.command, run_dir), ..(*self.meta).clone() };
         if let Some(text) = self.files.get(paths::SYSTEM_PROMPT) {
             meta.system_prompt = Some(text.clone());
             meta.system_prompt_path = Some(run_dir.join(paths::SYSTEM_PROMPT));
         }
-        for (variable, name) in &self.file_variables {
-            let path = run_dir.join(name).to_string_lossy().into_owned();
-            meta.environment.insert(variable.clone(), Some(path));
-        }
-        let run_dir = run_dir.to_string_lossy().into_owned();
-        meta.environment.insert(variables::RUN_DIR.to_owned(), Some(run_dir));
+        self.complete_environment(&mut meta.environment, run_dir);
+        let starts = self.fallbacks.iter().map(|fallback| {
+            let PlannedFallback { model, command, environment } = fallback;
+            let mut environment = environment.clone();
+            self.complete_environment(&mut environment, run_dir);
+            FallbackStart {
+                model: model.clone(),
+                command: completed(command, run_dir),
+                environment,
+            }
+        });
+        meta.fallback_starts = starts.collect();
         meta
     }
+
+    fn complete_environment(
+        &self,
+        environment: &mut BTreeMap<String, Option<String>>,
+        run_dir: &Path,
+    ) {
+        let path = |path: &Path| Some(path.to_string_lossy().into_owned());
+        for (variable, name) in &self.file_variables {
+            environment.insert(variable.clone(), path(&run_dir.join(name)));
+        }
+        environment.insert(variables::RUN_DIR.to_owned(), path(run_dir));
+    }
+}
+
+fn completed(command: &[Argument], run_dir: &Path) -> Vec<String> {
+    let words = command.iter().map(|argument| match argument {
+        Argument::Text(text) => text.clone(),
+        Argument::File(name) => run_dir.join(name).to_string_lossy().into_owned(),
+        Argument::Setting { name, file } => format!("{name}={}", run_dir.join(file).display()),
+    });
+    words.collect()
+}
+
+/// An agent with another model, before the run has a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are those of `Plan` and `Meta`")]
+pub struct PlannedFallback {
+    pub model: String,
+    pub command: Vec<Argument>,
+    pub environment: BTreeMap<String, Option<String>>,
 }
 
 /// One word of a command.

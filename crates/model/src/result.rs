@@ -30,7 +30,7 @@ pub struct RunResult {
     pub value: Option<Value>,
     /// The last check of the agent's work, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub check: Option<CheckResult>,
+    pub check: Option<Box<CheckResult>>,
     /// The child's exit code, if it exited.
     pub exit_code: Option<i32>,
     /// The signal that killed the child, if one did.
@@ -54,7 +54,7 @@ pub struct RunResult {
     pub leftovers: Option<Leftovers>,
     /// What the agent changed, if it worked in a worktree of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub changes: Option<Changes>,
+    pub changes: Option<Box<Changes>>,
     /// What the agent and everything that it started have used; absent if it never ran, or if its supervisor died.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,

@@ -1,9 +1,11 @@
 //! From the tasks of a call to plans.
 
 mod apply;
+mod fallbacks;
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use model::{
@@ -15,6 +17,8 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::access::{AccessWishes, access_paths};
+use fallbacks::plan_fallbacks;
+
 use crate::{
     Agent, AgentChoice, Contradiction, Definition, DefinitionKind, FileSpec, FileWarning, Refusal,
     Scope, Skills, Workspace, check_definition, new_id, with_files,
@@ -54,6 +58,9 @@ pub struct Task {
     pub preset: Option<String>,
     /// Wins over the model of the profile or preset.
     pub model: Option<String>,
+    /// The models that the agent continues with when the one before has failed for good, in their order.
+    /// Only the user names them here; they win over those of the profile or preset.
+    pub fallback_models: Vec<String>,
     /// Wins over every other agent.
     pub agent: Option<String>,
     /// Seconds until it is stopped.
@@ -243,18 +250,30 @@ impl Planner<'_> {
         let mut task = task;
         let applied = self.apply(&mut task, &cwd, session.as_ref());
         let (agent, definition) = (applied.agent, applied.definition.as_ref());
-        let plain = Configuration { model: task.model.clone(), ..Configuration::default() };
+        let plain = Configuration {
+            model: task.model.clone(),
+            fallback_models: task.fallback_models.clone(),
+            ..Configuration::default()
+        };
         let configuration = definition.map_or(&plain, |definition| &definition.configuration);
         let allowed = self.access(&task, &agent, definition, session.as_ref());
         let access = *allowed.as_ref().unwrap_or(&Access::Read);
         let protocol = agent.protocol().with_arguments(&configuration.extra_args);
         let started = match (applied.refusal, allowed) {
             (Some(refusal), _) | (None, Err(refusal)) => Err(refusal),
-            (None, Ok(_)) => self.start(&task, &agent, protocol, definition, configuration, access),
+            (None, Ok(_)) => {
+                let start = |configuration: &Configuration| {
+                    self.start(&task, &agent, protocol, definition, configuration, access)
+                };
+                start(configuration).and_then(|mut invocation| {
+                    let fallbacks = plan_fallbacks(&agent, configuration, &mut invocation, start)?;
+                    Ok((invocation, fallbacks))
+                })
+            }
         };
-        let (invocation, refusal) = match started {
-            Ok(invocation) => (invocation, None),
-            Err(refusal) => (Invocation::default(), Some(refusal)),
+        let ((invocation, mut fallbacks), refusal) = match started {
+            Ok(started) => (started, None),
+            Err(refusal) => (Default::default(), Some(refusal)),
         };
         let planned = self.worktree(&task, definition, session.as_ref(), &run_id);
         let (worktree, refusal) = match (planned, refusal) {
@@ -291,8 +310,11 @@ impl Planner<'_> {
         let state = invocation.state;
         let access_paths = access_paths(access, &run_id, state, settings, surroundings);
         let mut environment = invocation.environment;
-        environment.insert(variables::CHILD.to_owned(), Some("1".to_owned()));
-        environment.insert(variables::RUN.to_owned(), Some(run_id.to_string()));
+        let environments = fallbacks.iter_mut().map(|fallback| &mut fallback.environment);
+        for environment in environments.chain([&mut environment]) {
+            environment.insert(variables::CHILD.to_owned(), Some("1".to_owned()));
+            environment.insert(variables::RUN.to_owned(), Some(run_id.to_string()));
+        }
         let check = check(&task, definition);
         let meta = Meta {
             format: FORMAT,
@@ -316,6 +338,9 @@ impl Planner<'_> {
             model: configuration.model.clone(),
             provider: configuration.provider.clone(),
             thinking_level: configuration.thinking_level.map(|level| level.word().to_owned()),
+            fallback_models: configuration.fallback_models.clone(),
+            // They are known once the run has a directory.
+            fallback_starts: Vec::new(),
             requested_model: applied.requested_model.or_else(|| configuration.model.clone()),
             profile: task.profile.filter(|_| task.preset.is_none()),
             preset_source: preset.map(|preset| preset.scope.word().to_owned()),
@@ -338,10 +363,14 @@ impl Planner<'_> {
             ask: self.asks(),
             created_at: now_ms(),
         };
+        let mut command = invocation.command;
+        // Thousands of plans can wait.
+        command.shrink_to_fit();
         let plan = Box::new(Plan {
-            meta,
+            meta: Arc::new(meta),
             prompt,
-            command: invocation.command,
+            command,
+            fallbacks,
             files: invocation.files,
             file_variables: invocation.file_variables,
             secrets: invocation.secrets,

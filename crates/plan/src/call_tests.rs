@@ -232,7 +232,7 @@ fn a_bad_cwd_refuses_the_task() {
 #[test]
 fn ids_are_new_every_time_and_sort_by_time() {
     let planned = World::new().plan_all(Agent::Pi, vec![task(); 100]).tasks;
-    let metas: Vec<&Meta> = planned.iter().map(|task| &task.plan.meta).collect();
+    let metas: Vec<&Meta> = planned.iter().map(|task| &*task.plan.meta).collect();
     assert!(metas.windows(2).all(|pair| pair[0].run_id < pair[1].run_id));
     assert_ne!(metas[0].session_id, metas[1].session_id);
 }

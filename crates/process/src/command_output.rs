@@ -90,12 +90,13 @@ pub struct ToolCommand<'a> {
     pub environment: &'a BTreeMap<OsString, Option<OsString>>,
     /// It is killed with its process group when it takes longer,
     pub time_limit: Duration,
-    /// or when it prints more bytes.
+    /// or when it prints more bytes,
     pub largest: usize,
+    /// or when the thread that has started it dies (Linux): what it works on is then left to another process.
+    pub dies_with_caller: bool,
 }
 
-/// Runs a program as [`command_output`] does. It is also killed when `is_stopped` says so, and when the
-/// thread that calls this dies (Linux): what it works on is then left to another process.
+/// Runs a program as [`command_output`] does. It is also killed when `is_stopped` says so.
 pub fn tool_output(
     tool: ToolCommand<'_>,
     is_stopped: &dyn Fn() -> bool,
@@ -108,7 +109,9 @@ pub fn tool_output(
             None => command.env_remove(name),
         };
     }
-    die_with_parent(&mut command);
+    if tool.dies_with_caller {
+        die_with_parent(&mut command);
+    }
     run(command, tool.program, tool.time_limit, tool.largest, is_stopped)
 }
 

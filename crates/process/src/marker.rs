@@ -9,12 +9,12 @@ use crate::tree::{KillTarget, Pid, Signal};
 pub struct Marker {
     words: Vec<String>,
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there is no `/proc`"))]
-    pub(crate) place: MarkerPlace,
+    pub(crate) source: MarkerSource,
 }
 
-/// Where the words of a marker are.
+/// Where the kernel shows the words of a marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum MarkerPlace {
+pub(crate) enum MarkerSource {
     /// In the environment, which every process of a tree inherits.
     Environment,
     /// Among the arguments, which can be read even if the process has hidden its memory.
@@ -25,13 +25,13 @@ impl Marker {
     /// A process carries the marker if it has all these variables with exactly these values.
     pub fn new(variables: &[(&str, &str)]) -> Marker {
         let assignments = variables.iter().map(|(name, value)| format!("{name}={value}"));
-        Marker { words: assignments.collect(), place: MarkerPlace::Environment }
+        Marker { words: assignments.collect(), source: MarkerSource::Environment }
     }
 
     /// A process carries the marker if it has all these arguments, its name counted.
     pub fn of_arguments(arguments: &[&str]) -> Marker {
         let words = arguments.iter().map(|&argument| argument.to_owned()).collect();
-        Marker { words, place: MarkerPlace::Arguments }
+        Marker { words, source: MarkerSource::Arguments }
     }
 
     /// Whether this environment or command line, as the kernel shows it, carries the marker.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open, pidfd_send_signal};
 
-use crate::marker::{Marker, MarkerPlace};
+use crate::marker::{Marker, MarkerSource};
 use crate::proc_file;
 use crate::recorded::{ProcessStamp, pid_space};
 use crate::remains::{Remains, Traces};
@@ -125,9 +125,9 @@ fn from(root: Pid) -> io::Result<Vec<ProcessStamp>> {
 
 /// Whether the process carries the marker; not if this user may not look.
 fn carries(pid: Pid, marker: &Marker) -> bool {
-    match marker.place {
-        MarkerPlace::Environment => environment(pid).is_ok_and(|text| marker.is_in(&text)),
-        MarkerPlace::Arguments => marker.is_in(&command_line(pid)),
+    match marker.source {
+        MarkerSource::Environment => environment(pid).is_ok_and(|text| marker.is_in(&text)),
+        MarkerSource::Arguments => marker.is_in(&command_line(pid)),
     }
 }
 

@@ -169,6 +169,11 @@ impl Tree {
         self.cgroup.as_ref()
     }
 
+    /// Takes the cgroup of a tree that is gone, for the tree that comes in its place.
+    pub fn release_cgroup(&mut self) -> Option<Cgroup> {
+        self.cgroup.take()
+    }
+
     /// Takes in a command that was started beside the child: it is of the same tree, and has a group of its own.
     pub fn add_command(&mut self, command: Pid) {
         self.commands.push((command, None));

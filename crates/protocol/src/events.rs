@@ -64,9 +64,10 @@ impl EventReader {
 fn meaning(seq: u64, event: Event) -> Reading {
     let is_tool_activity = matches!(event, Event::ToolCall { .. } | Event::ToolResult { .. });
     let activity = match &event {
-        Event::RunStarted { .. } | Event::AssistantMessage { .. } | Event::ToolResult { .. } => {
-            Some(Activity::Waiting)
-        }
+        Event::RunStarted { .. }
+        | Event::AssistantMessage { .. }
+        | Event::ToolResult { .. }
+        | Event::ModelFallback { .. } => Some(Activity::Waiting),
         Event::ToolCall { .. } => Some(Activity::Tool),
         Event::RetryScheduled { .. } => Some(Activity::Retrying),
         Event::RunEnded { .. } => Some(Activity::Done),

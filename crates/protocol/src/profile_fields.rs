@@ -15,6 +15,8 @@ pub struct Configuration {
     pub provider: Option<String>,
     /// As the agent spells it.
     pub model: Option<String>,
+    /// The models that the agent continues with when the one before has failed for good, in their order.
+    pub fallback_models: Vec<String>,
     pub thinking_level: Option<ThinkingLevel>,
     /// Replaces the agent's own system prompt.
     pub system_prompt: Option<String>,
@@ -96,9 +98,10 @@ enum Effect {
 
 /// What the `start.rs` of every agent keeps, or refuses in words of its own. An agent says in its `start.rs` which
 /// others it keeps, so that a new field is never passed over in silence.
-const KEPT_BY_ALL: [&str; 16] = [
+const KEPT_BY_ALL: [&str; 17] = [
     "provider",
     "model",
+    "fallbackModels",
     "thinkingLevel",
     "systemPrompt",
     "appendSystemPrompt",
@@ -129,6 +132,7 @@ impl Configuration {
         let Configuration {
             provider,
             model,
+            fallback_models,
             thinking_level,
             system_prompt,
             append_system_prompt,
@@ -147,6 +151,7 @@ impl Configuration {
         let fields = [
             ("provider", provider.is_some(), Helps),
             ("model", model.is_some(), Helps),
+            ("fallbackModels", !fallback_models.is_empty(), Helps),
             ("thinkingLevel", thinking_level.is_some(), Helps),
             ("systemPrompt", system_prompt.is_some(), Helps),
             ("appendSystemPrompt", append_system_prompt.is_some(), Helps),

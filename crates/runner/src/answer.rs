@@ -5,10 +5,10 @@
 
 use std::time::Instant;
 
-use model::{Event, LeftAnswer, OpenQuestion};
+use model::{Event, LeftAnswer, OpenQuestion, Record};
 use process::{KillTarget, Signal};
 use session::Facts;
-use store::{RunDir, StoreError, Watch};
+use store::{EVENTS, RunDir, StoreError, Tail, Watch};
 
 use crate::control::{supervisor_marker, wait_for_change};
 use crate::durations::REQUEST_ANSWER;
@@ -47,6 +47,31 @@ pub enum AnswerError {
 /// The questions of a run that wait for an answer.
 pub fn open_questions(dir: &RunDir) -> Result<Vec<OpenQuestion>, StoreError> {
     Ok(Facts::replay(dir.events()?).open_questions)
+}
+
+/// Follows what a run asks, and reads each event once.
+#[derive(Debug)]
+pub struct FollowedQuestions {
+    events: Tail,
+}
+
+impl FollowedQuestions {
+    /// Those of this run, from its beginning.
+    pub fn new(dir: &RunDir) -> FollowedQuestions {
+        FollowedQuestions { events: dir.tail(EVENTS) }
+    }
+
+    /// What was asked since the last call and waits for an answer.
+    pub fn read(&mut self) -> Result<Vec<OpenQuestion>, StoreError> {
+        let mut facts = Facts::default();
+        while let Some(line) = self.events.next_line()? {
+            // A line that is not an event is passed over.
+            if let Ok(record) = serde_json::from_slice::<Record>(&line) {
+                facts.apply(&record);
+            }
+        }
+        Ok(facts.open_questions)
+    }
 }
 
 /// Answers a question of a run, the only one that waits if none is named, and waits until the supervisor

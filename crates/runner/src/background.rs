@@ -48,7 +48,7 @@ pub(crate) fn start_background(
     if let Some(refusal) = plan.refusal {
         return Err(BackgroundError::Refused(refusal));
     }
-    plan.meta.cgroup = cgroup_path(&plan.meta.run_id);
+    plan.meta_mut().cgroup = cgroup_path(&plan.meta.run_id);
     // Not in a temporary directory, where it would not be found.
     let new_run = store.create(&plan)?;
     let launched = match launcher.launch(&new_run.dir, Lifetime::Background) {

@@ -393,7 +393,7 @@ impl Dispatcher {
             (None, None) => None,
         };
         if refusal.is_none() {
-            plan.meta.cgroup = cgroup_path(&plan.meta.run_id);
+            plan.meta_mut().cgroup = cgroup_path(&plan.meta.run_id);
         }
         let (new_run, warnings) = match self.create(&plan) {
             Ok(created) => created,

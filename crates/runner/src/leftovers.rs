@@ -43,7 +43,7 @@ pub(crate) fn cgroup_path(run_id: &RunId) -> Option<PathBuf> {
 /// Stops what is left of a run whose supervisor is gone. `is_all_adopted` says that this process has
 /// adopted whatever the supervisor left, and stopped it.
 pub(crate) fn stop_leftovers(dir: &RunDir, meta: &Meta, is_all_adopted: bool) -> Remaining {
-    let agent = recorded_agent(dir);
+    let agent = recorded_agent(dir, meta);
     let (in_cgroup, cgroup) = stop_cgroup(meta);
     let remains = traces(meta, agent.as_ref()).stop(STOP_GRACE);
     // If it cannot be removed, that does not change how the run ended.
@@ -59,7 +59,7 @@ pub(crate) fn look_for_leftovers(
     meta: &Meta,
     recorded: Option<&Leftovers>,
 ) -> Remaining {
-    let agent = recorded_agent(dir);
+    let agent = recorded_agent(dir, meta);
     let in_cgroup = match open_cgroup(meta) {
         // What its supervisor could not remove may have ended since.
         CgroupState::Open(cgroup) if matches!(cgroup.is_empty(), Ok(true)) => {
@@ -91,7 +91,7 @@ pub fn processes_left(dir: &RunDir, recorded: Option<&Leftovers>) -> Vec<u32> {
         CgroupState::Open(cgroup) => stamps(cgroup.pids().unwrap_or_default()),
         CgroupState::Gone | CgroupState::OutOfSight => Vec::new(),
     };
-    let traces = traces(&meta, recorded_agent(dir).as_ref());
+    let traces = traces(&meta, recorded_agent(dir, &meta).as_ref());
     let mut remaining = remaining(in_cgroup, traces.find(), None);
     remaining.add_recorded(recorded);
     remaining.certain.iter().map(number).collect()
@@ -178,12 +178,14 @@ pub(crate) fn agent_process(child: Pid, in_cgroup: bool) -> Option<AgentProcess>
 }
 
 /// The agent as its supervisor has recorded it.
-fn recorded_agent(dir: &RunDir) -> Option<(u32, AgentProcess)> {
-    // It is the first event, unless its log was damaged.
-    dir.events().ok()?.take(FIRST_EVENTS).find_map(|record| match record.event {
+fn recorded_agent(dir: &RunDir, meta: &Meta) -> Option<(u32, AgentProcess)> {
+    // It is the first event, unless its log was damaged, or the agent was started once more with another model.
+    let count = if meta.fallback_starts.is_empty() { FIRST_EVENTS } else { usize::MAX };
+    let started = dir.events().ok()?.take(count).filter_map(|record| match record.event {
         Event::RunStarted { pid, agent } => Some((pid, agent?)),
         _ => None,
-    })
+    });
+    started.last()
 }
 
 const FIRST_EVENTS: usize = 8;

@@ -27,7 +27,7 @@ mod unstarted;
 mod worktree;
 
 pub use agent_version::agent_version;
-pub use answer::{AnswerError, Answered, answer_run, open_questions};
+pub use answer::{AnswerError, Answered, FollowedQuestions, answer_run, open_questions};
 pub use background::BackgroundError;
 pub use control::{EndedRun, StopError, Stopped, Waiting, stop_run, wait_for_change};
 pub use dispatcher::{Change, Dispatcher, LaneId, Report, Submitted, TaskId, Update};

@@ -6,13 +6,13 @@ use std::time::{Duration, SystemTime};
 
 use model::{Event, Meta};
 use store::{Life, RunDir};
-use workspace::{Beginning, Kept, Place, REPOSITORY_VARIABLES, WorkspaceError};
+use workspace::{Beginning, Kept, REPOSITORY_VARIABLES, WorkspaceError, WorktreeLayout};
 
 /// A worktree that is ready for its agent.
 pub(crate) struct Worktree {
     /// The task's directory in it.
     pub(crate) directory: PathBuf,
-    place: Place,
+    layout: WorktreeLayout,
     /// The task's directory in the user's own tree.
     source: PathBuf,
 }
@@ -23,13 +23,13 @@ impl Worktree {
         meta: &Meta,
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<Option<Worktree>, WorkspaceError> {
-        let Some(place) = place_of(meta) else { return Ok(None) };
+        let Some(layout) = layout_of(meta) else { return Ok(None) };
         let continued = meta.worktree.as_ref().and_then(|plan| plan.continues.as_ref());
         let beginning =
             continued.map_or(Beginning::WorkingTree, |run| Beginning::Result(run.as_str()));
-        let prepared = workspace::prepare(&place, &meta.cwd, beginning, is_stopped)?;
+        let prepared = workspace::prepare(&layout, &meta.cwd, beginning, is_stopped)?;
         let (directory, source) = (prepared.directory, meta.cwd.clone());
-        Ok(Some(Worktree { directory, place, source }))
+        Ok(Some(Worktree { directory, layout, source }))
     }
 
     /// Variables without which the agent's git finds the worktree, and no other repository.
@@ -40,15 +40,15 @@ impl Worktree {
     /// Removes the worktree of an agent that could not be started.
     pub(crate) fn discard(self) {
         // What is left is found by `doctor`.
-        let _ = workspace::forget(&self.place, &self.source);
+        let _ = workspace::forget(&self.layout, &self.source);
     }
 }
 
 /// Keeps what the agent of a run left in its worktree, if it had one. `may_remove` says that nothing of the agent is left, so
 /// that the directory can go.
 pub(crate) fn keep_changes(meta: &Meta, may_remove: bool) -> Option<Event> {
-    let place = place_of(meta)?;
-    match workspace::keep(&place, &meta.cwd, may_remove) {
+    let layout = layout_of(meta)?;
+    match workspace::keep(&layout, &meta.cwd, may_remove) {
         Kept::Unused => None,
         Kept::Changes(changes) => Some(Event::ChangesKept { changes }),
     }
@@ -61,7 +61,7 @@ const UNSETTLED: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// discarded or if there are none, else only a week after it was first kept for them.
 pub fn let_go(dir: &RunDir) -> bool {
     let Ok(meta) = dir.meta() else { return true };
-    let Some(place) = place_of(&meta) else { return true };
+    let Some(layout) = layout_of(&meta) else { return true };
     let changes = match dir.life() {
         Ok(Life::Ended(result)) => result.changes,
         _ => None,
@@ -74,10 +74,10 @@ pub fn let_go(dir: &RunDir) -> bool {
         }
     }
     // A repository that is gone has taken them along.
-    let _ = workspace::forget(&place, &meta.cwd);
+    let _ = workspace::forget(&layout, &meta.cwd);
     true
 }
 
-fn place_of(meta: &Meta) -> Option<Place> {
-    Place::of(&meta.run_id, &meta.worktree.as_ref()?.directory)
+fn layout_of(meta: &Meta) -> Option<WorktreeLayout> {
+    WorktreeLayout::of(&meta.run_id, &meta.worktree.as_ref()?.directory)
 }

@@ -15,6 +15,7 @@ pub fn abridged(event: &Event) -> Option<Event> {
         | Event::MessageAccepted { .. }
         | Event::MessageDelivered { .. }
         | Event::MessageRefused { .. }
+        | Event::ModelFallback { .. }
         | Event::AnswerChecked { .. }
         | Event::PreparationStarted { .. }
         | Event::PreparationEnded { .. }

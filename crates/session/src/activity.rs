@@ -32,6 +32,7 @@ impl Doing {
             Event::UserMessage { .. }
             | Event::AssistantMessage { .. }
             | Event::ToolResult { .. }
+            | Event::ModelFallback { .. }
             | Event::CheckEnded { .. } => self.observe(Activity::Waiting, at),
             Event::RetryScheduled { .. } => self.observe(Activity::Retrying, at),
             _ => {}

@@ -143,7 +143,9 @@ impl Conversation {
         self.last_seq = record.seq;
         let at = record.at;
         match &record.event {
-            Event::RunStarted { .. } => self.started_at = Some(at),
+            Event::RunStarted { .. } => {
+                self.started_at.get_or_insert(at);
+            }
             // The first message is the prompt, with everything that was put in front of it.
             Event::UserMessage { text } if self.is_asked => {
                 self.push(at, EntryKind::Told(self.kept(text.trim())));
@@ -183,6 +185,7 @@ impl Conversation {
                 let is_problem = matches!(
                     event,
                     Event::RetryScheduled { .. }
+                        | Event::ModelFallback { .. }
                         | Event::MessageLost { .. }
                         | Event::MessageRefused { .. }
                         | Event::AnswerChecked { problem: Some(_) }

@@ -6,8 +6,8 @@ use model::{
     StopCause, StopReason, Usage,
 };
 
-/// What decides the outcome of a run, and what its result says. Its size does not grow with the
-/// run, except for the messages to the agent, of which there is a limit.
+/// What decides the outcome of a run, and what its result says. What few runs have is boxed: a call can have thousands
+/// of tasks. Its size does not grow with the run, except for the messages to the agent, of which there is a limit.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(missing_docs, reason = "the names say the rest")]
 pub struct Facts {
@@ -29,6 +29,10 @@ pub struct Facts {
     pub stopping_seen: Option<String>,
     /// The model that answered last.
     pub model: Option<String>,
+    /// The models that have failed before another one continued.
+    pub failed_models: Vec<String>,
+    /// Whether the model that continues has said nothing yet.
+    pub is_unanswered: bool,
     /// Why the model stopped the last time.
     pub stop_reason: Option<StopReason>,
     /// The provider's error in the last message.
@@ -50,9 +54,9 @@ pub struct Facts {
     /// How the last answer compares with its schema, if it was compared: the problem, if there is one.
     pub answer: Option<Result<(), String>>,
     /// The check of the work behind the last answer. It has not passed while it runs.
-    pub check: Option<CheckResult>,
+    pub check: Option<Box<CheckResult>>,
     /// What the agent changed, if it worked in a worktree of its own.
-    pub changes: Option<Changes>,
+    pub changes: Option<Box<Changes>>,
     /// The numbers of messages to the agent that were accepted, and neither delivered nor refused yet.
     pub open_messages: Vec<u64>,
     /// What the agent asks, and has no answer to yet.
@@ -81,9 +85,12 @@ impl Facts {
     /// Takes the next event.
     pub fn apply(&mut self, record: &Record) {
         match &record.event {
-            Event::RunStarted { .. } => self.started_at = Some(record.at),
+            Event::RunStarted { .. } => {
+                self.started_at.get_or_insert(record.at);
+            }
             Event::AssistantMessage { text, model, stop_reason, error, usage } => {
                 self.assistant_messages += 1;
+                self.is_unanswered = false;
                 // What was found before says nothing about what the agent has done since.
                 (self.answer, self.check) = (None, None);
                 self.message_lost = false;
@@ -129,7 +136,7 @@ impl Facts {
                 if let Some(warning) = warning_about(changes) {
                     self.warn(warning);
                 }
-                self.changes = Some(changes.clone());
+                self.changes = Some(Box::new(changes.clone()));
             }
             Event::LogFull { log } => {
                 self.warn(format!("{log} is full; later entries were not kept"));
@@ -139,19 +146,29 @@ impl Facts {
                 self.answer = Some(problem.clone().map_or(Ok(()), Err));
             }
             Event::CheckStarted { command } => {
-                self.check =
-                    Some(CheckResult { command: command.clone(), ..CheckResult::default() });
+                let command = command.clone();
+                self.check = Some(Box::new(CheckResult { command, ..CheckResult::default() }));
             }
             Event::CheckEnded { passed, problem, exit_code, signal, output } => {
                 let command = self.check.take().map(|check| check.command).unwrap_or_default();
-                self.check = Some(CheckResult {
+                self.check = Some(Box::new(CheckResult {
                     command,
                     passed: *passed,
                     problem: problem.clone(),
                     exit_code: *exit_code,
                     signal: *signal,
                     output: output.clone(),
-                });
+                }));
+            }
+            Event::ModelFallback { from, to, .. } => {
+                self.failed_models.push(from.clone());
+                self.model = Some(to.clone());
+                // What the failed model said, and how its agent ended, says nothing about the next one.
+                (self.stop_reason, self.provider_error) = (None, None);
+                self.is_unanswered = true;
+                self.message_lost = false;
+                self.last_stderr.clear();
+                self.stopping = self.stopping.filter(|cause| !cause.is_cleanup());
             }
             Event::RunEnded { outcome, error, exit_code, signal, leftovers } => {
                 self.ended_at = Some(record.at);

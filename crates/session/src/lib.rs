@@ -7,6 +7,7 @@
 mod abridged;
 mod activity;
 mod conversation;
+mod diff;
 mod export;
 mod facts;
 mod loops;
@@ -28,6 +29,7 @@ pub mod view;
 pub use abridged::abridged;
 pub use activity::Doing;
 pub use conversation::{Conversation, Depth, Entry, EntryKind, ToolEntry, ToolOutput};
+pub use diff::{DiffLine, LARGEST_DIFF, ShownDiff};
 pub use export::{ExportedRun, ExportedSession, to_markdown};
 pub use facts::Facts;
 pub use loops::LoopDetector;

@@ -92,6 +92,9 @@ pub(crate) fn plain_words(event: &Event) -> Option<String> {
                 "Provider failed, attempt {attempt} of {max_attempts} in {seconds}s: {error}"
             ))
         }
+        Event::ModelFallback { from, to, reason } => {
+            Some(format!("{from} failed, continuing with {to}: {reason}"))
+        }
         Event::MessageAccepted { number, text, timing } => {
             let when = match timing {
                 MessageTiming::Steer => "",

@@ -127,6 +127,7 @@ fn is_progress(event: &Event) -> bool {
             | Event::ToolCall { .. }
             | Event::ToolResult { .. }
             | Event::RetryScheduled { .. }
+            | Event::ModelFallback { .. }
             | Event::PreparationStarted { .. }
             | Event::CheckStarted { .. }
     )

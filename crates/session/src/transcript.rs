@@ -120,6 +120,7 @@ fn conversation(records: impl IntoIterator<Item = Record>) -> Vec<Event> {
             | Event::MessageAccepted { .. }
             | Event::MessageDelivered { .. }
             | Event::MessageRefused { .. }
+            | Event::ModelFallback { .. }
             | Event::AnswerChecked { .. }
             | Event::PreparationStarted { .. }
             | Event::PreparationEnded { .. }
@@ -153,6 +154,7 @@ fn entry(event: &Event) -> Option<String> {
         Event::MessageRefused { number, reason } => {
             Some(format!("[message {number} refused]: {reason}"))
         }
+        Event::ModelFallback { .. } => plain_words(event).map(|words| format!("[model]: {words}")),
         Event::PreparationStarted { .. } | Event::PreparationEnded { .. } => {
             plain_words(event).map(|words| format!("[preparation]: {words}"))
         }
@@ -248,6 +250,14 @@ mod tests {
             "p".repeat(111),
             "r".repeat(500)
         );
+        assert_eq!(transcript(vec![(Status::Completed, None, records(events))]), expected);
+    }
+
+    #[test]
+    fn a_change_of_models_is_told() {
+        let (from, to, reason) = ("a/b".into(), "c/d".into(), "overloaded".into());
+        let events = vec![Event::ModelFallback { from, to, reason }, said("Done.")];
+        let expected = "[model]: a/b failed, continuing with c/d: overloaded\nDone.";
         assert_eq!(transcript(vec![(Status::Completed, None, records(events))]), expected);
     }
 

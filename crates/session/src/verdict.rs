@@ -51,8 +51,12 @@ pub fn decide(ending: Ending<'_>) -> Verdict {
         let error = format!("Sub-agent was killed by signal {signal}{}", last_words(facts));
         return failure(Outcome::KilledBySignal, error);
     }
+    let refused = |error: String| failure(Outcome::ProviderError, after_others(facts, error));
     if let Some(told) = ending.told.filter(|told| told.outcome != Outcome::Completed) {
-        return told.clone();
+        return match (told.outcome, told.error.clone()) {
+            (Outcome::ProviderError, Some(error)) => refused(error),
+            _ => told.clone(),
+        };
     }
     match (&facts.stop_reason, facts.provider_error.clone()) {
         (Some(StopReason::Aborted), error) => {
@@ -60,11 +64,10 @@ pub fn decide(ending: Ending<'_>) -> Verdict {
             return failure(Outcome::Cancelled, error);
         }
         (Some(StopReason::Error), None) => {
-            let error = "The provider reported an error".to_owned();
-            return failure(Outcome::ProviderError, error);
+            return refused("The provider reported an error".to_owned());
         }
         // An error counts, whatever stop reason comes with it.
-        (_, Some(error)) => return failure(Outcome::ProviderError, error),
+        (_, Some(error)) => return refused(error),
         (_, None) => {}
     }
     if exit_is_its_own
@@ -80,7 +83,7 @@ pub fn decide(ending: Ending<'_>) -> Verdict {
         let error = "Interrupted: the last message of the sub-agent could not be read".to_owned();
         return failure(Outcome::Interrupted, error);
     }
-    if facts.assistant_messages == 0 {
+    if facts.assistant_messages == 0 || facts.is_unanswered {
         let error = format!("Sub-agent exited without saying anything{}", last_words(facts));
         return failure(Outcome::NoAssistantMessage, error);
     }
@@ -91,6 +94,18 @@ pub fn decide(ending: Ending<'_>) -> Verdict {
         );
     }
     unmet(facts, ending.demands).unwrap_or(Verdict { outcome: Outcome::Completed, error: None })
+}
+
+/// The error of the last model, and which others were tried before.
+fn after_others(facts: &Facts, error: String) -> String {
+    match facts.failed_models.as_slice() {
+        [] => error,
+        others => format!(
+            "{error} (the last of {} models; {} failed before it)",
+            others.len() + 1,
+            others.join(", ")
+        ),
+    }
 }
 
 /// What was demanded of a run that has completed, and is not there. The schema comes first, as it does when the
@@ -286,6 +301,7 @@ mod tests {
                 output: "a\n\nb\n".to_owned(),
                 ..CheckResult::default()
             });
+            let check = check.map(Box::new);
             let facts = Facts { assistant_messages: 1, answer, check, ..Facts::default() };
             let limits = Limits::default();
             let ending = Ending {

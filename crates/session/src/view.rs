@@ -5,6 +5,7 @@
 
 mod block;
 mod call;
+mod changes;
 mod header;
 mod line;
 mod plain_lines;
@@ -20,6 +21,7 @@ pub use self::block::{
     Block, Cell, Row, call_blocks, ended_row, listed_row, opened_blocks, task_row,
 };
 pub use self::call::{call_heading, call_line};
+pub use self::changes::changes_blocks;
 pub(crate) use self::header::short_model;
 pub use self::header::{Alignment, COLUMNS, Column, clock, duration, mark};
 pub use self::line::{Line, Role, Span};

@@ -9,7 +9,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use model::{Limits, Message};
+use model::{Limits, Message, Meta};
 
 use crate::StoreError;
 
@@ -27,9 +27,12 @@ const LONGEST_MESSAGE_AS_JSON: u64 = 2 * LONGEST_MESSAGE;
 /// The system prompt, which a file of at most a mebibyte has.
 const SYSTEM_PROMPT_AS_JSON: u64 = 2 * MEBIBYTE;
 
-/// `meta.json`: the task and the system prompt once as text, and the arguments of the agent, which the
-/// system limits.
-pub(crate) const LARGEST_META: u64 = LONGEST_MESSAGE_AS_JSON + SYSTEM_PROMPT_AS_JSON + 4 * MEBIBYTE;
+/// The arguments and the environment of an agent, which the system limits.
+const ARGUMENTS_AS_JSON: u64 = 4 * MEBIBYTE;
+/// `meta.json`: the task and the system prompt once as text, and how the agent is started, with each of its models.
+pub(crate) const LARGEST_META: u64 = LONGEST_MESSAGE_AS_JSON
+    + SYSTEM_PROMPT_AS_JSON
+    + (1 + Meta::FALLBACK_MODELS as u64) * ARGUMENTS_AS_JSON;
 /// A value by a schema, as it is kept, with a further level of indentation.
 const LONGEST_VALUE: u64 = 8 * MEBIBYTE;
 /// `result.json`: one message, the value in it, an error, the end of a check's output and a few warnings.

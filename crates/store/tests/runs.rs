@@ -38,6 +38,8 @@ fn meta(number: u32) -> Meta {
         tools: Vec::new(),
         provider: None,
         thinking_level: None,
+        fallback_models: Vec::new(),
+        fallback_starts: Vec::new(),
         requested_model: None,
         task: None,
         limits: Limits::default(),
@@ -52,9 +54,10 @@ fn meta(number: u32) -> Meta {
 
 fn plan(number: u32, prompt: &str) -> Plan {
     Plan {
-        meta: meta(number),
+        meta: meta(number).into(),
         prompt: prompt.to_owned(),
         command: vec![Argument::from("true")],
+        fallbacks: Vec::new(),
         files: BTreeMap::new(),
         file_variables: Default::default(),
         secrets: Secrets::default(),
@@ -311,7 +314,7 @@ fn files_of_a_plan_are_in_the_directory_before_anything_starts() {
 fn what_could_not_be_read_again_is_not_written() {
     let (_directory, store) = store();
     let mut long = plan(1, "");
-    long.meta.task = Some("x".repeat(40 * 1024 * 1024));
+    long.meta_mut().task = Some("x".repeat(40 * 1024 * 1024));
     let refused = store.create(&long).unwrap_err().to_string();
     assert!(
         refused.starts_with("the task is too long: its meta.json would have 4194"),

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use model::{AgentKind, Meta, Owner, RunId, SessionId};
+use model::{AgentKind, Changes, Meta, Owner, RunId, SessionId};
 use runner::{StopForce, stop_run};
 use serde::Deserialize;
 use session::view::Phase;
 use store::{RunDir, Store, StoreError};
 
 use crate::sessions::KnownRun;
-use crate::{Appearance, ShownTask, TaskArguments, ToolError};
+use crate::{Appearance, RunChanges, ShownTask, TaskArguments, ToolError};
 
 /// The latest run of a session, as a list shows it.
 #[derive(Debug)]
@@ -25,17 +25,22 @@ pub struct ListedAgent {
 #[expect(missing_docs, reason = "the names say it")]
 pub enum AgentAction {
     Look,
+    Changes,
     Message,
     Stop,
     Resume,
 }
 
 impl AgentAction {
-    /// What can be done with a run in this phase, the most usual first.
-    pub fn of(phase: Phase) -> &'static [AgentAction] {
-        match phase {
+    /// What can be done with a run, the most usual first.
+    pub fn of(task: &ShownTask) -> &'static [AgentAction] {
+        let has_diff = task.state.facts.changes.as_deref().is_some_and(Changes::has_diff);
+        match task.phase {
             Phase::Queued => &[],
             Phase::Running => &[AgentAction::Look, AgentAction::Message, AgentAction::Stop],
+            Phase::Ended if has_diff => {
+                &[AgentAction::Look, AgentAction::Changes, AgentAction::Resume]
+            }
             Phase::Ended => &[AgentAction::Look, AgentAction::Resume],
         }
     }
@@ -44,6 +49,7 @@ impl AgentAction {
     pub fn word(self) -> &'static str {
         match self {
             AgentAction::Look => "look",
+            AgentAction::Changes => "changes",
             AgentAction::Message => "message",
             AgentAction::Stop => "stop",
             AgentAction::Resume => "resume",
@@ -54,6 +60,7 @@ impl AgentAction {
     pub fn key(self) -> &'static str {
         match self {
             AgentAction::Look => "enter",
+            AgentAction::Changes => "c",
             AgentAction::Message => "m",
             AgentAction::Stop => "s",
             AgentAction::Resume => "r",
@@ -116,6 +123,29 @@ pub fn stop_agent(
     })
 }
 
+/// What an agent changed in its worktree.
+#[derive(Debug)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct AgentChanges {
+    pub changes: RunChanges,
+    /// As git prints it.
+    pub diff: Vec<u8>,
+}
+
+/// Finds a run, whichever program started it. What is returned reads what its agent changed, which takes as long as git
+/// needs.
+pub fn changes_of_agent(
+    store: &Store,
+    run: &str,
+) -> Result<impl FnOnce() -> Result<AgentChanges, ToolError> + Send + use<>, ToolError> {
+    let dir = find_agent(store, run)?;
+    Ok(move || {
+        let changes = RunChanges::read(dir)?;
+        let diff = changes.open()?.diff()?;
+        Ok(AgentChanges { changes, diff })
+    })
+}
+
 /// The task that continues the session of a run as it was begun.
 pub(crate) fn continuing(meta: &Meta, prompt: &str) -> TaskArguments {
     let is_defined = meta.preset.is_some() || meta.profile.is_some();
@@ -127,6 +157,7 @@ pub(crate) fn continuing(meta: &Meta, prompt: &str) -> TaskArguments {
         preset: meta.preset.clone(),
         // A preset or profile says it, perhaps in another way by now.
         model: meta.requested_model.clone().filter(|_| !is_defined),
+        fallback_models: if is_defined { Vec::new() } else { meta.fallback_models.clone() },
         // A program without a name cannot be asked for.
         agent: meta
             .agent
@@ -157,6 +188,8 @@ struct Label {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use model::{Outcome, OwnerKind, Plan};
 
     use super::*;
@@ -170,8 +203,8 @@ mod tests {
         let appearance = Appearance::new(&world.workspace(None), None);
         let plan = |run, session, name: &str, id: &str| {
             let mut plan = planned(run, session, "Go.", None);
-            plan.meta.name = name.to_owned();
-            plan.meta.owner = owner(id);
+            plan.meta_mut().name = name.to_owned();
+            plan.meta_mut().owner = owner(id);
             plan
         };
         let end = |plan: &Plan, error| ended(&store, plan, &[said("## Found\nit")], error);
@@ -204,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_session_is_continued_as_it_was_begun() {
-        let mut meta = planned(1, 7, "Go.", None).meta;
+        let mut meta = Arc::unwrap_or_clone(planned(1, 7, "Go.", None).meta);
         meta.requested_model = Some("a/one".to_owned());
         meta.profile = None;
         let task = continuing(&meta, "Go on.");

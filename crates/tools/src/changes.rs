@@ -2,7 +2,7 @@
 
 use model::{Changes, ChangesState, Meta, RunResult};
 use store::{RunDir, Store, StoreError};
-use workspace::{Change, ChangedFile, Landed, Place, Repository, WorkspaceError};
+use workspace::{Change, ChangedFile, Landed, Repository, WorkspaceError, WorktreeLayout};
 
 use crate::KnownRun;
 
@@ -26,7 +26,7 @@ pub enum ChangesError {
     Running(String),
     #[error("\"{0}\" did not work in a worktree, so there are no changes of it")]
     NoWorktree(String),
-    #[error("the changes of \"{name}\" were not kept as a ref{}", place(.directory.as_ref()))]
+    #[error("the changes of \"{name}\" were not kept as a ref{}", remaining(.directory.as_ref()))]
     NotKept { name: String, directory: Option<std::path::PathBuf> },
     #[error("the changes of \"{name}\" are not in the repository of {} any more", directory.display())]
     Gone { name: String, directory: std::path::PathBuf },
@@ -38,7 +38,7 @@ pub enum ChangesError {
     Store(#[from] StoreError),
 }
 
-fn place(directory: Option<&std::path::PathBuf>) -> String {
+fn remaining(directory: Option<&std::path::PathBuf>) -> String {
     directory.map(|path| format!("; they are in {}", path.display())).unwrap_or_default()
 }
 
@@ -48,7 +48,7 @@ fn place(directory: Option<&std::path::PathBuf>) -> String {
 pub struct OpenChanges {
     pub repository: Repository,
     pub change: Change,
-    place: Place,
+    layout: WorktreeLayout,
 }
 
 impl RunChanges {
@@ -64,7 +64,8 @@ impl RunChanges {
             return Err(ChangesError::NoWorktree(name()));
         }
         let result = result.ok_or_else(|| ChangesError::Running(name()))?;
-        let changes = result.changes.clone().ok_or_else(|| ChangesError::Nothing(name()))?;
+        let changes =
+            result.changes.as_deref().cloned().ok_or_else(|| ChangesError::Nothing(name()))?;
         let state = dir.changes_state();
         Ok(RunChanges { dir, meta, result, changes, state })
     }
@@ -80,23 +81,24 @@ impl RunChanges {
         let name = || self.meta.name.clone();
         let directory = || self.changes.directory.clone();
         let worktree = self.meta.worktree.as_ref();
-        let place = worktree.and_then(|plan| Place::of(&self.meta.run_id, &plan.directory));
-        let place = place.ok_or_else(|| ChangesError::NoWorktree(name()))?;
+        let layout =
+            worktree.and_then(|plan| WorktreeLayout::of(&self.meta.run_id, &plan.directory));
+        let layout = layout.ok_or_else(|| ChangesError::NoWorktree(name()))?;
         if self.changes.reference.is_none() {
             return Err(ChangesError::NotKept { name: name(), directory: directory() });
         }
         let cwd = &self.meta.cwd;
         let cwd = cwd.ancestors().find(|ancestor| ancestor.is_dir()).unwrap_or(cwd);
         let repository = Repository::find(cwd)?;
-        let change = Change::of(&place, &repository)?;
+        let change = Change::of(&layout, &repository)?;
         let gone = || ChangesError::Gone { name: name(), directory: self.meta.cwd.clone() };
-        Ok(OpenChanges { change: change.ok_or_else(gone)?, repository, place })
+        Ok(OpenChanges { change: change.ok_or_else(gone)?, repository, layout })
     }
 
     /// Brings them into the user's working tree.
     pub fn apply(&self) -> Result<Landed, ChangesError> {
         let open = self.open()?;
-        let landed = workspace::apply(&open.repository, &open.change, &open.place)?;
+        let landed = workspace::apply(&open.repository, &open.change, &open.layout)?;
         self.settle(&landed, ChangesState::Applied)?;
         Ok(landed)
     }
@@ -145,7 +147,7 @@ pub fn conflict_warnings<'a>(
     let mut repository: Option<Repository> = None;
     for (meta, result) in tasks {
         let Some(Changes { base: Some(base), result: Some(commit), files: 1.., .. }) =
-            &result.changes
+            result.changes.as_deref()
         else {
             continue;
         };

@@ -26,7 +26,9 @@ mod subagent;
 #[cfg(test)]
 mod testing;
 
-pub use agents::{AgentAction, ListedAgent, list_agents, stop_agent};
+pub use agents::{
+    AgentAction, AgentChanges, ListedAgent, changes_of_agent, list_agents, stop_agent,
+};
 pub use background::{
     ArtifactPaths, BackgroundBook, BackgroundCounts, BackgroundEnding, BackgroundRecord,
     BackgroundRun, BackgroundRunError, BackgroundRuns, BackgroundStatus, BackgroundUpdate,

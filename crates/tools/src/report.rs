@@ -72,7 +72,7 @@ impl<'a> From<&'a KnownRun> for RunReport<'a> {
             } else {
                 Vec::new()
             },
-            changes: run.result.as_ref().and_then(|result| result.changes.as_ref()),
+            changes: run.result.as_ref().and_then(|result| result.changes.as_deref()),
         }
     }
 }

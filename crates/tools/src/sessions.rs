@@ -252,6 +252,7 @@ impl Session {
             asked: run.shown_task(),
             result: run.result.clone(),
             records: run.records().collect(),
+            diff: None,
         });
         ExportedSession { id: self.id.clone(), runs: runs.collect() }
     }

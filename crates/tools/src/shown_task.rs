@@ -1,5 +1,7 @@
 //! What the window of a task shows, whether the task runs or ended long ago.
 
+use std::sync::Arc;
+
 use model::{AgentKind, Meta, RunId, RunResult};
 use runner::{Change, now_ms};
 use session::view::{Phase, ProfileView, TaskView};
@@ -12,8 +14,8 @@ use crate::Workspace;
 #[derive(Debug)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct ShownTask {
-    /// Without what only the start of the child needs.
-    pub meta: Meta,
+    /// Without what only the start of the child needs, unless it waits to be started.
+    pub meta: Arc<Meta>,
     pub state: State,
     pub phase: Phase,
     /// Where the run is recorded, as soon as it is.
@@ -69,10 +71,12 @@ impl Appearance {
 
 impl ShownTask {
     /// A task that has not been started.
-    pub fn queued(mut meta: Meta, appearance: &Appearance) -> ShownTask {
-        meta.forget_start();
+    pub fn queued(meta: impl Into<Arc<Meta>>, appearance: &Appearance) -> ShownTask {
+        let meta = meta.into();
         let state = State::new(appearance.context(&meta));
-        ShownTask { meta, state, phase: Phase::Queued, dir: None }
+        let mut task = ShownTask { meta, state, phase: Phase::Queued, dir: None };
+        task.forget_start();
+        task
     }
 
     /// A run, read from its directory.
@@ -114,11 +118,19 @@ impl ShownTask {
             output: result.output,
             usage: result.usage,
             tool_calls: result.tool_calls,
+            changes: result.changes,
             ..Facts::default()
         };
         task.phase = Phase::Ended;
         task.dir = Some(dir);
         task
+    }
+
+    /// Forgets what only the start of the child needs, if no plan waits that shares it.
+    fn forget_start(&mut self) {
+        if let Some(meta) = Arc::get_mut(&mut self.meta) {
+            meta.forget_start();
+        }
     }
 
     /// What its agent was asked to do, as far as that can be read.
@@ -138,6 +150,7 @@ impl ShownTask {
             Change::Activity(activity) => self.state.observe(*activity, now_ms()),
             Change::Ended(report) => {
                 self.phase = Phase::Ended;
+                self.forget_start();
                 // A supervisor that was killed may have recorded the end, but not told it to its parent.
                 let facts = &mut self.state.facts;
                 if facts.outcome.is_none() {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use model::{
     Argument, Event, FORMAT, Lifetime, Limits, Meta, Outcome, Owner, OwnerKind, Plan, Record,
@@ -127,6 +128,8 @@ pub(crate) fn planned(run: u64, session: u64, prompt: &str, task: Option<&str>) 
         tools: Vec::new(),
         provider: None,
         thinking_level: None,
+        fallback_models: Vec::new(),
+        fallback_starts: Vec::new(),
         requested_model: None,
         task: task.map(str::to_owned),
         limits: Limits::default(),
@@ -138,9 +141,10 @@ pub(crate) fn planned(run: u64, session: u64, prompt: &str, task: Option<&str>) 
         created_at: run,
     };
     Plan {
-        meta,
+        meta: Arc::new(meta),
         prompt: prompt.to_owned(),
         command: vec![Argument::from("true")],
+        fallbacks: Vec::new(),
         files: BTreeMap::new(),
         file_variables: Default::default(),
         secrets: Secrets::default(),

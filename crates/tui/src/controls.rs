@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use model::QuestionKind;
 use session::view::{Standing, TaskView};
 
-use crate::columns::Measured;
 use crate::keys::Key;
 use crate::reader::{Read, Reader};
+use crate::table::Measured;
 
 /// Whether the program that shows the tasks also runs them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

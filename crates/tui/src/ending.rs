@@ -46,7 +46,7 @@ fn cells(task: &TaskView<'_>) -> [Line; CELLS] {
     let cost =
         if facts.usage == Usage::default() { String::new() } else { cost_words(&facts.usage) };
     let time = facts.started_at.map(|_| clock(task.elapsed_ms)).unwrap_or_default();
-    let changes = facts.changes.as_ref().map(Changes::brief).unwrap_or_default();
+    let changes = facts.changes.as_deref().map(Changes::brief).unwrap_or_default();
     let [time, tools, tokens, cost, changes] =
         [time, tools, tokens, cost, changes].map(|words| Line::of(Role::Plain, &words));
     [Line::default().with_bold(Role::Plain, task.name), time, tools, tokens, cost, changes]

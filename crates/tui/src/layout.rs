@@ -12,9 +12,9 @@ use session::Conversation;
 use session::view::{Line, Role, Standing, TaskView, about, mark};
 
 use self::overview::overview;
-use crate::columns::Table;
 use crate::controls::{Controls, Mode};
 use crate::fit::{fit, line_width};
+use crate::table::Table;
 
 /// The size of a screen in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

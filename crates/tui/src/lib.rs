@@ -5,7 +5,6 @@
 //! commands, and [`ending`] is what stays.
 
 mod clipboard;
-mod columns;
 mod controls;
 mod ending;
 mod fit;
@@ -17,6 +16,7 @@ mod painter;
 mod reader;
 mod style;
 mod syntax;
+mod table;
 #[cfg(test)]
 mod testing;
 

@@ -3,7 +3,7 @@
 use model::Changes;
 
 use crate::git::Git;
-use crate::place::Place;
+use crate::layout::WorktreeLayout;
 use crate::{GitError, Repository, WorkspaceError};
 
 /// The changes of a run, by their two commits.
@@ -27,9 +27,12 @@ pub struct ChangedFile {
 
 impl Change {
     /// The changes of a run; none if the repository does not have them.
-    pub fn of(place: &Place, repository: &Repository) -> Result<Option<Change>, WorkspaceError> {
-        let base = repository.commit(&place.base())?;
-        let result = repository.commit(&place.result())?;
+    pub fn of(
+        layout: &WorktreeLayout,
+        repository: &Repository,
+    ) -> Result<Option<Change>, WorkspaceError> {
+        let base = repository.commit(&layout.base())?;
+        let result = repository.commit(&layout.result())?;
         Ok(base.zip(result).map(|(base, result)| Change { base, result }))
     }
 
@@ -63,7 +66,7 @@ pub(crate) fn files(git: &Git<'_>, one: &str, other: &str) -> Result<Vec<Changed
 /// How much was changed between two commits. A file that was renamed counts once.
 pub(crate) fn count(
     git: &Git<'_>,
-    place: &Place,
+    layout: &WorktreeLayout,
     base: &str,
     result: &str,
 ) -> Result<Changes, GitError> {
@@ -77,7 +80,7 @@ pub(crate) fn count(
         files: number("file").unwrap_or(0),
         insertions: number("insertion").unwrap_or(0),
         deletions: number("deletion").unwrap_or(0),
-        reference: Some(place.result()),
+        reference: Some(layout.result()),
         base: Some(base.to_owned()),
         result: Some(result.to_owned()),
         ..Changes::default()

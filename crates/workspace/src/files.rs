@@ -52,7 +52,12 @@ pub(crate) fn remove_index(index: &Path) {
     let _ = fs::remove_file(index);
 }
 
-/// Removes the lock that a killed git has left beside a file that is only ours.
+/// Removes a file that a git of ours has made in the user's tree and must not stay.
+pub(crate) fn remove_made(path: &Path) -> Result<(), WorkspaceError> {
+    fs::remove_file(path).map_err(WorkspaceError::file("removed", path))
+}
+
+/// Removes the lock that a killed git has left beside a file that is only ours, or in our name.
 pub(crate) fn remove_stale_lock(path: &Path) {
     let _ = fs::remove_file(with_suffix(path, ".lock"));
 }

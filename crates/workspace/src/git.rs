@@ -92,6 +92,7 @@ pub(crate) struct Git<'a> {
     environment: BTreeMap<OsString, Option<OsString>>,
     settings: Vec<(String, String)>,
     is_stopped: &'a dyn Fn() -> bool,
+    dies_with_caller: bool,
 }
 
 impl<'a> Git<'a> {
@@ -107,6 +108,7 @@ impl<'a> Git<'a> {
             environment: removed.map(|name| (name, None)).collect(),
             settings: owned(SETTINGS),
             is_stopped,
+            dies_with_caller: true,
         };
         git.set("GIT_OPTIONAL_LOCKS", "0");
         git.set("GIT_TERMINAL_PROMPT", "0");
@@ -151,6 +153,13 @@ impl<'a> Git<'a> {
         self
     }
 
+    /// git that finishes what it has begun, also if this process is killed meanwhile.
+    #[must_use]
+    pub(crate) fn outliving(mut self) -> Git<'a> {
+        self.dies_with_caller = false;
+        self
+    }
+
     fn set(&mut self, name: &str, value: impl AsRef<OsStr>) {
         self.environment.insert(name.into(), Some(value.as_ref().to_owned()));
     }
@@ -175,6 +184,7 @@ impl<'a> Git<'a> {
             environment: &environment,
             time_limit: TIME_LIMIT,
             largest: LARGEST_OUTPUT,
+            dies_with_caller: self.dies_with_caller,
         };
         tool_output(tool, self.is_stopped).map_err(|error| match error {
             OutputError::Stopped => GitError::Stopped,
@@ -226,7 +236,10 @@ pub(crate) fn failed<S: AsRef<OsStr>>(args: &[S], output: &CommandOutput) -> Git
     let command = words.take_while(|word| !word.starts_with('-')).take(2).collect::<Vec<_>>();
     let stderr = String::from_utf8_lossy(&output.stderr);
     let lines = || stderr.lines().map(str::trim).filter(|line| !line.is_empty());
-    let is_reason = |line: &&str| line.starts_with("fatal: ") || line.starts_with("error: ");
+    // The shell says of a filter's program that it is missing; git says that the filter hung up.
+    let is_reason = |line: &&str| {
+        line.starts_with("fatal: ") || line.starts_with("error: ") || line.ends_with(" not found")
+    };
     let reasons: Vec<&str> = lines().filter(is_reason).take(3).collect();
     let message = match (reasons.as_slice(), lines().next_back(), output.exit) {
         ([], None, Exit::Code(code)) => format!("exit code {code}"),

@@ -10,9 +10,9 @@ use process::Exit;
 use crate::change::count;
 use crate::files::{read_short, remove_index, remove_stale_lock, remove_tree, set_aside};
 use crate::git::{Git, failed};
+use crate::layout::WorktreeLayout;
 use crate::left_out::LeftOut;
 use crate::lock::RepositoryLock;
-use crate::place::Place;
 use crate::repository::Repository;
 use crate::snapshot::{self, Snapshot, commit_tree};
 use crate::survey::{forget_admin, forget_worktree, unlock_refs};
@@ -34,39 +34,43 @@ const GC_PATIENCE: Duration = Duration::from_secs(10 * 60);
 
 /// Keeps what the agent of a run left, and removes the worktree if `may_remove` and if a ref then has everything that is in
 /// it. What stands in the way is told in the changes. It can be called again after it was cut off at any point.
-pub fn keep(place: &Place, directory: &Path, may_remove: bool) -> Kept {
-    let is_left = may_have_changes(place);
-    match keep_in(place, directory, may_remove) {
+pub fn keep(layout: &WorktreeLayout, directory: &Path, may_remove: bool) -> Kept {
+    let is_left = may_have_changes(layout);
+    match keep_in(layout, directory, may_remove) {
         Ok(kept) => kept,
         Err(_) if !is_left => Kept::Unused,
         Err(error) => Kept::Changes(Changes {
-            directory: Some(place.tree()),
+            directory: Some(layout.tree()),
             problem: Some(error.to_string()),
             ..Changes::default()
         }),
     }
 }
 
-fn keep_in(place: &Place, directory: &Path, may_remove: bool) -> Result<Kept, WorkspaceError> {
+fn keep_in(
+    layout: &WorktreeLayout,
+    directory: &Path,
+    may_remove: bool,
+) -> Result<Kept, WorkspaceError> {
     // The task's own directory may be gone, and the repository still there.
     let directory = directory.ancestors().find(|ancestor| ancestor.is_dir()).unwrap_or(directory);
     let repository = Repository::find(directory)?;
     let git = repository.git(&|| false);
-    let base = git.resolve(&format!("{}^{{commit}}", place.base()))?;
-    if !may_have_changes(place) {
-        let result = git.resolve(&format!("{}^{{commit}}", place.result()))?;
+    let base = git.resolve(&format!("{}^{{commit}}", layout.base()))?;
+    if !may_have_changes(layout) {
+        let result = git.resolve(&format!("{}^{{commit}}", layout.result()))?;
         return match base.zip(result) {
             // It was kept before.
-            Some((base, result)) => Ok(Kept::Changes(count(&git, place, &base, &result)?)),
+            Some((base, result)) => Ok(Kept::Changes(count(&git, layout, &base, &result)?)),
             // It was never ready, so no agent has seen it.
             None => {
-                forget_worktree(place, &repository);
+                forget_worktree(layout, &repository);
                 Ok(Kept::Unused)
             }
         };
     }
-    let base = base.ok_or_else(|| WorkspaceError::NoBase(place.base()))?;
-    let tree = Tree { place, repository: &repository, base: &base, path: place.tree() };
+    let base = base.ok_or_else(|| WorkspaceError::NoBase(layout.base()))?;
+    let tree = Tree { layout, repository: &repository, base: &base, path: layout.tree() };
     if !tree.path.exists() {
         return tree.finish_removal(&git);
     }
@@ -74,13 +78,13 @@ fn keep_in(place: &Place, directory: &Path, may_remove: bool) -> Result<Kept, Wo
 }
 
 /// Whether an agent can have worked in the worktree and no ref have it yet. What cannot be told may be.
-fn may_have_changes(place: &Place) -> bool {
-    place.index().try_exists().unwrap_or(true)
+fn may_have_changes(layout: &WorktreeLayout) -> bool {
+    layout.index().try_exists().unwrap_or(true)
 }
 
 /// A worktree in which an agent has worked.
 struct Tree<'a> {
-    place: &'a Place,
+    layout: &'a WorktreeLayout,
     repository: &'a Repository,
     base: &'a str,
     path: PathBuf,
@@ -88,8 +92,8 @@ struct Tree<'a> {
 
 impl Tree<'_> {
     fn keep(&self, may_remove: bool) -> Result<Changes, WorkspaceError> {
-        let admin = self.repository.admin(self.place.run_id().as_str());
-        let index = self.place.index();
+        let admin = self.repository.admin(self.layout.run_id().as_str());
+        let index = self.layout.index();
         remove_stale_lock(&index);
         let durable = [("core.fsync".to_owned(), "committed,reference".to_owned())];
         let git = self.repository.git_of(&admin, &self.path, &|| false)?;
@@ -101,7 +105,7 @@ impl Tree<'_> {
             // Also after `git gc` has removed what had no ref when it began.
             verify_objects(&git, self.base, &commit)?;
             let left_out = LeftOut::of(&git, &self.path)?;
-            let changes = count(&git, self.place, self.base, &commit)?;
+            let changes = count(&git, self.layout, self.base, &commit)?;
             let changes = Changes { ignored: left_out.ignored, ..changes };
             obstacle = match self.difference(&git, &admin, &commit, left_out)? {
                 Some(Difference::Changing) => Some(changes),
@@ -140,9 +144,9 @@ impl Tree<'_> {
             None => self.commit(git, &tree, &[self.base.to_owned()])?,
         };
         let _lock = RepositoryLock::take(&self.repository.common, &|| false)?;
-        unlock_refs(self.place, self.repository);
-        git.run(&["update-ref", &self.place.result(), &commit])?;
-        match git.resolve(&self.place.result())? {
+        unlock_refs(self.layout, self.repository);
+        git.run(&["update-ref", &self.layout.result(), &commit])?;
+        match git.resolve(&self.layout.result())? {
             Some(read) if read == commit => Ok(commit),
             read => Err(GitError::Failed {
                 command: "update-ref".to_owned(),
@@ -155,7 +159,7 @@ impl Tree<'_> {
     fn commit(&self, git: &Git<'_>, tree: &str, parents: &[String]) -> Result<String, GitError> {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let date = since.map_or(0, |since| since.as_secs()).to_string();
-        let message = format!("What run {} left uncommitted", self.place.run_id());
+        let message = format!("What run {} left uncommitted", self.layout.run_id());
         commit_tree(git, tree, parents, &date, &message)
     }
 
@@ -193,7 +197,7 @@ impl Tree<'_> {
     }
 
     fn remove(&self, changes: Changes) -> Changes {
-        let removed = self.place.removed();
+        let removed = self.layout.removed();
         if let Err(error) = set_aside(&self.path, &removed) {
             return self.stays(changes, format!("the directory cannot be removed: {error}"));
         }
@@ -211,24 +215,24 @@ impl Tree<'_> {
 
     /// The removal had begun: a ref has everything.
     fn finish_removal(&self, git: &Git<'_>) -> Result<Kept, WorkspaceError> {
-        let result = git.resolve(&format!("{}^{{commit}}", self.place.result()))?;
+        let result = git.resolve(&format!("{}^{{commit}}", self.layout.result()))?;
         let changes = match &result {
-            Some(result) => count(git, self.place, self.base, result)?,
+            Some(result) => count(git, self.layout, self.base, result)?,
             None => Changes {
                 problem: Some(format!("the worktree {} is gone", self.path.display())),
                 ..Changes::default()
             },
         };
-        let _ = remove_tree(&self.place.removed());
+        let _ = remove_tree(&self.layout.removed());
         self.forget();
         Ok(Kept::Changes(changes))
     }
 
     fn forget(&self) {
         if let Ok(_lock) = RepositoryLock::take(&self.repository.common, &|| false) {
-            forget_admin(self.place, self.repository);
+            forget_admin(self.layout, self.repository);
         }
-        remove_index(&self.place.index());
+        remove_index(&self.layout.index());
     }
 
     /// Waits for a `git gc` that may have begun before the result had a ref.

@@ -1,14 +1,17 @@
 //! The changes of a run come into the user's own tree, when the user asks for it.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
 use process::Exit;
 
 use crate::change::Change;
 use crate::conflict::{Merged, merge_trees};
-use crate::files::{copy_index, make_private, remove_index};
+use crate::files::{copy_index, make_private, remove_index, remove_made, remove_stale_lock};
 use crate::git::{Git, failed};
-use crate::place::Place;
+use crate::layout::WorktreeLayout;
 use crate::repository::Repository;
 use crate::{GitError, WorkspaceError, snapshot};
 
@@ -29,10 +32,10 @@ pub enum Landed {
 pub fn apply(
     repository: &Repository,
     change: &Change,
-    place: &Place,
+    layout: &WorktreeLayout,
 ) -> Result<Landed, WorkspaceError> {
-    make_private(place.directory())?;
-    let index = place.base_index();
+    make_private(layout.directory())?;
+    let index = layout.base_index();
     let applied = apply_with(repository, change, &index);
     remove_index(&index);
     applied
@@ -48,7 +51,7 @@ fn apply_with(
     let now = snapshot::commit(&git)?;
     match merge_trees(&git, Some(&change.base), &now, &change.result)? {
         Merged::Conflicting(files) => Ok(Landed::Conflicting(files)),
-        Merged::Clean(tree) => Ok(match check_out(&git, &now, &tree)? {
+        Merged::Clean(tree) => Ok(match check_out(repository, &git, index, [&now, &tree])? {
             None => Landed::Done(None),
             Some(files) => Landed::InTheWay(files),
         }),
@@ -75,7 +78,7 @@ pub fn merge(
     // Before anything is changed: it fails if the user has no identity.
     let commit = git.text(&["commit-tree", &tree, "-p", &head, "-m", message])?;
     let _ = git.output(&["update-index", "-q", "--refresh"])?;
-    if let Some(files) = check_out(&git, &head, &tree)? {
+    if let Some(files) = check_out(repository, &git, &repository.index(), [&head, &tree])? {
         return Ok(Landed::InTheWay(files));
     }
     let reason = format!("pi-subagents: {}", message.lines().next().unwrap_or_default());
@@ -88,10 +91,16 @@ pub fn merge(
 }
 
 /// Changes the working tree and the index from one tree to the other; returns the files that stand in the way. git looks at
-/// all of them before it changes any.
-fn check_out(git: &Git<'_>, from: &str, to: &str) -> Result<Option<Vec<String>>, GitError> {
+/// all of them before it changes any, and finishes also if this process is killed. If it cannot finish, what it has changed is
+/// undone.
+fn check_out(
+    repository: &Repository,
+    git: &Git<'_>,
+    index: &Path,
+    [from, to]: [&str; 2],
+) -> Result<Option<Vec<String>>, WorkspaceError> {
     let args = ["read-tree", "-m", "-u", from, to];
-    let output = git.output(&args)?;
+    let output = git.clone().outliving().output(&args)?;
     if output.exit == Exit::Code(0) {
         return Ok(None);
     }
@@ -104,5 +113,52 @@ fn check_out(git: &Git<'_>, from: &str, to: &str) -> Result<Option<Vec<String>>,
         is_named.then(|| name.to_owned())
     };
     let files: Vec<String> = stderr.lines().filter_map(named).collect();
-    if files.is_empty() { Err(failed(&args, &output)) } else { Ok(Some(files)) }
+    if !files.is_empty() {
+        return Ok(Some(files));
+    }
+    undo(repository, git, index, [from, to], output.exit)?;
+    Err(failed(&args, &output).into())
 }
+
+/// Puts back the files that a git which failed or was killed has changed on its way from one tree to the other. It had seen
+/// that they were as the index has them, and it writes the index last.
+fn undo(
+    repository: &Repository,
+    git: &Git<'_>,
+    index: &Path,
+    [from, to]: [&str; 2],
+    exit: Exit,
+) -> Result<(), WorkspaceError> {
+    let names = |args: &[&str]| -> Result<BTreeSet<PathBuf>, GitError> {
+        let names = git.bytes(args)?;
+        let names = names.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+        Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
+    };
+    let differing =
+        |filter| names(&["diff-tree", "-r", "-z", "--no-renames", "--name-only", filter, from, to]);
+    let made = differing("--diff-filter=A")?;
+    let made: Vec<&PathBuf> =
+        made.iter().filter(|name| repository.top.join(name).symlink_metadata().is_ok()).collect();
+    // By their contents: times alone prove nothing.
+    let differs = ["diff", "-z", "--name-only", "--no-ext-diff", "--ignore-submodules=all"];
+    let changed = &differing("--diff-filter=a")? & &names(&differs)?;
+    if made.is_empty() && changed.is_empty() {
+        return Ok(());
+    }
+    if matches!(exit, Exit::Signal(_)) {
+        // It had begun to write, so that the lock on the index was its own.
+        remove_stale_lock(index);
+    }
+    for name in made {
+        remove_made(&repository.top.join(name))?;
+    }
+    for names in changed.into_iter().collect::<Vec<_>>().chunks(MOST_NAMES) {
+        let args = ["checkout-index", "--force", "--"].map(AsRef::as_ref);
+        let names = names.iter().map(|name| name.as_os_str());
+        git.run(&args.into_iter().chain(names).collect::<Vec<&OsStr>>())?;
+    }
+    Ok(())
+}
+
+/// So many fit into the arguments of a program.
+const MOST_NAMES: usize = 200;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::WorkspaceError;
 use crate::files::{copy_index, make_directory, make_private, remove_index};
+use crate::layout::{WorktreeLayout, reference};
 use crate::lock::RepositoryLock;
-use crate::place::{Place, reference};
 use crate::repository::Repository;
 use crate::snapshot;
 use crate::survey::forget_worktree;
@@ -30,22 +30,22 @@ pub struct Prepared {
 
 /// Makes the worktree of a run whose task names this directory. If it fails, nothing of it is left.
 pub fn prepare(
-    place: &Place,
+    layout: &WorktreeLayout,
     directory: &Path,
     beginning: Beginning<'_>,
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<Prepared, WorkspaceError> {
     let repository = Repository::find_unless(directory, is_stopped)?;
-    make_private(place.directory())?;
-    let made = make(place, &repository, beginning, is_stopped);
+    make_private(layout.directory())?;
+    let made = make(layout, &repository, beginning, is_stopped);
     if made.is_err() {
-        forget_worktree(place, &repository);
+        forget_worktree(layout, &repository);
     }
     made
 }
 
 fn make(
-    place: &Place,
+    layout: &WorktreeLayout,
     repository: &Repository,
     beginning: Beginning<'_>,
     is_stopped: &dyn Fn() -> bool,
@@ -53,7 +53,7 @@ fn make(
     let git = repository.git(is_stopped);
     let (base, start) = match beginning {
         Beginning::WorkingTree => {
-            let base = snapshot_of_user(place, repository, is_stopped)?;
+            let base = snapshot_of_user(layout, repository, is_stopped)?;
             (base.clone(), base)
         }
         Beginning::Result(run) => {
@@ -62,11 +62,11 @@ fn make(
             (find("base")?.ok_or_else(gone)?, find("result")?.ok_or_else(gone)?)
         }
     };
-    let (tree, admin) = (place.tree(), repository.admin(place.run_id().as_str()));
+    let (tree, admin) = (layout.tree(), repository.admin(layout.run_id().as_str()));
     {
         let _lock = RepositoryLock::take(&repository.common, is_stopped)?;
         // The ref comes first: from here on no `git gc` removes what the worktree starts from.
-        git.run(&["update-ref", &place.base(), &base])?;
+        git.run(&["update-ref", &layout.base(), &base])?;
         let args = ["worktree", "add", "--quiet", "--detach", "--no-checkout"].map(AsRef::as_ref);
         git.run(&[&args[..], &[tree.as_os_str(), start.as_ref()]].concat())?;
     }
@@ -75,18 +75,18 @@ fn make(
     inside.run(&["reset", "--quiet", "--hard", "--no-recurse-submodules"])?;
     let directory = tree.join(&repository.prefix);
     make_directory(&directory)?;
-    copy_index(&admin.join("index"), &place.index())?;
+    copy_index(&admin.join("index"), &layout.index())?;
     Ok(Prepared { directory, base })
 }
 
 /// The user's working tree as a commit. The index is a copy of the user's own, so that git knows which files have not
 /// changed without reading them.
 fn snapshot_of_user(
-    place: &Place,
+    layout: &WorktreeLayout,
     repository: &Repository,
     is_stopped: &dyn Fn() -> bool,
 ) -> Result<String, WorkspaceError> {
-    let index = place.base_index();
+    let index = layout.base_index();
     copy_index(&repository.index(), &index)?;
     let commit = snapshot::commit(&repository.git(is_stopped).with_index(&index));
     remove_index(&index);

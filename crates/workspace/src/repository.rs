@@ -40,7 +40,8 @@ impl Repository {
         Repository::find_unless(directory, &|| false)
     }
 
-    pub(crate) fn find_unless(
+    /// The same, unless it is stopped meanwhile.
+    pub fn find_unless(
         directory: &Path,
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<Repository, WorkspaceError> {

@@ -7,15 +7,15 @@ use model::RunId;
 
 use crate::WorkspaceError;
 use crate::files::{read_short, remove_index, remove_stale_lock, remove_tree};
+use crate::layout::WorktreeLayout;
 use crate::lock::RepositoryLock;
-use crate::place::Place;
 use crate::repository::Repository;
 
 /// A worktree that was found in the directory of all worktrees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Worktree {
     #[expect(missing_docs, reason = "the name says it")]
-    pub place: Place,
+    pub layout: WorktreeLayout,
     /// Whether it only waits for its removal: a ref has everything that was in it.
     pub is_removed: bool,
 }
@@ -32,18 +32,18 @@ pub fn worktrees_in(directory: &Path) -> Vec<Worktree> {
                 Some(_) => return None,
             };
             let run_id = RunId::parse(run).ok()?;
-            let place = Place::of(&run_id, &directory.join(run))?;
-            Some(Worktree { place, is_removed })
+            let layout = WorktreeLayout::of(&run_id, &directory.join(run))?;
+            Some(Worktree { layout, is_removed })
         })
         .collect();
-    found.sort_by(|one, other| one.place.run_id().cmp(other.place.run_id()));
+    found.sort_by(|one, other| one.layout.run_id().cmp(other.layout.run_id()));
     found
 }
 
 impl Worktree {
     /// Where it is.
     pub fn path(&self) -> PathBuf {
-        if self.is_removed { self.place.removed() } else { self.place.tree() }
+        if self.is_removed { self.layout.removed() } else { self.layout.tree() }
     }
 
     /// How much of the disk it takes. The objects of the repository, which it shares, are not counted.
@@ -72,7 +72,7 @@ impl Worktree {
     fn admin(&self) -> Option<PathBuf> {
         let text = read_short(&self.path().join(".git"))?;
         let admin = PathBuf::from(text.trim_end().strip_prefix("gitdir: ")?);
-        (admin.file_name()? == self.place.run_id().as_str()).then_some(admin)
+        (admin.file_name()? == self.layout.run_id().as_str()).then_some(admin)
     }
 }
 
@@ -92,12 +92,12 @@ fn disk_usage(path: &Path) -> u64 {
 }
 
 /// Forgets a run: removes its refs, and its worktree if it is still there. What was in them is lost.
-pub fn forget(place: &Place, directory: &Path) -> Result<(), WorkspaceError> {
+pub fn forget(layout: &WorktreeLayout, directory: &Path) -> Result<(), WorkspaceError> {
     let repository = Repository::find(directory)?;
-    forget_worktree(place, &repository);
+    forget_worktree(layout, &repository);
     let git = repository.git(&|| false);
     let _lock = RepositoryLock::take(&repository.common, &|| false)?;
-    for reference in [place.result(), place.base()] {
+    for reference in [layout.result(), layout.base()] {
         git.run(&["update-ref", "-d", &reference])?;
     }
     Ok(())
@@ -105,35 +105,35 @@ pub fn forget(place: &Place, directory: &Path) -> Result<(), WorkspaceError> {
 
 /// Removes the worktree of a run, and the ref from which it started if it has no result. What cannot be removed is found
 /// by `doctor`.
-pub(crate) fn forget_worktree(place: &Place, repository: &Repository) {
+pub(crate) fn forget_worktree(layout: &WorktreeLayout, repository: &Repository) {
     let git = repository.git(&|| false);
-    let _ = remove_tree(&place.removed());
-    let _ = remove_tree(&place.tree());
+    let _ = remove_tree(&layout.removed());
+    let _ = remove_tree(&layout.tree());
     if let Ok(_lock) = RepositoryLock::take(&repository.common, &|| false) {
-        unlock_refs(place, repository);
-        forget_admin(place, repository);
-        if let Ok(None) = git.resolve(&place.result()) {
-            let _ = git.run(&["update-ref", "-d", &place.base()]);
+        unlock_refs(layout, repository);
+        forget_admin(layout, repository);
+        if let Ok(None) = git.resolve(&layout.result()) {
+            let _ = git.run(&["update-ref", "-d", &layout.base()]);
         }
     }
-    remove_index(&place.base_index());
-    remove_index(&place.index());
+    remove_index(&layout.base_index());
+    remove_index(&layout.index());
 }
 
 /// Lets git forget a worktree whose directory is gone. The caller has the lock of the repository.
-pub(crate) fn forget_admin(place: &Place, repository: &Repository) {
+pub(crate) fn forget_admin(layout: &WorktreeLayout, repository: &Repository) {
     let args = ["worktree", "remove", "--force", "--force"].map(AsRef::as_ref);
-    let tree = place.tree();
+    let tree = layout.tree();
     let removed = repository.git(&|| false).run(&[&args[..], &[tree.as_os_str()]].concat());
     if removed.is_err() {
         // A git that was killed while it made the worktree has left less than git itself can remove.
-        let _ = remove_tree(&repository.admin(place.run_id().as_str()));
+        let _ = remove_tree(&repository.admin(layout.run_id().as_str()));
     }
 }
 
 /// Removes the locks that a killed git has left on refs that only we change. The caller has the lock of the repository.
-pub(crate) fn unlock_refs(place: &Place, repository: &Repository) {
-    for reference in [place.base(), place.result()] {
+pub(crate) fn unlock_refs(layout: &WorktreeLayout, repository: &Repository) {
+    for reference in [layout.base(), layout.result()] {
         remove_stale_lock(&repository.common.join(reference));
     }
 }

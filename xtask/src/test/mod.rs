@@ -93,9 +93,12 @@ const STEPS: &[Step] = &[
     Step { name: "confined tests", run: confined::run },
 ];
 
-/// The steps that run only if they are named: what they need is large, and what they check changes with other
-/// programs.
-const ON_DEMAND: &[Step] = &[Step { name: "all-agents", run: all_agents::run }];
+/// The steps that run only if they are named: what they need is large and changes with other programs, or they take minutes
+/// and the usual tests take a sample of them.
+const ON_DEMAND: &[Step] = &[
+    Step { name: "all-agents", run: all_agents::run },
+    Step { name: "all-points", run: all_points },
+];
 
 /// Runs the command.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
@@ -187,6 +190,13 @@ fn check_tidiness() -> StepResult {
 
 fn tests() -> StepResult {
     unsteady::execute(&Invocation::new("cargo test --workspace --no-fail-fast"))
+}
+
+/// The faults of worktrees at every point of a run's life; prints how many points there are.
+fn all_points() -> StepResult {
+    let tests = Invocation::new("cargo test --package pi-subagents --test suite --no-fail-fast");
+    let modules = "-- --nocapture workspaces::faults workspaces::landing";
+    execute(&tests.words(modules).environment("PI_SUBAGENTS_TEST_EVERY_POINT", "1"))
 }
 
 /// Shows the command as a developer would type it, and runs it.

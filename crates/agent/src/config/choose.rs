@@ -8,10 +8,10 @@ use model::paths::StateDir;
 use serde_json::Map;
 
 use super::addresses;
-use super::catalogue::unsupported_providers;
 use super::credentials::{Credentials, read_auth_file};
 use super::error::ConfigError;
 use super::pattern::{self, Match};
+use super::providers::unsupported_providers;
 use super::registry::{Entry, Provider, Registry};
 use super::survey::unsupported_keys;
 use super::{AgentSettings, Compat, DefaultModel, Model, ProfileKey, Rates, Secret};

@@ -266,6 +266,14 @@ fn gemini_takes_two_keys_and_azure_needs_an_address() {
 }
 
 #[test]
+fn the_models_of_openai_are_asked_by_its_newer_protocol() {
+    let world = World::new().variable("OPENAI_API_KEY", &key("o"));
+    for model in ["", "openai/gpt-5.5", "openai/gpt-5-pro", "openai/gpt-99"] {
+        assert_eq!(world.choose(&query("", model)).model.api, Api::OpenAiResponses, "{model}");
+    }
+}
+
+#[test]
 fn the_cost_of_an_unknown_model_is_unknown() {
     let world = World::new().models(LOCAL).variable("OPENAI_API_KEY", &key("o"));
     let choice = world.choose(&query("", "openai/gpt-99"));

@@ -22,7 +22,7 @@ pub(super) struct ProviderDefinition {
     pub(super) known: Known,
 }
 
-/// The fields that only our own catalogue has; `catalogue.rs` describes them.
+/// The fields that only our own catalogue has; `providers.rs` describes them.
 #[derive(Clone, Default)]
 pub(super) struct Known {
     pub(super) variables: Vec<String>,

@@ -1,11 +1,10 @@
 //! Chooses the model, its address and its key, from pi's own files.
 //!
-//! Begin at `choose_model`. `catalogue.json` has the known providers; the user's `models.json`
+//! Begin at `choose_model`. `providers.json` has the known providers; the user's `models.json`
 //! changes them and adds others; keys come from `auth.json`, `models.json` and the environment. Only
 //! files of the agent directory decide where a key is sent.
 
 mod addresses;
-mod catalogue;
 mod choose;
 mod credentials;
 mod definition;
@@ -16,6 +15,7 @@ mod local_servers;
 mod model;
 mod pattern;
 mod profile_key;
+mod providers;
 mod registry;
 mod secret;
 mod settings;

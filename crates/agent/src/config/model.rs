@@ -40,6 +40,13 @@ pub struct Model {
     pub azure: Option<Azure>,
 }
 
+impl Model {
+    /// `provider/id`.
+    pub(crate) fn full_name(&self) -> String {
+        format!("{}/{}", self.provider, self.id)
+    }
+}
+
 /// What Azure wants to know beside the address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]

@@ -9,9 +9,9 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use serde_json::{Map, Value};
 
 use super::addresses;
-use super::catalogue::known_providers;
 use super::definition::{Known, ModelDefinition, ProviderDefinition, is_loopback, read_providers};
 use super::error::ConfigError;
+use super::providers::known_providers;
 use super::{Compat, Model, Rates, Secret};
 use crate::provider::Api;
 use crate::text_file::read_whole;

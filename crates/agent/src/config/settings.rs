@@ -92,8 +92,8 @@ impl AgentSettings {
 
     /// With the values for this model, where it has its own.
     pub(crate) fn compaction_for(&self, model: &Model) -> Compaction {
-        let name = format!("{}/{}", model.provider, model.id);
-        let (reserve, keep) = self.model_compaction.get(&name).copied().unwrap_or_default();
+        let (reserve, keep) =
+            self.model_compaction.get(&model.full_name()).copied().unwrap_or_default();
         Compaction {
             enabled: self.compaction.enabled,
             reserve_tokens: reserve.unwrap_or(self.compaction.reserve_tokens),

@@ -7,8 +7,8 @@ use std::time::SystemTime;
 
 use model::paths::StateDir;
 
-use super::catalogue::{UnsupportedProvider, unsupported_providers};
 use super::credentials::{Credentials, read_auth_file};
+use super::providers::{UnsupportedProvider, unsupported_providers};
 use super::registry::Registry;
 
 const AUTH_FILE: &str = "auth.json";

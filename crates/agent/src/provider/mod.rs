@@ -1,6 +1,6 @@
 //! Providers of models: a request goes out, the pieces of an answer come in.
 //!
-//! A provider that speaks a protocol of [`Api`] is an entry in `config/catalogue.json`. A new protocol is a folder here
+//! A provider that speaks a protocol of [`Api`] is an entry in `config/providers.json`. A new protocol is a folder here
 //! with an implementation of `Protocol` (`protocol.rs`), a variant of [`Api`], and a line in `HttpProvider::new`.
 
 mod anthropic_messages;

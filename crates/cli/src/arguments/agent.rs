@@ -38,6 +38,10 @@ pub(crate) struct Agent {
     #[arg(long, allow_hyphen_values = true)]
     model: Option<String>,
 
+    /// Continue with this model when the one before has failed for good; can be repeated
+    #[arg(long = "fallback-model", value_name = "MODEL", allow_hyphen_values = true)]
+    fallback_models: Vec<String>,
+
     /// Set how much the model thinks: off, minimal, low, medium, high, xhigh or max
     #[arg(long, value_name = "LEVEL", allow_hyphen_values = true)]
     thinking: Option<String>,
@@ -148,6 +152,7 @@ impl Agent {
             piped,
             provider: self.provider,
             model: self.model,
+            fallback_models: self.fallback_models,
             thinking: self.thinking,
             system_prompt: self.system_prompt,
             append_system_prompt: self.append_system_prompt,

@@ -158,6 +158,9 @@ pub(crate) struct DefinitionFields {
     /// Use this model
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
+    /// Continue with these models, separated by commas, when the one before has failed for good
+    #[arg(long, value_name = "MODELS")]
+    pub(crate) fallback_models: Option<String>,
     /// Set how much the model thinks
     #[arg(long, value_name = "LEVEL")]
     pub(crate) thinking_level: Option<String>,

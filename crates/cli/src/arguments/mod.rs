@@ -15,6 +15,7 @@ mod tell;
 
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::ArgValueCandidates;
 use model::Access;
@@ -229,6 +230,11 @@ pub(crate) struct Delegate {
     #[arg(long)]
     pub(crate) model: Option<String>,
 
+    /// Continue with this model when the provider of the one before refuses; can be repeated
+    /// [default: `fallbackModels` of the profile or preset]
+    #[arg(long = "fallback-model", value_name = "MODEL", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) fallback_models: Vec<String>,
+
     /// Stop those tasks after this time, such as `90s` or `5m`, that say none [default: 10m; with a
     /// preset, the preset's timeout or none]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
@@ -295,6 +301,11 @@ pub(crate) struct WorkArguments {
     /// Use this model, by a name that the agent understands, such as `provider/id`
     #[arg(long)]
     pub(crate) model: Option<String>,
+
+    /// Continue with this model when the provider of the one before refuses; can be repeated
+    /// [default: `fallbackModels` of the profile or preset]
+    #[arg(long = "fallback-model", value_name = "MODEL", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) fallback_models: Vec<String>,
 }
 
 /// What is asked of an answer and of the work behind it.

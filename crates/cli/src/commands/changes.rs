@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use anstyle::{AnsiColor, Style};
 use plan::Surroundings;
 use serde::Serialize;
+use session::DiffLine;
 use store::{RunDir, Store};
 use tools::{ChangedFile, ChangesError, Landed, RunChanges, RunNames};
 use tui::Palette;
@@ -213,12 +214,12 @@ fn coloured(diff: &str, printer: &Printer) -> String {
         return diff.into_owned();
     }
     let lines = diff.lines().map(|line| {
-        let colour = match line.as_bytes() {
-            [b'+', ..] => AnsiColor::Green,
-            [b'-', ..] => AnsiColor::Red,
-            [b'@', b'@', ..] => AnsiColor::Cyan,
-            [b'd', b'i', b'f', b'f', ..] => AnsiColor::Yellow,
-            _ => return format!("{line}\n"),
+        let colour = match DiffLine::of(line) {
+            DiffLine::Added => AnsiColor::Green,
+            DiffLine::Removed => AnsiColor::Red,
+            DiffLine::Position => AnsiColor::Cyan,
+            DiffLine::File => AnsiColor::Yellow,
+            DiffLine::Other => return format!("{line}\n"),
         };
         let style = Style::new().fg_color(Some(colour.into()));
         format!("{style}{line}{style:#}\n")

@@ -126,6 +126,8 @@ struct DefinitionReport<'a> {
     path: String,
     provider: Option<&'a str>,
     model: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    fallback_models: &'a [String],
     thinking_level: Option<&'static str>,
     tools: &'a [String],
     agent: Option<&'a str>,
@@ -150,6 +152,7 @@ impl<'a> DefinitionReport<'a> {
             path: definition.path.display().to_string(),
             provider: definition.configuration.provider.as_deref(),
             model: definition.configuration.model.as_deref(),
+            fallback_models: &definition.configuration.fallback_models,
             thinking_level: definition.configuration.thinking_level.map(plan::ThinkingLevel::word),
             tools: &definition.configuration.tools,
             agent: definition.agent.as_deref(),

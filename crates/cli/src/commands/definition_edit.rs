@@ -252,6 +252,7 @@ impl Changes<'_> {
             }
         }
         for (given, field) in [
+            (&fields.fallback_models, &mut configuration.fallback_models),
             (&fields.tools, &mut configuration.tools),
             (&fields.exclude_tools, &mut configuration.exclude_tools),
             (&fields.extensions, &mut configuration.extensions),

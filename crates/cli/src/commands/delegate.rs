@@ -76,6 +76,7 @@ fn read_call(
             task.preset.clone_from(&arguments.preset);
         }
         task.model = task.model.take().or_else(|| arguments.model.clone());
+        task.fallback_models.clone_from(&arguments.fallback_models);
         task.timeout = task.timeout.or(arguments.timeout);
     }
     Ok(call)

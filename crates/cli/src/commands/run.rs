@@ -33,6 +33,7 @@ pub(crate) fn run(arguments: Run, printer: &mut Printer) -> Result<Exit, Command
         resume,
         files,
         model: arguments.work.model,
+        fallback_models: arguments.work.fallback_models,
         preset: arguments.preset,
         ..TaskArguments::default()
     };

@@ -175,16 +175,17 @@ impl Door {
                 None => refused,
             });
         }
-        let Meta { agent, model, provider, cwd, .. } = &task.plan.meta;
-        match (agent, model) {
-            (Some(AgentKind::Builtin), Some(model)) => {
-                let agent_dir = &self.workspace.surroundings.agent_dir;
-                let checked =
-                    agent::config::check_model(provider.as_deref(), model, agent_dir, cwd);
-                checked.map_err(CommandError::usage)
-            }
-            _ => Ok(()),
+        let Meta { agent, model, fallback_models, provider, cwd, .. } = &*task.plan.meta;
+        if *agent != Some(AgentKind::Builtin) {
+            return Ok(());
         }
+        let agent_dir = &self.workspace.surroundings.agent_dir;
+        let first = model.iter().map(|model| (provider.as_deref(), model));
+        for (provider, model) in first.chain(fallback_models.iter().map(|model| (None, model))) {
+            agent::config::check_model(provider, model, agent_dir, cwd)
+                .map_err(CommandError::usage)?;
+        }
+        Ok(())
     }
 
     /// Runs the tasks of a call to their end, and says whether all went well.
@@ -265,7 +266,7 @@ impl Door {
             return Err(CommandError::failure("the tasks of this call are lost"));
         };
         view.close(&call)?;
-        Ok(Ended { call, is_interrupted: stopping.quit.is_some() })
+        Ok(Ended { call: *call, is_interrupted: stopping.quit.is_some() })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use serde_json::json;
 use test_support::{Running, SystemCall, forbid, wait_until, write_file};
 
 use super::Restricted;
@@ -234,4 +235,23 @@ fn settings_that_are_changed_from_outside_are_told() {
     let ran = running.finish();
     let warnings = ran.task()["warnings"].to_string();
     assert!(warnings.contains(".git/config has changed during the run"), "{warnings}");
+}
+
+#[test]
+fn what_prepares_a_worktree_is_restricted_as_its_agent_is() {
+    let restricted = Restricted::with_repository();
+    let outside = restricted.world.path("outside/file");
+    let prepare = format!(
+        "echo prepared > prepared; if echo x > {}; then exit 7; fi; echo refused >> prepared",
+        outside.display()
+    );
+    let profile = format!("---\nname: prepared\nprepare: {}\n---\n", json!(prepare));
+    write_file(&restricted.world.agent_dir().join("agent-profiles/prepared.md"), &profile);
+    let arguments = ["--profile", "prepared", "--worktree", "--access", "workspace"];
+    let attempt = restricted.assert_can("echo agent >> prepared", &arguments);
+    let task = attempt.ran.task();
+    let reference = task["changes"]["ref"].as_str().unwrap();
+    let kept = restricted.git(&restricted.project(""), &format!("show {reference}:prepared"));
+    assert_eq!(kept, "prepared\nrefused\nagent");
+    restricted.assert_outside_untouched();
 }

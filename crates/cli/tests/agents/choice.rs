@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::json;
-use test_support::write_program;
+use test_support::{write_file, write_program};
 
 use super::{outcome, playing, run};
 use crate::world;
@@ -27,6 +27,10 @@ fn an_agent_of_the_settings_is_named_everywhere() {
     fs::create_dir_all(&directory).unwrap();
     fs::write(directory.join("p.md"), "---\nname: p\nagent: mine\n---\n").unwrap();
     assert_eq!(agent(&["--profile", "p"]), "mine");
+    let preset = "---\nname: q\ndescription: D.\nmodel: a/b\nagent: mine\n---\n";
+    write_file(&world.agent_dir().join("subagents/q.md"), preset);
+    world.settings(&json!({"agents": {"mine": {"command": command, "protocol": "pi"}}}));
+    assert_eq!(agent(&["--preset", "q"]), "mine", "no setting names it");
     let call = json!({"tasks": [{"name": "one", "prompt": "do it", "agent": "mine"}]}).to_string();
     let ran = world.feed(world.command(["delegate", "--json", "-"]), &call);
     assert_eq!(ran.json()["tasks"][0]["agent"], "mine", "{ran:#?}");
@@ -139,4 +143,53 @@ fn doctor_finds_agents_and_their_sign_in() {
     let told = doctor(true);
     assert!(told.contains("signed in (ANTHROPIC_API_KEY)"), "{told}");
     assert!(!told.contains("sk-secret-value"), "{told}");
+}
+
+#[test]
+fn doctor_sees_the_sign_in_of_every_agent_and_says_what_to_do_without_one() {
+    let world = world();
+    let bin = world.path("bin");
+    let doctor = |variable: Option<&str>| {
+        let mut command = world.command(["doctor"]);
+        command.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
+        command.envs(variable.map(|name| (name, "sk-secret-value")));
+        let ran: test_support::Ran = command.output().unwrap().into();
+        assert!(!ran.stdout.contains("sk-secret-value"), "{ran:?}");
+        ran.stdout
+    };
+    for (name, title, variable, state, remedy) in [
+        ("codex", "Codex", "CODEX_API_KEY", Some(".codex/auth.json"), "run `codex login`"),
+        (
+            "gemini",
+            "Gemini CLI",
+            "GEMINI_API_KEY",
+            Some(".gemini/oauth_creds.json"),
+            "start `gemini` and choose how to sign in",
+        ),
+        (
+            "opencode",
+            "opencode",
+            "OPENCODE_API_KEY",
+            Some(".local/share/opencode/auth.json"),
+            "run `opencode auth login`",
+        ),
+        // What it keeps of a sign-in is in the keyring of the system.
+        ("copilot", "GitHub Copilot", "COPILOT_GITHUB_TOKEN", None, "run `copilot login`"),
+    ] {
+        let program = bin.join(name);
+        write_program(&program, "#!/bin/sh\necho 1.2.3\n");
+        let line = format!("{title} 1.2.3: {}", program.display());
+        let told = doctor(None);
+        let unseen = format!("{line}; no sign-in can be seen, which need not be wrong");
+        assert!(told.contains(&unseen) && told.contains(remedy), "{told}");
+        let told = doctor(Some(variable));
+        assert!(told.contains(&format!("{line}, signed in ({variable})")), "{told}");
+        if let Some(state) = state {
+            let state = world.home().join(state);
+            write_file(&state, "{}");
+            let told = doctor(None);
+            let seen = format!("{line}, signed in ({})", state.display());
+            assert!(told.contains(&seen), "{told}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use test_support::World;
+use test_support::{World, write_file};
 
 use super::{meta, outcome, playing, run};
 
@@ -79,6 +79,14 @@ fn what_restricts_and_cannot_be_kept_is_refused() {
 }
 
 #[test]
+fn a_fallback_model_that_the_agent_cannot_use_is_refused_as_a_model_is() {
+    let world = playing("claude", &said());
+    let ran = run(&world, "claude", &["--fallback-model", "openai/gpt-5"]);
+    assert_eq!(ran.code, Some(2), "{ran:#?}");
+    assert!(ran.stderr.contains("asks for a model of \"openai\""), "{ran:#?}");
+}
+
+#[test]
 fn what_only_helps_is_a_warning() {
     let world = playing("claude", &said());
     profile(&world, "tools: read, lsp_diagnostics", "");
@@ -112,4 +120,45 @@ fn agents_of_other_makes_change_only_their_workspace_unless_the_user_says_more()
     fs::create_dir_all(&project).unwrap();
     fs::write(project.join("q.md"), "---\nname: q\naccess: full\n---\n").unwrap();
     assert_eq!(access(&["--profile", "q"]), "workspace", "it is the project's");
+}
+
+/// All agents of other makes.
+const AGENTS: [&str; 5] = ["claude", "codex", "gemini", "opencode", "copilot"];
+
+/// A world with an agent that says nothing, so that only what it is started with matters.
+fn silent(agent: &str) -> World {
+    let world = crate::world();
+    let command = json!([env!("CARGO_BIN_EXE_fake-agent"), json!([{"exit": 0}]).to_string()]);
+    let protocol = if matches!(agent, "claude" | "codex") { agent } else { "acp" };
+    world.settings(&json!({"agents": {agent: {"command": command, "protocol": protocol}}}));
+    world
+}
+
+#[test]
+fn arguments_of_a_project_need_the_same_trust_with_every_agent() {
+    for agent in AGENTS {
+        let world = silent(agent);
+        let project = world.project().join(".pi/agent-profiles/evil.md");
+        write_file(&project, "---\nname: evil\nextraArgs: --evil\n---\n");
+        let refused = run(&world, agent, &["--profile", "evil"]);
+        assert_eq!(refused.code, Some(2), "{agent}: {refused:#?}");
+        let error = &refused.stderr;
+        assert!(error.contains("the project is not trusted"), "{agent}: {error}");
+        assert!(world.runs().is_empty(), "{agent}");
+        let approved = run(&world, agent, &["--profile", "evil", "--approve"]);
+        let command = meta(&approved.run_dir())["command"].clone();
+        let words = command.as_array().unwrap();
+        assert!(words.contains(&json!("--evil")), "{agent}: {words:?}");
+    }
+}
+
+#[test]
+fn files_stand_in_front_of_the_prompt_of_every_agent() {
+    for agent in AGENTS {
+        let world = silent(agent);
+        fs::write(world.project().join("notes.txt"), "one\ntwo\n").unwrap();
+        let ran = run(&world, agent, &["--file", "notes.txt:2"]);
+        let prompt = fs::read_to_string(ran.run_dir().join("prompt.md")).unwrap();
+        assert_eq!(prompt, "=== notes.txt ===\ntwo\n\ndo it", "{agent}");
+    }
 }

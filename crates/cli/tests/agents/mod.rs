@@ -5,7 +5,9 @@ mod acp;
 mod choice;
 mod claude;
 mod codex;
+mod fallback;
 mod fields;
+mod sessions;
 
 use std::fs;
 use std::path::Path;

@@ -75,9 +75,17 @@ fn skills_are_left_out() {
 
 #[test]
 fn our_own_server_is_not_offered() {
-    for agent in [&GEMINI, &OPENCODE] {
+    for agent in [&GEMINI, &OPENCODE, &COPILOT] {
         let scene = Scene::new(agent, &json!([{"text": "Hello"}]));
-        assert_eq!(scene.world.run(&["setup", agent.name]).code, Some(0));
+        if agent.name == COPILOT.name {
+            // `setup` does not know it, so that its user has written the entry.
+            let server = json!({"type": "local", "command": env!("CARGO_BIN_EXE_pi-subagents"),
+                "args": ["mcp"], "tools": ["*"]});
+            let path = scene.world.home().join(".copilot/mcp-config.json");
+            write_file(&path, &json!({"mcpServers": {"pi-subagents": server}}).to_string());
+        } else {
+            assert_eq!(scene.world.run(&["setup", agent.name]).code, Some(0));
+        }
         for arguments in [&[][..], &["--access", "full"]] {
             let ran = scene.run(arguments);
             let (request, _) = asked(&scene, &ran);

@@ -7,8 +7,10 @@
 // The packages with the programs are pinned for this platform only.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+mod claude;
 mod fields;
 mod messages;
+mod questions;
 
 use std::fs;
 use std::path::PathBuf;
@@ -100,7 +102,9 @@ impl Scene {
             .env("OPENCODE_DISABLE_LSP_DOWNLOAD", "1")
             .env("OPENCODE_DISABLE_MODELS_FETCH", "1")
             .env("COPILOT_OFFLINE", "true")
-            .env("COPILOT_PROVIDER_BASE_URL", url);
+            .env("COPILOT_PROVIDER_BASE_URL", &url)
+            .env("ANTHROPIC_BASE_URL", url.trim_end_matches("/v1"))
+            .env("ANTHROPIC_API_KEY", "a key");
         command
     }
 

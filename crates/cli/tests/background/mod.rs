@@ -2,6 +2,7 @@
 //! supervisor, to the terminal and to the directory, and what every other program sees of it.
 
 mod crashes;
+mod earlier_version;
 mod logs;
 mod looking;
 mod many;

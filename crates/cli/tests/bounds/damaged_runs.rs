@@ -1,6 +1,7 @@
 //! Files of run directories that are larger than any that this program writes.
 
 use std::fs;
+use std::io::Write;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -101,6 +102,45 @@ fn a_list_needs_no_more_memory_for_long_answers() {
     // One of them can be read whole.
     let output = world.run(&["sessions", "output", id]);
     assert!(output.stdout.len() > 24 << 20, "{}", output.stdout.len());
+}
+
+/// With all their bytes on the disk, so that no rule about holes helps. They share them, because a test must not fill it.
+#[test]
+fn eight_results_of_250_megabytes_cost_no_memory() {
+    let (world, session) = two_runs("prompt.md");
+    let run = world.runs()[0].clone();
+    let mut result = fs::File::create(run.join("result.json")).unwrap();
+    result.write_all(b"{\"outcome\":\"completed\",\"output\":\"").unwrap();
+    let part = vec![b'x'; 1 << 20];
+    (0..250).for_each(|_| result.write_all(&part).unwrap());
+    result.write_all(b"\"}").unwrap();
+    let id = run.file_name().unwrap().to_str().unwrap();
+    for number in 0..7 {
+        let name = format!("00000000-{}{number}", &id[9..id.len() - 1]);
+        let copy = run.with_file_name(&name);
+        fs::create_dir(&copy).unwrap();
+        for file in ["meta.json", "events.jsonl"] {
+            fs::copy(run.join(file), copy.join(file)).unwrap();
+        }
+        rewrite(&copy.join("meta.json"), |meta| meta["runId"] = json!(name));
+        fs::hard_link(run.join("result.json"), copy.join("result.json")).unwrap();
+    }
+    for arguments in [
+        &["sessions", "list"][..],
+        &["sessions", "list", "--json"],
+        &["sessions", "show", &session],
+        &["sessions", "export", &session],
+        &["bg", "list", "--all", "--everyone"],
+        &["doctor"],
+    ] {
+        // Less than one of them, and what a program takes that does nothing.
+        let ran = run_within(&world, 240, arguments);
+        assert!(ran.code.is_some() && !ran.stderr.contains("memory allocation"), "{ran:?}");
+        assert!(ran.stdout.len() < 100_000, "{arguments:?}: {}", ran.stdout.len());
+    }
+    let listed = run_within(&world, 240, &["sessions", "list"]);
+    assert!(listed.code == Some(0) && listed.stdout.contains("second answer"), "{listed:?}");
+    assert_eq!(listed.stderr.matches("result.json is damaged").count(), 8, "{listed:?}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 use store::Store;
-use test_support::wait_until;
+use test_support::{Running, wait_until};
 
 use super::*;
 
@@ -65,6 +65,47 @@ fn nothing_of_a_call_that_runs_and_nothing_of_the_last_day_goes_by_itself() {
     assert_eq!((&told["removed"], &told["kept"]), (&json!(1900), &json!(101)), "{told}");
     world.let_go();
     assert_eq!(running.finish().code, Some(0));
+}
+
+/// The same with a real call, and with pruning as it comes about by itself.
+#[test]
+fn a_call_keeps_its_runs_while_other_calls_prune() {
+    let world = world();
+    let agent = json!([env!("CARGO_BIN_EXE_fake-agent"), "-"]).to_string();
+    let delegate = |scripts: &[Value], name: &str| {
+        let prompt = |script: &Value| format!("<<SCRIPT>>{script}<<END>>");
+        let task = |script: &Value| json!({"name": name, "prompt": prompt(script)});
+        let file = world.path(&format!("{name}.json"));
+        let tasks: Vec<Value> = scripts.iter().map(task).collect();
+        fs::write(&file, json!({ "tasks": tasks }).to_string()).unwrap();
+        world.command(["delegate", "--json", "--agent", &agent, file.to_str().unwrap()])
+    };
+    let mut scripts = vec![answers("early"); 7];
+    scripts.push(world.working());
+    let running = Running::start(delegate(&scripts, "large"));
+    let has_ended = |run: &&PathBuf| run.join("result.json").exists();
+    wait_until(|| world.runs().iter().filter(has_ended).count() == 7);
+    let of_call: Vec<PathBuf> = world.runs().into_iter().filter(|run| has_ended(&run)).collect();
+    // As if the call had been going on for days, so that its runs would be the first to go.
+    for run in &of_call {
+        let result = File::options().write(true).open(run.join("result.json")).unwrap();
+        result.set_modified(SystemTime::now() - 40 * DAY).unwrap();
+    }
+    plant(&of_call[0], 10, 40 * DAY, "old-call");
+    let mut others = 0;
+    // About one run in 256 prunes when it ends.
+    while count(&world, "old-call") > 0 {
+        assert!(others < 5_000, "nothing was pruned");
+        let ran = Ran::from(delegate(&vec![answers("quick"); 64], "other").output().unwrap());
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        others += 64;
+    }
+    assert_eq!(world.runs().len(), 8 + others, "no run of the call, and none of today");
+    assert!(of_call.iter().all(|run| run.exists()));
+    world.let_go();
+    let ran = running.finish();
+    assert_eq!((ran.code, ran.json()["tasks"].as_array().map(Vec::len)), (Some(0), Some(8)));
+    world.assert_nothing_left();
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use test_support::wait_until;
 
 use super::*;
+use crate::workspaces::{repository, shell};
 
 fn listed(bridge: &mut Bridge) -> Vec<Value> {
     let answer = bridge.request("agents/list", &json!({}));
@@ -71,11 +72,38 @@ fn a_run_of_another_program_goes_on_in_the_background() {
 }
 
 #[test]
+fn what_an_agent_changed_is_shown() {
+    let world = repository();
+    let script = shell("sed -i s/two/2/ a.txt && printf '<!--\\033[31mred\\n' > odd.txt");
+    for (name, script) in [("changer", script), ("same", quick())] {
+        let ran = world.play(&script, &["--worktree", "--name", name]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+    let mut bridge = Bridge::of_pi(&world, &quick());
+    let runs = listed(&mut bridge);
+    let [same, changer] = runs.as_slice() else { panic!("{runs:?}") };
+    assert_eq!(actions(same), ["look", "resume"]);
+    assert_eq!(actions(changer), ["look", "changes", "resume"]);
+    assert!(changer["text"].as_str().unwrap().contains("  2 files +2 −1  "), "{changer}");
+    let shown = act(&mut bridge, changer, "changes", "")["result"].clone();
+    assert_eq!(shown["message"], json!("changer: 2 files +2 −1"), "{shown}");
+    let window = text(&shown["lines"]);
+    let beginning = "changer  2 files +2 −1\n\ndiff --git a/a.txt b/a.txt\n";
+    assert!(window.starts_with(beginning), "{window}");
+    assert!(window.contains("\n-two\n+2\n") && window.contains("\n+<!--red\n"), "{window}");
+    for line in [json!([["removed", "-two"]]), json!([["added", "+2"]])] {
+        assert!(shown["lines"].as_array().unwrap().contains(&line), "{shown}");
+    }
+    bridge.close();
+    world.assert_nothing_left();
+}
+
+#[test]
 fn what_cannot_be_done_is_said() {
     let world = world();
     let mut bridge = Bridge::of_pi(&world, &quick());
     let gone = json!({"runId": "0199c0de-0000-7000-8000-000000000000"});
-    for action in ["stop", "resume"] {
+    for action in ["stop", "resume", "changes"] {
         let refused = act(&mut bridge, &gone, action, "x");
         let message = refused["error"]["message"].as_str().unwrap_or_else(|| panic!("{refused}"));
         assert!(message.ends_with(" is gone."), "{message}");

@@ -68,7 +68,7 @@ fn assert_goes_on(asked: &Value, summary: &str) {
 #[test]
 fn a_conversation_is_compacted_before_it_is_too_long() {
     let turns = json!([read(), {"text": "## Goal\nMind it."}, {"text": "The gap is minded."}]);
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = small(api, &turns);
         let heard = builtin.ask(&[TASK]);
         let compacted = ["compaction starts: threshold", "compaction succeeded", "turn start"];
@@ -95,7 +95,7 @@ fn what_was_said_last_is_kept_as_it_is() {
         bash("echo recent words"),
         {"text": "done"},
     ]);
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = small(api, &turns);
         let heard = builtin.ask(&[TASK]);
         assert_eq!(heard.code, Some(0), "{heard:#?}");
@@ -109,7 +109,7 @@ fn what_was_said_last_is_kept_as_it_is() {
 #[test]
 fn a_conversation_that_the_provider_refuses_for_its_length_is_compacted() {
     let turns = json!([read(), too_long(), {"text": "Mind it."}, {"text": "Minded."}]);
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = with_long_file(Builtin::new(api, &turns));
         let heard = builtin.ask(&[TASK]);
         let compacted =
@@ -144,7 +144,7 @@ fn a_script_can_be_too_long_as_well() {
 #[test]
 fn a_conversation_that_stays_too_long_is_given_up() {
     let turns = json!([read(), too_long(), {"text": "Mind it."}, too_long(), {"text": "?"}]);
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = with_long_file(Builtin::new(api, &turns));
         let heard = builtin.ask(&[TASK]);
         let compacted =
@@ -161,7 +161,7 @@ fn a_conversation_that_stays_too_long_is_given_up() {
 #[test]
 fn a_summary_that_fails_costs_nothing_but_the_summary() {
     let turns = json!([read(), {"error": 400, "error_message": "not now"}, {"text": "done"}]);
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = small(api, &turns);
         let heard = builtin.ask(&[TASK]);
         let compacted = ["compaction starts: threshold", "compaction failed", "turn start"];
@@ -180,7 +180,7 @@ fn a_conversation_that_must_be_compacted_and_cannot_ends_with_an_error() {
         json!({"text": "half a", "finish": "length"}),
     ];
     for summary in summaries {
-        for api in Api::BOTH {
+        for api in Api::ALL {
             let builtin = with_long_file(Builtin::new(api, &json!([read(), too_long(), summary])));
             let heard = builtin.ask(&[TASK]);
             let compacted = ["compaction starts: overflow", "compaction failed", "agent settled"];
@@ -202,7 +202,7 @@ fn a_summary_is_asked_for_again_like_any_answer() {
         read(), {"error": 500}, {"text": "a long summary that breaks off", "cut": true},
         {"text": "Mind it."}, {"text": "done"},
     ]);
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = small(api, &turns);
         let heard = builtin.ask(&[TASK]);
         let compacted = [
@@ -230,7 +230,7 @@ fn a_conversation_can_be_compacted_again_and_again() {
         read(), {"text": "the third summary"},
         {"text": "done"},
     ]);
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = small(api, &turns);
         let heard = builtin.ask(&[TASK]);
         let turn =
@@ -249,7 +249,7 @@ fn a_conversation_can_be_compacted_again_and_again() {
 #[test]
 fn a_session_that_was_compacted_goes_on_from_its_summary() {
     let turns = json!([read(), {"text": "Mind it."}, {"text": "Minded."}, {"text": "Yes."}]);
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = small(api, &turns);
         let session = ["--session", "kept.jsonl"];
         assert_eq!(builtin.ask(&[&session[..], &[TASK]].concat()).code, Some(0));
@@ -264,7 +264,7 @@ fn a_session_that_was_compacted_goes_on_from_its_summary() {
 
 #[test]
 fn nobody_is_stopped_while_a_summary_is_written() {
-    let starts = Api::BOTH.into_iter().flat_map(|api| {
+    let starts = Api::ALL.into_iter().flat_map(|api| {
         // Together longer than the five seconds for which a child may be silent that seems to have
         // said its last word. One protocol has more events around the words.
         let chunk = if api == Api::Completions { 1 } else { 4 };

@@ -24,15 +24,28 @@ pub(crate) const KEY: &str = "key-of-models-json";
 pub(crate) enum Api {
     Completions,
     Messages,
+    Responses,
+    Gemini,
 }
 
 impl Api {
-    pub(crate) const BOTH: [Api; 2] = [Api::Completions, Api::Messages];
+    pub(crate) const ALL: [Api; 4] = [Api::Completions, Api::Messages, Api::Responses, Api::Gemini];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Api::Completions => "openai-completions",
             Api::Messages => "anthropic-messages",
+            Api::Responses => "openai-responses",
+            Api::Gemini => "google-generative-ai",
+        }
+    }
+
+    /// Where the provider is asked.
+    pub(crate) fn base_url(self, llm: &FakeLlm) -> String {
+        match self {
+            Api::Completions | Api::Responses => llm.base_url(),
+            Api::Messages => llm.root_url(),
+            Api::Gemini => format!("{}/v1beta", llm.root_url()),
         }
     }
 }
@@ -48,9 +61,9 @@ pub(crate) struct Builtin {
 
 impl Builtin {
     /// One with every provider, which all play the same turns.
-    pub(crate) fn everywhere(turns: &Value) -> [Builtin; 3] {
-        let [completions, messages] = Api::BOTH.map(|api| Builtin::new(api, turns));
-        [completions, messages, Builtin::script(turns)]
+    pub(crate) fn everywhere(turns: &Value) -> Vec<Builtin> {
+        let servers = Api::ALL.into_iter().map(|api| Builtin::new(api, turns));
+        servers.chain([Builtin::script(turns)]).collect()
     }
 
     /// The provider is a file of turns, and no server.
@@ -80,10 +93,7 @@ impl Builtin {
 
     /// Writes `models.json`, with more fields for the provider and for its model.
     pub(crate) fn models(&self, of_provider: &Value, of_model: &Value) {
-        let base_url = match self.api {
-            Api::Completions => self.llm.base_url(),
-            Api::Messages => self.llm.root_url(),
-        };
+        let base_url = self.api.base_url(&self.llm);
         let model = json!({"id": "fake-1", "reasoning": true, "contextWindow": 1_000_000});
         let provider = json!({
             "baseUrl": base_url, "api": self.api.name(), "apiKey": KEY,
@@ -171,6 +181,21 @@ impl Builtin {
         requests.filter(|request| request.method == "POST").map(|request| request.body).collect()
     }
 
+    /// The models that were asked, in order.
+    pub(crate) fn models_asked(&self) -> Vec<String> {
+        let requests = self.llm.requests().into_iter();
+        let model = |request: test_support::fake_llm::Request| match request.body["model"].as_str()
+        {
+            Some(model) => model.to_owned(),
+            // Gemini's is part of the path.
+            None => {
+                let (_, rest) = request.path.split_once("/models/").unwrap();
+                rest.split(':').next().unwrap().to_owned()
+            }
+        };
+        requests.filter(|request| request.method == "POST").map(model).collect()
+    }
+
     #[track_caller]
     pub(crate) fn asked_once(&self) -> Value {
         let asked = self.asked();
@@ -187,11 +212,12 @@ impl Builtin {
     pub(crate) fn keys_seen(&self) -> Vec<String> {
         let requests = self.llm.requests();
         let key = |request: &test_support::fake_llm::Request| match self.api {
-            Api::Completions => {
+            Api::Completions | Api::Responses => {
                 let header = request.header("authorization").unwrap_or_default();
                 header.strip_prefix("Bearer ").unwrap_or(header).to_owned()
             }
             Api::Messages => request.header("x-api-key").unwrap_or_default().to_owned(),
+            Api::Gemini => request.header("x-goog-api-key").unwrap_or_default().to_owned(),
         };
         requests.iter().map(key).collect()
     }
@@ -316,13 +342,18 @@ impl Heard {
 
 /// The words of a message, of ours or of a provider's.
 pub(crate) fn text_of(message: &Value) -> String {
-    match &message["content"] {
-        Value::String(text) => text.clone(),
-        content => {
-            let parts = content.as_array().into_iter().flatten();
-            parts.filter_map(|part| part["text"].as_str()).collect()
+    match (&message["content"], &message["output"]) {
+        (Value::String(text), _) | (_, Value::String(text)) => text.clone(),
+        _ => {
+            let said = parts_of(message).iter().filter(|part| part["thought"] != true);
+            said.filter_map(|part| part["text"].as_str()).collect()
         }
     }
+}
+
+fn parts_of(message: &Value) -> &[Value] {
+    let parts = message["content"].as_array().or_else(|| message["parts"].as_array());
+    parts.map_or(&[], Vec::as_slice)
 }
 
 fn describe(record: &Value) -> String {
@@ -449,42 +480,51 @@ fn killed(status: ExitStatus) -> String {
     status.signal().map(|signal| format!("killed by signal {signal}")).unwrap_or_default()
 }
 
-/// The request as the provider got it, in terms that both protocols share.
+/// The request as the provider got it, in terms that all protocols share.
 pub(crate) struct Asked<'a>(pub(crate) &'a Value);
 
-impl Asked<'_> {
+impl<'a> Asked<'a> {
     pub(crate) fn system(&self) -> String {
-        match &self.0["system"] {
-            Value::Null => {
-                let messages = self.0["messages"].as_array().unwrap();
-                let system =
-                    messages.iter().find(|it| it["role"] == "system" || it["role"] == "developer");
+        let texts = |parts: &Value| -> String {
+            parts.as_array().unwrap().iter().filter_map(|it| it["text"].as_str()).collect()
+        };
+        match (&self.0["system"], &self.0["systemInstruction"]["parts"]) {
+            (Value::Null, Value::Null) => {
+                let is_system = |role: &Value| role == "system" || role == "developer";
+                let system = self.messages().iter().find(|it| is_system(&it["role"]));
                 system.map(text_of).unwrap_or_default()
             }
-            Value::String(text) => text.clone(),
-            parts => {
-                parts.as_array().unwrap().iter().filter_map(|it| it["text"].as_str()).collect()
-            }
+            (Value::String(text), _) => text.clone(),
+            (Value::Null, parts) | (parts, _) => texts(parts),
         }
+    }
+
+    /// The messages, or what a protocol has in their place.
+    pub(crate) fn messages(&self) -> &'a [Value] {
+        let lists = ["messages", "input", "contents"].map(|name| self.0[name].as_array());
+        lists.into_iter().flatten().next().unwrap()
     }
 
     /// Roles and words, without the system prompt. Results of tools have the role `tool`.
     pub(crate) fn conversation(&self) -> Vec<(String, String)> {
-        let mut conversation = Vec::new();
-        for message in self.0["messages"].as_array().unwrap() {
-            let role = message["role"].as_str().unwrap();
-            if role == "system" || role == "developer" {
-                continue;
-            }
-            let parts = message["content"].as_array().map_or(&[][..], Vec::as_slice);
-            let results = parts.iter().filter(|part| part["type"] == "tool_result");
-            for result in results {
-                conversation.push(("tool".to_owned(), text_of(result)));
-            }
-            let is_all_results =
-                !parts.is_empty() && parts.iter().all(|part| part["type"] == "tool_result");
-            if !is_all_results {
-                conversation.push((role.to_owned(), text_of(message)));
+        let mut conversation: Vec<(String, String)> = Vec::new();
+        for message in self.messages() {
+            let role = match (message["type"].as_str(), message["role"].as_str()) {
+                (_, Some("system" | "developer")) => continue,
+                (Some("function_call_output"), _) => "tool",
+                // What the model thought and called are items of their own.
+                (Some(_), None) | (_, Some("model")) => "assistant",
+                (_, role) => role.unwrap(),
+            };
+            let results: Vec<String> = parts_of(message).iter().filter_map(result_in).collect();
+            let is_all_results = !results.is_empty() && results.len() == parts_of(message).len();
+            conversation.extend(results.into_iter().map(|result| ("tool".to_owned(), result)));
+            match conversation.last_mut() {
+                _ if is_all_results => {}
+                Some((before, words)) if role == "assistant" && before == role => {
+                    words.push_str(&text_of(message));
+                }
+                _ => conversation.push((role.to_owned(), text_of(message))),
             }
         }
         conversation
@@ -497,10 +537,24 @@ impl Asked<'_> {
     /// The names of the tools that the model was offered.
     pub(crate) fn tools(&self) -> Vec<String> {
         let tools = self.0["tools"].as_array().into_iter().flatten();
+        let tools = tools.flat_map(|tool| match tool["functionDeclarations"].as_array() {
+            Some(declarations) => declarations.iter().collect(),
+            None => vec![tool],
+        });
         let name = |tool: &Value| {
             let name = tool["function"]["name"].as_str().or_else(|| tool["name"].as_str());
             name.unwrap().to_owned()
         };
         tools.map(name).collect()
     }
+}
+
+/// The words of a tool in a part of a message, if it is a result.
+fn result_in(part: &Value) -> Option<String> {
+    if part["type"] == "tool_result" {
+        return Some(text_of(part));
+    }
+    let response = part["functionResponse"].get("response")?;
+    let words = response["output"].as_str().or_else(|| response["error"].as_str());
+    Some(words.unwrap_or_default().to_owned())
 }

@@ -56,7 +56,7 @@ fn profile(builtin: &Builtin) {
 
 #[test]
 fn the_key_of_a_profile_is_seen_by_the_provider_alone() {
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = Builtin::new(api, &json!([bash(LOOK), {"text": "{{result:0}}"}]));
         let auth = json!({"fake": {"type": "api_key", "key": "key-of-auth-json"}});
         builtin.agent_file("auth.json", &auth.to_string());
@@ -94,7 +94,7 @@ const TELL: &str = "cat ~/.pi/agent/agent-profiles/keyed.md; seq 6000; \
 
 #[test]
 fn the_key_of_a_profile_is_in_no_file_with_the_output_of_a_command() {
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = Builtin::new(api, &json!([bash(TELL), {"text": "done"}]));
         profile(&builtin);
         let ran = builtin.world.run(&[
@@ -136,7 +136,7 @@ fn the_key_of_a_profile_is_not_in_the_session_file() {
 
 #[test]
 fn the_key_of_a_file_is_seen_by_the_provider_alone() {
-    for api in Api::BOTH {
+    for api in Api::ALL {
         for name in ["auth.json", "models.json"] {
             let builtin = Builtin::new(api, &json!([bash(LOOK), {"text": "{{result:0}}"}]));
             if name == "auth.json" {
@@ -171,7 +171,7 @@ fn assert_unsaid(builtin: &Builtin, live: Live) {
 
 #[test]
 fn a_key_can_be_a_variable_or_the_output_of_a_command() {
-    for api in Api::BOTH {
+    for api in Api::ALL {
         for (key, expected) in [
             ("$OWN_KEY", KEY),
             ("${OWN_KEY}-more", "sk-secret-0123456789abcdef-more"),
@@ -214,7 +214,7 @@ fn the_variable_of_a_known_provider_is_enough() {
 
 #[test]
 fn a_provider_that_quotes_the_key_is_not_repeated() {
-    for api in Api::BOTH {
+    for api in Api::ALL {
         for turn in [
             json!({"error": 401, "error_message": "the key {{key}} is not valid, {{key}}"}),
             json!({"error": 500, "error_message": "lost {{key}}"}),
@@ -248,7 +248,7 @@ fn a_provider_that_quotes_the_key_is_not_repeated() {
 fn not_even_half_of_a_key_is_quoted() {
     // Wherever an excerpt of this ends, the keys before it are taken out.
     let keys = format!("{KEY} ").repeat(400);
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let turn = json!({"garbage": format!("data: {{{keys}\n\n")});
         let builtin = Builtin::new(api, &json!(vec![turn; 4]));
         builtin.models(&json!({"apiKey": KEY}), &json!({}));
@@ -260,7 +260,7 @@ fn not_even_half_of_a_key_is_quoted() {
 
 #[test]
 fn a_key_that_cannot_be_sent_is_refused_without_being_shown() {
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = Builtin::new(api, &json!([{"text": "?"}]));
         builtin.models(&json!({"apiKey": format!("{KEY}\nmore")}), &json!({}));
         let heard = builtin.ask(&["do it"]);
@@ -273,7 +273,7 @@ fn a_key_that_cannot_be_sent_is_refused_without_being_shown() {
 
 #[test]
 fn a_profile_without_a_key_leaves_the_agent_its_own() {
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = Builtin::new(api, &json!([{"text": "done"}]));
         builtin.agent_file("agent-profiles/plain.md", "---\nname: plain\n---\n");
         let mut command = builtin.world.command([
@@ -295,7 +295,7 @@ fn a_profile_without_a_key_leaves_the_agent_its_own() {
 
 #[test]
 fn files_of_a_project_have_no_say_in_where_a_key_is_sent() {
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = Builtin::new(api, &json!([{"text": "done"}]));
         let elsewhere = json!({"providers": {"fake": {"baseUrl": "http://127.0.0.1:9/v1"}}});
         for name in [".pi/models.json", ".pi/agent/models.json", "models.json"] {

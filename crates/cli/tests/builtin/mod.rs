@@ -4,6 +4,7 @@
 mod choice;
 mod compaction;
 mod errors;
+mod fallback;
 pub(crate) mod harness;
 mod keys;
 mod malformed;

@@ -10,7 +10,7 @@ fn answering(api: Api) -> Builtin {
 
 #[test]
 fn the_model_can_be_named_in_many_ways() {
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = answering(api);
         for arguments in [
             &[][..],
@@ -18,7 +18,7 @@ fn the_model_can_be_named_in_many_ways() {
             &["--model", "fake/fake-1"],
             &["--provider", "fake", "--model", "fake-1"],
             &["--provider", "fake"],
-            &["--model", "fake/fake-1:low"],
+            &["--model", "fake/fake-1:off"],
         ] {
             let heard = builtin.ask(&[arguments, &["hello"]].concat());
             heard.assert_story(0, &[OPENING, ANSWER, CLOSING]);
@@ -26,11 +26,13 @@ fn the_model_can_be_named_in_many_ways() {
             let answer = heard.answer();
             assert_eq!((&answer["provider"], &answer["model"]), (&json!("fake"), &json!("fake-1")));
             assert_eq!(answer["api"], api.name());
-            assert_eq!(builtin.asked().last().unwrap()["model"], "fake-1");
+            assert_eq!(builtin.models_asked().last().unwrap(), "fake-1");
         }
         let thinking = |request: &Value| match api {
             Api::Completions => request["reasoning_effort"].clone(),
             Api::Messages => request["thinking"]["budget_tokens"].clone(),
+            Api::Responses => request["reasoning"]["effort"].clone(),
+            Api::Gemini => request["generationConfig"]["thinkingConfig"].clone(),
         };
         let asked = builtin.asked();
         assert_ne!(thinking(&asked[5]), thinking(&asked[4]), "{:#}", asked[5]);

@@ -56,7 +56,7 @@ fn several_prompts_are_answered_one_after_the_other() {
 
 #[test]
 fn standard_input_comes_before_the_argument_and_files_before_both() {
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = answering(api);
         builtin.project_file("notes.md", "some notes");
         let command = builtin.agent(&["@notes.md", "and the argument"]);
@@ -70,7 +70,7 @@ fn standard_input_comes_before_the_argument_and_files_before_both() {
 
 #[test]
 fn standard_input_alone_is_the_prompt() {
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = answering(api);
         let ran = builtin.world.feed(builtin.agent(&[]), "what is this?\n");
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
@@ -100,7 +100,7 @@ fn in_text_mode_only_the_last_answer_is_printed() {
         {"text": "I look.", "tools": [{"name": "bash", "args": {"command": "echo hi"}}]},
         {"text": "It says: {{result:0}}"},
     ]);
-    for api in Api::BOTH {
+    for api in Api::ALL {
         for arguments in [&["agent", "-p", "look"][..], &["agent", "--mode", "text", "look"]] {
             let ran = Builtin::new(api, &turns).text(arguments);
             assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "It says: hi\n"), "{ran:#?}");
@@ -115,7 +115,7 @@ fn in_text_mode_only_the_last_answer_is_printed() {
 
 #[test]
 fn the_tools_are_those_that_were_asked_for() {
-    for api in Api::BOTH {
+    for api in Api::ALL {
         for (arguments, expected) in [
             (&[][..], &["read", "bash", "edit", "write"][..]),
             (&["--tools", "ls,read"], &["read", "ls"]),
@@ -141,7 +141,7 @@ fn the_tools_are_those_that_were_asked_for() {
 
 #[test]
 fn a_tool_that_was_left_out_cannot_be_called() {
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = Builtin::new(api, &json!([bash("touch made"), {"text": "sorry"}]));
         let heard = builtin.ask(&["--exclude-tools", "bash", "do it"]);
         assert_eq!(heard.code, Some(0));
@@ -152,7 +152,7 @@ fn a_tool_that_was_left_out_cannot_be_called() {
 
 #[test]
 fn the_system_prompt_can_be_replaced_and_added_to_by_texts_and_files() {
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = Builtin::new(api, &json!(vec![json!({"text": "hi"}); 9]));
         builtin.project_file("system.md", "Be a pirate.");
         builtin.project_file("more.md", "Say arr.");
@@ -174,7 +174,7 @@ fn the_system_prompt_can_be_replaced_and_added_to_by_texts_and_files() {
 
 #[test]
 fn context_files_are_told_from_the_outermost_to_the_innermost() {
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = Builtin::new(api, &json!(vec![json!({"text": "hi"}); 9]));
         builtin.agent_file("AGENTS.md", "the user's rules");
         builtin.project_file("AGENTS.md", "the project's rules");
@@ -198,7 +198,7 @@ fn context_files_are_told_from_the_outermost_to_the_innermost() {
 
 #[test]
 fn skills_are_offered_by_name_and_place() {
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = Builtin::new(api, &json!(vec![json!({"text": "hi"}); 9]));
         let skill =
             |name: &str| format!("---\nname: {name}\ndescription: Knows {name}.\n---\nBody.");

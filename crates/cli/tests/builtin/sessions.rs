@@ -42,7 +42,7 @@ fn a_session_goes_on_in_another_process() {
         {"text": "It says hi."},
         {"text": "I said so."},
     ]);
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = Builtin::new(api, &turns);
         let first = builtin.ask(&[SESSION, &["what does it say?"]].concat());
         let running: &[&str] = &["bash runs", "bash runs…", "bash finished"];
@@ -75,7 +75,7 @@ fn a_session_that_was_killed_in_the_middle_of_an_answer_goes_on() {
         {"text": "I was about to say", "stall": true},
         {"text": "Here I am."},
     ]);
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = Builtin::new(api, &turns);
         let live = builtin.start(&[SESSION, &["what does it say?"]].concat());
         live.wait_for("about to say");
@@ -94,7 +94,7 @@ fn a_session_that_was_killed_in_the_middle_of_an_answer_goes_on() {
 #[test]
 fn a_session_that_was_killed_while_a_tool_ran_goes_on() {
     let turns = json!([bash("echo $$ > pid; exec sleep 600"), {"text": "Here I am."}]);
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = Builtin::new(api, &turns);
         let live = builtin.start(&[SESSION, &["what does it say?"]].concat());
         test_support::wait_until(|| builtin.read("pid").ends_with('\n'));
@@ -113,7 +113,7 @@ fn a_session_that_was_killed_while_a_tool_ran_goes_on() {
 #[test]
 fn a_session_that_was_stopped_goes_on_with_what_was_said() {
     let turns = json!([{"text": "So far so good", "stall": true}, {"text": "Here I am."}]);
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = Builtin::new(api, &turns);
         let live = builtin.start(&[SESSION, &["tell me"]].concat());
         live.wait_for("so good");
@@ -128,7 +128,7 @@ fn a_session_that_was_stopped_goes_on_with_what_was_said() {
 #[test]
 fn a_torn_last_line_costs_only_itself() {
     let turns = json!([{"text": "one"}, {"text": "two"}]);
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = Builtin::new(api, &turns);
         builtin.ask(&[SESSION, &["first"]].concat());
         let text = builtin.read("kept.jsonl");

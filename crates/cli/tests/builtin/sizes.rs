@@ -84,7 +84,7 @@ fn a_model_may_call_five_hundred_tools_at_once() {
     let tool = |number: usize| json!({"name": "read", "args": {"path": format!("{number}.txt")}});
     let tools: Vec<Value> = (0..500).map(tool).collect();
     let turns = json!([{"tools": tools, "chunk": 1000}, {"hang": true}]);
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = Builtin::new(api, &turns);
         for number in 0..500 {
             builtin.project_file(&format!("{number}.txt"), &format!("number {number}"));

@@ -36,7 +36,7 @@ fn a_task_is_carried_out_and_recorded() {
         ]},
         {"text": "It says {{result:0}}.", "usage": {"input": 300, "output": 30}},
     ]);
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = Builtin::new(api, &turns);
         builtin.project_file("a", "hello");
         let ran = builtin.run(&["what does it say?"]);
@@ -71,7 +71,7 @@ fn a_task_is_carried_out_and_recorded() {
 fn failures_of_the_provider_are_told_as_such() {
     let refused = json!([{"error": 400, "error_message": "no such thing"}]);
     let overloaded = json!(vec![json!({"error": 529, "error_message": "overloaded"}); 4]);
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = Builtin::new(api, &refused);
         let ran = builtin.run(&["do it"]);
         let events = ["run_started", "user_message", "assistant_message", "run_ended"];
@@ -91,7 +91,7 @@ fn failures_of_the_provider_are_told_as_such() {
 #[test]
 fn a_task_recovers_with_its_provider() {
     let turns = json!([{"error": 500}, {"text": "a long answer that is cut", "cut": true}, {"text": "here"}]);
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = Builtin::new(api, &turns);
         let ran = builtin.run(&["do it"]);
         let retry = ["assistant_message", "retry_scheduled"].repeat(2);
@@ -105,7 +105,7 @@ fn a_task_recovers_with_its_provider() {
 #[test]
 fn a_provider_that_hangs_is_stopped_at_the_timeout() {
     // Both at once, with time enough to start on a busy machine.
-    let running = Api::BOTH.map(|api| {
+    let running = Api::ALL.map(|api| {
         let builtin = Builtin::new(api, &json!([{"text": "So far", "stall": true}]));
         let arguments = ["run", "--json", "--agent", "builtin", "--timeout", "5", "do it"];
         let running = Running::start(builtin.world.command(arguments));
@@ -129,7 +129,7 @@ fn what_a_command_leaves_behind_is_stopped_with_the_run() {
     let leave = "setsid sh -c 'echo $$ > one; exec sleep 600' < /dev/null > /dev/null 2>&1 & \
         env -i setsid sh -c 'echo $$ > two; exec sleep 600' < /dev/null > /dev/null 2>&1 & \
         until [ -s one ] && [ -s two ]; do sleep 0.01; done";
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = Builtin::new(api, &json!([bash(leave), {"text": "done"}]));
         let ran = builtin.run(&["do it"]);
         let task = ran.task();
@@ -143,7 +143,7 @@ fn what_a_command_leaves_behind_is_stopped_with_the_run() {
 
 #[test]
 fn a_profile_reaches_the_provider() {
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = Builtin::new(api, &json!([{"text": "done"}]));
         builtin.agent_file("skills/knots/SKILL.md", "---\nname: knots\ndescription: Ties.\n---\n");
         builtin.project_file("AGENTS.md", "the project's rules");
@@ -168,6 +168,11 @@ fn a_profile_reaches_the_provider() {
         match api {
             Api::Completions => assert_eq!(asked["reasoning_effort"], "high"),
             Api::Messages => assert!(asked["thinking"].is_object(), "{asked:#}"),
+            Api::Responses => assert_eq!(asked["reasoning"]["effort"], "high"),
+            Api::Gemini => {
+                let thinking = &asked["generationConfig"]["thinkingConfig"];
+                assert!(thinking.is_object(), "{asked:#}");
+            }
         }
     }
 }
@@ -175,7 +180,7 @@ fn a_profile_reaches_the_provider() {
 #[test]
 fn a_preset_reaches_the_provider_and_is_resumed_with_its_conversation() {
     let turns = json!([bash("echo hi"), {"text": "It says hi."}, {"text": "I said so."}]);
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = Builtin::new(api, &turns);
         let preset = "---\nname: scout\ndescription: D.\nmodel: fake/fake-1\ntools: read,bash\n---\n\
             You are a scout.\n";
@@ -196,7 +201,7 @@ fn a_preset_reaches_the_provider_and_is_resumed_with_its_conversation() {
 
 #[test]
 fn many_tasks_run_at_once_without_knowing_of_one_another() {
-    for api in Api::BOTH {
+    for api in Api::ALL {
         let builtin = Builtin::of_prompts(api);
         let task = |number: usize| {
             // All of them wait until all of them run.
@@ -250,7 +255,7 @@ fn the_agent_is_called_by_its_name_in_lists_of_processes() {
 #[test]
 fn what_is_too_long_for_the_model_is_kept_in_the_run_directory() {
     let turns = json!([bash("seq 5000"), {"text": "{{result:0}}"}]);
-    let builtin = Builtin::new(Api::BOTH[0], &turns);
+    let builtin = Builtin::new(Api::ALL[0], &turns);
     let ran = builtin.run(&["count"]);
     let kept = |directory: &Path| -> Vec<String> {
         let names = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name());

@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use test_support::fake_agent::quick;
 use test_support::wait_until;
 
-use crate::scene::{Place, Scene};
+use crate::scene::{Account, Scene};
 
-const WITH_CGROUP: [Place; 2] = [Place::Root, Place::Delegated];
+const WITH_CGROUP: [Account; 2] = [Account::Root, Account::Delegated];
 
 #[test]
 fn every_run_has_its_own_cgroup_and_leaves_none() {
-    for place in WITH_CGROUP {
-        let scene = Scene::new(place);
+    for account in WITH_CGROUP {
+        let scene = Scene::new(account);
         let id = scene.start_background(&scene.world.agent(&scene.world.working()));
         let cgroup = scene.cgroup().unwrap();
         assert!(cgroup.ends_with(format!("pi-subagents-{id}")), "{}", cgroup.display());
@@ -38,13 +38,13 @@ fn a_foreground_run_leaves_no_cgroup_however_it_ends() {
         (json!([{"exit": 3}]), Some(1)),
         (json!([{"spawn": {"steps": ["setsid", "hang"]}}, {"say": "done"}]), Some(0)),
     ] {
-        let scene = Scene::new(Place::Root);
+        let scene = Scene::new(Account::Root);
         let ran = scene.start(&scene.world.agent(&script)).finish();
         assert_eq!(ran.code, code, "{ran:?}");
         assert!(scene.cgroup().is_some());
         scene.assert_nothing_left();
     }
-    let scene = Scene::new(Place::Root);
+    let scene = Scene::new(Account::Root);
     let ran = scene.start(r#"["/no/such/program"]"#).finish();
     assert_eq!(ran.task()["outcome"], "spawn_failure", "{ran:?}");
     assert!(ran.task()["error"].as_str().unwrap().contains("does not exist"), "{ran:?}");
@@ -54,7 +54,7 @@ fn a_foreground_run_leaves_no_cgroup_however_it_ends() {
 /// SIGTERM reaches each process once: a second one means more to some programs.
 #[test]
 fn everything_in_the_cgroup_is_asked_before_it_is_killed() {
-    let scene = Scene::new(Place::Root);
+    let scene = Scene::new(Account::Root);
     let said = scene.world.path("said");
     let shell = format!(
         "trap 'echo asked >> {said}' TERM
@@ -77,8 +77,8 @@ fn everything_in_the_cgroup_is_asked_before_it_is_killed() {
 /// Neither its environment, nor its session, nor its parent says where it belongs.
 #[test]
 fn a_process_that_hides_is_stopped_after_its_supervisor_was_killed() {
-    for place in WITH_CGROUP {
-        let scene = Scene::new(place);
+    for account in WITH_CGROUP {
+        let scene = Scene::new(account);
         let agent = scene.world.agent(&scene.hiding(&["setsid", "ignore_sigterm"], true));
         let id = scene.start_background(&agent);
         scene.kill_supervisor();
@@ -96,7 +96,7 @@ fn a_process_that_hides_is_stopped_after_its_supervisor_was_killed() {
 fn a_process_that_hides_is_stopped_after_parent_and_supervisor_were_killed() {
     for steps in [["setsid", "hide_environment"].as_slice(), &["hide_environment"]] {
         for is_empty in [false, true] {
-            let scene = Scene::new(Place::Root);
+            let scene = Scene::new(Account::Root);
             let running = scene.start(&scene.world.agent(&scene.hiding(steps, is_empty)));
             wait_until(|| scene.world.path("working").exists());
             scene.kill_both(running);
@@ -111,8 +111,8 @@ fn a_process_that_hides_is_stopped_after_parent_and_supervisor_were_killed() {
 
 #[test]
 fn a_caller_cleans_up_after_its_supervisor_by_the_cgroup() {
-    for place in WITH_CGROUP {
-        let scene = Scene::new(place);
+    for account in WITH_CGROUP {
+        let scene = Scene::new(account);
         let agent = scene.world.agent(&scene.hiding(&["setsid", "hide_environment"], true));
         let running = scene.start(&agent);
         wait_until(|| scene.world.path("working").exists());
@@ -126,7 +126,7 @@ fn a_caller_cleans_up_after_its_supervisor_by_the_cgroup() {
 
 #[test]
 fn another_users_process_is_stopped_in_a_delegated_cgroup() {
-    let scene = Scene::new(Place::Delegated);
+    let scene = Scene::new(Account::Delegated);
     let id = scene.start_background(&crate::traced::setuid_agent(&scene));
     let ran = scene.run(&["bg", "stop", &id]);
     scene.assert_nothing_left();
@@ -136,7 +136,7 @@ fn another_users_process_is_stopped_in_a_delegated_cgroup() {
 
 #[test]
 fn an_agent_with_capabilities_is_stopped_in_a_delegated_cgroup() {
-    let scene = Scene::new(Place::Delegated);
+    let scene = Scene::new(Account::Delegated);
     let agent = scene.capable_agent(&json!([{"touch": scene.world.path("working")}, "hang"]));
     let id = scene.start_background(&agent);
     scene.kill_supervisor();
@@ -149,7 +149,7 @@ fn an_agent_with_capabilities_is_stopped_in_a_delegated_cgroup() {
 /// The members of a cgroup are told in the numbers of the namespace that asks.
 #[test]
 fn in_another_pid_namespace_without_its_proc_the_cgroup_is_enough() {
-    let scene = Scene::new(Place::Root).in_another_pid_namespace();
+    let scene = Scene::new(Account::Root).in_another_pid_namespace();
     let script = json!([
         {"spawn": {"steps": ["setsid", {"touch": scene.world.path("hidden")}, "hang"]}},
         {"await": scene.world.path("hidden")},
@@ -174,7 +174,7 @@ fn where_no_cgroup_can_be_made_the_run_goes_on_without() {
     assert_eq!((ran.code, &ran.task()["output"]), (Some(0), &json!("found it")), "{ran:?}");
     assert_eq!(started(&scene)["agent"]["inCgroup"], json!(false));
     scene.assert_nothing_left();
-    let scene = Scene::new(Place::Root);
+    let scene = Scene::new(Account::Root);
     let ran = scene.start(&scene.world.agent(&quick())).finish();
     assert_eq!((ran.code, &started(&scene)["agent"]["inCgroup"]), (Some(0), &json!(true)));
 }
@@ -182,7 +182,7 @@ fn where_no_cgroup_can_be_made_the_run_goes_on_without() {
 /// Also a process that was put there by another program, and is no descendant of the supervisor.
 #[test]
 fn a_stranger_that_joins_the_cgroup_belongs_to_the_run() {
-    let scene = Scene::new(Place::Root);
+    let scene = Scene::new(Account::Root);
     let id = scene.start_background(&scene.world.agent(&scene.world.working()));
     let cgroup = scene.cgroup().unwrap();
     let mut joining = scene.world.command_of("sh");
@@ -201,8 +201,8 @@ fn a_stranger_that_joins_the_cgroup_belongs_to_the_run() {
 /// Nothing but its name and the missing lock of its supervisor tells that it is of no use.
 #[test]
 fn a_cgroup_whose_record_is_gone_is_found_and_removed() {
-    for place in WITH_CGROUP {
-        let scene = Scene::new(place);
+    for account in WITH_CGROUP {
+        let scene = Scene::new(account);
         let running = scene.start(&scene.world.agent(&scene.world.working()));
         wait_until(|| scene.world.path("working").exists());
         let cgroup = scene.cgroup().unwrap();

@@ -17,7 +17,7 @@ const AS_NOBODY: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups";
 
 /// Who runs the program, and whether runs can have a cgroup there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Account {
     Root,
     /// The hierarchy is not mounted.
     RootWithoutCgroups,
@@ -27,9 +27,9 @@ pub(crate) enum Place {
     Undelegated,
 }
 
-impl Place {
+impl Account {
     fn is_root(self) -> bool {
-        matches!(self, Place::Root | Place::RootWithoutCgroups)
+        matches!(self, Account::Root | Account::RootWithoutCgroups)
     }
 }
 
@@ -42,30 +42,30 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    pub(crate) fn new(place: Place) -> Scene {
+    pub(crate) fn new(account: Account) -> Scene {
         let programs = tempfile::tempdir().unwrap();
-        let world = World::new(program_for(place, programs.path())).with_scout();
+        let world = World::new(program_for(account, programs.path())).with_scout();
         let mut scene = Scene { world, wrapper: Vec::new(), programs, delegated: None };
-        match place {
-            Place::Root => {}
-            Place::RootWithoutCgroups => {
+        match account {
+            Account::Root => {}
+            Account::RootWithoutCgroups => {
                 let shell = "umount --all --types cgroup2 && exec \"$@\"";
                 let words = "unshare --mount --propagation private sh -c";
                 scene.wrapper = words.split(' ').map(str::to_owned).collect();
                 scene.wrapper.extend([shell.to_owned(), "sh".to_owned()]);
             }
-            Place::Delegated => {
+            Account::Delegated => {
                 let cgroup = scene.make_cgroup();
                 for file in ["", "cgroup.procs", "cgroup.subtree_control", "cgroup.threads"] {
                     chown(cgroup.join(file), Some(NOBODY), Some(NOBODY)).unwrap();
                 }
                 scene.enter(&cgroup, AS_NOBODY);
             }
-            Place::Undelegated => {
+            Account::Undelegated => {
                 scene.wrapper = AS_NOBODY.split(' ').map(str::to_owned).collect();
             }
         }
-        if !place.is_root() {
+        if !account.is_root() {
             give_to_nobody(&scene.world.path(""));
         }
         scene
@@ -73,7 +73,7 @@ impl Scene {
 
     /// A world in which nothing can be put below the cgroup of the program.
     pub(crate) fn where_no_cgroup_can_be_made() -> Scene {
-        let mut scene = Scene::new(Place::Root);
+        let mut scene = Scene::new(Account::Root);
         let cgroup = scene.make_cgroup();
         fs::write(cgroup.join("cgroup.max.descendants"), "0").unwrap();
         scene.enter(&cgroup, "");
@@ -232,12 +232,12 @@ pub(crate) fn kill(pid: u32) {
     kill_process(Pid::from_raw(i32::try_from(pid).unwrap()).unwrap(), Signal::KILL).unwrap();
 }
 
-/// The programs under test, where the user of the place can start them.
-fn program_for(place: Place, directory: &Path) -> Program {
+/// The programs under test, where the user of the account can start them.
+fn program_for(account: Account, directory: &Path) -> Program {
     let [pi_subagents, fake_agent] =
         [env!("CARGO_BIN_EXE_pi-subagents"), env!("CARGO_BIN_EXE_fake-agent")];
     fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
-    if place.is_root() {
+    if account.is_root() {
         return Program { pi_subagents, fake_agent };
     }
     let copy = |path: &str| -> &'static str {

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::json;
 use test_support::{Ran, wait_until};
 
-use crate::scene::{Place, Scene, kill};
+use crate::scene::{Account, Scene, kill};
 
 const MAY_BE_LEFT: &str =
     "but others may be left, because its supervisor was killed, and it had no cgroup";
@@ -24,7 +24,7 @@ pub(crate) fn setuid_agent(scene: &Scene) -> String {
 
 #[test]
 fn another_users_process_is_named_and_the_stop_fails() {
-    let scene = Scene::new(Place::Undelegated);
+    let scene = Scene::new(Account::Undelegated);
     let id = scene.start_background(&setuid_agent(&scene));
     let pid: u32 = fs::read_to_string(scene.world.path("setuid")).unwrap().trim().parse().unwrap();
     // Until it has become root, it can be stopped.
@@ -46,7 +46,7 @@ fn another_users_process_is_named_and_the_stop_fails() {
 
 #[test]
 fn an_agent_with_capabilities_is_found_by_its_record() {
-    let scene = Scene::new(Place::Undelegated);
+    let scene = Scene::new(Account::Undelegated);
     let agent = scene.capable_agent(&json!([{"touch": scene.world.path("working")}, "hang"]));
     let id = scene.start_background(&agent);
     scene.kill_supervisor();
@@ -58,7 +58,7 @@ fn an_agent_with_capabilities_is_found_by_its_record() {
 
 #[test]
 fn what_cannot_be_proven_is_said_with_the_processes_that_may_be_left() {
-    let scene = Scene::new(Place::RootWithoutCgroups);
+    let scene = Scene::new(Account::RootWithoutCgroups);
     let id = scene.start_background(&scene.world.agent(&scene.hiding(&["setsid"], true)));
     assert_eq!(scene.cgroup(), None);
     let hidden = scene.hidden().unwrap();
@@ -91,7 +91,7 @@ fn what_cannot_be_proven_is_said_with_the_processes_that_may_be_left() {
 
 #[test]
 fn a_process_that_has_rewritten_its_environment_is_found_by_its_session() {
-    let scene = Scene::new(Place::RootWithoutCgroups);
+    let scene = Scene::new(Account::RootWithoutCgroups);
     let running = scene.start(&scene.world.agent(&scene.hiding(&["hide_environment"], false)));
     wait_until(|| scene.world.path("working").exists());
     scene.kill_both(running);
@@ -108,7 +108,7 @@ fn a_process_that_has_rewritten_its_environment_is_found_by_its_session() {
 /// The caller adopts everything, so that nothing can hide from it.
 #[test]
 fn a_caller_that_cleans_up_after_its_supervisor_proves_the_end() {
-    let scene = Scene::new(Place::RootWithoutCgroups);
+    let scene = Scene::new(Account::RootWithoutCgroups);
     let agent = scene.world.agent(&scene.hiding(&["setsid", "hide_environment"], true));
     let running = scene.start(&agent);
     wait_until(|| scene.world.path("working").exists());
@@ -121,7 +121,7 @@ fn a_caller_that_cleans_up_after_its_supervisor_proves_the_end() {
 
 #[test]
 fn a_proc_of_another_namespace_is_noticed_and_said() {
-    let scene = Scene::new(Place::RootWithoutCgroups);
+    let scene = Scene::new(Account::RootWithoutCgroups);
     let agent = scene.world.agent(&scene.hiding(&["setsid", "ignore_sigterm"], false));
     let program = scene.world.command([""; 0]).get_program().to_str().unwrap().to_owned();
     // The first process of the namespace takes everything with it when it ends.
@@ -148,17 +148,17 @@ fn the_doctor_says_what_holds_here() {
         let facts = scene.run(&["doctor", "--json"]).json()["facts"]["environment"].clone();
         facts["containment"].clone()
     };
-    let root = containment(&Scene::new(Place::Root));
+    let root = containment(&Scene::new(Account::Root));
     let parent = process::Cgroup::parent().unwrap();
     assert_eq!(root["cgroup"], json!(parent));
     assert_eq!((&root["cgroupProblem"], &root["isProcOwn"]), (&json!(null), &json!(true)));
-    let scene = Scene::new(Place::Undelegated);
+    let scene = Scene::new(Account::Undelegated);
     let user = containment(&scene);
     let problem = user["cgroupProblem"].as_str().unwrap();
     assert!(problem.contains("is not delegated to this user"), "{problem}");
     let page = scene.run(&["doctor"]).stdout;
     assert!(page.contains("✓ runs have no cgroup (the cgroup "), "{page}");
-    let scene = Scene::new(Place::RootWithoutCgroups).in_another_pid_namespace();
+    let scene = Scene::new(Account::RootWithoutCgroups).in_another_pid_namespace();
     let page = scene.run(&["doctor"]).stdout;
     assert!(page.contains("(no cgroup hierarchy of version 2 is mounted)"), "{page}");
     assert!(page.contains("! /proc shows the processes of another pid namespace"), "{page}");

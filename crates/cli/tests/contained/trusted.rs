@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use test_support::fake_agent::quick;
 use test_support::wait_until;
 
-use crate::scene::{Place, Scene};
+use crate::scene::{Account, Scene};
 
 /// A process that is no run's, the leader of a session, in a cgroup that is named like one of ours.
 struct Stranger {
@@ -61,7 +61,7 @@ fn plant(run_dir: &Path, change: impl FnOnce(&mut Value, &mut Value)) {
 
 #[test]
 fn a_record_cannot_end_a_process_or_a_cgroup_of_others() {
-    let scene = Scene::new(Place::Root);
+    let scene = Scene::new(Account::Root);
     let mut stranger = Stranger::new(&scene);
     let (pid, start_time) = (stranger.child.id(), stranger.start_time());
     scene.start(&scene.world.agent(&quick())).finish();
@@ -100,7 +100,7 @@ fn a_record_cannot_end_a_process_or_a_cgroup_of_others() {
 /// A record of an earlier version names neither a cgroup nor when the agent was started.
 #[test]
 fn a_run_of_an_earlier_version_is_still_recovered() {
-    let scene = Scene::new(Place::Root);
+    let scene = Scene::new(Account::Root);
     let running = scene.start(&scene.world.agent(&scene.hiding(&["setsid"], false)));
     wait_until(|| scene.world.path("working").exists());
     scene.kill_both(running);

@@ -105,6 +105,67 @@ fn a_key_is_in_no_argument_file_or_message_even_if_the_child_prints_it() {
     assert!(command.contains("child-extension.mjs"), "{command}");
 }
 
+/// What is kept of an error, the name of a model, a retry and an unreadable line.
+const KEPT: usize = 4 << 10;
+
+#[test]
+fn a_key_where_an_error_a_model_a_retry_or_a_line_is_cut_is_not_kept_in_part() {
+    let world = world();
+    profile(&world, "keyed", &keyed_profile());
+    let straddling = |inside: usize| format!("{}{KEY} and more", "x".repeat(KEPT - inside));
+    let texts = [
+        straddling(KEY.len() - 1),
+        straddling(KEY.len() / 2),
+        straddling(1),
+        // The agent has cut it, before we do or instead of us.
+        format!("{}{}", "x".repeat(KEPT - 20), &KEY[..20]),
+        format!("{}{}", "x".repeat(100), &KEY[..KEY.len() - 1]),
+        format!("{}{}", &KEY[1..], "x".repeat(KEPT)),
+    ];
+    for text in texts {
+        let failed = json!({"type": "message_end", "message": {
+            "role": "assistant", "content": "", "stopReason": "error", "model": text, "errorMessage": text,
+        }});
+        let retry = json!({"type": "auto_retry_start", "attempt": 1, "maxAttempts": 3, "delayMs": 1,
+            "errorMessage": text});
+        let script = json!([
+            "start",
+            {"line": text},
+            {"stderr": text},
+            {"record": failed},
+            {"record": retry},
+            {"record": failed},
+            {"end": false},
+            "settle",
+        ]);
+        let file = world.path("script.json");
+        fs::write(&file, script.to_string()).unwrap();
+        let agent = json!([env!("CARGO_BIN_EXE_fake-agent"), format!("@{}", file.display())]);
+        let agent = agent.to_string();
+        let ran = world.run(&["run", "--json", "--agent", &agent, "--profile", "keyed", "do it"]);
+        assert_eq!(ran.task()["outcome"], "provider_error", "{ran:?}");
+        let run_dir = ran.run_dir();
+        for name in ["events.jsonl", "result.json"] {
+            let kept = fs::read_to_string(run_dir.join(name)).unwrap();
+            assert!(kept.contains("xxx*") || kept.contains("****xxx"), "{name}: {kept}");
+        }
+        let events = fs::read_to_string(run_dir.join("events.jsonl")).unwrap();
+        for kind in
+            ["unreadable_line", "stderr", "assistant_message", "retry_scheduled", "run_ended"]
+        {
+            assert!(events.contains(&format!("\"type\":\"{kind}\"")), "{kind}: {events}");
+        }
+        for path in files_below(&run_dir) {
+            let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
+            for part in ["sk-", "xs", "0123456789", "quoted"] {
+                assert!(!text.contains(part), "{part} in {}: {text}", path.display());
+            }
+        }
+        assert!(!ran.stdout.contains("sk-") && !ran.stderr.contains("sk-"), "{ran:?}");
+    }
+    world.assert_nothing_left();
+}
+
 #[test]
 fn the_key_of_the_caller_is_not_handed_down() {
     let world = world();

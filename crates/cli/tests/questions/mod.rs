@@ -1,7 +1,9 @@
 //! What agents ask, on real processes: every question has one answer, whoever gives it, and none outlives its run.
 
 mod elicitation;
+mod notified;
 mod secrets;
+mod views;
 
 use std::fs;
 use std::path::Path;

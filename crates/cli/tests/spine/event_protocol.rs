@@ -43,9 +43,10 @@ fn run(world: &World, protocol: &str, script: &str) -> RunResult {
     }))
     .unwrap();
     let plan = Plan {
-        meta,
+        meta: meta.into(),
         prompt: "say \"hello\"".to_owned(),
         command: ["/bin/sh", "-c", script].map(Into::into).to_vec(),
+        fallbacks: Vec::new(),
         files: Default::default(),
         file_variables: Default::default(),
         secrets: Secrets::default(),

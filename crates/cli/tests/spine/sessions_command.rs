@@ -6,7 +6,7 @@ use std::path::Path;
 use std::thread;
 
 use serde_json::json;
-use test_support::fake_agent::quick;
+use test_support::fake_agent::{quick, saying};
 use test_support::{Ran, write_program};
 
 use super::world;
@@ -149,6 +149,34 @@ fn a_session_is_exported_in_every_form() {
     assert!(events.iter().any(|event| event["text"] == recorded.as_str()), "{events:?}");
     let ran = world.run(&["sessions", "export", &id, "--output", "/no/such/directory/file"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
+}
+
+#[test]
+fn nothing_in_an_answer_runs_loads_or_hides_a_later_run_in_markdown() {
+    let world = world();
+    let hostile = "Done. <script>alert(1)</script>\n\n<img src=\"https://example.org/a.png\">\n\n\
+                   ![a picture](https://example.org/b.png)\n\n<!-- never closed";
+    let ran = world.play(&saying(hostile), &[]);
+    assert_eq!(ran.task()["output"], hostile, "{ran:?}");
+    let id = ran.task()["sessionId"].as_str().unwrap().to_owned();
+    let again = world.play(&saying("The later answer."), &["--resume", &id]);
+    assert_eq!(again.code, Some(0), "{again:?}");
+    let file = world.path("session.md");
+    let path = file.to_str().unwrap();
+    let written = world.run(&["sessions", "export", &id, "--format", "md", "--output", path]);
+    assert_eq!(written.code, Some(0), "{written:?}");
+    let markdown = fs::read_to_string(&file).unwrap();
+    assert_eq!(markdown, world.run(&["sessions", "export", &id]).stdout, "it is the default");
+    for live in ["<script", "</script", "<img", "<!--", "!["] {
+        let begins = |(position, _): (usize, &str)| !markdown[..position].ends_with('\\');
+        assert!(!markdown.match_indices(live).any(begins), "{live}: {markdown}");
+    }
+    // What the agent said can still be read, and so can what came after it.
+    for said in ["alert(1)", "a picture", "https://example.org/b.png", "never closed"] {
+        assert!(markdown.contains(said), "{said}: {markdown}");
+    }
+    let later = markdown.split("## Run 2 of 2: completed").nth(1).unwrap();
+    assert!(later.contains("> The later answer.\n"), "{markdown}");
 }
 
 #[test]

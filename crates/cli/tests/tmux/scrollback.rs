@@ -82,6 +82,38 @@ fn tmux_keeps_the_record_and_nothing_else() {
     tmux.end_server();
 }
 
+#[test]
+fn tmux_keeps_only_the_record_of_a_view_in_a_window_that_was_resized() {
+    let tmux = TmuxWorld::sized(80, 10);
+    let script = script(&tmux.world);
+    let pane = tmux.tmux(&["new-window", "-P", "-F", "#{pane_id}", "sh", &script]);
+    let pane = pane.trim();
+    wait_until(|| tmux.shown(pane).contains("12 running"));
+    for (columns, rows) in [(80, 20), (120, 20), (120, 8), (120, 10)] {
+        let (width, height) = (columns.to_string(), rows.to_string());
+        tmux.tmux(&["resize-window", "-t", pane, "-x", &width, "-y", &height]);
+        wait_until(|| is_drawn_for(&tmux.shown(pane), columns, rows));
+    }
+    fs::write(tmux.world.path("go"), "").unwrap();
+    wait_until(|| tmux.world.path("ended").exists());
+    wait_until(|| tmux.shown(pane).contains("end of it"));
+    let scrollback = tmux.tmux(&["capture-pane", "-p", "-S", "-", "-t", pane]);
+    assert_only_the_record(&scrollback);
+    tmux.tmux(&["kill-pane", "-t", pane]);
+    tmux.end_server();
+}
+
+/// Whether the window shows the view as it is for this size: the whole of it, and with the longer bar where there is room.
+fn is_drawn_for(shown: &str, columns: usize, rows: usize) -> bool {
+    let lines: Vec<&str> = shown.lines().filter(|line| !line.trim().is_empty()).collect();
+    let [first, .., last] = lines[..] else { return false };
+    let bar = if columns < 100 { 14 } else { 34 };
+    first.starts_with(" 0/12 ")
+        && first.matches('─').count() == bar
+        && last.contains("? keys")
+        && shown.contains("agent 12") == (rows > TASKS + 2)
+}
+
 /// A session of GNU screen, which ends with the test.
 struct ScreenSession<'a> {
     world: &'a World,

@@ -2,19 +2,6 @@
 
 use super::*;
 
-/// A call with a task for each name, whose agents run a command each.
-fn delegate(world: &World, commands: &[(&str, &str)], arguments: &[&str]) -> Ran {
-    let tasks = commands.iter().map(|(name, command)| {
-        let script = shell(command);
-        json!({"name": name, "prompt": format!("<<SCRIPT>>{script}<<END>>")})
-    });
-    let call = json!({"tasks": tasks.collect::<Vec<Value>>()});
-    let agent = world.agent(&json!("-")).replace("\\\"-\\\"", "-");
-    let mut all = vec!["delegate", "--worktree", "--agent", &agent];
-    all.extend(arguments);
-    world.feed(world.command(all), &call.to_string())
-}
-
 #[test]
 fn five_agents_of_which_two_conflict_and_the_others_are_merged() {
     let world = repository();
@@ -85,6 +72,43 @@ fn applying_merges_with_uncommitted_work_and_leaves_the_index_alone() {
 }
 
 #[test]
+fn several_are_applied_at_once_and_one_that_conflicts_stops_no_other() {
+    let world = repository();
+    let ran = delegate(
+        &world,
+        &[
+            ("alpha", "echo alpha > alpha.txt"),
+            ("left", "sed -i s/two/left/ a.txt"),
+            ("right", "sed -i s/two/right/ a.txt && echo right > right.txt"),
+            ("beta", "echo beta > beta.txt && rm b.txt"),
+        ],
+        &["--quiet"],
+    );
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let index = Untouched::of(&world).index;
+    let applied = world.run(&["changes", "apply", "alpha", "left", "right", "beta", "--json"]);
+    assert_eq!(applied.code, Some(1), "{applied:?}");
+    let document = applied.json();
+    let landed = document["changes"].as_array().unwrap().iter();
+    let landed: Value =
+        landed.map(|one| json!([one["name"], one["outcome"], one["files"]])).collect();
+    let expected = json!([
+        ["alpha", "applied", []],
+        ["left", "applied", []],
+        ["right", "conflict", ["a.txt"]],
+        ["beta", "applied", []],
+    ]);
+    assert_eq!(landed, expected);
+    assert_eq!(
+        git(&world, &["status", "--porcelain"]),
+        " M a.txt\n D b.txt\n?? alpha.txt\n?? beta.txt"
+    );
+    assert_eq!(fs::read_to_string(world.project().join("a.txt")).unwrap(), "one\nleft\nthree\n");
+    assert_eq!((Untouched::of(&world).index, left(&world)), (index, Vec::new()));
+    assert_eq!(git(&world, &["log", "--format=%s"]), "First");
+}
+
+#[test]
 fn merging_leaves_uncommitted_work_and_refuses_to_overwrite_it() {
     let world = repository();
     run(&world, "echo changed > b.txt", &["--name", "t"]);
@@ -123,6 +147,55 @@ fn a_diff_is_for_other_programs_and_shown_with_its_files() {
 }
 
 #[test]
+fn the_report_shows_the_diff_and_nothing_in_it_is_markup() {
+    let world = repository();
+    let task = run(&world, "echo '</script><!-- <img src=x>' >> a.txt", &["--name", "t"]).task();
+    let export = ["sessions", "export", "t", "--format", "html"];
+    let page = world.run(&export);
+    assert_eq!((page.code, page.stderr.as_str()), (Some(0), ""), "{page:?}");
+    assert!(page.stdout.contains("<small>1 file +1 −0</small>"), "{page:?}");
+    let added = "<span class=\"added\">+&lt;/script&gt;&lt;!-- &lt;img src=x&gt;</span>";
+    assert!(page.stdout.contains(added), "{page:?}");
+    assert_eq!(page.stdout.matches("</script>").count(), 1, "{page:?}");
+    assert!(!page.stdout.contains("<!--") && !page.stdout.contains("<img"), "{page:?}");
+    git(&world, &["update-ref", "-d", task["changes"]["ref"].as_str().unwrap()]);
+    let page = world.run(&export);
+    assert_eq!(page.code, Some(0), "{page:?}");
+    assert!(page.stderr.contains("The page does not show what \"t\" changed: "), "{page:?}");
+    assert!(!page.stdout.contains("class=\"changes\""), "{page:?}");
+}
+
+#[test]
+fn without_isolation_a_file_that_commands_of_two_tasks_wrote_is_named() {
+    let world = repository();
+    // The times of files are those of a coarse clock, so each agent waits until that clock has moved on, before it writes and
+    // after it.
+    let moved = "mark=$(mktemp); now=$(mktemp)
+        until [ $(($(date -r $now +%s%3N) - $(date -r $mark +%s%3N))) -gt 20 ]; do touch $now; done
+        rm $mark $now";
+    let script = |name: &str| {
+        let write = format!("echo {name} > a.txt; echo {name} > {name}.txt");
+        shell(&format!("{moved}\n{write}\n{moved}"))
+    };
+    let tasks = json!({"tasks": [
+        {"name": "one", "prompt": prompt(&script("one"))},
+        {"name": "two", "prompt": prompt(&script("two"))},
+    ]});
+    let index = Untouched::of(&world).index;
+    let agent = prompted_agent(&world);
+    let command = world.command(["delegate", "--json", "--concurrency", "1", "--agent", &agent]);
+    let ran = world.feed(command, &tasks.to_string());
+    let file = world.project().canonicalize().unwrap().join("a.txt");
+    let warning = format!(
+        "{} was written by \"one\" and \"two\"; \"two\" was last. Tasks with isolation \"worktree\" cannot \
+         overwrite each other",
+        file.display()
+    );
+    assert_eq!(ran.json()["warnings"], json!([warning]), "{ran:?}");
+    assert_eq!((Untouched::of(&world).index, left(&world)), (index, Vec::new()));
+}
+
+#[test]
 fn without_isolation_a_file_that_two_tasks_wrote_is_named() {
     let world = repository();
     let script = |after: &str| {
@@ -134,10 +207,10 @@ fn without_isolation_a_file_that_two_tasks_wrote_is_named() {
     };
     fs::write(world.path("begin"), "").unwrap();
     let tasks = json!({"tasks": [
-        {"name": "one", "prompt": format!("<<SCRIPT>>{}<<END>>", script("begin"))},
-        {"name": "two", "prompt": format!("<<SCRIPT>>{}<<END>>", script("first"))},
+        {"name": "one", "prompt": prompt(&script("begin"))},
+        {"name": "two", "prompt": prompt(&script("first"))},
     ]});
-    let agent = world.agent(&json!("-")).replace("\\\"-\\\"", "-");
+    let agent = prompted_agent(&world);
     let command = world.command(["delegate", "--quiet", "--concurrency", "1", "--agent", &agent]);
     let ran = world.feed(command, &tasks.to_string());
     assert_eq!(ran.code, Some(0), "{ran:?}");

@@ -8,7 +8,7 @@ use test_support::wait_until;
 use super::*;
 
 /// A `git` that acts at one of its calls: `$N` is the number of the call, `$REAL` the real program.
-fn wrap_git(world: &World, at: usize, action: &str) -> String {
+pub(super) fn wrap_git(world: &World, at: usize, action: &str) -> String {
     let bin = world.path("bin");
     fs::create_dir_all(&bin).unwrap();
     let count = world.path("count");
@@ -74,19 +74,31 @@ fn fault_at(at: usize, action: &str) -> bool {
     calls >= at
 }
 
-/// Every sixth point of a run's life, or with `PI_SUBAGENTS_TEST_EVERY_POINT`, which takes minutes, every one.
-fn points(action: &str) {
-    let step = if std::env::var_os("PI_SUBAGENTS_TEST_EVERY_POINT").is_some() { 1 } else { 6 };
+/// Tries a fault at point after point, until it returns that there is no such point; returns how many it has tried. Of a run's
+/// life it takes every so many-th, and with `PI_SUBAGENTS_TEST_EVERY_POINT` (`cargo xtask test all-points`), which takes
+/// minutes, every one.
+pub(super) fn every(step: usize, mut fault: impl FnMut(usize) -> bool) -> usize {
+    let step = if std::env::var_os("PI_SUBAGENTS_TEST_EVERY_POINT").is_some() { 1 } else { step };
     let mut at = 1;
-    while fault_at(at, action) {
+    while fault(at) {
         at += step;
     }
-    assert!(at > 20, "a run has more points than {at}");
+    at
+}
+
+/// The points of a run's life at which git is called.
+fn points(action: &str) {
+    let points = every(6, |at| fault_at(at, action));
+    assert!(points > 20, "a run has {points} points");
 }
 
 /// Kills the supervisor, which is the parent of git.
 const KILL_SUPERVISOR: &str = "kill -9 $PPID; exit 1";
-const KILL_GIT: &str = "kill -9 $$";
+/// Kills the caller, which is the parent of the supervisor, or that of git before there is one. git goes on.
+const KILL_CALLER: &str = "parent=$PPID; \
+    if tr '\\0' ' ' < /proc/$PPID/cmdline | grep -q ' supervise '; \
+    then parent=$(sed -n 's/^PPid:[[:space:]]*//p' /proc/$PPID/status); fi; kill -9 $parent";
+pub(super) const KILL_GIT: &str = "kill -9 $$";
 /// What has no ref yet is gone.
 const COLLECT_GARBAGE: &str = "(cd \"$PROJECT\" && env -u GIT_DIR -u GIT_WORK_TREE -u GIT_INDEX_FILE $REAL gc --quiet --prune=now)";
 const FAIL: &str = "echo 'fatal: no space left on device' >&2; exit 128";
@@ -94,6 +106,77 @@ const FAIL: &str = "echo 'fatal: no space left on device' >&2; exit 128";
 #[test]
 fn a_supervisor_that_is_killed_at_some_points_loses_nothing() {
     points(KILL_SUPERVISOR);
+}
+
+#[test]
+fn a_caller_that_is_killed_at_some_points_loses_nothing() {
+    points(KILL_CALLER);
+}
+
+/// What an agent does, one after the other: everything that git treats in its own way.
+const WORK: [&str; 20] = [
+    "echo precious > made.txt",
+    "echo changed >> a.txt",
+    "rm b.txt",
+    "mkdir -p deep/er && echo deep > deep/er/file",
+    "printf 'bytes\\000\\377\\n' > binary",
+    "chmod +x a.txt",
+    "ln -s a.txt link",
+    "git add made.txt",
+    "git commit -qm One",
+    "mv made.txt moved.txt",
+    "git add --all",
+    "echo later >> moved.txt",
+    "git checkout -qb branch",
+    "git commit -qm Two",
+    "echo ignored > x.log",
+    "touch $(git rev-parse --git-path index.lock)",
+    "echo 'quoted' > 'a name with \"quotes\" and blanks'",
+    "ln -sf nowhere link",
+    "rm -r deep && echo file > deep",
+    "head -c 300000 /dev/urandom > large",
+];
+
+/// Kills the agent after so much of its work; returns whether there is so much. Everything that is not ignored is then kept as
+/// a ref, as the agent has left it.
+fn agent_killed_after(count: usize) -> bool {
+    let Some(work) = WORK.get(..count) else { return false };
+    let world = repository();
+    let before = Untouched::of(&world);
+    let manifest = world.path("manifest");
+    // Names, modes, contents and the ends of links, but for what is ignored.
+    let list = "find . -path ./.git -prune -o ! -type d ! -name '*.log' -print | LC_ALL=C sort | \
+        while read -r file; do if [ -L \"$file\" ]; then echo \"$file -> $(readlink \"$file\")\"; \
+        else echo \"$file $(stat -c %A \"$file\") $(sha256sum < \"$file\")\"; fi; done";
+    let work = work.join(" && ");
+    let settings =
+        "export GIT_AUTHOR_NAME=A GIT_AUTHOR_EMAIL=a GIT_COMMITTER_NAME=A GIT_COMMITTER_EMAIL=a";
+    let command = format!("{settings}; {work} && {list} > {}; kill -9 $PPID", manifest.display());
+    let ran = world.play(&json!(["start", {"shell": command}, "hang"]), &["--worktree"]);
+    let case = format!("after {count} steps: {ran:?}");
+    world.wait_until_nothing_is_left();
+    let task = ran.task();
+    assert_eq!(task["outcome"], "killed_by_signal", "{case}");
+    let reference = task["changes"]["ref"].as_str().unwrap_or_else(|| panic!("{case}"));
+    let copy = world.path("copy");
+    fs::create_dir(&copy).unwrap();
+    let archive =
+        format!("git -c tar.umask=user archive {reference} | tar -x -C {}", copy.display());
+    assert!(world.command_of("sh").args(["-c", &archive]).status().unwrap().success(), "{case}");
+    let listed = world.command_of("sh").current_dir(&copy).args(["-c", list]).output().unwrap();
+    let kept = String::from_utf8_lossy(&listed.stdout).into_owned();
+    assert_eq!(kept, fs::read_to_string(manifest).unwrap(), "{case}");
+    // The branch is the agent's own.
+    let _ = world.command_of("git").args(["branch", "-qD", "branch"]).output().unwrap();
+    assert_eq!(Untouched::of(&world), before, "{case}");
+    assert_eq!(left(&world), Vec::<String>::new(), "{case}");
+    true
+}
+
+#[test]
+fn an_agent_that_is_killed_at_some_points_of_its_work_loses_nothing() {
+    let points = every(7, agent_killed_after);
+    assert!(points > WORK.len(), "{points}");
 }
 
 #[test]
@@ -167,31 +250,59 @@ fn where_objects_cannot_be_written_the_directory_stays_and_is_named() {
     assert_eq!(Untouched::of(&world), before);
 }
 
+/// What a user does meanwhile. The commits have fixed dates, so that they are the same in every copy of the repository.
+fn commit_and_checkout(world: &World, project: &Path, round: usize) {
+    fs::write(project.join("user.txt"), format!("{round}\n")).unwrap();
+    let elsewhere = if round.is_multiple_of(2) { "HEAD~1" } else { "main" };
+    for arguments in [
+        &["add", "user.txt"][..],
+        &["commit", "--quiet", "-m", "User"],
+        &["checkout", "--quiet", elsewhere],
+        &["checkout", "--quiet", "main"],
+    ] {
+        let mut command = world.command_of("git");
+        for name in ["GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"] {
+            command.env(name, "2026-01-01T00:00:00Z");
+        }
+        let output = command.current_dir(project).args(arguments).output().unwrap();
+        assert!(output.status.success(), "git {arguments:?}: {output:?}");
+    }
+}
+
 #[test]
 fn many_worktrees_at_once_while_the_user_commits_and_collects_garbage() {
     let world = repository();
+    // The same user works there without any agent.
+    let twin = world.path("twin");
+    world.copy_project(&twin);
     let calls: Vec<_> = (0..4)
         .map(|call| {
             let tasks = (0..4).map(|task| {
                 let script = shell(&format!("echo precious > made-{call}-{task}.txt"));
-                json!({"name": format!("{call}-{task}"), "prompt": format!("<<SCRIPT>>{script}<<END>>")})
+                json!({"name": format!("{call}-{task}"), "prompt": prompt(&script)})
             });
             let input = world.path(&format!("tasks-{call}.json"));
             fs::write(&input, json!({"tasks": tasks.collect::<Vec<Value>>()}).to_string()).unwrap();
-            let agent = world.agent(&json!("-")).replace("\\\"-\\\"", "-");
-            let command = world.command(["delegate", "--json", "--worktree", "--agent", &agent, input.to_str().unwrap()]);
+            let agent = prompted_agent(&world);
+            let command = world.command([
+                "delegate",
+                "--json",
+                "--worktree",
+                "--agent",
+                &agent,
+                input.to_str().unwrap(),
+            ]);
             test_support::Running::start(command)
         })
         .collect();
     for round in 0..6 {
-        write(&world, "user.txt", &format!("{round}\n"));
-        git(&world, &["add", "user.txt"]);
-        git(&world, &["commit", "--quiet", "-m", "User"]);
+        for project in [&world.project(), &twin] {
+            commit_and_checkout(&world, project, round);
+        }
         // `git worktree add` does not make a worktree in one step, and a `git gc` that sees half of one fails.
         let _ = world.command_of("git").args(["gc", "--quiet"]).output().unwrap();
-        git(&world, &["checkout", "--quiet", if round % 2 == 0 { "HEAD~1" } else { "main" }]);
-        git(&world, &["checkout", "--quiet", "main"]);
     }
+    let mut staying = Vec::new();
     for (call, running) in calls.into_iter().enumerate() {
         let ran = running.finish();
         for (task, report) in ran.json()["tasks"].as_array().unwrap().iter().enumerate() {
@@ -202,13 +313,22 @@ fn many_worktrees_at_once_while_the_user_commits_and_collects_garbage() {
             };
             let name = format!("made-{call}-{task}.txt");
             let id = report["runId"].as_str().unwrap();
-            let is_left = changes["directory"]
-                .as_str()
-                .map(|path| fs::read_to_string(Path::new(path).join(&name)).unwrap());
-            let text = is_left.unwrap_or_else(|| kept(&world, id, &name));
+            let text = match changes["directory"].as_str() {
+                Some(directory) => {
+                    staying.push(id.to_owned());
+                    fs::read_to_string(Path::new(directory).join(&name)).unwrap()
+                }
+                None => kept(&world, id, &name),
+            };
             assert_eq!(text.trim(), "precious", "{report}");
         }
     }
-    assert_eq!(git(&world, &["status", "--porcelain"]), "");
+    let untouched = Untouched::but_for_times(&world, &world.project());
+    assert_eq!(untouched, Untouched::but_for_times(&world, &twin));
+    assert_eq!(untouched.status, "");
+    let is_explained =
+        |path: &String| !path.ends_with(".lock") && staying.iter().any(|id| path.contains(id));
+    let left: Vec<String> = left(&world).into_iter().filter(|path| !is_explained(path)).collect();
+    assert_eq!(left, Vec::<String>::new());
     git(&world, &["fsck", "--no-dangling"]);
 }

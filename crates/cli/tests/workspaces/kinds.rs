@@ -103,3 +103,71 @@ fn a_submodule_is_empty_and_a_repository_inside_keeps_the_directory() {
         "{task}"
     );
 }
+
+/// What Git LFS commits in place of a file.
+const POINTER: &str = "version https://git-lfs.github.com/spec/v1\n\
+    oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n";
+
+/// A repository with a pointer, and a `PATH` with git and a shell alone.
+fn with_pointers() -> (World, String) {
+    let world = repository();
+    write(&world, ".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n");
+    write(&world, "big.bin", POINTER);
+    git(&world, &["add", "--all"]);
+    git(&world, &["commit", "--quiet", "-m", "Big"]);
+    let bin = world.path("bin");
+    fs::create_dir(&bin).unwrap();
+    for program in ["/usr/bin/git", "/bin/sh"] {
+        let name = Path::new(program).file_name().unwrap();
+        std::os::unix::fs::symlink(program, bin.join(name)).unwrap();
+    }
+    (world, bin.display().to_string())
+}
+
+#[test]
+fn without_git_lfs_its_pointers_stay_pointers() {
+    let (world, path) = with_pointers();
+    write(&world, "new.bin", POINTER);
+    let before = Untouched::of(&world);
+    let script = shell(
+        "PATH=/usr/bin:/bin; cat big.bin new.bin > seen.txt && cp big.bin copy.bin && echo more >> new.bin",
+    );
+    let mut command = world.play_command(&script, &["--worktree", "--name", "t"]);
+    // A system can have the filter in its own settings.
+    let ran: Ran =
+        command.env("PATH", &path).env("GIT_CONFIG_NOSYSTEM", "1").output().unwrap().into();
+    let task = ran.task();
+    let id = task["runId"].as_str().unwrap();
+    assert_eq!(task["changes"]["files"], 3, "{task}");
+    for (file, text) in [
+        ("big.bin", POINTER.to_owned()),
+        ("copy.bin", POINTER.to_owned()),
+        ("new.bin", format!("{POINTER}more")),
+        ("seen.txt", POINTER.repeat(2)),
+    ] {
+        assert_eq!(kept(&world, id, file), text.trim_end(), "{file}");
+    }
+    assert_eq!(Untouched::of(&world), before);
+    let applied = world.command(["changes", "apply", "t"]).env("PATH", &path).output().unwrap();
+    assert!(applied.status.success(), "{applied:?}");
+    assert_eq!(fs::read_to_string(world.project().join("copy.bin")).unwrap(), POINTER);
+}
+
+#[test]
+fn where_a_repository_needs_git_lfs_and_it_is_missing_the_task_is_refused() {
+    let (world, path) = with_pointers();
+    let mark = world.path("ran");
+    let evil = format!("touch {}; cat", mark.display());
+    for name in ["clean", "smudge", "process"] {
+        git(&world, &["config", &format!("filter.lfs.{name}"), &evil]);
+    }
+    let mut command = world.play_command(&shell("echo x > x"), &["--worktree"]);
+    let ran: Ran =
+        command.env("PATH", &path).env("GIT_CONFIG_NOSYSTEM", "1").output().unwrap().into();
+    let task = ran.task();
+    assert_eq!(task["outcome"], "spawn_failure", "{task}");
+    let error = task["error"].as_str().unwrap();
+    assert!(error.contains("git-lfs: ") && error.contains("not found"), "{error}");
+    assert!(!mark.exists(), "a program of the repository ran");
+    assert_eq!(left(&world), Vec::<String>::new());
+}

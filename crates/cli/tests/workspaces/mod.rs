@@ -1,8 +1,10 @@
 //! Worktrees for agents, on real git: what they start from, what is kept, and how it comes back.
 
 mod changes;
+mod doors;
 mod faults;
 mod kinds;
+mod landing;
 mod passed_over;
 mod preparation;
 mod retention;
@@ -17,7 +19,7 @@ use test_support::{Ran, World};
 use crate::world;
 
 /// A world whose project is a repository with one commit.
-fn repository() -> World {
+pub(crate) fn repository() -> World {
     let world = world();
     fs::remove_dir(world.project().join(".git")).unwrap();
     git(&world, &["init", "--quiet", "--initial-branch=main"]);
@@ -57,8 +59,34 @@ fn git(world: &World, arguments: &[&str]) -> String {
 }
 
 /// The script of an agent that runs a command of the shell in its directory, and answers.
-fn shell(command: &str) -> Value {
+pub(crate) fn shell(command: &str) -> Value {
     json!(["start", {"shell": command}, {"say": "done"}, {"end": false}, "settle"])
+}
+
+/// A prompt for [`prompted_agent`] that has it play this script.
+fn prompt(script: &Value) -> String {
+    format!("<<SCRIPT>>{script}<<END>>")
+}
+
+/// `--agent` for a fake agent that plays the script in its prompt.
+fn prompted_agent(world: &World) -> String {
+    world.agent(&json!("-")).replace("\\\"-\\\"", "-")
+}
+
+/// A call with a task for each name, whose agents run a command each.
+fn call(commands: &[(&str, &str)]) -> Value {
+    let tasks = commands
+        .iter()
+        .map(|(name, command)| json!({"name": name, "prompt": prompt(&shell(command))}));
+    json!({"tasks": tasks.collect::<Vec<Value>>()})
+}
+
+/// `delegate --worktree` with such a call.
+fn delegate(world: &World, commands: &[(&str, &str)], arguments: &[&str]) -> Ran {
+    let agent = prompted_agent(world);
+    let mut all = vec!["delegate", "--worktree", "--agent", &agent];
+    all.extend(arguments);
+    world.feed(world.command(all), &call(commands).to_string())
 }
 
 /// `run --json --worktree` with an agent that runs this command.
@@ -86,19 +114,28 @@ struct Untouched {
 
 impl Untouched {
     fn of(world: &World) -> Untouched {
-        let refs = git(world, &["for-each-ref"]);
+        let project = world.project();
+        let index = fs::read(project.join(".git/index")).unwrap_or_default();
+        Untouched { index, ..Untouched::but_for_times(world, &project) }
+    }
+
+    /// The same of another copy of the repository, whose index has the times of other files. What it says of their
+    /// contents counts.
+    fn but_for_times(world: &World, project: &Path) -> Untouched {
+        let git = |arguments: &[&str]| git_in(world, project, arguments);
+        let refs = git(&["for-each-ref"]);
         let refs: Vec<&str> =
             refs.lines().filter(|line| !line.contains("refs/pi-subagents/")).collect();
-        let names = git(world, &["ls-files", "--cached", "--others", "--exclude-standard"]);
-        let files = names.lines().map(|name| {
-            (name.to_owned(), fs::read(world.project().join(name)).unwrap_or_default())
-        });
+        let names = git(&["ls-files", "--cached", "--others", "--exclude-standard"]);
+        let files = names
+            .lines()
+            .map(|name| (name.to_owned(), fs::read(project.join(name)).unwrap_or_default()));
         Untouched {
-            head: fs::read_to_string(world.project().join(".git/HEAD")).unwrap(),
+            head: fs::read_to_string(project.join(".git/HEAD")).unwrap(),
             refs: refs.join("\n"),
-            status: git(world, &["--no-optional-locks", "status", "--porcelain"]),
-            index: fs::read(world.project().join(".git/index")).unwrap_or_default(),
-            config: fs::read(world.project().join(".git/config")).unwrap(),
+            status: git(&["--no-optional-locks", "status", "--porcelain"]),
+            index: git(&["ls-files", "--stage"]).into_bytes(),
+            config: fs::read(project.join(".git/config")).unwrap(),
             files: files.collect(),
         }
     }
@@ -157,6 +194,25 @@ fn the_working_tree_as_it_is_is_where_an_agent_starts_and_stays_untouched() {
     let result: Value =
         serde_json::from_slice(&fs::read(ran.run_dir().join("result.json")).unwrap()).unwrap();
     assert_eq!(&result["changes"], changes);
+}
+
+#[test]
+fn commits_of_ours_are_in_our_name_and_never_in_the_users() {
+    let world = repository();
+    // So that the base is a commit of ours, too.
+    write(&world, "dirty.txt", "uncommitted\n");
+    let mut command = world.play_command(&shell("echo made > made.txt"), &["--worktree"]);
+    for role in ["AUTHOR", "COMMITTER"] {
+        command.env(format!("GIT_{role}_NAME"), "Me").env(format!("GIT_{role}_EMAIL"), "me@x.org");
+    }
+    let ran: Ran = command.output().unwrap().into();
+    let id = ran.task()["runId"].as_str().unwrap().to_owned();
+    for which in ["base", "result"] {
+        let reference = format!("refs/pi-subagents/{id}/{which}");
+        let names = git(&world, &["log", "-1", "--format=%an <%ae>, %cn <%ce>", &reference]);
+        let ours = "pi-subagents <pi-subagents@localhost>";
+        assert_eq!(names, format!("{ours}, {ours}"), "{which}");
+    }
 }
 
 #[test]

@@ -73,6 +73,25 @@ fn hooks_fsmonitor_aliases_pagers_drivers_and_signatures_of_a_repository_never_r
 }
 
 #[test]
+fn a_look_at_the_tree_that_tasks_share_runs_nothing_either() {
+    let world = repository();
+    let evil = program(&world, &world.path("evil"), "ran");
+    // The first task names a monitor, the second a filter, which was harmless when the first had ended.
+    write(&world, ".gitattributes", "* filter=evil\n");
+    let monitor = format!("git config core.fsmonitor {evil} && echo 1 > a.txt");
+    let filter = format!("git config filter.evil.clean {evil} && echo 2 > a.txt");
+    let tasks = call(&[("monitor", &monitor), ("filter", &filter)]);
+    let agent = prompted_agent(&world);
+    let command = world.command(["delegate", "--json", "--concurrency", "1", "--agent", &agent]);
+    let ran = world.feed(command, &tasks.to_string());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!world.path("ran").exists(), "a program of the repository ran");
+    // They are named indeed.
+    let _ = world.command_of("git").args(["status", "--porcelain"]).output().unwrap();
+    assert!(world.path("ran").exists());
+}
+
+#[test]
 fn settings_that_hold_only_in_worktrees_run_nothing_either() {
     let world = repository();
     let evil = program(&world, &world.path("evil"), "ran");

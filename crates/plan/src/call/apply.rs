@@ -76,7 +76,16 @@ impl Planner<'_> {
         let requested_model = chosen?;
         self.add_skills(&mut definition, task, cwd)?;
         let trust = self.workspace.trust_in(kind);
+        let fallback_models = match task.fallback_models.as_slice() {
+            [] => definition.configuration.fallback_models.clone(),
+            // What the user names needs no trust.
+            named => {
+                definition.configuration.fallback_models.clear();
+                named.to_vec()
+            }
+        };
         check_trust(&definition, trust, task.model.is_some())?;
+        definition.configuration.fallback_models = fallback_models;
         applied.definition = Some(definition);
         Ok(requested_model)
     }

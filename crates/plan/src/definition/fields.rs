@@ -8,10 +8,11 @@ use super::{Definition, DefinitionKind};
 use crate::frontmatter::Fields;
 
 /// All fields besides the name, in the order in which they are written.
-static FIELDS: [Field; 25] = [
+static FIELDS: [Field; 26] = [
     field("description", |d| Value::Text(&mut d.description)),
     field("provider", |d| Value::Text(&mut d.configuration.provider)),
     field("model", |d| Value::Text(&mut d.configuration.model)),
+    field("fallbackModels", |d| Value::List(&mut d.configuration.fallback_models)),
     field("thinkingLevel", |d| Value::Level(&mut d.configuration.thinking_level)),
     // The body of a profile replaces the system prompt, and that of a preset is added to it.
     field("systemPrompt", |d| Value::Text(&mut d.configuration.system_prompt)).only_of(&[]),
@@ -43,10 +44,11 @@ static FIELDS: [Field; 25] = [
 ];
 
 /// The order in which they are shown.
-const SHOWN: [&str; 25] = [
+const SHOWN: [&str; 26] = [
     "description",
     "provider",
     "model",
+    "fallbackModels",
     "thinkingLevel",
     "agent",
     "access",

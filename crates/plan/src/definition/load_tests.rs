@@ -61,7 +61,8 @@ const NOTHING: [&str; 0] = [];
 #[test]
 fn every_field_is_read() {
     let (definition, warnings) = load_one(
-        "---\nname: p\ndescription: Reviews.\nprovider: anthropic\nmodel: sonnet:high\nthinkingLevel: off\n\
+        "---\nname: p\ndescription: Reviews.\nprovider: anthropic\nmodel: sonnet:high\n\
+         fallbackModels: [openai/gpt-5, haiku]\nthinkingLevel: off\n\
          appendSystemPrompt: Be brief.\napiKey: sk-123\nnoTools: true\ntools: read, bash\n\
          excludeTools: [write]\nnoExtensions: true\nextensions: /a.js,/b.js\nnoSkills: true\n\
          suggestedSkills:\n  - one\n  - two\nloadSkills: three\nnoContextFiles: true\n\
@@ -79,6 +80,7 @@ fn every_field_is_read() {
         configuration: Configuration {
             provider: Some("anthropic".into()),
             model: Some("sonnet:high".into()),
+            fallback_models: strings(&["openai/gpt-5", "haiku"]),
             thinking_level: Some(ThinkingLevel::Off),
             system_prompt: Some("You are.\n\nReally.".into()),
             append_system_prompt: Some("Be brief.".into()),
@@ -377,7 +379,7 @@ proptest! {
     #[test]
     fn any_text_in_any_field_is_a_definition_or_a_warning(
         field in proptest::sample::select(vec![
-            "name", "provider", "model", "thinkingLevel", "appendSystemPrompt", "apiKey",
+            "name", "provider", "model", "fallbackModels", "thinkingLevel", "appendSystemPrompt", "apiKey",
             "noTools", "tools", "excludeTools", "noExtensions", "extensions", "noSkills",
             "suggestedSkills", "loadSkills", "noContextFiles", "extraArgs", "agent", "x",
         ]),

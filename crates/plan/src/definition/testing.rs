@@ -119,7 +119,8 @@ pub(super) fn any_definition() -> impl Strategy<Value = Definition> {
     let text = || proptest::option::of(any_text());
     let texts = (text(), text(), text(), text(), text(), any_text());
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
-    let lists = (any_list(), any_list(), any_list(), any_list(), any_list(), any_list());
+    let lists =
+        (any_list(), any_list(), any_list(), any_list(), any_list(), any_list(), any_list());
     let words = (
         select(vec![DefinitionKind::Profile, DefinitionKind::Preset]),
         "[a-zA-Z0-9_-]{1,8}",
@@ -161,6 +162,7 @@ pub(super) fn any_definition() -> impl Strategy<Value = Definition> {
         (definition.configuration.extensions, definition.configuration.extra_args) =
             (lists.2, lists.3);
         (definition.suggested_skills, definition.load_skills) = (lists.4, lists.5);
+        definition.configuration.fallback_models = lists.6;
         definition
     })
 }

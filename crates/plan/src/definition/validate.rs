@@ -65,17 +65,20 @@ pub(crate) fn check_trust(
     if definition.scope == Scope::Global || trust.allows() {
         return Ok(());
     }
-    let Configuration { extensions, extra_args, provider, model, .. } = &definition.configuration;
+    let Configuration { extensions, extra_args, provider, model, fallback_models, .. } =
+        &definition.configuration;
     // The built-in agent can play a script instead of asking a model. The script calls tools as its
     // author likes.
     let plays_script = provider.as_deref() == Some("script")
         || model.as_ref().is_some_and(|model| model.starts_with("script/"));
+    let falls_back_to_script = fallback_models.iter().any(|model| model.starts_with("script/"));
     let fields = [
         ("\"extensions\"", !extensions.is_empty()),
         ("\"extraArgs\"", !extra_args.is_empty()),
         ("\"prepare\"", definition.prepare.is_some()),
         ("\"check\"", definition.check.is_some()),
         ("\"model\" to a script", !is_model_asked_for && plays_script),
+        ("\"fallbackModels\" to a script", falls_back_to_script),
     ];
     let fields: Vec<&str> =
         fields.into_iter().filter_map(|(field, is_set)| is_set.then_some(field)).collect();
@@ -151,11 +154,12 @@ mod tests {
 
     #[test]
     fn a_project_may_run_code_only_if_it_is_trusted() {
-        let changes: [fn(&mut Configuration); 4] = [
+        let changes: [fn(&mut Configuration); 5] = [
             |c| c.extensions = strings(&["/evil.js"]),
             |c| c.extra_args = strings(&["--extension=/evil.js"]),
             |c| c.model = Some("script/evil.json".into()),
             |c| c.provider = Some("script".into()),
+            |c| c.fallback_models = strings(&["a/b", "script/evil.json"]),
         ];
         for trust in [Trust::Approved, Trust::Trusted, Trust::Refused, Trust::Undecided] {
             for scope in [Scope::Global, Scope::Project] {

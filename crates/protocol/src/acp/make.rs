@@ -8,6 +8,8 @@ pub(super) enum Make {
     Gemini,
     Opencode,
     Copilot,
+    /// Claude Code, behind the adapter that speaks the protocol for it.
+    Claude,
     /// Any other.
     Other,
 }
@@ -29,6 +31,7 @@ impl Make {
             "gemini-cli" => Make::Gemini,
             "OpenCode" => Make::Opencode,
             "Copilot" => Make::Copilot,
+            "@agentclientprotocol/claude-agent-acp" => Make::Claude,
             _ => Make::Other,
         }
     }
@@ -39,6 +42,7 @@ impl Make {
             Make::Gemini => "Gemini CLI",
             Make::Opencode => "opencode",
             Make::Copilot => "GitHub Copilot",
+            Make::Claude => "Claude Code",
             Make::Other => "the agent",
         }
     }
@@ -67,7 +71,7 @@ impl Make {
     /// each was tried.
     pub(super) fn hearing(self) -> Hearing {
         match self {
-            Make::Opencode => Hearing::AtWork,
+            Make::Opencode | Make::Claude => Hearing::AtWork,
             Make::Copilot => Hearing::BetweenCalls,
             Make::Gemini | Make::Other => Hearing::AfterTurn,
         }

@@ -23,7 +23,7 @@ pub(crate) fn invocation(start: &Start<'_>) -> Result<Invocation, StartError> {
         Make::Gemini => gemini::invocation(start),
         Make::Opencode => opencode::invocation(start),
         Make::Copilot => copilot::invocation(start),
-        Make::Other => other(start),
+        Make::Claude | Make::Other => other(start),
     }?;
     invocation.warnings.extend(untaught);
     Ok(invocation)

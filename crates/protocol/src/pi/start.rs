@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::paths::{SYSTEM_PROMPT, StateDir};
-use model::{AgentKind, Argument, Mirror, Secrets, variables};
+use model::{AgentKind, Argument, Meta, Mirror, Secrets, variables};
 
 use super::version::{OF_SERVER, check_provider, without_servers};
 use crate::profile_fields::{Configuration, ThinkingLevel};
@@ -39,6 +39,7 @@ pub(crate) fn need_json_mode(extra_args: &[String]) -> bool {
 /// The command line, the environment, the files and the secrets of one agent.
 pub(crate) fn invocation(start: Start<'_>, mode: &[&str]) -> Result<Invocation, StartError> {
     let configuration = start.configuration;
+    let is_builtin = start.agent == AgentKind::Builtin;
     check_extra_arguments(&start)?;
     check_provider(&start.origin.title, configuration, start.version)?;
     let mut line = CommandLine::of(&start);
@@ -51,6 +52,12 @@ pub(crate) fn invocation(start: Start<'_>, mode: &[&str]) -> Result<Invocation, 
     line.flag("--no-session", !start.keeps_conversation);
     line.option("provider", "--provider", configuration.provider.as_deref())?;
     line.option("model", "--model", configuration.model.as_deref())?;
+    if is_builtin {
+        // It changes its model by itself, also after tools have run.
+        for model in configuration.fallback_models.iter().take(Meta::FALLBACK_MODELS) {
+            line.option("fallbackModels", "--fallback-model", Some(model))?;
+        }
+    }
     if let Some(prompt) = &configuration.system_prompt {
         line.file("--system-prompt", SYSTEM_PROMPT, prompt);
     }
@@ -72,7 +79,6 @@ pub(crate) fn invocation(start: Start<'_>, mode: &[&str]) -> Result<Invocation, 
         line.option("suggestedSkills", "--skill", Some(&path.to_string_lossy()))?;
     }
     line.words.extend(configuration.extra_args.iter().cloned().map(Argument::from));
-    let is_builtin = start.agent == AgentKind::Builtin;
     if is_builtin && !configuration.extensions.is_empty() {
         return Err(StartError::NoExtensions {
             origin: start.origin.title,

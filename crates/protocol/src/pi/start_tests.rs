@@ -66,6 +66,21 @@ fn strings(texts: &[&str]) -> Vec<String> {
 }
 
 #[test]
+fn only_the_built_in_agent_is_told_of_fallback_models() {
+    let configuration = configured(|c| c.fallback_models = strings(&["a/b", "c"]));
+    let of = |agent: AgentKind| invocation(Start { agent, ..start(&configuration) }).unwrap();
+    let builtin = of(AgentKind::Builtin);
+    let expected = ["--fallback-model", "a/b", "--fallback-model", "c"];
+    assert_eq!(words(&builtin)[5..], expected);
+    for agent in [AgentKind::Pi, AgentKind::Program] {
+        assert_eq!(words(&of(agent)).len(), 5, "it is started once more for them");
+    }
+    let option = configured(|c| c.fallback_models = strings(&["--no-tools"]));
+    let refused = invocation(Start { agent: AgentKind::Builtin, ..start(&option) });
+    assert!(refused.unwrap_err().to_string().contains("\"fallbackModels\" begins with a hyphen"));
+}
+
+#[test]
 fn every_field_has_its_arguments() {
     assert_eq!(arguments(|_| ()), Vec::<String>::new());
     assert_eq!(arguments(|c| c.provider = Some("a".into())), ["--provider", "a"]);

@@ -39,7 +39,12 @@ pub(crate) fn read(line: Line<'_>) -> Reading {
 /// Whether a long line must be kept whole, judged by its beginning.
 pub(crate) fn keep(head: &[u8]) -> Keep {
     let is_needed = match kind_at_start(head) {
-        Some(b"tool_execution_start" | b"tool_execution_end" | b"auto_retry_start") => true,
+        Some(
+            b"tool_execution_start"
+            | b"tool_execution_end"
+            | b"auto_retry_start"
+            | b"model_fallback",
+        ) => true,
         Some(b"message_end") => role_at_start(head).is_none_or(is_kept_role),
         Some(_) => false,
         None => head.trim_ascii_start().starts_with(b"{"),
@@ -68,6 +73,7 @@ fn read_kind(kind: &[u8], line: Line<'_>) -> Reading {
         b"tool_execution_start" => parse(line, tool_call),
         b"tool_execution_end" => parse(line, tool_result),
         b"auto_retry_start" => parse(line, retry),
+        b"model_fallback" => parse(line, fallback),
         b"agent_end" => agent_end(line),
         b"agent_settled" => agent_settled(line),
         b"agent_start" | b"turn_start" | b"message_start" | b"compaction_start" => Reading {
@@ -349,6 +355,24 @@ fn retry(record: Retry) -> Reading {
     Reading {
         events: vec![event],
         activity: Some(Activity::Retrying),
+        last_word: LastWord::NotYet,
+        ..Reading::default()
+    }
+}
+
+/// Only the built-in agent has this record.
+#[derive(Deserialize)]
+struct Fallback {
+    from: String,
+    to: String,
+    reason: String,
+}
+
+fn fallback(record: Fallback) -> Reading {
+    let Fallback { from, to, reason } = record;
+    Reading {
+        events: vec![Event::ModelFallback { from, to, reason }],
+        activity: Some(Activity::Waiting),
         last_word: LastWord::NotYet,
         ..Reading::default()
     }

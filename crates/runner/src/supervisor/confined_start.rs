@@ -26,6 +26,8 @@ pub(super) struct Confines<'a> {
     pub(super) dir: &'a RunDir,
     pub(super) containment: Containment,
     pub(super) bounds: Option<Bounds>,
+    /// The cgroup of an agent that is gone, in whose place another one is started.
+    pub(super) cgroup: Option<Cgroup>,
 }
 
 impl Confines<'_> {
@@ -51,11 +53,12 @@ impl Confines<'_> {
     }
 
     /// In a cgroup of its own if one can be had. A run without one is better than none.
-    fn attempt(&self, spec: ChildSpec<'_>) -> Result<Started, SpawnError> {
+    fn attempt(&mut self, spec: ChildSpec<'_>) -> Result<Started, SpawnError> {
         let bounds = self.bounds.as_ref().map(Bounds::confinement).unwrap_or_default();
-        // The one that the record names: what is in it must be found by the record.
-        let path = self.meta.cgroup.as_ref();
-        let cgroup = path.and_then(|path| Cgroup::create_at(path, self.meta.run_id.as_str()).ok());
+        let cgroup = self.cgroup.take().or_else(|| {
+            // The one that the record names: what is in it must be found by the record.
+            Cgroup::create_at(self.meta.cgroup.as_ref()?, self.meta.run_id.as_str()).ok()
+        });
         if let Some(cgroup) = cgroup {
             let confinement = Confinement { cgroup: Some(&cgroup), ..bounds };
             if let Ok(mut child) = spawn_confined(spec, self.containment, confinement) {

@@ -83,6 +83,11 @@ impl Conversation {
         }
     }
 
+    /// The agent was started once more, with its prompt and nothing else.
+    pub(crate) fn restart(&mut self) {
+        self.phase = Phase::Asked;
+    }
+
     /// Whether the agent waits for a word. What it is told now is the next that it does.
     pub(crate) fn is_idle(&self) -> bool {
         matches!(self.phase, Phase::Idle { .. })

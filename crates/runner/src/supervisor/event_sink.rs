@@ -152,7 +152,9 @@ impl EventSink {
 
     /// The child has been started just now.
     pub(crate) fn started(&mut self, pid: u32, agent: Option<AgentProcess>) {
-        self.started = Instant::now();
+        if self.facts.started_at.is_none() {
+            self.started = Instant::now();
+        }
         self.record(Event::RunStarted { pid, agent });
         // Should this process be killed now, the agent is found by this.
         self.journal.flush();

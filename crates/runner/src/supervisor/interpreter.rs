@@ -26,6 +26,10 @@ pub(crate) struct Interpreter {
     pub(crate) replies: Vec<u8>,
     /// How many tools are running, for calls of one message run side by side.
     open_tools: u32,
+    /// Whether the agent was told more than its prompt, or has asked something. An agent in its place would not know.
+    pub(crate) has_talked: bool,
+    /// Whether the agent was started once more: the record has its prompt already.
+    omits_prompt: bool,
     /// Whether a rule has stopped the run over what the agent printed.
     pub(crate) is_stopped: bool,
 }
@@ -49,8 +53,22 @@ impl Interpreter {
             verdict: None,
             replies: Vec::new(),
             open_tools: 0,
+            has_talked: false,
+            omits_prompt: false,
             is_stopped: false,
         }
+    }
+
+    /// The agent was started once more, and has said nothing yet.
+    pub(crate) fn restart(&mut self, reader: Reader) {
+        self.reader = reader;
+        self.rules.restart();
+        self.conversation.restart();
+        self.verdict = None;
+        self.replies.clear();
+        self.open_tools = 0;
+        self.omits_prompt = true;
+        self.sink.send_activity(Activity::Starting);
     }
 
     pub(crate) fn read_stdout(&mut self, line: Line<'_>, now: Instant) {
@@ -77,7 +95,14 @@ impl Interpreter {
             Some(activity) => self.sink.send_activity(activity),
             None => {}
         }
-        let Reading { reply, verdict, deliveries, events, questions, withdrawn, .. } = reading;
+        let Reading { reply, verdict, deliveries, mut events, questions, withdrawn, .. } = reading;
+        let is_prompt = |event: &Event| matches!(event, Event::UserMessage { .. });
+        if self.omits_prompt
+            && let Some(prompt) = events.iter().position(is_prompt)
+        {
+            events.remove(prompt);
+            self.omits_prompt = false;
+        }
         self.replies.extend_from_slice(&reply);
         if verdict.is_some() {
             self.verdict = verdict;
@@ -120,6 +145,7 @@ impl Interpreter {
 
     /// Takes a question of the agent: it is answered at once, or waits for an answer.
     fn ask(&mut self, asked: Asked, now: Instant) {
+        self.has_talked = true;
         let Asked { number, question, deed, patience } = asked;
         let bytes = question.text.len();
         let options = question.options.len().min(Question::OPTIONS) * Question::OPTION_BYTES;
@@ -151,6 +177,7 @@ impl Interpreter {
     /// Writes to the agent what can be said now.
     pub(crate) fn speak(&mut self) {
         while let Some(step) = self.conversation.next_step() {
+            self.has_talked = true;
             let words = match step {
                 Step::Tell { number, text } => self.reader.tell(number, &text),
                 Step::Interrupt => self.reader.interruption(),

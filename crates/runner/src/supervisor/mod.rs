@@ -26,7 +26,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use model::{AgentKind, Event, Lifetime, Meta, Outcome, Secrets, StopCause, Verdict};
-use process::{ChildSpec, SignalPipe};
+use process::{Child, ChildSpec, SignalPipe};
 use protocol::{Assignment, Protocol};
 use store::{Journal, RunDir, StoreError};
 
@@ -132,7 +132,7 @@ pub fn supervise(
         }
     };
     let workplace = Workplace::new(&meta, worktree.as_ref(), bounds.as_ref());
-    let mut confines = Confines { meta: &meta, dir: &dir, containment, bounds };
+    let mut confines = Confines { meta: &meta, dir: &dir, containment, bounds, cgroup: None };
     let sanitizer = Sanitizer::new(&secrets);
     if let Some(command) = meta.worktree.as_ref().and_then(|plan| plan.prepare.as_ref()) {
         let command_words = Event::PreparationStarted { command: command.command.clone() };
@@ -157,6 +157,72 @@ pub fn supervise(
             return Ok(());
         }
     }
+    let started = start_agent(&meta, &workplace, &secrets, &mut confines);
+    let Started { child, process } = match started {
+        Ok(started) => started,
+        Err(not_started) => {
+            end_unstarted(sink, not_started, confines.bounds, worktree);
+            return Ok(());
+        }
+    };
+    sink.started(pid_of(&child), process);
+    let conversation = Conversation::new(protocol.ear().err(), protocol.shows_messages());
+    let questions = Questions::new(meta.access, &meta.limits);
+    let assignment = Assignment::new(&meta, prompt.clone());
+    let opening = protocol.opening(&assignment);
+    let reader = protocol.reader(assignment);
+    let interpreter =
+        Interpreter::new(sink, reader, conversation, questions, sanitizer, Instant::now());
+    let requests = Requests::of(dir.clone(), meta.lifetime);
+    let keep = protocol.keep();
+    // Another supervisor, whose events the child passes on, has done it.
+    let is_reviewed = protocol == Protocol::Events;
+    let review = if is_reviewed {
+        Review::default()
+    } else {
+        Review::new(meta.schema.clone(), meta.check.clone(), workplace)
+    };
+    let bounds = confines.bounds.take();
+    let mut supervision =
+        Supervision::new(child, opening, keep, interpreter, signals, requests, bounds, review);
+    supervision.run();
+    for fallback in meta.fallback_starts.clone() {
+        let Some(failure) = supervision.failure_of_model() else { break };
+        let model = fallback.model.clone();
+        let meta = meta.with_fallback(fallback);
+        (confines.bounds, confines.cgroup) = supervision.release();
+        let workplace = Workplace::new(&meta, worktree.as_ref(), confines.bounds.as_ref());
+        let started = start_agent(&meta, &workplace, &secrets, &mut confines);
+        supervision.bounds = confines.bounds.take();
+        match started {
+            Ok(started) => {
+                let assignment = Assignment::new(&meta, prompt.clone());
+                let opening = protocol.opening(&assignment);
+                let reader = protocol.reader(assignment);
+                supervision.restart(model, failure, started, opening, reader);
+                supervision.run();
+            }
+            Err(NotStarted { reason, .. }) => {
+                supervision.warn(vec![format!("The agent could not be started again: {reason}")]);
+                break;
+            }
+        }
+    }
+    supervision.finish();
+    Ok(())
+}
+
+fn pid_of(child: &Child) -> u32 {
+    child.tree.child().as_raw_nonzero().get().unsigned_abs()
+}
+
+/// Starts the agent itself, in its directory and with its secrets.
+fn start_agent(
+    meta: &Meta,
+    workplace: &Workplace,
+    secrets: &Secrets,
+    confines: &mut Confines<'_>,
+) -> Result<Started, NotStarted> {
     let (program, args) = meta
         .command
         .split_first()
@@ -171,40 +237,13 @@ pub fn supervise(
         _ => None,
     };
     let own = own.as_deref().map(Path::to_string_lossy);
-    let spec = ChildSpec {
+    confines.start(ChildSpec {
         program: own.as_deref().unwrap_or(program),
         name: own.is_some().then_some(program),
         args,
         cwd: &workplace.cwd,
         environment: &environment,
-    };
-    let Started { child, process } = match confines.start(spec) {
-        Ok(started) => started,
-        Err(not_started) => {
-            end_unstarted(sink, not_started, confines.bounds, worktree);
-            return Ok(());
-        }
-    };
-    let bounds = confines.bounds;
-    sink.started(child.tree.child().as_raw_nonzero().get().unsigned_abs(), process);
-    let conversation = Conversation::new(protocol.ear().err(), protocol.shows_messages());
-    let questions = Questions::new(meta.access, &meta.limits);
-    let assignment = Assignment::new(&meta, prompt);
-    let opening = protocol.opening(&assignment);
-    let reader = protocol.reader(assignment);
-    let interpreter =
-        Interpreter::new(sink, reader, conversation, questions, sanitizer, Instant::now());
-    let requests = Requests::of(dir, meta.lifetime);
-    let keep = protocol.keep();
-    // Another supervisor, whose events the child passes on, has done it.
-    let is_reviewed = protocol == Protocol::Events;
-    let review = if is_reviewed {
-        Review::default()
-    } else {
-        Review::new(meta.schema.clone(), meta.check.clone(), workplace)
-    };
-    Supervision::new(child, opening, keep, interpreter, signals, requests, bounds, review).run();
-    Ok(())
+    })
 }
 
 /// Ends a run for which a process could not be started.

@@ -1,5 +1,6 @@
 //! The loop around one child.
 
+mod fallback;
 mod reviewing;
 
 use std::mem;
@@ -42,10 +43,11 @@ pub(crate) struct Supervision {
     input: Input,
     stdout: Source,
     stderr: Source,
+    keep: fn(&[u8]) -> Keep,
     interpreter: Interpreter,
     signals: SignalPipe,
     requests: Requests,
-    bounds: Option<Bounds>,
+    pub(super) bounds: Option<Bounds>,
     review: Review,
     /// The step of the review that is being taken.
     step: Option<Step>,
@@ -94,6 +96,7 @@ impl Supervision {
             input: Input::new(child.stdin, opening),
             stdout: Source::new(child.stdout, keep),
             stderr: Source::new(child.stderr, |_| Keep::Ends),
+            keep,
             interpreter,
             signals,
             requests,
@@ -111,8 +114,8 @@ impl Supervision {
         }
     }
 
-    /// Watches over the child until nothing of its tree is left, and ends the run.
-    pub(crate) fn run(mut self) {
+    /// Watches over the child until nothing of its tree is left.
+    pub(crate) fn run(&mut self) {
         self.input.write();
         let warnings = self.bounds.as_mut().map(|bounds| mem::take(&mut bounds.warnings));
         self.warn(warnings.unwrap_or_default());
@@ -129,10 +132,10 @@ impl Supervision {
                 break;
             }
         }
-        self.finish();
+        self.stderr.finish(|line| self.interpreter.read_stderr(line));
     }
 
-    fn warn(&mut self, warnings: Vec<String>) {
+    pub(crate) fn warn(&mut self, warnings: Vec<String>) {
         for message in warnings {
             self.interpreter.sink.record(Event::Warning { message });
         }
@@ -454,8 +457,8 @@ impl Supervision {
         self.leftovers.is_none() && self.review_next()
     }
 
-    /// Nothing of the tree is left: takes in what it still had to say, and ends the run.
-    fn finish(mut self) {
+    /// Nothing of the tree is left: ends the run.
+    pub(crate) fn finish(mut self) {
         let used = self.tree.resources();
         self.interpreter.sink.resources = Some(Resources {
             processor_ms: u64::try_from(used.processor_time.as_millis()).unwrap_or(u64::MAX),
@@ -466,7 +469,6 @@ impl Supervision {
         let unread = self.interpreter.conversation.end();
         self.interpreter.record(unread);
         self.take_messages();
-        self.stderr.finish(|line| self.interpreter.read_stderr(line));
         let warnings = self.bounds.take().map(Bounds::release);
         self.warn(warnings.unwrap_or_default());
         // After the last process of the agent, and before the result that tells of it.

@@ -7,9 +7,9 @@ mod harmless;
 mod markdown;
 
 use jiff::Timestamp;
-use model::{Event, Meta, Record, RunResult, SessionId, Status, Usage};
+use model::{Changes, Event, Meta, Record, RunResult, SessionId, Status, Usage};
 
-use crate::{Progress, usage_words};
+use crate::{Progress, ShownDiff, usage_words};
 use model::clean;
 
 /// A session with everything that happened in it.
@@ -31,6 +31,8 @@ pub struct ExportedRun {
     /// `None` while it runs.
     pub result: Option<RunResult>,
     pub records: Vec<Record>,
+    /// What it changed in its worktree. Only a page shows it, so others need not read it.
+    pub diff: Option<ShownDiff>,
 }
 
 /// A Markdown document with these sessions.
@@ -76,6 +78,7 @@ impl ExportedRun {
         let result = self.result.as_ref();
         let answered = result.and_then(|result| result.model.clone());
         let seconds = |ms: u64| format!("{:.1} s", ms as f64 / 1000.0);
+        let changes = result.and_then(|result| result.changes.as_deref());
         let used = result.map(|result| usage_words(&result.usage).join(", "));
         let all = [
             ("run", Some(self.meta.run_id.to_string())),
@@ -83,10 +86,12 @@ impl ExportedRun {
             ("error", result.and_then(|result| result.error.clone())),
             ("started", Some(utc(self.meta.created_at))),
             ("took", result.map(|result| seconds(result.duration_ms))),
+            ("agent", self.meta.agent.as_ref().map(|agent| agent.word().to_owned())),
             ("profile", self.meta.profile.clone()),
             ("preset", self.meta.preset.clone()),
             ("model", answered.or_else(|| self.meta.model.clone())),
             ("directory", Some(self.meta.cwd.display().to_string())),
+            ("changes", changes.map(Changes::brief)),
             ("tool calls", result.map(|result| result.tool_calls.to_string())),
             ("used", used.filter(|used| !used.is_empty())),
         ];

@@ -37,6 +37,8 @@ pub(crate) fn session(name: &str, asked: &str, events: Vec<Event>) -> ExportedSe
         model: Some("a/b".to_owned()),
         provider: None,
         thinking_level: None,
+        fallback_models: Vec::new(),
+        fallback_starts: Vec::new(),
         requested_model: None,
         profile: None,
         preset: None,
@@ -81,7 +83,8 @@ pub(crate) fn session(name: &str, asked: &str, events: Vec<Event>) -> ExportedSe
     let records =
         events.into_iter().zip(1..).map(|(event, seq)| Record { seq, at: 0, event }).collect();
     let asked = asked.to_owned();
-    ExportedSession { id, runs: vec![ExportedRun { meta, asked, result: Some(result), records }] }
+    let run = ExportedRun { meta, asked, result: Some(result), records, diff: None };
+    ExportedSession { id, runs: vec![run] }
 }
 
 pub(crate) fn call(args: Value) -> Event {

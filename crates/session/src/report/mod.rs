@@ -22,6 +22,7 @@ use std::fmt::Write;
 use self::agent::Agent;
 use self::axis::Axis;
 use self::escape::escaped;
+use self::transcript::Room;
 use crate::export::ExportedSession;
 
 const STYLE: &str = include_str!("report.css");
@@ -30,12 +31,15 @@ const SCRIPT: &str = include_str!("report.js");
 /// The page's own style and script, by their hashes, and nothing else, whatever the page contains. A test
 /// prints the hashes of files that were changed.
 const POLICY: &str = "default-src 'none'; \
-    style-src 'sha256-2asx5LOrw86KvQ1xM3TPdHXF5HP1aL6JLdN7ab9duDQ='; \
+    style-src 'sha256-xB/bzIL7tm+6xdI+lB0ehSg/lAuRQ9ycttXdlYdOw2U='; \
     script-src 'sha256-jT8J9Dsx+ys8euwImjIjxjAX8c1qWViKYdrvhfdNprU='; \
     base-uri 'none'; form-action 'none'";
 
 /// How much of all conversations a page holds, in bytes. The agents share it.
 const CONVERSATIONS: usize = 8 * 1024 * 1024;
+
+/// How much of all diffs a page holds, in bytes. The agents that have one share it.
+const DIFFS: usize = 4 * 1024 * 1024;
 
 /// One HTML file with these sessions that loads nothing.
 pub fn to_html(sessions: &[ExportedSession]) -> String {
@@ -57,8 +61,10 @@ pub fn to_html(sessions: &[ExportedSession]) -> String {
     overview::table(&agents, &axis, &mut page);
     page.push_str("</div>\n<main id=\"agents\">\n");
     let share = CONVERSATIONS / agents.len().max(1);
+    let diffs = agents.iter().filter(|agent| agent.run.diff.is_some()).count();
+    let room = Room { conversation: share, diff: DIFFS / diffs.max(1) };
     for agent in &agents {
-        transcript::render(agent, share, agents.len() == 1, &mut page);
+        transcript::render(agent, room, agents.len() == 1, &mut page);
     }
     let _ = write!(page, "</main>\n<script>{SCRIPT}</script>\n</body>\n</html>\n");
     page

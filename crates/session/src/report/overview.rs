@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use model::Status;
+use model::{Changes, Status};
 
 use super::agent::Agent;
 use super::axis::Axis;
@@ -83,10 +83,20 @@ fn totals(agents: &[Agent<'_>]) -> Vec<(String, &'static str, &'static str)> {
     totals
 }
 
-/// A row for each agent, below what was spent and the time axis.
+/// A row for each agent, below what was spent and the time axis. The widths of the columns are fixed: what stands in a row
+/// moves nothing.
 pub(super) fn table(agents: &[Agent<'_>], axis: &Axis, page: &mut String) {
     let class = if agents.len() > FEW { " class=\"many\"" } else { "" };
-    let _ = write!(page, "<table id=\"table\"{class}>\n{COLUMNS}<thead>\n");
+    // Without a worktree there is nothing to say in the whole column.
+    let has_changes = agents.iter().any(|agent| changes(agent).is_some());
+    let only_with_changes = |cell: &'static str| if has_changes { cell } else { "" };
+    let _ = write!(
+        page,
+        "<table id=\"table\"{class}>\n<colgroup><col class=\"name\"><col class=\"model\"><col class=\"when\">\
+         <col class=\"number\"><col class=\"number tools\"><col class=\"number tokens\">{}<col class=\"number\">\
+         </colgroup>\n<thead>\n",
+        only_with_changes("<col class=\"changed\">")
+    );
     let timelines = agents.iter().map(|agent| &agent.timeline);
     if let Some(spending) = Spending::new(timelines, axis) {
         let what = if spending.is_money { "Cost over time" } else { "Tokens over time" };
@@ -94,9 +104,10 @@ pub(super) fn table(agents: &[Agent<'_>], axis: &Axis, page: &mut String) {
         let _ = writeln!(
             page,
             "<tr class=\"spent\"><th class=\"name\">{what}</th><td class=\"model\"></td><td class=\"when\">{}</td>\
-             <td class=\"number\"></td><td class=\"number tools\"></td><td class=\"number tokens\"></td>\
+             <td class=\"number\"></td><td class=\"number tools\"></td><td class=\"number tokens\"></td>{}\
              <td class=\"number\">{total}</td></tr>",
-            drawing::spending(&spending, &format!("{what}: {total} at the end"))
+            drawing::spending(&spending, &format!("{what}: {total} at the end")),
+            only_with_changes("<td class=\"changed\"></td>")
         );
     }
     let _ = write!(
@@ -106,18 +117,15 @@ pub(super) fn table(agents: &[Agent<'_>], axis: &Axis, page: &mut String) {
          <th scope=\"col\" class=\"when\" aria-label=\"Timeline\">{}</th>\
          <th scope=\"col\" class=\"number\" data-sort=\"time\">Time</th>\
          <th scope=\"col\" class=\"number tools\" data-sort=\"tools\">Tools</th>\
-         <th scope=\"col\" class=\"number tokens\" data-sort=\"tokens\">Tokens</th>\
+         <th scope=\"col\" class=\"number tokens\" data-sort=\"tokens\">Tokens</th>{}\
          <th scope=\"col\" class=\"number\" data-sort=\"cost\">Cost</th></tr>\n</thead>\n<tbody>\n",
-        drawing::axis_labels(axis)
+        drawing::axis_labels(axis),
+        only_with_changes("<th scope=\"col\" class=\"changed\" data-sort=\"changed\">Changes</th>")
     );
-    agents.iter().for_each(|agent| row(agent, axis, page));
+    agents.iter().for_each(|agent| row(agent, axis, has_changes, page));
     page.push_str("</tbody>\n</table>\n");
     page.push_str(LEGEND);
 }
-
-/// Their widths are fixed: what stands in a row moves nothing.
-const COLUMNS: &str = "<colgroup><col class=\"name\"><col class=\"model\"><col class=\"when\">\
-    <col class=\"number\"><col class=\"number tools\"><col class=\"number tokens\"><col class=\"number\"></colgroup>\n";
 
 const LEGEND: &str = "<p class=\"legend faint\">\
     <span><i class=\"model\"></i>model</span> <span><i class=\"tool\"></i>tool</span> \
@@ -128,7 +136,12 @@ const LEGEND: &str = "<p class=\"legend faint\">\
     <span><svg viewBox=\"-7 -7 14 14\"><use class=\"mark warning\" href=\"#warning\"/></svg>warning</span> \
     <span class=\"keys\"></span></p>\n";
 
-fn row(agent: &Agent<'_>, axis: &Axis, page: &mut String) {
+/// What an agent changed in its worktree, if it had one.
+fn changes<'a>(agent: &Agent<'a>) -> Option<&'a Changes> {
+    agent.run.result.as_ref()?.changes.as_deref()
+}
+
+fn row(agent: &Agent<'_>, axis: &Axis, has_changes: bool, page: &mut String) {
     let (sign, class) = agent.sign();
     let number = agent.number;
     let name = escaped(&one_line(&agent.run.meta.name));
@@ -141,12 +154,17 @@ fn row(agent: &Agent<'_>, axis: &Axis, page: &mut String) {
     let [model, short] =
         [model, short_model(model)].map(|name| escaped(&one_line(&format!("{agent_kind} {name}"))));
     let worked = agent.worked();
+    let changes = changes(agent);
+    let lines = changes.map_or(0, |changes| changes.insertions.saturating_add(changes.deletions));
+    let brief = changes.map(Changes::brief).unwrap_or_default();
+    let brief = format!("<td class=\"changed\">{}</td>", escaped(&brief));
     let _ = writeln!(
         page,
-        "<tr data-agent=\"{number}\" data-time=\"{worked}\" data-tools=\"{}\" data-tokens=\"{}\" data-cost=\"{}\">\
+        "<tr data-agent=\"{number}\" data-time=\"{worked}\" data-tools=\"{}\" data-tokens=\"{}\" \
+         data-changed=\"{lines}\" data-cost=\"{}\">\
          <th scope=\"row\" class=\"name\"><a href=\"#agent-{number}\"><span class=\"sign {class}\">{sign}</span> \
          {name}</a>{which}</th><td class=\"model\" title=\"{model}\">{short}</td><td class=\"when\">{}</td>\
-         <td class=\"number\">{}</td><td class=\"number tools\">{}</td><td class=\"number tokens\">{}</td>\
+         <td class=\"number\">{}</td><td class=\"number tools\">{}</td><td class=\"number tokens\">{}</td>{}\
          <td class=\"number\">{}</td></tr>",
         agent.tool_calls,
         tokens(&agent.usage),
@@ -155,6 +173,7 @@ fn row(agent: &Agent<'_>, axis: &Axis, page: &mut String) {
         duration(worked),
         agent.tool_calls,
         token_words(&agent.usage).unwrap_or_default(),
+        if has_changes { &brief } else { "" },
         cost_column(&agent.usage),
     );
 }

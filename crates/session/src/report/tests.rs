@@ -1,5 +1,5 @@
 use base64::Engine;
-use model::{Cost, Event, Outcome, Record, StopCause, Usage};
+use model::{Changes, Cost, Event, Outcome, Record, StopCause, Usage};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -10,6 +10,7 @@ use super::timeline::{MarkKind, SpanKind, Timeline};
 use super::*;
 use crate::export::ExportedRun;
 use crate::export::tests::{answer, call, said, session};
+use crate::{LARGEST_DIFF, ShownDiff};
 
 fn told(text: &str) -> Event {
     Event::UserMessage { text: text.to_owned() }
@@ -274,6 +275,44 @@ fn a_page_shows_all_agents_with_their_times_tools_and_costs() {
 }
 
 #[test]
+fn a_page_has_the_changes_of_agents_and_says_what_is_missing() {
+    let session = |lines: usize| {
+        let mut session = session("only", "Count.", vec![]);
+        let diff = format!("diff --git a/x b/x\n{}", "+123456789\n".repeat(lines));
+        session.runs[0].diff = Some(ShownDiff::new(diff.as_bytes(), LARGEST_DIFF));
+        session.runs[0].result.as_mut().unwrap().changes = Some(Box::new(Changes {
+            files: 1,
+            insertions: 7,
+            reference: Some("refs/x".to_owned()),
+            ..Changes::default()
+        }));
+        session
+    };
+    let page = to_html(&[session(7)]);
+    let folded =
+        "<details class=\"changes\"><summary>Changes <small>1 file +7 −0</small></summary>";
+    assert!(page.contains(folded), "{page}");
+    assert_eq!(page.matches("<span class=\"added\">+123456789</span>\n").count(), 7);
+    assert!(page.contains("<span class=\"file\">diff --git a/x b/x</span>"), "{page}");
+    assert!(page.contains("<dt>changes</dt><dd>1 file +7 −0</dd>"), "{page}");
+    assert!(!page.contains("of the diff are left out"), "{page}");
+    // One that is long, and many that share the page.
+    for count in [1, 40] {
+        let sessions = vec![session(30_000); count];
+        let page = to_html(&sessions);
+        let shown = page.matches("+123456789").count() * 11 + 19 * count;
+        let most = (LARGEST_DIFF * count).min(DIFFS);
+        assert!(shown <= most && shown + 11 * count > most, "{shown} of {most}");
+        let words = format!(
+            "The last {} bytes of the diff are left out here. <code>pi-subagents changes diff {}</code>",
+            19 + 30_000 * 11 - shown / count,
+            sessions[0].runs[0].meta.run_id
+        );
+        assert_eq!(page.matches(&words).count(), count, "{words}");
+    }
+}
+
+#[test]
 fn a_page_has_no_element_and_no_script_of_others() {
     let hostile = "</pre></style></script></title><script>alert(1)</script>\
                    <img src=x onerror='alert(2)'>\" onload=\"alert(3)\u{1b}]0;title\u{7}";
@@ -295,6 +334,8 @@ fn a_page_has_no_element_and_no_script_of_others() {
     session.runs[0].meta.model = Some(hostile.to_owned());
     session.runs[0].meta.cwd = hostile.into();
     session.runs[0].result.as_mut().unwrap().error = Some(hostile.to_owned());
+    let diff = format!("diff --git a/x b/x\n+{hostile}\n-<!-- {hostile}\n");
+    session.runs[0].diff = Some(ShownDiff::new(diff.as_bytes(), LARGEST_DIFF));
     let page = to_html(&[session.clone(), session]);
     // The page without its own style and script.
     let page = page.replace(STYLE, "").replace(SCRIPT, "");
@@ -302,6 +343,9 @@ fn a_page_has_no_element_and_no_script_of_others() {
     assert_eq!(page.matches("<style").count(), 1);
     assert!(!page.contains("<img") && !page.contains('\u{1b}') && !page.contains("\" onload"));
     assert!(page.contains("&lt;script&gt;alert(1)"), "{page}");
+    assert!(
+        page.contains("<span class=\"removed\">-&lt;!-- &lt;/pre&gt;") && !page.contains("<!--")
+    );
     // The page loads nothing: what it refers to is its own.
     for reference in [" src=", "url(", "@import"] {
         assert!(!page.replace("&lt;img src=x", "").contains(reference), "{reference}");
@@ -314,4 +358,24 @@ fn a_page_has_no_element_and_no_script_of_others() {
         let begins = page.matches(&begins).count() - page.matches(&format!("{begins}-")).count();
         assert_eq!(begins, page.matches(&ends).count(), "{element}");
     }
+}
+
+#[test]
+fn the_table_tells_what_was_changed_if_something_was() {
+    let mut sessions = vec![
+        session("plain", "Do it.", vec![answer("Done.")]),
+        session("busy", "Do it.", vec![answer("Done.")]),
+    ];
+    let page = to_html(&sessions);
+    assert!(!page.contains("data-sort=\"changed\""), "no agent had a worktree");
+    let changes = serde_json::from_value(json!({
+        "files": 3, "insertions": 40, "deletions": 2, "ref": "refs/x",
+    }));
+    sessions[1].runs[0].result.as_mut().unwrap().changes = Some(changes.unwrap());
+    let page = to_html(&sessions);
+    assert!(page.contains("data-sort=\"changed\">Changes</th>"), "{page}");
+    assert!(page.contains("<td class=\"changed\">3 files +40 −2</td>"), "{page}");
+    let rows = page.lines().filter(|line| line.starts_with("<tr data-agent="));
+    let cells: Vec<usize> = rows.map(|row| row.matches("</td>").count()).collect();
+    assert_eq!(cells, [7, 7], "every row has the column");
 }

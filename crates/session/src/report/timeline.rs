@@ -163,6 +163,8 @@ impl<'a> Fold<'a> {
 
     fn apply(&mut self, event: &'a Event) {
         match event {
+            // It was started once more, with another model.
+            Event::RunStarted { .. } if self.was_told => self.turn_to(Doing::Starting),
             Event::RunStarted { .. } => {
                 self.timeline.started = self.now;
                 self.finish(SpanKind::Waiting, "waiting for its turn");
@@ -217,6 +219,11 @@ impl<'a> Fold<'a> {
                 self.turn_to(Doing::Model);
                 self.since = self.now.saturating_add(*delay_ms);
                 self.span(self.now, self.since, SpanKind::Retry, &words);
+            }
+            Event::ModelFallback { .. } => {
+                let words = self.progress.words(event).unwrap_or_default();
+                self.mark(MarkKind::Retry, &words);
+                self.turn_to(Doing::Model);
             }
             Event::MessageLost { .. } => {
                 self.finish(SpanKind::Model, "model");

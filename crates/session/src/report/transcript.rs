@@ -2,19 +2,28 @@
 
 use std::fmt::Write;
 
+use model::Changes;
+
 use super::agent::Agent;
 use super::conversation::{Entry, ToolUse, conversation, shorten_middle};
 use super::escape::{duration, escaped};
 use super::rich_text::rich_text;
 use super::timeline::SpanKind;
 use crate::text::one_line;
-use crate::usage_words;
+use crate::{DiffLine, usage_words};
 
 /// A longer prompt is folded.
 const PROMPT_LINES: usize = 6;
 
-/// The conversation of an agent within about so many bytes, folded unless it is open.
-pub(super) fn render(agent: &Agent<'_>, bytes: usize, is_open: bool, page: &mut String) {
+/// About how many bytes an agent has on the page.
+#[derive(Clone, Copy)]
+pub(super) struct Room {
+    pub(super) conversation: usize,
+    pub(super) diff: usize,
+}
+
+/// The conversation of an agent, folded unless it is open.
+pub(super) fn render(agent: &Agent<'_>, room: Room, is_open: bool, page: &mut String) {
     let (sign, class) = agent.sign();
     let open = if is_open { " open" } else { "" };
     let number = agent.number;
@@ -30,8 +39,9 @@ pub(super) fn render(agent: &Agent<'_>, bytes: usize, is_open: bool, page: &mut 
         let _ = writeln!(page, "<p class=\"failure\">{}</p>", escaped(error));
     }
     facts(agent, page);
-    prompt(&agent.run.asked, bytes, page);
-    for entry in conversation(agent.run, bytes) {
+    changes(agent, room.diff, page);
+    prompt(&agent.run.asked, room.conversation, page);
+    for entry in conversation(agent.run, room.conversation) {
         push_entry(&entry, agent, page);
     }
     page.push_str("</div>\n</details>\n");
@@ -64,6 +74,42 @@ fn facts(agent: &Agent<'_>, page: &mut String) {
         let _ = writeln!(page, "<div><dt>{name}</dt><dd>{}</dd></div>", escaped(&value));
     }
     page.push_str("</dl></details>\n");
+}
+
+/// What it changed, folded.
+fn changes(agent: &Agent<'_>, bytes: usize, page: &mut String) {
+    let Some(diff) = agent.run.diff.as_ref().map(|diff| diff.cut(bytes)) else { return };
+    let changes = agent.run.result.as_ref().and_then(|result| result.changes.as_deref());
+    let _ = write!(
+        page,
+        "<details class=\"changes\"><summary>Changes <small>{}</small></summary><pre class=\"code\">",
+        escaped(&changes.map(Changes::brief).unwrap_or_default())
+    );
+    for (kind, line) in diff.lines() {
+        let line = escaped(line);
+        let class = match kind {
+            DiffLine::Added => "added",
+            DiffLine::Removed => "removed",
+            DiffLine::Position => "position",
+            DiffLine::File => "file",
+            DiffLine::Other => {
+                let _ = writeln!(page, "{line}");
+                continue;
+            }
+        };
+        let _ = writeln!(page, "<span class=\"{class}\">{line}</span>");
+    }
+    page.push_str("</pre>");
+    if diff.left_out() > 0 {
+        let _ = write!(
+            page,
+            "<p class=\"left-out\">The last {} bytes of the diff are left out here. \
+             <code>pi-subagents changes diff {}</code> has all of them.</p>",
+            diff.left_out(),
+            agent.run.meta.run_id
+        );
+    }
+    page.push_str("</details>\n");
 }
 
 fn prompt(asked: &str, bytes: usize, page: &mut String) {

@@ -147,7 +147,7 @@ pub(crate) fn first_words(answer: &str) -> String {
 
 /// What the agent changed in its worktree, when it has ended.
 fn changes(task: &TaskView<'_>) -> Line {
-    let changes = task.state.facts.changes.as_ref();
+    let changes = task.state.facts.changes.as_deref();
     Line::of(Role::Plain, &changes.map(model::Changes::brief).unwrap_or_default())
 }
 

@@ -1,4 +1,4 @@
-//! A task in one line of text, for where there are no windows or no room for them.
+//! A task in one line of text, for where there are no windows or no room for them. The header of a window is in `header.rs`.
 
 use std::borrow::Cow;
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use model::variables;
+use model::{provider_variables, variables};
 use serde_json::{Map, Value};
 
 use crate::config::{EntryPath, Format};
@@ -242,9 +242,10 @@ impl Form {
                 Field::Program => Value::from(program),
                 Field::Arguments => Value::from(vec![COMMAND]),
                 Field::CommandLine => Value::from(vec![program, COMMAND]),
-                Field::VariableNames => {
-                    Value::from([variables::KEYS, variables::ADDRESSES, OWN_VARIABLES].concat())
-                }
+                Field::VariableNames => Value::from(
+                    [provider_variables::KEYS, provider_variables::ADDRESSES, OWN_VARIABLES]
+                        .concat(),
+                ),
             };
             ((*name).to_owned(), value)
         });

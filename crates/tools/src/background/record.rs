@@ -69,7 +69,7 @@ pub struct BackgroundEnding {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub check: Option<CheckResult>,
+    pub check: Option<Box<CheckResult>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -252,7 +252,7 @@ pub(super) struct BackgroundResult {
     #[serde(default)]
     value: Option<Value>,
     #[serde(default)]
-    check: Option<CheckResult>,
+    check: Option<Box<CheckResult>>,
     exit_code: Option<i32>,
     #[serde(default, deserialize_with = "short_optional_text")]
     model: Option<String>,

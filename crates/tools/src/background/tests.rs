@@ -15,11 +15,11 @@ fn pi(id: &str) -> Owner {
 /// The background run of that number.
 pub(super) fn background(run: u64, owner: &Owner) -> Plan {
     let mut plan = planned(run, run, "the prompt", Some("look around\nand report"));
-    plan.meta.lifetime = Lifetime::Background;
-    plan.meta.owner = owner.clone();
-    plan.meta.profile = None;
-    plan.meta.preset = Some("scout".to_owned());
-    plan.meta.name = "scout".to_owned();
+    plan.meta_mut().lifetime = Lifetime::Background;
+    plan.meta_mut().owner = owner.clone();
+    plan.meta_mut().profile = None;
+    plan.meta_mut().preset = Some("scout".to_owned());
+    plan.meta_mut().name = "scout".to_owned();
     plan
 }
 
@@ -156,7 +156,7 @@ fn status_tells_of_one_of_the_active_ones_and_of_all() {
     let (_live, _journal) = running(&store, &background(3, &a), &[said("so far")]);
     end(&store, &background(4, &b), Outcome::Cancelled, |_| {});
     let mut foreground = background(5, &a);
-    foreground.meta.lifetime = Lifetime::Foreground;
+    foreground.meta_mut().lifetime = Lifetime::Foreground;
     end(&store, &foreground, Outcome::Completed, |_| {});
 
     let counts = json!({"running": 1, "completed": 1, "failed": 1, "aborted": 0, "total": 3});
@@ -227,7 +227,7 @@ fn a_list_for_a_model_has_an_end() {
     let (_top, store) = store();
     for number in 1..=60 {
         let mut plan = background(number, &pi("a"));
-        plan.meta.task = Some("x".repeat(5_000));
+        plan.meta_mut().task = Some("x".repeat(5_000));
         end(&store, &plan, Outcome::Completed, |result| result.output = "ä".repeat(5_000));
     }
     let (text, details) = ask(&store, &pi("a"), &json!({"includeCompleted": true}));

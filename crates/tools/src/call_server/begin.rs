@@ -172,7 +172,7 @@ impl CallServer {
         let inline = workspace.settings.inline_answers;
         let call = RunningCall::new(kind, planned, inline, &appearance, submit);
         // The tasks have the warnings.
-        Ok(self.open(workspace, Work::Tasks(call), context.reporting, Vec::new()))
+        Ok(self.open(workspace, Work::Tasks(Box::new(call)), context.reporting, Vec::new()))
     }
 
     /// Starts the one task of a call that was planned. It outlives this process.

@@ -250,7 +250,10 @@ impl CallServer {
         };
         let event = match task.apply(update.change, self.sessions.as_mut()) {
             Some((record, words)) => CallEvent::TaskEvent { call, task: index, record, words },
-            None if task.report.is_some() => CallEvent::TaskEnded { call, task: index },
+            None if task.report.is_some() => {
+                tasks.look_at_disk();
+                CallEvent::TaskEnded { call, task: index }
+            }
             None => CallEvent::TaskChanged(call),
         };
         self.events.push(event);

@@ -34,7 +34,7 @@ pub enum Reporting {
 #[derive(Debug)]
 pub(super) enum Work {
     /// The tasks of the call itself.
-    Tasks(RunningCall),
+    Tasks(Box<RunningCall>),
     /// The end of a session that another call, or another program, runs.
     Session(AwaitedSession),
     /// The end of a background run that the call stops.

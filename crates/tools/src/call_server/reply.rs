@@ -45,7 +45,7 @@ impl ToolAnswer {
 #[derive(Debug)]
 pub enum FinishedCall {
     /// All its tasks have ended.
-    Tasks(RunningCall),
+    Tasks(Box<RunningCall>),
     /// The session that it waited for has ended.
     Answer(Result<ToolAnswer, ToolError>),
 }

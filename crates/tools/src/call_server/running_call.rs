@@ -7,7 +7,7 @@ use runner::{Change, Report, Submitted, TaskId};
 use session::view::{Phase, TaskView};
 use store::Claim;
 
-use super::siblings::{self, WrittenFiles};
+use super::siblings::{self, DiskChanges, WrittenFiles};
 use crate::{
     Appearance, InlineAnswer, PlannedCall, SessionBook, ShownTask, StartedRun, SubagentArguments,
     inline_answers, now_ms, subagent_answer, under_heading,
@@ -32,6 +32,8 @@ pub struct RunningCall {
     has_inline_answers: bool,
     /// What the caller should know about fields that were left out.
     ignored: Vec<String>,
+    /// What tasks that share a directory changed there.
+    disk: DiskChanges,
     /// Found out once, when all tasks have ended.
     siblings: OnceCell<Vec<String>>,
     /// As long as they are held, no other call continues the same sessions.
@@ -75,8 +77,8 @@ impl RunningCall {
         let submitted = submit(&mut plans);
         drop(plans);
         let PlannedCall { ignored, claims: _claims, .. } = planned;
-        let siblings = OnceCell::new();
-        RunningCall { kind, submitted, tasks, has_inline_answers, ignored, siblings, _claims }
+        let (disk, siblings) = (DiskChanges::default(), OnceCell::new());
+        RunningCall { kind, submitted, tasks, has_inline_answers, ignored, disk, siblings, _claims }
     }
 
     /// The tool that was called.
@@ -116,7 +118,7 @@ impl RunningCall {
         if !self.is_over() {
             return &[];
         }
-        self.siblings.get_or_init(|| siblings::warnings(&self.tasks))
+        self.siblings.get_or_init(|| siblings::warnings(&self.tasks, &self.disk))
     }
 
     /// What the tasks said, as far as the answer to the call holds it; nothing if the settings keep it
@@ -178,6 +180,15 @@ impl RunningCall {
         self.tasks.iter().filter(|task| task.shown.phase == Phase::Running)
     }
 
+    /// A task has ended: what is on the disk now is its work, or that of a task that runs.
+    pub(super) fn look_at_disk(&mut self) {
+        let mut sharing = self.tasks.iter().filter(|task| task.shares_directory());
+        if let (Some(task), Some(_)) = (sharing.next(), sharing.next()) {
+            let is_last = self.tasks.iter().all(|task| task.report.is_some());
+            self.disk.look(&task.shown.meta.cwd, is_last);
+        }
+    }
+
     pub(super) fn task_mut(&mut self, index: usize) -> &mut CallTask {
         &mut self.tasks[index]
     }
@@ -193,6 +204,7 @@ impl CallTask {
             result.error.as_deref(),
             &result.session_id,
             self.definition.as_deref(),
+            result.changes.as_deref(),
         ))
     }
 
@@ -202,6 +214,11 @@ impl CallTask {
             let warnings = report.result.warnings.iter().chain(&report.warnings);
             warnings.map(|warning| format!("{}: {warning}", report.result.name))
         })
+    }
+
+    /// Whether it works in a directory in which other tasks can work, too.
+    pub(super) fn shares_directory(&self) -> bool {
+        self.shown.meta.worktree.is_none()
     }
 
     pub(super) fn run_id(&self) -> &RunId {

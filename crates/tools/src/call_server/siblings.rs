@@ -1,14 +1,16 @@
 //! Tasks of one call that got into each other's way.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use model::{Event, Record};
+use workspace::{Repository, WorkspaceError, uncommitted_files};
 
 use super::CallTask;
 use crate::conflict_warnings;
 
-/// The files that a task's agent wrote by its own tools, and when it did last. What its commands wrote is not known.
+/// The files that a task's agent wrote by its own tools, and when it did last. [`DiskChanges`] knows of what its commands wrote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct WrittenFiles(BTreeMap<PathBuf, u64>);
 
@@ -30,37 +32,150 @@ impl WrittenFiles {
     }
 }
 
-/// Files that several tasks wrote in one directory, and results that conflict with each other.
-pub(super) fn warnings(tasks: &[CallTask]) -> Vec<String> {
-    let shared = tasks.iter().filter(|task| task.shown.meta.worktree.is_none());
-    let shared: Vec<(&str, &WrittenFiles)> =
-        shared.map(|task| (task.shown.meta.name.as_str(), &task.written)).collect();
-    let isolated = tasks.iter().filter_map(|task| {
-        let result = &task.report.as_ref()?.result;
-        Some((&task.shown.meta, result))
-    });
-    overwritten(&shared).into_iter().chain(conflict_warnings(isolated)).collect()
+/// When files of a shared working tree were written, by their times on the disk. It is looked at whenever a task ends, as far
+/// as that is cheap: every other call of this program waits meanwhile.
+#[derive(Debug, Default)]
+pub(super) struct DiskChanges {
+    /// In milliseconds since 1970.
+    written: BTreeMap<PathBuf, BTreeSet<u64>>,
+    /// When it may be looked at again.
+    due: Option<Instant>,
+    has_failed: bool,
 }
 
-fn overwritten(tasks: &[(&str, &WrittenFiles)]) -> Vec<String> {
-    let mut writers: BTreeMap<&Path, Vec<(u64, &str)>> = BTreeMap::new();
-    for (name, written) in tasks {
-        for (path, at) in &written.0 {
-            writers.entry(path).or_default().push((*at, name));
+impl DiskChanges {
+    /// In a repository in which it takes longer, it is not looked at again.
+    const PATIENCE: Duration = Duration::from_millis(300);
+    /// Looking takes at most such a part of the time.
+    const SHARE: u32 = 20;
+
+    /// Looks at the working tree around the directory. The last look is taken even if the one before was just now.
+    pub(super) fn look(&mut self, directory: &Path, is_last: bool) {
+        let now = Instant::now();
+        // Where there is no repository, no program is started to learn that.
+        let is_repository = |parent: &Path| parent.join(".git").exists();
+        self.has_failed |= !directory.ancestors().any(is_repository);
+        if self.has_failed || !is_last && self.due.is_some_and(|due| now < due) {
+            return;
+        }
+        self.has_failed = self.read(directory, &|| now.elapsed() > DiskChanges::PATIENCE).is_err();
+        self.due = Some(Instant::now() + now.elapsed() * DiskChanges::SHARE);
+    }
+
+    fn read(&mut self, directory: &Path, is_late: &dyn Fn() -> bool) -> Result<(), WorkspaceError> {
+        // Anew each time: a task can have changed the settings, and with them what git would run.
+        let repository = Repository::find_unless(directory, is_late)?;
+        for file in uncommitted_files(&repository, is_late)?.into_iter().take(WrittenFiles::MOST) {
+            self.written.entry(file.path).or_default().insert(file.written_at);
+        }
+        Ok(())
+    }
+}
+
+/// A file was written, by one of these tasks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Write {
+    at: u64,
+    by: BTreeSet<usize>,
+}
+
+/// A task that shares its directory with others.
+struct SharingTask<'a> {
+    name: &'a str,
+    written: &'a WrittenFiles,
+    /// From its start to its end.
+    ran: Option<(u64, u64)>,
+}
+
+/// Files that several tasks wrote in one directory, and results that conflict with each other.
+pub(super) fn warnings(tasks: &[CallTask], disk: &DiskChanges) -> Vec<String> {
+    let sharing = tasks.iter().filter(|task| task.shares_directory()).map(|task| {
+        let result = task.report.as_ref().map(|report| &report.result);
+        let ran = result.and_then(|result| Some((result.started_at?, result.ended_at)));
+        SharingTask { name: &task.shown.meta.name, written: &task.written, ran }
+    });
+    let sharing: Vec<SharingTask<'_>> = sharing.collect();
+    let isolated = tasks.iter().filter_map(|task| {
+        let result = &task.report.as_ref()?.result;
+        Some((&*task.shown.meta, result))
+    });
+    let overwritten = overwritten(&sharing, &disk.written);
+    overwritten.into_iter().chain(conflict_warnings(isolated)).collect()
+}
+
+/// The clock of files can be so much behind, in milliseconds.
+const CLOCK_MS: u64 = 10;
+/// How long after a call of a tool the file is written, in milliseconds.
+const TOOL_MS: u64 = 2_000;
+
+/// The writes to each file, from tool calls and from the disk. What no task of the call can have written is not among them.
+fn writes<'a>(
+    tasks: &[SharingTask<'a>],
+    on_disk: &'a BTreeMap<PathBuf, BTreeSet<u64>>,
+) -> BTreeMap<&'a Path, Vec<Write>> {
+    let mut writes: BTreeMap<&Path, Vec<Write>> = BTreeMap::new();
+    for (index, task) in tasks.iter().enumerate() {
+        for (path, at) in &task.written.0 {
+            let write = Write { at: *at, by: BTreeSet::from([index]) };
+            writes.entry(path).or_default().push(write);
         }
     }
-    let several = writers.into_iter().filter(|(_, writers)| writers.len() > 1);
-    let warnings = several.map(|(path, mut writers)| {
-        writers.sort_by_key(|(at, _)| *at);
-        let names: Vec<String> = writers.iter().map(|(_, name)| format!("\"{name}\"")).collect();
-        let last = names.last().cloned().unwrap_or_default();
-        format!(
-            "{} was written by {}; {last} was last. Tasks with isolation \"worktree\" cannot overwrite each other",
-            path.display(),
-            names.join(" and ")
-        )
-    });
-    warnings.collect()
+    for (path, times) in on_disk {
+        let known = writes.entry(path).or_default();
+        let by_tools = known.len();
+        for at in times {
+            let ran = |task: &SharingTask<'_>| {
+                task.ran.is_some_and(|(from, to)| from <= at + CLOCK_MS && *at <= to)
+            };
+            let running = tasks.iter().enumerate().filter(|(_, task)| ran(task));
+            let by: BTreeSet<usize> = running.map(|(index, _)| index).collect();
+            let is_known = known[..by_tools].iter().any(|write| {
+                let time = write.at..=write.at + TOOL_MS;
+                time.contains(at) && write.by.is_subset(&by)
+            });
+            if !by.is_empty() && !is_known {
+                known.push(Write { at: *at, by });
+            }
+        }
+    }
+    writes
+}
+
+/// Names the files that more than one task has certainly written. One that was written while several tasks ran can be the work
+/// of each of them, so it is named only if no single task can have made all its changes.
+fn overwritten(
+    tasks: &[SharingTask<'_>],
+    on_disk: &BTreeMap<PathBuf, BTreeSet<u64>>,
+) -> Vec<String> {
+    let warning = |(path, mut writes): (&Path, Vec<Write>)| {
+        writes.sort_by_key(|write| write.at);
+        let (last, others) = writes.split_last()?;
+        let all = others.iter().fold(last.by.clone(), |all, write| &all & &write.by);
+        if !all.is_empty() {
+            return None;
+        }
+        let mut writers: Vec<usize> = Vec::new();
+        for writer in writes.iter().flat_map(|write| &write.by) {
+            writers.retain(|other| other != writer);
+            writers.push(*writer);
+        }
+        let quoted = |task: &usize| format!("\"{}\"", tasks[*task].name);
+        let names = writers.iter().map(quoted).collect::<Vec<_>>().join(" and ");
+        let writers = if writes.iter().all(|write| write.by.len() == 1) {
+            format!("was written by {names}")
+        } else {
+            format!("was written by more than one of {names}")
+        };
+        let last = match last.by.first() {
+            Some(last_writer) if last.by.len() == 1 => format!("{} was last", quoted(last_writer)),
+            _ => "it is not known which was last".to_owned(),
+        };
+        Some(format!(
+            "{} {writers}; {last}. Tasks with isolation \"worktree\" cannot overwrite each other",
+            path.display()
+        ))
+    };
+    writes(tasks, on_disk).into_iter().filter_map(warning).collect()
 }
 
 #[cfg(test)]
@@ -83,13 +198,64 @@ mod tests {
             let event = Event::ToolCall { id: String::new(), tool: tool.to_owned(), args };
             tasks[task].apply(&Record { seq: 1, at, event }, Path::new("/work"));
         }
-        let [one, two, three] = &tasks;
+        let tasks = ["one", "two", "three"].into_iter().zip(&tasks);
+        let tasks: Vec<SharingTask<'_>> =
+            tasks.map(|(name, written)| SharingTask { name, written, ran: Some((0, 9)) }).collect();
+        // What a tool wrote is on the disk, too.
+        let on_disk = BTreeMap::from([(PathBuf::from("/work/src/a.rs"), BTreeSet::from([6]))]);
         assert_eq!(
-            overwritten(&[("one", one), ("two", two), ("three", three)]),
+            overwritten(&tasks, &on_disk),
             [
                 "/work/src/a.rs was written by \"two\" and \"one\"; \"one\" was last. Tasks with isolation \
               \"worktree\" cannot overwrite each other"
             ]
+        );
+    }
+
+    #[test]
+    fn what_commands_wrote_is_named_if_no_single_task_can_have_written_it() {
+        let none = WrittenFiles::default();
+        let by_tool = WrittenFiles(BTreeMap::from([(PathBuf::from("/tool"), 1_000)]));
+        let task = |name, from, to, written| SharingTask { name, written, ran: Some((from, to)) };
+        // The first two run at the same time, the third after them.
+        let tasks = [
+            task("one", 1_000, 20_000, &none),
+            task("two", 1_000, 20_000, &by_tool),
+            task("three", 30_000, 40_000, &none),
+        ];
+        let on_disk = [
+            ("/by-one-of-two", vec![2_000, 3_000, 19_000]),
+            ("/by-three-alone", vec![31_000, 32_000]),
+            ("/by-the-user", vec![25_000, 31_000]),
+            ("/last-is-known", vec![2_000, 31_000]),
+            ("/tool", vec![1_500, 19_000, 35_000]),
+        ];
+        let on_disk = on_disk.map(|(path, at)| (PathBuf::from(path), at.into_iter().collect()));
+        let advice = "Tasks with isolation \"worktree\" cannot overwrite each other";
+        let expected = [
+            format!(
+                "/last-is-known was written by more than one of \"one\" and \"two\" and \"three\"; \
+                 \"three\" was last. {advice}"
+            ),
+            format!(
+                "/tool was written by more than one of \"one\" and \"two\" and \"three\"; \"three\" was \
+                 last. {advice}"
+            ),
+        ];
+        assert_eq!(overwritten(&tasks, &BTreeMap::from(on_disk)), expected);
+        let ambiguous = [(PathBuf::from("/tool"), BTreeSet::from([31_000]))];
+        let tasks = [
+            task("two", 1_000, 20_000, &by_tool),
+            task("three", 30_000, 40_000, &none),
+            task("four", 30_000, 40_000, &none),
+        ];
+        let warnings = overwritten(&tasks, &BTreeMap::from(ambiguous));
+        assert_eq!(
+            warnings,
+            [format!(
+                "/tool was written by more than one of \"two\" and \"three\" and \"four\"; it is not known \
+                 which was last. {advice}"
+            )]
         );
     }
 }

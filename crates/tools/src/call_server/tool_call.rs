@@ -10,9 +10,9 @@ use store::StoreError;
 
 use super::unknown_fields::{UnknownFields, take_unknown_fields};
 use crate::{
-    ArgumentError, BackgroundArguments, CallError, Choices, ControlArguments, DelegateArguments,
-    LauncherError, MOST_TASKS, MessageRefused, NoArguments, SessionArguments, SessionError,
-    StartError, StatusArguments, SubagentArguments, TaskArguments, describe_tools,
+    ArgumentError, BackgroundArguments, CallError, ChangesError, Choices, ControlArguments,
+    DelegateArguments, LauncherError, MOST_TASKS, MessageRefused, NoArguments, SessionArguments,
+    SessionError, StartError, StatusArguments, SubagentArguments, TaskArguments, describe_tools,
 };
 
 /// The tools.
@@ -97,6 +97,8 @@ pub enum ToolError {
     Tell(#[from] TellError),
     #[error(transparent)]
     MessageRefused(#[from] MessageRefused),
+    #[error(transparent)]
+    Changes(#[from] ChangesError),
     #[error("the client has closed the conversation")]
     Closed,
 }

@@ -28,10 +28,10 @@ impl World {
         match plan.refusal {
             Some(refusal) => Err(refusal),
             None => {
-                let (model, requested) = (plan.meta.model, plan.meta.requested_model);
-                let (model, requested) = (model.unwrap(), requested.unwrap());
+                let [model, requested] = [&plan.meta.model, &plan.meta.requested_model]
+                    .map(|word| word.as_deref().unwrap());
                 let is_same = model == requested;
-                Ok(if is_same { model } else { format!("{model} for {requested}") })
+                Ok(if is_same { model.to_owned() } else { format!("{model} for {requested}") })
             }
         }
     }

@@ -5,8 +5,8 @@ use session::view::{Line, Role, Tally, clock};
 use session::{token_words, total_cost_words};
 
 use super::{Scene, with_right};
-use crate::columns::Table;
 use crate::fit::line_width;
+use crate::table::Table;
 
 /// How many have ended, a bar, the numbers of tasks by status, and the totals over their columns.
 pub(super) fn overview(scene: &Scene<'_>, table: &Table, totals: &[(&str, &str)]) -> Line {
@@ -17,8 +17,6 @@ pub(super) fn overview(scene: &Scene<'_>, table: &Table, totals: &[(&str, &str)]
     }
     let tally = Tally::of(scene.tasks);
     let ended = tally.done + tally.failed;
-    let mut start = Line::default().with_bold(Role::Plain, &format!(" {ended}/{count} "));
-    start = bar(start, bar_length(columns), ended, count).with(Role::Plain, " ");
     let mut counts = vec![
         (tally.running, "running", Role::Accent),
         (tally.queued, "queued", Role::Muted),
@@ -26,6 +24,16 @@ pub(super) fn overview(scene: &Scene<'_>, table: &Table, totals: &[(&str, &str)]
         (tally.failed, "failed", Role::Error),
     ];
     counts.retain(|(number, ..)| *number > 0);
+    let start = |length: usize| {
+        let start = Line::default().with_bold(Role::Plain, &format!(" {ended}/{count} "));
+        bar(start, length, ended, count).with(Role::Plain, " ")
+    };
+    // The bar gives way, so that the totals stay over their columns.
+    let words = line_width(&with_counts(start(0), &counts));
+    let room = columns.saturating_sub(words + line_width(&table.totals(totals)) + 2);
+    let longest = bar_length(columns);
+    let length = if room < SHORTEST_BAR { longest } else { room.min(longest) };
+    let start = start(length);
     let mut line = with_counts(start.clone(), &counts);
     // A failure is told on every screen. How many are done, can be seen from how many have ended.
     for word in ["done", "queued"] {
@@ -61,6 +69,9 @@ fn bar(line: Line, length: usize, ended: usize, count: usize) -> Line {
         .with(Role::Success, &"╸".repeat(half))
         .with(Role::Dim, &"─".repeat(length - halves / 2 - half))
 }
+
+/// A shorter one tells nothing.
+const SHORTEST_BAR: usize = 4;
 
 /// The words need the rest of the line.
 fn bar_length(columns: usize) -> usize {

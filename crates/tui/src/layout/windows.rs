@@ -4,8 +4,8 @@ use session::view::{Line, Phase, Role, Step, Tally, TaskView, steps};
 
 use super::heights::{Share, share};
 use super::{Scene, bar_role, task_mark};
-use crate::columns::{MARGIN, Table};
 use crate::fit::{line_width, wrap};
+use crate::table::{MARGIN, Table};
 
 /// Results stand below each other where they are short.
 const RESULTS_AT: usize = 60;

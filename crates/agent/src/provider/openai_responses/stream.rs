@@ -20,6 +20,8 @@ pub(super) struct Events {
     open: Vec<Open>,
     blocks: usize,
     calls: u64,
+    /// By these the results of the calls are found.
+    call_ids: Vec<String>,
     /// The items of thinking that came without their encrypted content, with the number of their block.
     unencrypted: Vec<(usize, Value)>,
     end: Option<(StopReason, Option<String>)>,
@@ -97,6 +99,18 @@ impl Events {
         }
     }
 
+    /// The id, changed if an earlier call of this answer has the same: a provider takes one result for an id.
+    fn unused_id(&mut self, id: String) -> String {
+        let (call, _) = items::call_of(&id);
+        let id = if self.call_ids.iter().any(|earlier| earlier == call) {
+            id.replacen(call, &format!("{call}_{}", self.call_ids.len()), 1)
+        } else {
+            id
+        };
+        self.call_ids.push(items::call_of(&id).0.to_owned());
+        id
+    }
+
     fn begin(&mut self, output_index: u64, item: &Value, sink: &mut dyn FnMut(Piece)) {
         let kind = match item["type"].as_str().unwrap_or_default() {
             "reasoning" => {
@@ -111,7 +125,8 @@ impl Events {
                 let index = self.calls;
                 self.calls += 1;
                 let name = item["name"].as_str().unwrap_or_default().to_owned();
-                sink(Piece::ToolCall { index, id: items::id_of_call(item), name });
+                let id = self.unused_id(items::id_of_call(item));
+                sink(Piece::ToolCall { index, id, name });
                 Kind::Call { index, arguments: String::new() }
             }
             _ => return,

@@ -70,20 +70,25 @@ fn notify(loaded: &mut BackgroundRuns, printer: &Printer) -> Vec<Notification> {
         printer.warning(warning);
     }
     for run in &loaded.runs {
-        let record = &run.record;
-        for OpenQuestion { number, question, .. } in &record.questions {
-            let (title, run_id) = (record.title(), &record.run_id);
-            printer.note(&format!(
-                "{title} asks: {}\n{}: `pi-subagents answer {run_id} {number} ANSWER`",
-                question.words(),
-                question.ways()
-            ));
+        for open in &run.record.questions {
+            printer.note(&question(&run.record, open));
         }
     }
     for notification in &notifications {
         printer.note(&format!("{} ({})", notification.text, notification.run_id));
     }
     notifications
+}
+
+/// What a run asks, and how to answer it.
+pub(super) fn question(record: &BackgroundRecord, open: &OpenQuestion) -> String {
+    let OpenQuestion { number, question, .. } = open;
+    let (title, run_id) = (record.title(), &record.run_id);
+    format!(
+        "{title} asks: {}\n{}: `pi-subagents answer {run_id} {number} ANSWER`",
+        question.words(),
+        question.ways()
+    )
 }
 
 /// `2 running. 5 completed, 1 failed.`

@@ -31,6 +31,7 @@ pub(super) fn start(arguments: Start, printer: &Printer) -> Result<Exit, Command
         timeout: arguments.timeout,
         prompt,
         model: arguments.work.model,
+        fallback_models: arguments.work.fallback_models,
         cwd: arguments.work.cwd.as_deref().map(typed_paths::directory).transpose()?,
         ..TaskArguments::default()
     };

@@ -1,14 +1,17 @@
 //! `bg wait`.
 
+use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+use model::RunId;
 use process::SignalPipe;
-use runner::{EndedRun, Waiting};
+use runner::{EndedRun, FollowedQuestions, Waiting};
 use serde::Serialize;
 use store::{RunDir, Store};
 use tools::{BackgroundRecord, BackgroundRun, BackgroundStatus};
 
+use super::look::question;
 use super::{find_all, print_warnings};
 use crate::arguments::Wait;
 use crate::error::{CommandError, Exit};
@@ -54,6 +57,7 @@ fn wait_for(
     }
     let pending = runs.iter().filter(|run| run.record.is_running());
     let pending: Vec<RunDir> = pending.map(|run| run.dir.clone()).collect();
+    let mut asking = Asking::new(&pending);
     let mut waiting = Waiting::new(pending);
     let (mut is_lost, mut is_interrupted) = (false, false);
     while !waiting.pending().is_empty() {
@@ -72,6 +76,7 @@ fn wait_for(
                 }
             }
         }
+        asking.tell(waiting.pending(), &runs, arguments, printer);
         if signals.drain().next().is_some() {
             printer.hurry();
             is_interrupted = true;
@@ -106,6 +111,37 @@ fn wait_for(
     };
     let all_completed = !is_lost && runs.iter().all(|run| is_answered(&run.record));
     Ok(if all_completed { Exit::Completed } else { Exit::TaskFailed })
+}
+
+/// What the runs ask while their end is waited for. Each question is told once.
+struct Asking(BTreeMap<RunId, FollowedQuestions>);
+
+impl Asking {
+    fn new(pending: &[RunDir]) -> Asking {
+        Asking(
+            pending.iter().map(|dir| (dir.run_id().clone(), FollowedQuestions::new(dir))).collect(),
+        )
+    }
+
+    fn tell(
+        &mut self,
+        pending: &[RunDir],
+        runs: &[BackgroundRun],
+        arguments: &Wait,
+        printer: &Printer,
+    ) {
+        for dir in pending {
+            let run = runs.iter().find(|run| run.dir == *dir);
+            let (Some(run), Some(followed)) = (run, self.0.get_mut(dir.run_id())) else {
+                continue;
+            };
+            // What cannot be read now is told when its end is.
+            for open in followed.read().unwrap_or_default() {
+                printer.note(&question(&run.record, &open));
+                arguments.notify.tell_question(run.record.title());
+            }
+        }
+    }
 }
 
 /// Prints a single run as `run` does: the answer alone on standard output.

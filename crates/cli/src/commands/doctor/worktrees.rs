@@ -64,7 +64,7 @@ pub(super) fn gather(surroundings: &Surroundings) -> WorktreesFacts {
 }
 
 fn look(worktree: &Worktree, own_project: &Path) -> WorktreeFacts {
-    let run_id = worktree.place.run_id();
+    let run_id = worktree.layout.run_id();
     let sources = worktree.sources();
     let projects = [own_project.to_owned()].into_iter().chain(sources.iter().cloned());
     let found = projects.into_iter().find_map(|project| {

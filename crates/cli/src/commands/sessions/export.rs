@@ -1,10 +1,10 @@
 //! `sessions export`: sessions as one document.
 
-use model::{AgentKind, Outcome, Record, Status, Usage};
+use model::{AgentKind, Changes, Outcome, Record, Status, Usage};
 use serde::Serialize;
-use session::{ExportedRun, ExportedSession};
-use store::Store;
-use tools::RunNames;
+use session::{ExportedRun, ExportedSession, LARGEST_DIFF, ShownDiff};
+use store::{RunDir, Store};
+use tools::{ChangesError, RunChanges, RunNames};
 
 use crate::arguments::{Export, ExportFormat};
 use crate::browser;
@@ -28,7 +28,10 @@ pub(super) fn export(
     }
     let text = match format {
         ExportFormat::Md => session::to_markdown(&exported),
-        ExportFormat::Html => session::to_html(&exported),
+        ExportFormat::Html => {
+            add_diffs(store, &mut exported, printer);
+            session::to_html(&exported)
+        }
         ExportFormat::Json => json(&exported)?,
     };
     let path = match &arguments.output {
@@ -51,6 +54,26 @@ pub(super) fn export(
         browser::open(&path)?;
     }
     Ok(Exit::Completed)
+}
+
+/// Reads what the runs changed. A page without the diff of one run is better than none.
+fn add_diffs(store: &Store, exported: &mut [ExportedSession], printer: &Printer) {
+    for run in exported.iter_mut().flat_map(|session| &mut session.runs) {
+        let changes = run.result.as_ref().and_then(|result| result.changes.as_deref());
+        let dir = store.run(&run.meta.run_id);
+        let Some(dir) = dir.filter(|_| changes.is_some_and(Changes::has_diff)) else { continue };
+        match diff(dir) {
+            Ok(diff) => run.diff = Some(ShownDiff::new(&diff, LARGEST_DIFF)),
+            Err(error) => printer.warning(&format!(
+                "The page does not show what \"{}\" changed: {error}",
+                run.meta.name
+            )),
+        }
+    }
+}
+
+fn diff(dir: RunDir) -> Result<Vec<u8>, ChangesError> {
+    RunChanges::read(dir)?.open()?.diff()
 }
 
 /// What is opened is a page, also if no format is named.

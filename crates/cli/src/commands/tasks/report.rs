@@ -134,7 +134,7 @@ impl<'a> TaskReport<'a> {
             error: result.error.as_deref(),
             output: &result.output,
             value: result.value.as_ref(),
-            check: result.check.as_ref(),
+            check: result.check.as_deref(),
             agent: meta.agent.as_ref(),
             access: meta.access,
             model: result.model.as_deref(),
@@ -144,7 +144,7 @@ impl<'a> TaskReport<'a> {
             profile: definition.filter(|_| meta.preset.is_none()),
             preset: definition.filter(|_| meta.preset.is_some()),
             warnings: result.warnings.iter().chain(&report.warnings).map(String::as_str).collect(),
-            changes: result.changes.as_ref(),
+            changes: result.changes.as_deref(),
         })
     }
 }

@@ -78,7 +78,8 @@ impl WatchScreen<'_> {
             self.screen.warn(format!("{}: {warning}", result.name));
         }
         let (status, error) = (result.status, result.error.as_deref());
-        let line = session::summary_line(&result.name, status, error, &result.session_id, None);
+        let (id, changes) = (&result.session_id, result.changes.as_deref());
+        let line = session::summary_line(&result.name, status, error, id, None, changes);
         match &mut self.screen.live {
             None => return self.printer.answer(&line),
             Some(live) if !answers_are_seen() => live.mention(Mention::Answer(line)),

@@ -112,6 +112,16 @@ impl Rules {
         self.requested.get_or_insert(cause);
     }
 
+    /// Whether the run is to be stopped, for a reason from outside.
+    pub(crate) fn is_stop_requested(&self) -> bool {
+        self.requested.is_some()
+    }
+
+    /// The agent was started once more: it has said nothing yet. Its time goes on.
+    pub(crate) fn restart(&mut self) {
+        self.last_word = LastWordRule::default();
+    }
+
     /// The agent waits for a word, and gets none: its last one was the last.
     pub(crate) fn dismiss(&mut self, now: Instant) {
         self.last_word.dismiss(now);

@@ -139,7 +139,7 @@ impl Supervision {
                 let event = Event::CheckEnded { passed, problem, exit_code, signal, output };
                 self.interpreter.record([event]);
                 // As it was recorded: cleaned, without secrets, and cut.
-                let recorded = self.interpreter.sink.facts.check.as_ref();
+                let recorded = self.interpreter.sink.facts.check.as_deref();
                 failed_words(recorded.unwrap_or(&CheckResult::default()))
             }
         };

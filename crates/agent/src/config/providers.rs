@@ -14,7 +14,7 @@ use super::definition::{ProviderDefinition, read_providers};
 /// provider with the same models, and `partial` says that the provider has many more models.
 ///
 /// pi uses another protocol for Mistral; here it is asked through its `/chat/completions`.
-const CATALOGUE: &str = include_str!("catalogue.json");
+const CATALOGUE: &str = include_str!("providers.json");
 
 /// A provider of pi that the built-in agent cannot ask.
 pub(super) struct UnsupportedProvider {
@@ -74,8 +74,8 @@ mod tests {
         let addresses = known().flat_map(|known| &known.base_url_variables).chain(&others);
         let sorted =
             |names: BTreeSet<&String>| -> Vec<String> { names.into_iter().cloned().collect() };
-        assert_eq!(sorted(keys.collect()), model::variables::KEYS);
-        assert_eq!(sorted(addresses.collect()), model::variables::ADDRESSES);
+        assert_eq!(sorted(keys.collect()), model::provider_variables::KEYS);
+        assert_eq!(sorted(addresses.collect()), model::provider_variables::ADDRESSES);
     }
 
     #[test]

@@ -1,23 +1,26 @@
-//! Where the worktree of a run is, and what stands beside it.
+//! Where the worktree of a run is, with the files beside it and the refs that keep its changes.
 
 use std::path::{Path, PathBuf};
 
 use model::RunId;
 
-/// The worktree of a run, with everything of it that is ours.
+/// The paths and refs of one run's worktree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct WorktreeLayout {
     /// The directory of all worktrees.
     directory: PathBuf,
     run_id: RunId,
 }
 
-impl Place {
-    /// The place of a run whose worktree is this one; none if its name is not that of the run, as in a record that was
+impl WorktreeLayout {
+    /// The layout for a run whose worktree is this one; none if its name is not that of the run, as in a record that was
     /// changed.
-    pub fn of(run_id: &RunId, worktree: &Path) -> Option<Place> {
+    pub fn of(run_id: &RunId, worktree: &Path) -> Option<WorktreeLayout> {
         let is_own = worktree.is_absolute() && worktree.file_name()? == run_id.as_str();
-        is_own.then_some(Place { directory: worktree.parent()?.to_owned(), run_id: run_id.clone() })
+        is_own.then_some(WorktreeLayout {
+            directory: worktree.parent()?.to_owned(),
+            run_id: run_id.clone(),
+        })
     }
 
     #[expect(missing_docs, reason = "the name says it")]

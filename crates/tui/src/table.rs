@@ -1,4 +1,4 @@
-//! The lines of tasks as a table.
+//! Lays out the headers of tasks as a table. What they show is in `session::view::header`.
 
 use session::view::{Alignment, COLUMNS, Column, Line, Role, TaskView};
 
