@@ -192,10 +192,10 @@ fn tests() -> StepResult {
     unsteady::execute(&Invocation::new("cargo test --workspace --no-fail-fast"))
 }
 
-/// The faults of worktrees at every point of a run's life; prints how many points there are.
+/// The faults of worktrees at every point of a run's life.
 fn all_points() -> StepResult {
     let tests = Invocation::new("cargo test --package pi-subagents --test suite --no-fail-fast");
-    let modules = "-- --nocapture workspaces::faults workspaces::landing";
+    let modules = "-- workspaces::faults workspaces::landing";
     execute(&tests.words(modules).environment("PI_SUBAGENTS_TEST_EVERY_POINT", "1"))
 }
 
