@@ -431,7 +431,8 @@ impl<'a> Chooser<'a> {
         let mut all = unsupported_providers().into_iter();
         let provider = all.find(|provider| provider.name.eq_ignore_ascii_case(name))?;
         Some(ConfigError::UnsupportedProvider {
-            variable: provider.variables.into_iter().find(|name| self.credentials.is_set(name)),
+            variable: (provider.variables.into_iter().chain(provider.credentials))
+                .find(|name| self.credentials.is_set(name)),
             provider: provider.name,
             reason: provider.reason,
         })
