@@ -124,7 +124,14 @@ impl Protocol {
 
     /// Whether an agent of this protocol shows what it is told, so that it is known when it has begun with it.
     pub fn shows_messages(self) -> bool {
-        self != Protocol::Acp
+        match self {
+            Protocol::Pi
+            | Protocol::PiRpc
+            | Protocol::Claude
+            | Protocol::Codex
+            | Protocol::Events => true,
+            Protocol::Acp => false,
+        }
     }
 
     /// Whether an agent of this protocol can ask its user something while it works; if not, why.
