@@ -40,7 +40,7 @@ pub use store::StopForce;
 pub use supervisor::{SuperviseError, supervise};
 pub use tell::{Fate, TellError, TellUntil, Told, tell_run};
 pub use tmux::{TmuxError, TmuxPanes, view_run};
-pub use worktree::let_go;
+pub use worktree::{let_go, worktree_layout};
 
 /// The wall clock, in milliseconds since 1970.
 pub fn now_ms() -> u64 {

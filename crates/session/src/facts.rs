@@ -209,7 +209,7 @@ impl Facts {
         if self.open_questions.is_empty()
             && let Some(since) = self.asking_since.take()
         {
-            self.waited_ms += at.saturating_sub(since);
+            self.waited_ms = self.waited_ms.saturating_add(at.saturating_sub(since));
         }
     }
 
