@@ -290,6 +290,9 @@ pub(crate) struct Watch {
     /// Print plain lines without colours, also on a terminal
     #[arg(long)]
     pub(crate) plain: bool,
+
+    #[command(flatten)]
+    pub(crate) notify: NotifyArguments,
 }
 
 #[derive(Debug, Args)]

@@ -38,7 +38,8 @@ pub(crate) fn delegate(arguments: &Delegate, printer: &mut Printer) -> Result<Ex
         tasks => format!("{} tasks", tasks.len()),
     };
     let planned = door.plan(call)?;
-    let exit = door.run(planned, concurrency, Results { answers, files }, printer)?;
+    let results = Results { answers, files, notify: arguments.notify };
+    let exit = door.run(planned, concurrency, results, printer)?;
     arguments.notify.tell(&title, exit);
     Ok(exit)
 }
