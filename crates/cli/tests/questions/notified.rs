@@ -61,7 +61,7 @@ fn a_question_that_has_its_answer_is_not_told_any_more() {
     wait_for_question(&world, 1);
     assert_eq!(answer(&world, &["yes"]).code, Some(0));
     wait_for_question(&world, 2);
-    let late = world.run(&["bg", "wait", "asker", "--timeout", "0"]);
+    let late = world.run(&["bg", "wait", "asker", "--timeout", "1"]);
     assert_eq!(late.code, Some(1), "{late:?}");
     assert!(!late.stderr.contains(COMMAND) && late.stderr.contains("make check"), "{late:?}");
     assert_eq!(answer(&world, &["no"]).code, Some(0));
