@@ -1,10 +1,10 @@
 //! May this agent start now? Asked in one place, with every reason why not.
 
 use model::{Admission, Meta, WaitReason};
-use process::MemoryGauge;
+use process::{Memory, MemoryGauge};
 
 use crate::learned::expected_memory;
-use crate::memory::shortage;
+use crate::memory::{shortage, usual_reserve};
 use crate::shared_dir::SharedDir;
 use crate::slot::{RunningAgent, Slot, running};
 
@@ -42,6 +42,9 @@ impl Gate {
         if agents.len() >= most {
             return Some(WaitReason::Slots { running: agents.len(), most });
         }
+        if self.admission.memory_reserve == Some(0) {
+            return None;
+        }
         let memory = self.gauge.look()?;
         let (pressure, reserve) = (self.gauge.pressure(), self.admission.memory_reserve);
         shortage(memory, pressure, reserve, &agents, now, measured_memory)
@@ -56,8 +59,25 @@ impl Gate {
     }
 }
 
+/// The memory of this machine, or of what bounds this process. In bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[expect(missing_docs, reason = "the names say the rest")]
+pub struct MachineMemory {
+    pub total: u64,
+    pub available: u64,
+    /// Nothing is started while less than this is free.
+    pub kept: u64,
+}
+
+/// How much memory there is, if the system tells.
+pub fn machine_memory(admission: &Admission) -> Option<MachineMemory> {
+    let Memory { total, available } = MemoryGauge::find().look()?;
+    let kept = admission.memory_reserve.unwrap_or_else(|| usual_reserve(total));
+    Some(MachineMemory { total, available, kept })
+}
+
 /// How much memory an agent takes now, with all that it has started. In bytes.
-pub(crate) fn measured_memory(agent: &RunningAgent) -> u64 {
+pub fn measured_memory(agent: &RunningAgent) -> u64 {
     let supervisor = agent.supervisor;
     supervisor.map_or(0, |pid| process::memory_below(pid, agent.cgroup.as_deref()))
 }

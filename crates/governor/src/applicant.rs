@@ -1,6 +1,7 @@
 //! A call that wants to start agents, one after the other.
 
 use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use model::{Admission, Meta, WaitReason, Waiting};
@@ -25,6 +26,8 @@ pub enum Answer {
 pub struct Applicant {
     gate: Option<(Gate, SharedDir)>,
     turn: Option<Turn>,
+    /// Where the run is recorded that waits, if it is recorded already.
+    run_dir: Option<PathBuf>,
     notice: Option<Posted>,
     waiting: Option<Waiting>,
     ask_at: Option<Instant>,
@@ -52,11 +55,18 @@ impl Applicant {
         Applicant {
             gate,
             turn: None,
+            run_dir: None,
             notice: None,
             waiting: None,
             ask_at: None,
             unused_since: None,
         }
+    }
+
+    /// The same for a run that is recorded before it may start.
+    #[must_use]
+    pub fn of_run(self, run_dir: &Path) -> Applicant {
+        Applicant { run_dir: Some(run_dir.to_owned()), ..self }
     }
 
     /// May this run start its agent now? `tasks` says how many of the call have not started.
@@ -194,7 +204,10 @@ impl Applicant {
         let waiting = Waiting { reason, since };
         self.waiting = Some(waiting.clone());
         let (name, cwd, program) = (meta.name.clone(), meta.cwd.clone(), std::process::id());
-        let notice = Notice { name, cwd, tasks, program, waiting: waiting.clone() };
+        let run_dir = self.run_dir.clone();
+        let run_id = run_dir.as_ref().map(|_| meta.run_id.clone());
+        let notice =
+            Notice { name, cwd, run_id, run_dir, tasks, program, waiting: waiting.clone() };
         match &mut self.notice {
             Some(posted) => posted.update(notice),
             None => self.notice = Posted::new(shared, notice),

@@ -15,6 +15,7 @@
 
 mod admit;
 mod applicant;
+mod eviction;
 mod learned;
 mod memory;
 mod notice;
@@ -22,7 +23,9 @@ mod queue;
 mod shared_dir;
 mod slot;
 
+pub use admit::{MachineMemory, machine_memory, measured_memory};
 pub use applicant::{Answer, Applicant};
+pub use eviction::Eviction;
 pub use learned::remember;
 pub use notice::{Notice, waiting_calls};
 pub use slot::{RunningAgent, Slot, running_agents};

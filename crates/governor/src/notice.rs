@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::PathBuf;
 
-use model::{Admission, Waiting};
+use model::{Admission, RunId, Waiting};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +17,11 @@ pub struct Notice {
     /// The task that starts next.
     pub name: String,
     pub cwd: PathBuf,
+    /// The run that waits, if it is recorded already: a background run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_dir: Option<PathBuf>,
     /// How many tasks of the call have not started.
     pub tasks: usize,
     /// The process that waits.

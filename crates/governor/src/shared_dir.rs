@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
 use rustix::process::geteuid;
@@ -60,6 +60,11 @@ impl SharedDir {
         self.path.join("waiting")
     }
 
+    /// When a lock was last used for what it is for.
+    pub(crate) fn last_use(&self, name: &str) -> Option<SystemTime> {
+        fs::metadata(self.path.join(name)).ok()?.modified().ok()
+    }
+
     /// Keeps all other programs from deciding. `None` if another program does so for long.
     pub(crate) fn lock(&self) -> Option<Locked> {
         self.lock_named("lock", ATTEMPTS)
@@ -77,6 +82,13 @@ impl SharedDir {
             }
         }
         None
+    }
+}
+
+impl Locked {
+    /// Notes the time.
+    pub(crate) fn touch(&self) {
+        let _ = self.file.set_modified(SystemTime::now());
     }
 }
 

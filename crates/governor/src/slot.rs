@@ -59,7 +59,7 @@ impl RunningAgent {
 /// supervisor has it any more.
 #[derive(Debug)]
 pub struct Slot {
-    /// Absent where nothing is agreed on, and every agent may start.
+    /// Absent where nothing is agreed on.
     held: Option<Held>,
 }
 
@@ -72,7 +72,8 @@ struct Held {
 }
 
 impl Slot {
-    pub(crate) fn ungoverned() -> Slot {
+    /// Where nothing is agreed on, every agent may start.
+    pub fn ungoverned() -> Slot {
         Slot { held: None }
     }
 
@@ -86,23 +87,17 @@ impl Slot {
         Ok(Slot { held: Some(held) })
     }
 
-    /// Holds the slot of a run that its starter has, too. For its supervisor, which says more about the run.
-    pub fn take_over(
-        admission: &Admission,
-        agent: RunId,
-        about: impl FnOnce(&mut RunningAgent),
-    ) -> Slot {
-        let taken = SharedDir::open(&admission.directories).and_then(|shared| {
-            let path = shared.running().join(agent.as_str());
+    /// Holds the slot of a run that its starter has, too. For its supervisor.
+    pub fn take_over(admission: &Admission, run: &RunId) -> Slot {
+        let held = SharedDir::open(&admission.directories).and_then(|shared| {
+            let path = shared.running().join(run.as_str());
             let file = open_file(&path, Access::Write).ok()?;
             flock(&file, FlockOperation::LockShared).ok()?;
             // Its starter may have died meanwhile.
             let is_there = file.metadata().is_ok_and(|metadata| metadata.nlink() > 0);
             is_there.then_some(Held { shared, path, file })
         });
-        let slot = Slot { held: taken };
-        slot.describe(about);
-        slot
+        Slot { held }
     }
 
     /// Says more about the run that has the slot.

@@ -18,7 +18,8 @@ pub struct Admission {
     pub learned: PathBuf,
     /// How many agents run at a time, over all programs and projects.
     pub machine_concurrency: usize,
-    /// How many bytes of memory are kept free; absent for what is usual.
+    /// How many bytes of memory are kept free; absent for what is usual. With zero,
+    /// memory decides nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_reserve: Option<u64>,
 }

@@ -13,6 +13,13 @@ pub struct Waiting {
     pub since: u64,
 }
 
+impl Waiting {
+    /// What is shown instead of the activity of an agent.
+    pub fn words(&self) -> String {
+        self.reason.words(self.since)
+    }
+}
+
 /// What a task waits for before it is started: a closed set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "for", rename_all = "snake_case", rename_all_fields = "camelCase")]

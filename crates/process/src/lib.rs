@@ -29,6 +29,7 @@ mod marker;
 #[cfg(target_os = "linux")]
 mod mount_calls;
 mod named_pipe;
+mod oom;
 mod open_files;
 mod peer;
 mod private_memory;
