@@ -17,6 +17,7 @@ mod delegation;
 mod demo;
 mod doctor;
 mod documents;
+mod governor;
 mod hostile;
 mod live;
 mod mcp;

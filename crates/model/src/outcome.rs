@@ -22,6 +22,8 @@ pub enum Outcome {
     Loop,
     /// The user, the caller or another program asked for the run to be stopped.
     Cancelled,
+    /// Memory ran out, and the agent took more of it than any other.
+    Evicted,
     /// The child could not be started.
     SpawnFailure,
     /// The run was cut off: its parent or its supervisor died, or the agent left in mid-work.
@@ -52,6 +54,7 @@ impl Outcome {
             Outcome::Timeout => "timeout",
             Outcome::Loop => "loop",
             Outcome::Cancelled => "cancelled",
+            Outcome::Evicted => "evicted",
             Outcome::SpawnFailure => "spawn_failure",
             Outcome::Interrupted => "interrupted",
             Outcome::CheckFailed => "check_failed",

@@ -20,6 +20,8 @@ pub enum StopCause {
     LastWord,
     /// The child exited and left processes behind.
     Leftovers,
+    /// Memory ran out, and no agent took more of it.
+    Evicted,
     /// The directory of a background run was deleted, so that no program can see or stop it.
     DirectoryRemoved,
 }
@@ -39,6 +41,7 @@ impl StopCause {
             StopCause::ParentDied => "Stopping: the program that started this run died",
             StopCause::LastWord => "Stopping: the agent has finished but does not exit",
             StopCause::Leftovers => "Stopping what the agent left running",
+            StopCause::Evicted => "Stopping: memory ran out, and no agent takes more of it",
             StopCause::DirectoryRemoved => "Stopping: the directory of this run was deleted",
         }
     }
@@ -67,6 +70,14 @@ impl StopCause {
             StopCause::ParentDied => {
                 let error = "Interrupted: the program that started this run died";
                 (Outcome::Interrupted, error.to_owned())
+            }
+            StopCause::Evicted => {
+                let seen = seen.map(|seen| format!(" ({seen})")).unwrap_or_default();
+                let error = format!(
+                    "Evicted: memory ran out, and no agent took more of it{seen}. Run it again when more is \
+                     free, or with fewer agents at a time."
+                );
+                (Outcome::Evicted, error)
             }
             StopCause::DirectoryRemoved => {
                 (Outcome::Cancelled, "Stopped: the directory of this run was deleted".to_owned())

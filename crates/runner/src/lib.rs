@@ -24,6 +24,7 @@ mod supervisor;
 mod tell;
 mod tmux;
 mod unstarted;
+mod waiting;
 mod worktree;
 
 pub use agent_version::agent_version;
@@ -40,6 +41,7 @@ pub use store::StopForce;
 pub use supervisor::{SuperviseError, supervise};
 pub use tell::{Fate, TellError, TellUntil, Told, tell_run};
 pub use tmux::{TmuxError, TmuxPanes, view_run};
+pub use waiting::waiting;
 pub use worktree::{let_go, worktree_layout};
 
 /// The wall clock, in milliseconds since 1970.

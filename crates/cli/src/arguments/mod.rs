@@ -11,6 +11,7 @@ mod init;
 mod man;
 mod models;
 mod setup;
+mod status;
 mod tell;
 
 use std::path::PathBuf;
@@ -37,6 +38,7 @@ pub(crate) use init::Init;
 pub(crate) use man::Man;
 pub(crate) use models::Models;
 pub(crate) use setup::{Setup, SetupClient, SetupCommand, SetupPi, SetupScope};
+pub(crate) use status::MachineStatus;
 pub(crate) use tell::Tell;
 
 pub(crate) const NAME: &str = "pi-subagents";
@@ -101,6 +103,8 @@ pub(crate) enum Command {
     #[command(name = "bg")]
     Background(Background),
     Watch(Watch),
+    #[command(name = "status")]
+    MachineStatus(MachineStatus),
     Tell(Tell),
     Answer(Answer),
     Changes(Changes),
@@ -286,6 +290,10 @@ pub(crate) struct Watch {
     /// Wait for new runs when nothing runs
     #[arg(short, long, conflicts_with = "ids")]
     pub(crate) follow: bool,
+
+    /// Show what runs in all of your projects on this machine
+    #[arg(long, conflicts_with = "ids")]
+    pub(crate) everywhere: bool,
 
     /// Print plain lines without colours, also on a terminal
     #[arg(long)]

@@ -25,6 +25,13 @@ pub(crate) fn delegate(arguments: &Delegate, printer: &mut Printer) -> Result<Ex
         }
     }
     let concurrency = arguments.concurrency.map(usize::from);
+    let most = door.workspace.admission().machine_concurrency;
+    if let Some(asked) = concurrency.filter(|asked| *asked > most) {
+        printer.warning(&format!(
+            "--concurrency {asked} is more than the {most} agents that may run at a time on this machine \
+             (machineConcurrency), so {most} is the limit"
+        ));
+    }
     let answers = match (arguments.output.json, arguments.quiet) {
         (true, _) => Answers::Json,
         (false, true) => Answers::Summaries,

@@ -25,7 +25,9 @@ use crate::tellings::{Telling, Tellings};
 pub(crate) fn watch(arguments: &Watch, printer: &mut Printer) -> Result<Exit, CommandError> {
     let workspace = Workspace::load(Surroundings::of_this_process()?, None);
     let store = tools::project_store(&workspace);
-    let mut following = if arguments.ids.is_empty() {
+    let mut following = if arguments.everywhere {
+        Following::everywhere(*workspace.admission())
+    } else if arguments.ids.is_empty() {
         Following::all(&store)
     } else {
         Following::these(find(&store, &arguments.ids)?)?

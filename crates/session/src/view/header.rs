@@ -120,7 +120,7 @@ pub(crate) fn short_model(model: &str) -> &str {
 fn now(task: &TaskView<'_>) -> Line {
     let facts = &task.state.facts;
     match task.standing() {
-        Standing::Queued => Line::of(Role::Muted, "queued"),
+        Standing::Queued => Line::of(Role::Muted, &queued_words(task)),
         Standing::Running if facts.stopping.is_some() => Line::of(Role::Warning, "stopping"),
         Standing::Running => match task.state.recent.open_tool() {
             Some(tool) => Line::of(Role::Accent, &tool.tool)
@@ -151,8 +151,15 @@ fn changes(task: &TaskView<'_>) -> Line {
     Line::of(Role::Plain, &changes.map(model::Changes::brief).unwrap_or_default())
 }
 
+/// Why a task is queued, if the reason is not its own call.
+pub(super) fn queued_words(task: &TaskView<'_>) -> String {
+    let waiting = task.state.facts.waiting.as_ref();
+    waiting.map_or_else(|| "queued".to_owned(), |waiting| waiting.words())
+}
+
 fn since(task: &TaskView<'_>) -> Line {
-    let words = (task.phase == Phase::Running).then(|| duration(task.doing_ms));
+    let is_waiting = task.phase == Phase::Queued && task.state.facts.waiting.is_some();
+    let words = (task.phase == Phase::Running || is_waiting).then(|| duration(task.doing_ms));
     Line::of(Role::Muted, &words.unwrap_or_default())
 }
 

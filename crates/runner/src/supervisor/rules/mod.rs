@@ -39,6 +39,12 @@ pub(crate) struct Stop {
     seen: Option<String>,
 }
 
+impl Stop {
+    pub(crate) fn seen(cause: StopCause, seen: String) -> Stop {
+        Stop { cause, seen: Some(seen) }
+    }
+}
+
 impl From<StopCause> for Stop {
     fn from(cause: StopCause) -> Stop {
         Stop { cause, seen: None }
@@ -78,7 +84,7 @@ trait Rule {
 
 pub(crate) struct Rules {
     /// Why the user, the caller or another program wants the run stopped.
-    requested: Option<StopCause>,
+    requested: Option<Stop>,
     leftovers: LeftoversRule,
     last_word: LastWordRule,
     timeout: TimeoutRule,
@@ -108,8 +114,8 @@ impl Rules {
     }
 
     /// The run is to be stopped, for a reason from outside. The first one counts.
-    pub(crate) fn request(&mut self, cause: StopCause) {
-        self.requested.get_or_insert(cause);
+    pub(crate) fn request(&mut self, stop: impl Into<Stop>) {
+        self.requested.get_or_insert_with(|| stop.into());
     }
 
     /// Whether the run is to be stopped, for a reason from outside.
@@ -141,17 +147,17 @@ impl Rules {
             return None;
         }
         if is_reviewing {
-            return self.requested.map(|cause| Ruling::Stop(cause.into()));
+            return self.requested.clone().map(Ruling::Stop);
         }
-        let requested = self.requested.map(|cause| {
+        let requested = self.requested.clone().map(|stop| {
             // What has already been decided is not changed by a later request.
-            Ruling::Stop(Stop::from(if situation.exited_at.is_some() {
-                StopCause::Leftovers
+            Ruling::Stop(if situation.exited_at.is_some() {
+                StopCause::Leftovers.into()
             } else if self.last_word.has_settled() {
-                StopCause::LastWord
+                StopCause::LastWord.into()
             } else {
-                cause
-            }))
+                stop
+            })
         });
         requested.or_else(|| self.all().into_iter().find_map(|rule| rule.check(situation, now)))
     }
