@@ -7,6 +7,7 @@ mod agents;
 mod background;
 mod bounds;
 mod bridge;
+mod budgets;
 mod builtin;
 mod checks;
 mod claude_definitions;

@@ -5,6 +5,7 @@
 //! The words of this crate are the words of the JSON files, of the screen and of the documents.
 
 mod access;
+mod budget;
 mod changes;
 mod clean;
 mod containment;
@@ -27,6 +28,7 @@ mod usage;
 pub mod variables;
 
 pub use access::{Access, AccessPaths, Mirror};
+pub use budget::{Budget, Spent, cost, dollars};
 pub use changes::{Changes, ChangesState, Isolation, WorktreePlan};
 pub use clean::{clean, escape_json};
 pub use containment::{AgentProcess, LeftProcess, Leftovers};

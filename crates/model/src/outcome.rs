@@ -26,6 +26,8 @@ pub enum Outcome {
     SpawnFailure,
     /// The run was cut off: its parent or its supervisor died, or the agent left in mid-work.
     Interrupted,
+    /// The budget of the run, of its call or of the day was spent.
+    Budget,
     /// The agent finished, but the check of its work did not pass.
     CheckFailed,
     /// The agent finished, but its answer does not fit the schema.
@@ -54,6 +56,7 @@ impl Outcome {
             Outcome::Cancelled => "cancelled",
             Outcome::SpawnFailure => "spawn_failure",
             Outcome::Interrupted => "interrupted",
+            Outcome::Budget => "budget",
             Outcome::CheckFailed => "check_failed",
             Outcome::InvalidOutput => "invalid_output",
         }

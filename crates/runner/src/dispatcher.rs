@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime};
 
-use model::{Activity, Lifetime, Meta, Outcome, Plan, Record, RunId, RunResult};
+use model::{Activity, Budget, Event, Lifetime, Meta, Outcome, Plan, Record, RunId, RunResult};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use store::{NewRun, RunDir, StopForce, Store, StoreError};
 
@@ -16,6 +16,7 @@ use crate::launcher::Launcher;
 use crate::leftovers::{cgroup_path, remove_abandoned_cgroups};
 use crate::result::not_kept;
 use crate::run::Run;
+use crate::spending::{Spending, not_started};
 use crate::unstarted::{end_unstarted, keep_unstarted, spawn_failure};
 use crate::worktree::let_go;
 
@@ -113,6 +114,7 @@ struct Lane {
     concurrency: usize,
     queue: VecDeque<(TaskId, Box<Plan>)>,
     stopping: Option<StopForce>,
+    spending: Spending,
 }
 
 /// A task that leaves the queue.
@@ -121,6 +123,8 @@ struct Queued {
     plan: Box<Plan>,
     launcher: Rc<Launcher>,
     stopping: Option<StopForce>,
+    /// The words for the budget of its lane, if that is spent.
+    spent: Option<String>,
 }
 
 struct Running {
@@ -191,8 +195,19 @@ impl Dispatcher {
         let lane = self.next_lane;
         self.next_lane += 1;
         let (launcher, concurrency) = (Rc::new(launcher), concurrency.max(1));
-        self.lanes.insert(lane, Lane { launcher, concurrency, queue, stopping: None });
+        self.lanes.insert(
+            lane,
+            Lane { launcher, concurrency, queue, stopping: None, spending: Spending::default() },
+        );
         Submitted { lane, tasks: first..self.next_task }
+    }
+
+    /// Limits what the tasks of a lane may spend together, from now on. Where nothing is left, those that run are
+    /// stopped, and those that wait do not start.
+    pub fn limit(&mut self, lane: LaneId, budget: Budget) {
+        if let Some(lane) = self.lanes.get_mut(&lane) {
+            lane.spending = Spending::of(budget);
+        }
     }
 
     /// Starts a run that outlives this process, and returns when its supervisor has taken it over.
@@ -242,7 +257,7 @@ impl Dispatcher {
             let position = lane.queue.iter().position(|(queued, _)| *queued == task)?;
             let (task, plan) = lane.queue.remove(position)?;
             let launcher = lane.launcher.clone();
-            Some((*id, Queued { task, plan, launcher, stopping: Some(force) }))
+            Some((*id, Queued { task, plan, launcher, stopping: Some(force), spent: None }))
         });
         if let Some((lane, queued)) = queued {
             self.start(lane, queued);
@@ -380,17 +395,18 @@ impl Dispatcher {
             return None;
         }
         let (task, plan) = lane.queue.pop_front()?;
-        Some(Queued { task, plan, launcher: lane.launcher.clone(), stopping: lane.stopping })
+        let (launcher, stopping) = (lane.launcher.clone(), lane.stopping);
+        Some(Queued { task, plan, launcher, stopping, spent: lane.spending.spent_words() })
     }
 
     fn start(&mut self, lane: LaneId, queued: Queued) {
-        let Queued { task, mut plan, launcher, stopping } = queued;
+        let Queued { task, mut plan, launcher, stopping, spent } = queued;
         let refusal = match (&plan.refusal, stopping) {
             (Some(refusal), _) => Some((Outcome::SpawnFailure, refusal.clone())),
             (None, Some(_)) => {
                 Some((Outcome::Cancelled, "Cancelled before it was started".to_owned()))
             }
-            (None, None) => None,
+            (None, None) => spent.map(|words| (Outcome::Budget, not_started(&words))),
         };
         if refusal.is_none() {
             plan.meta_mut().cgroup = cgroup_path(&plan.meta.run_id);
@@ -480,8 +496,21 @@ impl Dispatcher {
         self.update(task, Change::Ended(Report::new(result, run_dir, warnings, not_kept)));
     }
 
+    /// Adds what a task has told to what its lane has spent, and tells the tasks of the lane what comes of it.
+    fn spend(&mut self, task: TaskId, event: &Event) {
+        let Some(id) = self.running.get(&task).map(|running| running.lane) else { return };
+        let Some(lane) = self.lanes.get_mut(&id) else { return };
+        let Some(notice) = lane.spending.add(event) else { return };
+        for running in self.running.values_mut().filter(|running| running.lane == id) {
+            running.run.tell(&notice);
+        }
+    }
+
     /// Passes a change on. A task that has ended gives its slot back.
     fn update(&mut self, task: TaskId, change: Change) {
+        if let Change::Record(record) = &change {
+            self.spend(task, &record.event);
+        }
         let beginning = self.running.get_mut(&task).and_then(|running| running.beginning.take());
         if let Some(Beginning { run_dir, .. }) = beginning {
             self.updates.push(Update { task, change: Change::Started { run_dir } });

@@ -80,6 +80,7 @@ fn result(meta: &Meta, output: &str) -> RunResult {
         model: None,
         stop_reason: None,
         usage: Usage::default(),
+        budget: Default::default(),
         tool_calls: 0,
         started_at: Some(1),
         ended_at: 2,

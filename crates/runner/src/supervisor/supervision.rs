@@ -22,7 +22,7 @@ use super::questions::Questions;
 use super::requests::Requests;
 use super::review::Review;
 use super::review::step::Step;
-use super::rules::{Ruling, Situation};
+use super::rules::{Ruling, Situation, Stop};
 use super::screen::ScreenRequest;
 use super::stopper::{StopStep, Stopper};
 use crate::leftovers::survivors;
@@ -268,6 +268,17 @@ impl Supervision {
                 ToSupervisor::Start { .. } => {}
                 ToSupervisor::Stop => self.request_stop(StopCause::Cancelled),
                 ToSupervisor::Kill => self.kill(),
+                ToSupervisor::NearlySpent => {
+                    self.interpreter.urge_to_end();
+                    self.converse(Instant::now());
+                }
+                ToSupervisor::Spent(seen) => {
+                    let has_said_something = self.interpreter.sink.facts.assistant_messages > 0;
+                    if let Some(stop) = self.interpreter.rules.spend_call(seen, has_said_something)
+                    {
+                        self.request_stop(stop);
+                    }
+                }
             }
         }
         if parent_is_gone {
@@ -367,8 +378,8 @@ impl Supervision {
         self.stopper.hasten(Instant::now());
     }
 
-    fn request_stop(&mut self, cause: StopCause) {
-        self.interpreter.rules.request(cause);
+    fn request_stop(&mut self, stop: impl Into<Stop>) {
+        self.interpreter.rules.request(stop);
         self.apply_rules(Instant::now());
     }
 

@@ -69,6 +69,7 @@ pub(crate) fn session(name: &str, asked: &str, events: Vec<Event>) -> ExportedSe
         model: None,
         stop_reason: None,
         usage: Usage { total_tokens: 1_500, ..Usage::default() },
+        budget: Default::default(),
         tool_calls: 1,
         started_at: Some(0),
         ended_at: 2_500,
