@@ -59,7 +59,8 @@ fn a_run_that_passes_its_budget_is_stopped_within_one_message_and_keeps_everythi
 #[test]
 fn an_agent_that_finishes_with_the_message_that_passes_its_budget_has_completed() {
     let world = world();
-    let ran = world.play(&test_support::quick(), &["--max-cost", "0.001", "--max-turns", "1"]);
+    let ran = world
+        .play(&test_support::fake_agent::quick(), &["--max-cost", "0.001", "--max-turns", "1"]);
     assert_eq!((ran.code, ran.task()["output"].as_str()), (Some(0), Some("found it")), "{ran:?}");
 }
 
@@ -144,7 +145,7 @@ fn a_profile_has_a_budget_that_a_flag_raises_and_a_project_only_lowers() {
     let world = world();
     let text = "---\nname: thrifty\nbudget: {cost: 5}\n---\n";
     write_file(&world.agent_dir().join("agent-profiles/thrifty.md"), text);
-    let ran = world.play(&test_support::quick(), &["--profile", "thrifty"]);
+    let ran = world.play(&test_support::fake_agent::quick(), &["--profile", "thrifty"]);
     assert_eq!(ran.code, Some(2), "a budget that is not understood is not left out: {ran:?}");
     assert!(ran.stderr.contains("\"budget\" is ignored: it must be fields"), "{}", ran.stderr);
 }

@@ -5,6 +5,7 @@
 //! The words of this crate are the words of the JSON files, of the screen and of the documents.
 
 mod access;
+mod admission;
 mod budget;
 mod changes;
 mod clean;
@@ -26,8 +27,10 @@ mod stop_reason;
 pub mod tool_names;
 mod usage;
 pub mod variables;
+mod waiting;
 
 pub use access::{Access, AccessPaths, Mirror};
+pub use admission::Admission;
 pub use budget::{Budget, Spent, cost, dollars};
 pub use changes::{Changes, ChangesState, Isolation, WorktreePlan};
 pub use clean::{clean, escape_json};
@@ -49,3 +52,4 @@ pub use short_text::{short_error, short_optional_text, short_path, short_text};
 pub use stop_cause::StopCause;
 pub use stop_reason::StopReason;
 pub use usage::{Cost, Usage};
+pub use waiting::{WaitReason, Waiting, amount};

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::short_text::short;
 use crate::{
-    Access, AccessPaths, Budget, CallId, RunId, SessionId, WorktreePlan, short_optional_text,
-    short_path, short_text,
+    Access, AccessPaths, Admission, Budget, CallId, RunId, SessionId, WorktreePlan,
+    short_optional_text, short_path, short_text,
 };
 
 /// The version of the run directory's format. A directory with a higher one is read as far as it
@@ -138,6 +138,9 @@ pub struct Meta {
     /// The JSON Schema that the answer must fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
+    /// What decides when the agent may start. Without it, the agent starts at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub admission: Option<Box<Admission>>,
     /// Whether its supervisor takes messages to the agent, be it to refuse them. Those of earlier
     /// versions do not look for any.
     #[serde(default)]
@@ -161,6 +164,7 @@ impl Meta {
         self.environment.clear();
         self.fallback_starts = Vec::new();
         self.access_paths = None;
+        self.admission = None;
         self.system_prompt = None;
         self.schema = None;
     }

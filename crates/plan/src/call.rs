@@ -367,6 +367,7 @@ impl Planner<'_> {
             },
             check,
             schema: task.schema,
+            admission: Some(self.workspace.admission()),
             takes_messages: true,
             ask: self.asks(),
             created_at: now_ms(),

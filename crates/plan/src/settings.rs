@@ -30,6 +30,10 @@ pub struct Settings {
     pub command_preview_width: Option<usize>,
     /// How many tasks of one call run at a time.
     pub max_concurrency: usize,
+    /// How many agents of the user run at a time, over all programs and projects; what is usual for the machine if absent.
+    pub machine_concurrency: Option<usize>,
+    /// How many bytes of memory are kept free; what is usual if absent.
+    pub memory_reserve: Option<u64>,
     pub tools: ToolFamilies,
     /// Seconds after which a call of an MCP client that cannot show progress is answered. The tasks
     /// go on.
@@ -50,7 +54,7 @@ pub struct Settings {
 }
 
 /// The names of all settings, as they stand below the key `subagents`.
-pub const SETTINGS: [&str; 14] = [
+pub const SETTINGS: [&str; 16] = [
     "agent",
     "agents",
     "extend_timeout_debounce",
@@ -58,6 +62,8 @@ pub const SETTINGS: [&str; 14] = [
     "maxLinesPerWindow",
     "commandPreviewWidth",
     "maxConcurrency",
+    "machineConcurrency",
+    "memoryReserve",
     "tools",
     "mcpAnswerAfter",
     "access",
@@ -118,6 +124,8 @@ impl Default for Settings {
             max_lines_per_window: 15,
             command_preview_width: None,
             max_concurrency: 4,
+            machine_concurrency: None,
+            memory_reserve: None,
             tools: ToolFamilies::All,
             mcp_answer_after: 45.0,
             access: None,
@@ -225,6 +233,13 @@ impl Reader {
         }
         if let Some(count) = self.number(subagents, "maxConcurrency") {
             self.settings.max_concurrency = count.clamp(1.0, 256.0) as usize;
+        }
+        if let Some(count) = self.number_of_user(scope, subagents, "machineConcurrency") {
+            self.settings.machine_concurrency = Some(count.clamp(1.0, 1024.0) as usize);
+        }
+        if let Some(megabytes) = self.number_of_user(scope, subagents, "memoryReserve") {
+            let bytes = megabytes.clamp(0.0, 10_000_000.0) * 1_000_000.0;
+            self.settings.memory_reserve = Some(bytes as u64);
         }
         if let Some(seconds) = self.number(subagents, "mcpAnswerAfter") {
             self.settings.mcp_answer_after = seconds.clamp(1.0, 86_400.0);
@@ -343,6 +358,23 @@ impl Reader {
                 "\"subagents.writablePaths\" must be a list of paths that begin with \"/\" or \"~/\"",
             ),
         }
+    }
+
+    /// A number that a project does not decide.
+    fn number_of_user(
+        &mut self,
+        scope: Scope,
+        object: &Map<String, Value>,
+        key: &str,
+    ) -> Option<f64> {
+        if scope == Scope::Project && object.contains_key(key) {
+            self.warn(&format!(
+                "a project cannot set \"subagents.{key}\"; put it into the settings of your agent \
+                 directory"
+            ));
+            return None;
+        }
+        self.number(object, key)
     }
 
     fn number(&mut self, object: &Map<String, Value>, key: &str) -> Option<f64> {
