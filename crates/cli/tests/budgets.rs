@@ -4,7 +4,8 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use test_support::{Ran, World, write_file};
+use test_support::fake_agent::quick;
+use test_support::{Ran, World, kill_and_wait, wait_until, write_file};
 
 use crate::builtin::bash;
 use crate::builtin::harness::{Api, Builtin, text_of};
@@ -59,8 +60,7 @@ fn a_run_that_passes_its_budget_is_stopped_within_one_message_and_keeps_everythi
 #[test]
 fn an_agent_that_finishes_with_the_message_that_passes_its_budget_has_completed() {
     let world = world();
-    let ran = world
-        .play(&test_support::fake_agent::quick(), &["--max-cost", "0.001", "--max-turns", "1"]);
+    let ran = world.play(&quick(), &["--max-cost", "0.001", "--max-turns", "1"]);
     assert_eq!((ran.code, ran.task()["output"].as_str()), (Some(0), Some("found it")), "{ran:?}");
 }
 
@@ -145,7 +145,7 @@ fn a_profile_has_a_budget_that_a_flag_raises_and_a_project_only_lowers() {
     let world = world();
     let text = "---\nname: thrifty\nbudget: {cost: 5}\n---\n";
     write_file(&world.agent_dir().join("agent-profiles/thrifty.md"), text);
-    let ran = world.play(&test_support::fake_agent::quick(), &["--profile", "thrifty"]);
+    let ran = world.play(&quick(), &["--profile", "thrifty"]);
     assert_eq!(ran.code, Some(2), "a budget that is not understood is not left out: {ran:?}");
     assert!(ran.stderr.contains("\"budget\" is ignored: it must be fields"), "{}", ran.stderr);
 }
@@ -169,4 +169,41 @@ fn a_budget_of_money_is_refused_for_an_agent_that_never_tells_its_cost() {
         assert!(ran.stderr.contains(reason), "{}", ran.stderr);
     }
     assert_eq!(world.runs(), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn nothing_new_starts_when_the_money_of_the_day_is_spent_and_nothing_is_counted_twice() {
+    let world = world();
+    let settings = |dollars: f64| {
+        let settings = json!({"subagents": {"dailyCostUsd": dollars}});
+        write_file(&world.agent_dir().join("settings.json"), &settings.to_string());
+    };
+    settings(0.005);
+    for _ in 0..2 {
+        assert_eq!(world.play(&quick(), &[]).code, Some(0), "$0.003 each");
+    }
+    let money = world.agent_dir().join("governor/money.json");
+    let spent =
+        || serde_json::from_slice::<Value>(&fs::read(&money).unwrap()).unwrap()["costUsd"].clone();
+    assert!((spent().as_f64().unwrap() - 0.006).abs() < 1e-9, "{}", spent());
+    let ran = world.play(&quick(), &[]);
+    assert_eq!((ran.code, ran.task()["outcome"].as_str()), (Some(1), Some("budget")), "{ran:?}");
+    let error = ran.task()["error"].as_str().unwrap().to_owned();
+    let expected = "Not started: nothing is left of the budget of the day, $0.005 (spent $0.006). It begins anew on ";
+    assert!(error.starts_with(expected) && error.ends_with(" at 00:00."), "{error}");
+    let background = world.run(&["bg", "start", "--agent", &world.agent(&quick()), "go"]);
+    assert_eq!(background.code, Some(2), "{background:?}");
+    assert!(
+        background.stderr.contains("nothing is left of the budget of the day"),
+        "{background:?}"
+    );
+
+    // A supervisor that is killed behind a message has counted it, and the program that ends its run does not.
+    settings(1.0);
+    let going = world.start(&endless(&["one"]), &[]);
+    wait_until(|| (spent().as_f64().unwrap() - 0.009).abs() < 1e-9);
+    kill_and_wait(world.supervisor());
+    assert_eq!(going.finish().task()["outcome"], "interrupted");
+    assert!((spent().as_f64().unwrap() - 0.009).abs() < 1e-9, "{}", spent());
+    world.assert_nothing_left();
 }

@@ -30,6 +30,7 @@ mod pi_versions;
 mod presets;
 mod private_memory;
 mod profiles;
+mod providers;
 mod questions;
 mod setup;
 mod setup_clients;

@@ -16,13 +16,18 @@
 mod admit;
 mod applicant;
 mod learned;
+mod ledger;
 mod memory;
+mod money;
 mod notice;
+mod provider;
 mod queue;
 mod shared_dir;
 mod slot;
 
 pub use applicant::{Answer, Applicant};
 pub use learned::remember;
+pub use money::{Till, day_is_spent, spent_today};
 pub use notice::{Notice, waiting_calls};
+pub use provider::{Provider, Request, agent_was_refused};
 pub use slot::{RunningAgent, Slot, running_agents};

@@ -12,6 +12,7 @@ mod clean;
 mod containment;
 mod event;
 mod id;
+mod ledger;
 mod message;
 mod meta;
 mod outcome;
@@ -37,6 +38,7 @@ pub use clean::{clean, escape_json};
 pub use containment::{AgentProcess, LeftProcess, Leftovers};
 pub use event::{Activity, Event, Record, for_each_text};
 pub use id::{CallId, InvalidId, RunId, SessionId};
+pub use ledger::Ledger;
 pub use message::{Message, MessageTiming};
 pub use meta::{
     AgentKind, FORMAT, FallbackStart, Lifetime, Limits, Meta, Owner, OwnerKind, ShellCommand,

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::short_text::short;
 use crate::{
-    Access, AccessPaths, Admission, Budget, CallId, RunId, SessionId, WorktreePlan,
+    Access, AccessPaths, Admission, Budget, CallId, Ledger, RunId, SessionId, WorktreePlan,
     short_optional_text, short_path, short_text,
 };
 
@@ -138,6 +138,9 @@ pub struct Meta {
     /// The JSON Schema that the answer must fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
+    /// Where the programs of the user write down what is spent, and what they learn of providers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<Box<Ledger>>,
     /// What decides when the agent may start. Without it, the agent starts at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admission: Option<Box<Admission>>,
@@ -164,6 +167,7 @@ impl Meta {
         self.environment.clear();
         self.fallback_starts = Vec::new();
         self.access_paths = None;
+        self.ledger = None;
         self.admission = None;
         self.system_prompt = None;
         self.schema = None;

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use model::{
-    Access, AgentKind, Budget, CallId, FORMAT, InvalidId, Isolation, Lifetime, Limits, Meta, Owner,
-    OwnerKind, Plan, RunId, SessionId, ShellCommand, WorktreePlan, paths, variables,
+    Access, AgentKind, Budget, CallId, FORMAT, InvalidId, Isolation, Ledger, Lifetime, Limits,
+    Meta, Owner, OwnerKind, Plan, RunId, SessionId, ShellCommand, WorktreePlan, paths, variables,
 };
 use protocol::{Configuration, Invocation, Origin, Protocol, Start, Version, VersionQuestion};
 use serde_json::Value;
@@ -367,6 +367,7 @@ impl Planner<'_> {
             },
             check,
             schema: task.schema,
+            ledger: Some(self.ledger()),
             admission: Some(self.workspace.admission()),
             takes_messages: true,
             ask: self.asks(),
@@ -387,6 +388,13 @@ impl Planner<'_> {
         });
         let missing_agent = agent.is_missing(surroundings).then(|| agent.kind());
         Ok(PlannedTask { plan, definition: applied.summary, refusal, missing_agent })
+    }
+
+    /// Where what the agent spends is written down.
+    fn ledger(&self) -> Box<Ledger> {
+        let Workspace { surroundings, settings, .. } = self.workspace;
+        let directory = paths::learned(|name| env::var_os(name), &surroundings.agent_dir);
+        Box::new(Ledger { directory, daily_cost_usd: settings.daily_cost_usd })
     }
 
     /// Whether a limit of money can be kept, if there is one.

@@ -406,7 +406,11 @@ impl Dispatcher {
             (None, Some(_)) => {
                 Some((Outcome::Cancelled, "Cancelled before it was started".to_owned()))
             }
-            (None, None) => spent.map(|words| (Outcome::Budget, not_started(&words))),
+            (None, None) => {
+                let of_call = spent.map(|words| not_started(&words));
+                let of_day = || plan.meta.ledger.as_deref().and_then(governor::day_is_spent);
+                of_call.or_else(of_day).map(|words| (Outcome::Budget, words))
+            }
         };
         if refusal.is_none() {
             plan.meta_mut().cgroup = cgroup_path(&plan.meta.run_id);

@@ -46,6 +46,7 @@ fn meta(number: u32) -> Meta {
         check: None,
         schema: None,
         worktree: None,
+        ledger: None,
         admission: None,
         takes_messages: false,
         ask: false,

@@ -137,6 +137,7 @@ pub(crate) fn planned(run: u64, session: u64, prompt: &str, task: Option<&str>) 
         check: None,
         schema: None,
         worktree: None,
+        ledger: None,
         admission: None,
         takes_messages: false,
         ask: false,

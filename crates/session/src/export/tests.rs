@@ -51,6 +51,7 @@ pub(crate) fn session(name: &str, asked: &str, events: Vec<Event>) -> ExportedSe
         check: None,
         schema: None,
         worktree: None,
+        ledger: None,
         admission: None,
         takes_messages: false,
         ask: false,
