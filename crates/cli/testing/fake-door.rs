@@ -34,6 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             all_tools: None,
             models: None,
             isolation: None,
+            budget: model::Budget::default(),
             access: None,
             ask: false,
             agent_version: |_| None,

@@ -5,6 +5,7 @@ use process::{Memory, MemoryGauge};
 
 use crate::learned::expected_memory;
 use crate::memory::{shortage, usual_reserve};
+use crate::provider::asked_to_wait;
 use crate::shared_dir::SharedDir;
 use crate::slot::{RunningAgent, Slot, running};
 
@@ -22,12 +23,9 @@ impl Gate {
 
     /// What keeps this task from starting that is no matter of the machine, so that it takes no turn in the queue: other
     /// calls pass it meanwhile.
-    #[expect(
-        clippy::unused_self,
-        reason = "the limits of providers and the day's money belong here"
-    )]
-    pub(crate) fn own_reason(&self, _meta: &Meta, _now: u64) -> Option<WaitReason> {
-        None
+    #[expect(clippy::unused_self, reason = "what it looks at is named by the run")]
+    pub(crate) fn own_reason(&self, meta: &Meta, now: u64) -> Option<WaitReason> {
+        asked_to_wait(meta, now)
     }
 
     /// What keeps any agent from starting now. Without the lock it is only an opinion.

@@ -250,6 +250,9 @@ fn ended(result: &RunResult) -> Value {
     if let Some(check) = &result.check {
         session["check"] = json!(check);
     }
+    if !result.budget.is_unlimited() {
+        session["budget"] = json!(result.budget);
+    }
     if let Some(changes) = &result.changes {
         session["changes"] = json!(changes);
     }

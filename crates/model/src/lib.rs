@@ -6,11 +6,13 @@
 
 mod access;
 mod admission;
+mod budget;
 mod changes;
 mod clean;
 mod containment;
 mod event;
 mod id;
+mod ledger;
 mod message;
 mod meta;
 mod outcome;
@@ -30,11 +32,13 @@ mod waiting;
 
 pub use access::{Access, AccessPaths, Mirror};
 pub use admission::Admission;
+pub use budget::{Budget, Spent, cost, dollars};
 pub use changes::{Changes, ChangesState, Isolation, WorktreePlan};
 pub use clean::{clean, escape_json};
 pub use containment::{AgentProcess, LeftProcess, Leftovers};
 pub use event::{Activity, Event, Record, for_each_text};
 pub use id::{CallId, InvalidId, RunId, SessionId};
+pub use ledger::Ledger;
 pub use message::{Message, MessageTiming};
 pub use meta::{
     AgentKind, FORMAT, FallbackStart, Lifetime, Limits, Meta, Owner, OwnerKind, ShellCommand,

@@ -28,6 +28,10 @@ pub enum Outcome {
     SpawnFailure,
     /// The run was cut off: its parent or its supervisor died, or the agent left in mid-work.
     Interrupted,
+    /// The budget of the run, of its call or of the day was spent.
+    Budget,
+    /// The provider gives nothing more until a time, which the error names.
+    Quota,
     /// The agent finished, but the check of its work did not pass.
     CheckFailed,
     /// The agent finished, but its answer does not fit the schema.
@@ -57,6 +61,8 @@ impl Outcome {
             Outcome::Evicted => "evicted",
             Outcome::SpawnFailure => "spawn_failure",
             Outcome::Interrupted => "interrupted",
+            Outcome::Budget => "budget",
+            Outcome::Quota => "quota",
             Outcome::CheckFailed => "check_failed",
             Outcome::InvalidOutput => "invalid_output",
         }

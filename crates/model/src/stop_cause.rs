@@ -12,6 +12,8 @@ pub enum StopCause {
     Timeout,
     /// The same tool calls were repeated.
     Loop,
+    /// The budget of the run or of its call was spent.
+    Budget,
     /// The user, the caller or another program asked for it.
     Cancelled,
     /// The parent died.
@@ -37,6 +39,7 @@ impl StopCause {
         match self {
             StopCause::Timeout => "Stopping: the time is up",
             StopCause::Loop => "Stopping: the same tool calls are repeated",
+            StopCause::Budget => "Stopping: the budget is spent",
             StopCause::Cancelled => "Stopping: cancelled",
             StopCause::ParentDied => "Stopping: the program that started this run died",
             StopCause::LastWord => "Stopping: the agent has finished but does not exit",
@@ -63,6 +66,11 @@ impl StopCause {
                     None => error.to_owned(),
                 };
                 (Outcome::Loop, error)
+            }
+            StopCause::Budget => {
+                let budget = seen.unwrap_or("its budget");
+                let error = format!("Stopped at {budget}. Consider resuming with a larger one.");
+                (Outcome::Budget, error)
             }
             StopCause::Cancelled => {
                 (Outcome::Cancelled, "Cancelled before it had finished".to_owned())

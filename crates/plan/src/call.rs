@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use model::{
-    Access, AgentKind, CallId, FORMAT, InvalidId, Isolation, Lifetime, Limits, Meta, Owner,
-    OwnerKind, Plan, RunId, SessionId, ShellCommand, WorktreePlan, paths, variables,
+    Access, AgentKind, Budget, CallId, FORMAT, InvalidId, Isolation, Ledger, Lifetime, Limits,
+    Meta, Owner, OwnerKind, Plan, RunId, SessionId, ShellCommand, WorktreePlan, paths, variables,
 };
 use protocol::{Configuration, Invocation, Origin, Protocol, Start, Version, VersionQuestion};
 use serde_json::Value;
@@ -37,6 +37,8 @@ pub struct PlanOptions {
     pub models: Option<Vec<String>>,
     /// The most that the agents may change, where the user says so for this call.
     pub access: Option<Access>,
+    /// The most that the tasks of this call may spend together. The program that runs them keeps it.
+    pub budget: Budget,
     /// Whether the user wants to be asked what the agents of this call ask.
     pub ask: bool,
     /// How the agents of all tasks are kept apart, where the user says so for this call.
@@ -81,6 +83,8 @@ pub struct Task {
     pub check_timeout: Option<f64>,
     /// How the agent is kept apart from other work on the same files.
     pub isolation: Option<Isolation>,
+    /// The most that it may spend. Only the user says so here, and wins over the user's own profile or preset.
+    pub budget: Budget,
     /// Why it must not start, if its arguments say so already.
     pub refusal: Option<Refusal>,
 }
@@ -259,11 +263,14 @@ impl Planner<'_> {
         let allowed = self.access(&task, &agent, definition, session.as_ref());
         let access = *allowed.as_ref().unwrap_or(&Access::Read);
         let protocol = agent.protocol().with_arguments(&configuration.extra_args);
-        let started = match (applied.refusal, allowed) {
+        let budget = budget(&task, definition);
+        let priced = self.check_price(budget, protocol, &agent);
+        let started = match (applied.refusal, allowed.and(priced)) {
             (Some(refusal), _) | (None, Err(refusal)) => Err(refusal),
-            (None, Ok(_)) => {
+            (None, Ok(())) => {
                 let start = |configuration: &Configuration| {
-                    self.start(&task, &agent, protocol, definition, configuration, access)
+                    let bounds = (access, budget);
+                    self.start(&task, &agent, protocol, definition, configuration, bounds)
                 };
                 start(configuration).and_then(|mut invocation| {
                     let fallbacks = plan_fallbacks(&agent, configuration, &mut invocation, start)?;
@@ -355,10 +362,12 @@ impl Planner<'_> {
                 extend_timeout_debounce_ms: to_ms(settings.extend_timeout_debounce),
                 looping_tool_count: settings.looping_tool_count,
                 question_timeout_ms: to_ms(settings.question_timeout),
+                budget,
                 log_bytes: Limits::LOG_BYTES,
             },
             check,
             schema: task.schema,
+            ledger: Some(self.ledger()),
             admission: Some(self.workspace.admission()),
             takes_messages: true,
             ask: self.asks(),
@@ -379,6 +388,28 @@ impl Planner<'_> {
         });
         let missing_agent = agent.is_missing(surroundings).then(|| agent.kind());
         Ok(PlannedTask { plan, definition: applied.summary, refusal, missing_agent })
+    }
+
+    /// Where what the agent spends is written down.
+    fn ledger(&self) -> Box<Ledger> {
+        let Workspace { surroundings, settings, .. } = self.workspace;
+        let directory = paths::learned(|name| env::var_os(name), &surroundings.agent_dir);
+        Box::new(Ledger { directory, daily_cost_usd: settings.daily_cost_usd })
+    }
+
+    /// Whether a limit of money can be kept, if there is one.
+    fn check_price(
+        &self,
+        budget: Budget,
+        protocol: Protocol,
+        agent: &Agent,
+    ) -> Result<(), Refusal> {
+        match (budget.lowered(self.options.budget).cost_usd, protocol.price()) {
+            (Some(_), Err(reason)) => {
+                Err(Refusal::NoPrice { agent: agent.kind().word().to_owned(), reason })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether the user wants to be asked what the agent asks.
@@ -466,7 +497,7 @@ impl Planner<'_> {
         protocol: Protocol,
         definition: Option<&Definition>,
         configuration: &Configuration,
-        access: Access,
+        (access, budget): (Access, Budget),
     ) -> Result<Invocation, Refusal> {
         let origin = match definition {
             Some(definition) => Origin { title: definition.label(), kind: definition.kind.word() },
@@ -494,6 +525,7 @@ impl Planner<'_> {
             home: surroundings.home.as_deref(),
             variable: |name| env::var(name).ok(),
             access,
+            max_cost_usd: budget.lowered(self.options.budget).cost_usd,
             ask: self.asks(),
             default_provider: self.workspace.default_provider.as_deref(),
             schema: task.schema.as_ref(),
@@ -508,6 +540,19 @@ fn schema_words(schema: &Value) -> String {
         "Your last message must be one JSON value that fits this JSON Schema, alone or in one fenced block:\n\n\
          ```json\n{schema}\n```"
     )
+}
+
+/// What the task may spend: as the user says for it or in an own profile or preset. That of a project can only lower it.
+fn budget(task: &Task, definition: Option<&Definition>) -> Budget {
+    let Some((scope, of_definition)) =
+        definition.and_then(|definition| Some((definition.scope, definition.budget?)))
+    else {
+        return task.budget;
+    };
+    match scope {
+        Scope::Global => task.budget.or(of_definition),
+        Scope::Project => task.budget.lowered(of_definition),
+    }
 }
 
 /// The check of the task, else that of its profile or preset.

@@ -77,6 +77,7 @@ impl World {
             all_tools: None,
             models: None,
             isolation: None,
+            budget: Budget::default(),
             access: None,
             ask: false,
             agent_version: |_| None,

@@ -47,6 +47,8 @@ pub struct Settings {
     pub writable_paths: Option<Vec<String>>,
     /// Whether the answer of `delegate_to_subagents` holds what the agents said.
     pub inline_answers: bool,
+    /// How many US dollars all agents of the user may spend on a day together.
+    pub daily_cost_usd: Option<f64>,
     /// Whether the user is asked what agents ask.
     pub ask: bool,
     /// Seconds that a question of an agent waits for an answer.
@@ -54,7 +56,7 @@ pub struct Settings {
 }
 
 /// The names of all settings, as they stand below the key `subagents`.
-pub const SETTINGS: [&str; 16] = [
+pub const SETTINGS: [&str; 17] = [
     "agent",
     "agents",
     "extend_timeout_debounce",
@@ -71,6 +73,7 @@ pub const SETTINGS: [&str; 16] = [
     "inlineAnswers",
     "ask",
     "questionTimeout",
+    "dailyCostUsd",
 ];
 
 /// One of the files that settings are read from.
@@ -132,6 +135,7 @@ impl Default for Settings {
             unknown_access: None,
             writable_paths: None,
             inline_answers: true,
+            daily_cost_usd: None,
             ask: false,
             question_timeout: limits.question_timeout_ms as f64 / 1000.0,
         }
@@ -252,6 +256,15 @@ impl Reader {
         }
         if let Some(seconds) = self.number(subagents, "questionTimeout") {
             self.settings.question_timeout = seconds.clamp(1.0, 86_400.0);
+        }
+        if let Some(dollars) = self.number(subagents, "dailyCostUsd") {
+            match scope {
+                Scope::User => self.settings.daily_cost_usd = Some(dollars.max(0.0)),
+                Scope::Project => self.warn(
+                    "a project cannot set \"subagents.dailyCostUsd\"; put it into the settings of your agent \
+                     directory",
+                ),
+            }
         }
         match subagents.get("ask") {
             None => {}
@@ -531,6 +544,15 @@ mod tests {
             let files = in_world(user, project, inspect_settings);
             assert_eq!(files.iter().any(|file| file.blocks_tasks), is_blocked, "{message}");
         }
+    }
+
+    #[test]
+    fn a_project_does_not_decide_about_the_money_of_the_day() {
+        let settings = r#"{"subagents": {"dailyCostUsd": 2.5}}"#;
+        assert_eq!(load(settings, "").0.daily_cost_usd, Some(2.5));
+        let (loaded, warnings) = load("", settings);
+        assert_eq!(loaded.daily_cost_usd, None);
+        assert!(warnings[0].contains("a project cannot set"), "{warnings:?}");
     }
 
     #[test]

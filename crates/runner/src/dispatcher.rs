@@ -8,7 +8,9 @@ use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime};
 
 use governor::{Answer, Applicant, Slot};
-use model::{Activity, Lifetime, Meta, Outcome, Plan, Record, RunId, RunResult, Waiting};
+use model::{
+    Activity, Budget, Event, Lifetime, Meta, Outcome, Plan, Record, RunId, RunResult, Waiting,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use store::{NewRun, RunDir, StopForce, Store, StoreError};
 
@@ -17,6 +19,7 @@ use crate::launcher::Launcher;
 use crate::leftovers::{cgroup_path, remove_abandoned_cgroups};
 use crate::result::not_kept;
 use crate::run::Run;
+use crate::spending::{Spending, not_started};
 use crate::unstarted::{end_unstarted, keep_unstarted, spawn_failure};
 use crate::worktree::let_go;
 
@@ -118,6 +121,7 @@ struct Lane {
     concurrency: usize,
     queue: VecDeque<(TaskId, Box<Plan>)>,
     stopping: Option<StopForce>,
+    spending: Spending,
     applicant: Applicant,
     /// What was told last, and of how many tasks.
     told: Option<(Waiting, usize)>,
@@ -131,7 +135,8 @@ impl Lane {
             self.applicant.leave();
             return None;
         };
-        if self.stopping.is_some() || plan.refusal.is_some() {
+        let is_spent = self.spending.spent_words().is_some();
+        if self.stopping.is_some() || plan.refusal.is_some() || is_spent {
             self.applicant.leave();
             return Some(Answer::Start(Slot::ungoverned()));
         }
@@ -146,6 +151,8 @@ struct Queued {
     plan: Box<Plan>,
     launcher: Rc<Launcher>,
     stopping: Option<StopForce>,
+    /// The words for the budget of its lane, if that is spent.
+    spent: Option<String>,
 }
 
 struct Running {
@@ -220,10 +227,25 @@ impl Dispatcher {
         // All tasks of a call have the same.
         let admission = queue.front().and_then(|(_, plan)| plan.meta.admission.as_deref());
         let applicant = Applicant::new(admission);
-        let lane_of_call =
-            Lane { launcher, concurrency, queue, stopping: None, applicant, told: None };
+        let lane_of_call = Lane {
+            launcher,
+            concurrency,
+            queue,
+            stopping: None,
+            spending: Spending::default(),
+            applicant,
+            told: None,
+        };
         self.lanes.insert(lane, lane_of_call);
         Submitted { lane, tasks: first..self.next_task }
+    }
+
+    /// Limits what the tasks of a lane may spend together, from now on. Where nothing is left, those that run are
+    /// stopped, and those that wait do not start.
+    pub fn limit(&mut self, lane: LaneId, budget: Budget) {
+        if let Some(lane) = self.lanes.get_mut(&lane) {
+            lane.spending = Spending::of(budget);
+        }
     }
 
     /// Starts a run that outlives this process, and returns when its supervisor has taken it over.
@@ -274,7 +296,7 @@ impl Dispatcher {
             let (task, plan) = lane.queue.remove(position)?;
             let launcher = lane.launcher.clone();
             let slot = Slot::ungoverned();
-            Some((*id, Queued { slot, task, plan, launcher, stopping: Some(force) }))
+            Some((*id, Queued { slot, task, plan, launcher, stopping: Some(force), spent: None }))
         });
         if let Some((lane, queued)) = queued {
             self.start(lane, queued);
@@ -436,17 +458,23 @@ impl Dispatcher {
         };
         lane.told = None;
         let (task, plan) = lane.queue.pop_front()?;
-        Some(Queued { slot, task, plan, launcher: lane.launcher.clone(), stopping: lane.stopping })
+        let (launcher, stopping) = (lane.launcher.clone(), lane.stopping);
+        let spent = lane.spending.spent_words();
+        Some(Queued { slot, task, plan, launcher, stopping, spent })
     }
 
     fn start(&mut self, lane: LaneId, queued: Queued) {
-        let Queued { slot, task, mut plan, launcher, stopping } = queued;
+        let Queued { slot, task, mut plan, launcher, stopping, spent } = queued;
         let refusal = match (&plan.refusal, stopping) {
             (Some(refusal), _) => Some((Outcome::SpawnFailure, refusal.clone())),
             (None, Some(_)) => {
                 Some((Outcome::Cancelled, "Cancelled before it was started".to_owned()))
             }
-            (None, None) => None,
+            (None, None) => {
+                let of_call = spent.map(|words| not_started(&words));
+                let of_day = || plan.meta.ledger.as_deref().and_then(governor::day_is_spent);
+                of_call.or_else(of_day).map(|words| (Outcome::Budget, words))
+            }
         };
         if refusal.is_none() {
             plan.meta_mut().cgroup = cgroup_path(&plan.meta.run_id);
@@ -536,8 +564,21 @@ impl Dispatcher {
         self.update(task, Change::Ended(Report::new(result, run_dir, warnings, not_kept)));
     }
 
+    /// Adds what a task has told to what its lane has spent, and tells the tasks of the lane what comes of it.
+    fn spend(&mut self, task: TaskId, event: &Event) {
+        let Some(id) = self.running.get(&task).map(|running| running.lane) else { return };
+        let Some(lane) = self.lanes.get_mut(&id) else { return };
+        let Some(notice) = lane.spending.add(event) else { return };
+        for running in self.running.values_mut().filter(|running| running.lane == id) {
+            running.run.tell(&notice);
+        }
+    }
+
     /// Passes a change on. A task that has ended gives its slot back.
     fn update(&mut self, task: TaskId, change: Change) {
+        if let Change::Record(record) = &change {
+            self.spend(task, &record.event);
+        }
         let beginning = self.running.get_mut(&task).and_then(|running| running.beginning.take());
         if let Some(Beginning { run_dir, .. }) = beginning {
             self.updates.push(Update { task, change: Change::Started { run_dir } });

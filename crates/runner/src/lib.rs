@@ -19,6 +19,7 @@ mod lifeline;
 mod recover;
 mod result;
 mod run;
+mod spending;
 mod stopped;
 mod supervisor;
 mod tell;

@@ -136,6 +136,13 @@ impl Run {
         self.kill_at = Some(self.kill_at.map_or(deadline, |earlier| earlier.min(deadline)));
     }
 
+    /// Tells the supervisor what has become of the budget of the call.
+    pub(crate) fn tell(&mut self, notice: &ToSupervisor) {
+        let Phase::Live { lifeline, .. } = &mut self.phase else { return };
+        lifeline.send(notice);
+        lifeline.flush();
+    }
+
     /// When [`Run::check_time`] has something to do.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let look_at = matches!(self.phase, Phase::Live { .. }).then_some(self.look_at);

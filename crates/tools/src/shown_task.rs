@@ -207,6 +207,7 @@ impl ShownTask {
             elapsed_ms: facts.started_at.map_or(0, |started| until.saturating_sub(started)),
             doing_ms: until.saturating_sub(doing_since),
             // The clock stood still while questions waited.
+            budget: meta.limits.budget,
             timeout_ms: meta.limits.timeout_ms.map(|limit| limit.saturating_add(waited)),
             session: &meta.session_id,
             access: meta.access,

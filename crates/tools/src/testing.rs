@@ -88,6 +88,7 @@ pub(crate) fn options() -> CallOptions<'static> {
         access: None,
         ask: false,
         isolation: None,
+        budget: model::Budget::default(),
         agent_version: |_| None,
     };
     CallOptions { planning, book: None }
@@ -136,6 +137,7 @@ pub(crate) fn planned(run: u64, session: u64, prompt: &str, task: Option<&str>) 
         check: None,
         schema: None,
         worktree: None,
+        ledger: None,
         admission: None,
         takes_messages: false,
         ask: false,
@@ -202,6 +204,7 @@ pub(crate) fn result(meta: &Meta, output: &str, error: Option<&str>) -> RunResul
         model: Some("real/model".to_owned()),
         stop_reason: Some(StopReason::Stop),
         usage: Usage::default(),
+        budget: Default::default(),
         tool_calls: 0,
         started_at: Some(1),
         ended_at: 2,

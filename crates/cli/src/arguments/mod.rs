@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::ArgValueCandidates;
-use model::Access;
+use model::{Access, Budget};
 use store::Retention;
 
 use crate::candidates;
@@ -192,6 +192,9 @@ pub(crate) struct Run {
     pub(crate) demands: DemandArguments,
 
     #[command(flatten)]
+    pub(crate) budget: BudgetArguments,
+
+    #[command(flatten)]
     pub(crate) work: WorkArguments,
 
     #[command(flatten)]
@@ -258,6 +261,9 @@ pub(crate) struct Delegate {
 
     #[command(flatten)]
     pub(crate) demands: DemandArguments,
+
+    #[command(flatten)]
+    pub(crate) budget: BudgetArguments,
 
     #[command(flatten)]
     pub(crate) agent: AgentArguments,
@@ -337,6 +343,30 @@ pub(crate) struct DemandArguments {
     pub(crate) schema: Option<PathBuf>,
 }
 
+/// What may be spent: by the run, or by all tasks of a call together.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct BudgetArguments {
+    /// Stop when this many US dollars are spent, such as `0.50`; `delegate` counts all tasks together
+    /// [default: `budget` of the profile or preset]
+    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
+    max_cost: Option<f64>,
+
+    /// Stop when this many tokens are spent, also those from the provider's cache
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
+    max_tokens: Option<u64>,
+
+    /// Stop after this many messages of the model
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
+    max_turns: Option<u64>,
+}
+
+impl BudgetArguments {
+    pub(crate) fn budget(self) -> Budget {
+        let BudgetArguments { max_cost, max_tokens, max_turns } = self;
+        Budget { tokens: max_tokens, cost_usd: max_cost, turns: max_turns }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct AgentArguments {
     #[arg(long, help = agent_help(), add = ArgValueCandidates::new(candidates::agents))]
@@ -391,6 +421,14 @@ pub(crate) struct OutputArguments {
 
 fn access(text: &str) -> Result<Access, String> {
     Access::parse(text).ok_or_else(|| "must be `read`, `workspace` or `full`".to_owned())
+}
+
+/// An amount of money as people type it.
+fn dollars(text: &str) -> Result<f64, String> {
+    match text.strip_prefix('$').unwrap_or(text).parse::<f64>() {
+        Ok(dollars) if dollars > 0.0 && dollars.is_finite() => Ok(dollars),
+        _ => Err("must be an amount above zero, such as 0.50".to_owned()),
+    }
 }
 
 /// A time as people type it: a number of seconds, or a number with a unit.

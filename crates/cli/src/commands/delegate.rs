@@ -17,6 +17,7 @@ pub(crate) fn delegate(arguments: &Delegate, printer: &mut Printer) -> Result<Ex
     let mut call = read_call(arguments, printer)?;
     arguments.demands.add_to(&mut call.tasks)?;
     let mut door = Door::open(&arguments.agent, printer)?;
+    door.server.limit_calls(arguments.budget.budget());
     for (index, task) in call.tasks.iter_mut().enumerate() {
         if let Some(word) = &task.resume {
             let (session, _) =

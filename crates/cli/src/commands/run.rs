@@ -35,6 +35,7 @@ pub(crate) fn run(arguments: Run, printer: &mut Printer) -> Result<Exit, Command
         model: arguments.work.model,
         fallback_models: arguments.work.fallback_models,
         preset: arguments.preset,
+        budget: arguments.budget.budget(),
         ..TaskArguments::default()
     };
     arguments.demands.add_to([&mut task])?;

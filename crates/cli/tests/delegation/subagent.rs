@@ -37,6 +37,7 @@ fn call(world: &World, arguments: &Value) -> (Vec<RunResult>, String) {
         all_tools: None,
         models: Some(models.into()),
         isolation: None,
+        budget: model::Budget::default(),
         access: None,
         ask: false,
         agent_version: |_| None,

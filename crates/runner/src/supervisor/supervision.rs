@@ -273,6 +273,17 @@ impl Supervision {
                 ToSupervisor::Start { .. } => {}
                 ToSupervisor::Stop => self.request_stop(StopCause::Cancelled),
                 ToSupervisor::Kill => self.kill(),
+                ToSupervisor::NearlySpent => {
+                    self.interpreter.urge_to_end();
+                    self.converse(Instant::now());
+                }
+                ToSupervisor::Spent(seen) => {
+                    let has_said_something = self.interpreter.sink.facts.assistant_messages > 0;
+                    if let Some(stop) = self.interpreter.rules.spend_call(seen, has_said_something)
+                    {
+                        self.request_stop(stop);
+                    }
+                }
             }
         }
         if parent_is_gone {

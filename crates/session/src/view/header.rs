@@ -3,11 +3,11 @@
 //! A screen draws the headers as a table, so that each fact stays where it is while it changes. A new
 //! fact is an entry of [`COLUMNS`].
 
-use model::Usage;
+use model::{Usage, dollars};
 
 use super::{Line, Phase, Role, Standing, TaskView};
 use crate::text::{cut_chars, one_line};
-use crate::usage::{cost_words, token_words};
+use crate::usage::{cost_words, rounded, token_words};
 
 /// A fact about a task.
 #[derive(Clone, Copy, Debug)]
@@ -169,14 +169,23 @@ fn tools(task: &TaskView<'_>) -> Line {
 }
 
 fn tokens(task: &TaskView<'_>) -> Line {
-    Line::of(Role::Muted, &token_words(&task.state.facts.usage).unwrap_or_default())
+    let spent = token_words(&task.state.facts.usage);
+    Line::of(Role::Muted, &of_budget(spent, task.budget.tokens.map(rounded)))
 }
 
 /// Blank until anything was used at all.
 fn cost(task: &TaskView<'_>) -> Line {
     let usage = &task.state.facts.usage;
-    let is_used = *usage != Usage::default();
-    Line::of(Role::Plain, &if is_used { cost_words(usage) } else { String::new() })
+    let spent = (*usage != Usage::default()).then(|| cost_words(usage));
+    Line::of(Role::Plain, &of_budget(spent, task.budget.cost_usd.map(dollars)))
+}
+
+/// `$0.31/$0.50`: what was spent of how much. Blank until anything was.
+fn of_budget(spent: Option<String>, budget: Option<String>) -> String {
+    match (spent, budget) {
+        (Some(spent), Some(budget)) => format!("{spent}/{budget}"),
+        (spent, _) => spent.unwrap_or_default(),
+    }
 }
 
 /// Blank until its child was started.

@@ -1,6 +1,6 @@
 //! What a door says about its caller, and about a call.
 
-use model::{Access, Isolation, Owner};
+use model::{Access, Budget, Isolation, Owner};
 use plan::Surroundings;
 
 use super::Reporting;
@@ -22,6 +22,8 @@ pub struct Caller {
     pub ask: bool,
     /// How the agents of all tasks are kept apart, if the command line says so.
     pub isolation: Option<Isolation>,
+    /// The most that the tasks of a call may spend together, if the command line says so.
+    pub budget: Budget,
     /// The width of the terminal that shows the windows, if there is one.
     pub columns: Option<usize>,
     /// Whether what is shown of a task is a window, and not only words.
@@ -47,6 +49,7 @@ impl Caller {
             access: None,
             ask: false,
             isolation: None,
+            budget: Budget::default(),
             columns: None,
             has_windows: false,
             waits_for_sessions: false,

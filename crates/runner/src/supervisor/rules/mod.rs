@@ -2,6 +2,7 @@
 //!
 //! A rule is a file here, a [`StopCause`] with its words, and an outcome.
 
+mod budget;
 mod last_word;
 mod leftovers;
 mod looping;
@@ -13,6 +14,7 @@ use model::{Event, Limits, StopCause};
 use protocol::Reading;
 use session::Facts;
 
+use budget::BudgetRule;
 use last_word::LastWordRule;
 use leftovers::LeftoversRule;
 use looping::LoopRule;
@@ -34,9 +36,9 @@ pub(crate) struct Situation<'a> {
 /// A run must be stopped.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Stop {
-    cause: StopCause,
+    pub(crate) cause: StopCause,
     /// What the rule saw, where the cause alone does not say it.
-    seen: Option<String>,
+    pub(crate) seen: Option<String>,
 }
 
 impl Stop {
@@ -89,6 +91,7 @@ pub(crate) struct Rules {
     last_word: LastWordRule,
     timeout: TimeoutRule,
     looping: LoopRule,
+    budget: BudgetRule,
 }
 
 impl Rules {
@@ -99,11 +102,13 @@ impl Rules {
             last_word: LastWordRule::default(),
             timeout: TimeoutRule::new(limits, started),
             looping: LoopRule::new(limits),
+            budget: BudgetRule::new(limits),
         }
     }
 
-    fn all(&mut self) -> [&mut dyn Rule; 4] {
-        [&mut self.leftovers, &mut self.last_word, &mut self.timeout, &mut self.looping]
+    fn all(&mut self) -> [&mut dyn Rule; 5] {
+        let Rules { leftovers, last_word, timeout, looping, budget, .. } = self;
+        [leftovers, last_word, timeout, looping, budget]
     }
 
     /// Takes note of what the agent has printed, and says why the run must stop there and then.
@@ -138,6 +143,19 @@ impl Rules {
         self.timeout.grant(time);
     }
 
+    /// The budget of the call is spent, as these words say. Stops an agent that works; one that has finished, and then goes on
+    /// after all, is stopped when it does.
+    pub(crate) fn spend_call(&mut self, seen: String, has_said_something: bool) -> Option<Stop> {
+        self.budget.spend_call(seen.clone());
+        let is_working = self.last_word.is_working || !has_said_something;
+        is_working.then_some(Stop { cause: StopCause::Budget, seen: Some(seen) })
+    }
+
+    /// Whether the agent is to be told that little is left of its budget. It is told once.
+    pub(crate) fn take_budget_due(&mut self) -> bool {
+        self.budget.take_due()
+    }
+
     /// What is to be done now, if anything. A run is stopped once.
     pub(crate) fn check(&mut self, situation: &Situation<'_>, now: Instant) -> Option<Ruling> {
         // An agent that has finished may have been stopped already, but its review can be stopped once more.
@@ -166,8 +184,8 @@ impl Rules {
         if situation.facts.stopping.is_some() || situation.is_reviewing {
             return None;
         }
-        let rules: [&dyn Rule; 4] =
-            [&self.leftovers, &self.last_word, &self.timeout, &self.looping];
+        let Rules { leftovers, last_word, timeout, looping, budget, .. } = self;
+        let rules: [&dyn Rule; 5] = [leftovers, last_word, timeout, looping, budget];
         rules.into_iter().filter_map(|rule| rule.next_deadline(situation)).min()
     }
 
