@@ -25,7 +25,7 @@ fn start_call(world: &World, name: &str, count: usize, work: &str) -> Running {
     let script = json!([
         "start",
         {"shell": shell},
-        {"message": {"text": "working on it", "stop": "toolUse"}},
+        {"tool": {"name": "ls", "args": {"path": "."}, "result": "nothing"}},
         {"await": world.path("go")},
         {"say": "done"},
         {"end": false},

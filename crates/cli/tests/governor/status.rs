@@ -44,7 +44,7 @@ fn status_shows_what_runs_and_waits_in_all_projects() {
     let mut watch =
         command.stdout(Stdio::null()).stderr(File::create(&seen).unwrap()).spawn().unwrap();
     let watched = || fs::read_to_string(&seen).unwrap();
-    wait_until(|| watched().contains("working on it"));
+    wait_until(|| watched().contains("first-0: "));
     world.let_go();
     assert_eq!(first.finish().code, Some(0));
     assert_eq!(second.finish().code, Some(0));
