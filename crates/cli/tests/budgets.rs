@@ -70,7 +70,7 @@ fn the_tasks_of_a_call_share_its_budget_and_those_that_wait_do_not_start() {
     let script = json!([
         "start",
         {"await": world.path("patient")},
-        {"repeat": {"times": 5, "steps": turn("spent")}},
+        {"repeat": {"times": 4, "steps": turn("spent")}},
         "hang",
     ]);
     let tasks = json!([

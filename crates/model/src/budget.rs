@@ -72,36 +72,36 @@ impl Budget {
 
     /// What is spent of it, in words such as `$0.50 (spent $0.52)`, if that is all of it.
     pub fn spent_words(&self, spent: &Spent) -> Option<String> {
-        self.shares(spent)
-            .into_iter()
-            .flatten()
-            .find(|(share, _)| *share >= 1.0)
-            .map(|(_, words)| words())
+        let [cost, tokens, turns] =
+            self.shares(spent).map(|share| share.is_some_and(|share| share >= 1.0));
+        let words = |limit: Option<u64>, count: u64, unit: &str| {
+            Some(format!("{} {unit} (spent {})", grouped(limit?), grouped(count)))
+        };
+        if cost {
+            let limit = self.cost_usd?;
+            Some(format!("{} (spent {})", dollars(limit), dollars(spent.cost_usd)))
+        } else if tokens {
+            words(self.tokens, spent.tokens, "tokens")
+        } else if turns {
+            words(self.turns, spent.turns, "turns")
+        } else {
+            None
+        }
     }
 
     /// Whether there is not much left of it.
     pub fn is_nearly_spent(&self, spent: &Spent) -> bool {
-        self.shares(spent).into_iter().flatten().any(|(share, _)| share >= NEARLY)
+        self.shares(spent).into_iter().flatten().any(|share| share >= NEARLY)
     }
 
-    /// For each limit the share that is spent, and both numbers in words.
-    #[expect(clippy::type_complexity, reason = "a pair for each of three limits")]
-    fn shares<'a>(&'a self, spent: &'a Spent) -> [Option<(f64, Box<dyn Fn() -> String + 'a>)>; 3] {
+    /// The shares of the money, the tokens and the turns that are spent, of those that are limited.
+    fn shares(&self, spent: &Spent) -> [Option<f64>; 3] {
         let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 1.0 };
-        let counted = |limit: Option<u64>, count: u64, unit: &'static str| {
-            let limit = limit?;
-            let words = move || format!("{} {unit} (spent {})", grouped(limit), grouped(count));
-            Some((share(count as f64, limit as f64), Box::new(words) as Box<dyn Fn() -> String>))
-        };
-        let cost = self.cost_usd.map(|limit| {
-            let words = move || format!("{} (spent {})", dollars(limit), dollars(spent.cost_usd));
-            let words: Box<dyn Fn() -> String + 'a> = Box::new(words);
-            (share(spent.cost_usd, limit), words)
-        });
+        let counted = |limit: Option<u64>, count: u64| Some(share(count as f64, limit? as f64));
         [
-            cost,
-            counted(self.tokens, spent.tokens, "tokens"),
-            counted(self.turns, spent.turns, "turns"),
+            self.cost_usd.map(|limit| share(spent.cost_usd, limit)),
+            counted(self.tokens, spent.tokens),
+            counted(self.turns, spent.turns),
         ]
     }
 }
