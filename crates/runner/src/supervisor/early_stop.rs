@@ -53,11 +53,10 @@ impl<'a> EarlyStop<'a> {
         }
         for request in requests {
             match request {
-                ToSupervisor::Start { .. } => {}
+                // It has spent nothing.
+                ToSupervisor::Start { .. } | ToSupervisor::NearlySpent => {}
                 ToSupervisor::Stop => self.stop(StopCause::Cancelled, false),
                 ToSupervisor::Kill => self.stop(StopCause::Cancelled, true),
-                // It has spent nothing.
-                ToSupervisor::NearlySpent => {}
                 ToSupervisor::Spent(seen) => {
                     self.seen = Some(seen);
                     self.stop(StopCause::Budget, false);
