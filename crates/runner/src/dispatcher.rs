@@ -15,6 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use store::{NewRun, RunDir, StopForce, Store, StoreError};
 
 use crate::background::{Background, BackgroundError, start_background};
+use crate::lane::{Lane, Queued};
 use crate::launcher::Launcher;
 use crate::leftovers::{cgroup_path, remove_abandoned_cgroups};
 use crate::result::not_kept;
@@ -112,48 +113,6 @@ pub struct Dispatcher {
 /// How many descriptors must be free to start a task: for its directory and its supervisor, and for
 /// whatever else the program does meanwhile.
 const DESCRIPTORS: usize = 16;
-
-/// The tasks of one call: they are started in the same way, at most so many of them run at a time,
-/// and they are stopped together.
-#[derive(Debug)]
-struct Lane {
-    launcher: Rc<Launcher>,
-    concurrency: usize,
-    queue: VecDeque<(TaskId, Box<Plan>)>,
-    stopping: Option<StopForce>,
-    spending: Spending,
-    applicant: Applicant,
-    /// What was told last, and of how many tasks.
-    told: Option<(Waiting, usize)>,
-}
-
-impl Lane {
-    /// Asks whether the next task may start, if there is one and room for it. What does not start an agent needs no slot.
-    fn ask(&mut self, room: usize) -> Option<Answer> {
-        let next = self.queue.front().filter(|_| room > 0);
-        let Some((_, plan)) = next else {
-            self.applicant.leave();
-            return None;
-        };
-        let is_spent = self.spending.spent_words().is_some();
-        if self.stopping.is_some() || plan.refusal.is_some() || is_spent {
-            self.applicant.leave();
-            return Some(Answer::Start(Slot::ungoverned()));
-        }
-        Some(self.applicant.ask(&plan.meta, self.queue.len()))
-    }
-}
-
-/// A task that leaves the queue.
-struct Queued {
-    slot: Slot,
-    task: TaskId,
-    plan: Box<Plan>,
-    launcher: Rc<Launcher>,
-    stopping: Option<StopForce>,
-    /// The words for the budget of its lane, if that is spent.
-    spent: Option<String>,
-}
 
 struct Running {
     lane: LaneId,

@@ -13,6 +13,7 @@ mod control;
 mod dispatcher;
 mod durations;
 mod interpretation;
+mod lane;
 mod launcher;
 mod leftovers;
 mod lifeline;
