@@ -33,6 +33,8 @@ const MEBIBYTES_A_MINUTE: u64 = 48;
 const BALLAST: &str = "ballast";
 /// How long a question waits for an answer. Some get none, and must not hold up the soak.
 const QUESTION_SECONDS: u64 = 2;
+/// So many agents at a time, which is fewer than the doors ask for.
+const MACHINE_CONCURRENCY: u64 = 8;
 
 impl Testbed {
     /// Makes everything. `programs` is the directory with the programs that Cargo has built. Where mounts are
@@ -61,7 +63,10 @@ impl Testbed {
         let command = json!([program.fake_agent, format!("@{}", path.display())]);
         // A setting, because bridges and MCP servers take no flag for it.
         let asker = json!({"asker": {"command": command, "protocol": "acp"}});
-        let subagents = json!({"agents": asker, "ask": true, "questionTimeout": QUESTION_SECONDS});
+        let subagents = json!({
+            "agents": asker, "ask": true, "questionTimeout": QUESTION_SECONDS,
+            "machineConcurrency": MACHINE_CONCURRENCY,
+        });
         let settings = json!({
             "defaultProvider": "fake", "defaultModel": "fake-1", "retry": {"baseDelayMs": 1},
             "subagents": subagents,

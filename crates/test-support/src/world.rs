@@ -35,6 +35,8 @@ pub struct Program {
 pub struct World {
     program: Program,
     directory: TempDir,
+    /// Where programs agree on what runs: those of one test only with each other.
+    runtime: TempDir,
     mark: String,
 }
 
@@ -62,11 +64,17 @@ impl World {
         let mark = format!("world-{}-{count}-end", std::process::id());
         // Also in the path: supervisors hide their environment, but have the path among their arguments.
         let directory = tempfile::Builder::new().prefix(&format!("{mark}-")).tempdir().unwrap();
-        let world = World { program, directory, mark };
+        let runtime = tempfile::Builder::new().prefix("runtime-").tempdir().unwrap();
+        let world = World { program, directory, runtime, mark };
         for path in [world.project().join(".git"), world.home(), world.agent_dir()] {
             fs::create_dir_all(path).unwrap();
         }
         world
+    }
+
+    /// The directory of what all programs of the user agree on.
+    pub fn locks(&self) -> PathBuf {
+        self.runtime.path().join("pi-subagents")
     }
 
     /// The project's root, where commands are run.
@@ -144,6 +152,7 @@ impl World {
             .env("PATH", "/usr/bin:/bin")
             .env("HOME", self.home())
             .env("TMPDIR", self.path("").as_os_str())
+            .env("XDG_RUNTIME_DIR", self.runtime.path())
             .env(MARK, &self.mark)
             .stdin(Stdio::null());
         command

@@ -100,6 +100,7 @@ pub(super) fn audit(testbed: &Testbed, before: &BTreeMap<Project, Untouched>, lo
     check_temporary_files(testbed, &entries, log);
     check_panics(testbed, log);
     check_lists(testbed, log, &records);
+    check_slots(testbed, log);
     // The last one, because it removes what the others look for.
     check_cgroups(testbed, log);
     tally
@@ -152,6 +153,19 @@ fn check_temporary_files(testbed: &Testbed, entries: &Entries, log: &Log) {
         empty += usize::from(is_store && is_empty);
         if !is_store || empty > killed {
             log.report_violation(&[], format!("a temporary file is left: {}", path.display()));
+        }
+    }
+}
+
+/// Checks that no slot is held and no call waits, after all that were killed with one.
+fn check_slots(testbed: &Testbed, log: &Log) {
+    let command = testbed.command(Project::Steady, &["status", "--json"]);
+    let ended = Shell::new(testbed, log).execute(command, Pace::Eager);
+    let status: Value =
+        ended.and_then(|ended| serde_json::from_str(&ended.stdout).ok()).unwrap_or_default();
+    for held in ["running", "waiting"] {
+        if status[held].as_array().is_none_or(|entries| !entries.is_empty()) {
+            log.report_violation(&[], format!("`status` says of what is {held}: {}", status[held]));
         }
     }
 }

@@ -66,11 +66,8 @@ fn no_slot_is_lost_when_a_third_of_all_programs_and_supervisors_are_killed() {
     assert_eq!(counts(&world), (0, 0));
     let after = start_call(&world, "after", 1, "");
     assert_eq!(after.finish().code, Some(0));
-    let files = ["running", "queue", "waiting"].map(|name| {
-        let user = rustix::process::geteuid().as_raw();
-        let directory = world.path(&format!("pi-subagents-locks-{user}/{name}"));
-        std::fs::read_dir(directory).unwrap().count()
-    });
+    let files = ["running", "queue", "waiting"]
+        .map(|name| std::fs::read_dir(world.locks().join(name)).unwrap().count());
     // A turn is a file until the next one that waits finds it without its process.
     assert_eq!([files[0], files[2]], [0, 0]);
     world.wait_until_nothing_is_left();

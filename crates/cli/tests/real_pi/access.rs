@@ -48,6 +48,8 @@ fn pi_reads_its_settings_and_logins_and_changes_only_what_it_may() {
         pi.worker("appendSystemPrompt: Be brief.", "");
         let before = contents(&pi.world.agent_dir());
         let task = pi.complete(&["--profile", "worker", "--access", access]);
+        // What the supervisor has learned about pi.
+        fs::remove_dir_all(pi.world.agent_dir().join("governor")).unwrap();
         assert_eq!(contents(&pi.world.agent_dir()), before);
         // Without its settings it would know no model, and without its logins no such key.
         for request in pi.llm.requests() {
