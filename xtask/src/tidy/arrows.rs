@@ -46,6 +46,11 @@ pub(super) const TABLE: &[Arrows] = &[
         to: &["model", "plan", "process", "session", "store", "tools"],
         to_optional: &[],
     },
+    Arrows {
+        from: "fleet",
+        to: &["model", "plan", "process", "runner", "store", "workspace"],
+        to_optional: &[],
+    },
     Arrows { from: "setup", to: &["model"], to_optional: &[] },
     Arrows { from: "tui", to: &["model", "session"], to_optional: &[] },
     Arrows {
@@ -54,6 +59,7 @@ pub(super) const TABLE: &[Arrows] = &[
             "agent",
             "answer",
             "bridge",
+            "fleet",
             "mcp",
             "model",
             "plan",

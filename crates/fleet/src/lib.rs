@@ -1,0 +1,30 @@
+//! Runs on other machines.
+//!
+//! # Theory of operation
+//!
+//! A NATS server (or a cluster of them) keeps everything that must survive: the queue of tasks, the events of their
+//! attempts, their states and results, and the snapshots that agents work on. A *caller* queues tasks and reads what becomes
+//! of them; a *worker* takes one when it has a free slot.
+//!
+//! A task can be delivered more than once, because a worker can die. Each delivery that begins to run is an *attempt* with a
+//! number, an own working directory and own events. The attempts of a task are counted in its [`TaskState`], which changes by
+//! compare-and-set, so that a worker learns that a later attempt has begun. A [`TaskResult`] is created once and never
+//! replaced: the first attempt that stores one wins.
+//!
+//! Nothing of this runs, and no socket is opened, unless a command of the fleet is used.
+
+mod address;
+mod connection;
+mod message;
+mod names;
+
+pub use address::{AddressError, Credentials, ServerAddress};
+pub use connection::{Fleet, FleetError, PATIENCE, block_on, task_consumer};
+pub use message::{
+    Attempt, AttemptEnd, CallerPing, Command, CommandReply, EventChunk, FORMAT, Format, Heartbeat,
+    OfferedAgent, Snapshot, TaskMessage, TaskResult, TaskState,
+};
+pub use names::{
+    BUCKETS, CHANGES, DEFAULT_POOL, EVENTS, InvalidName, Pool, RESULTS, SNAPSHOTS, STATES, TASKS,
+    TaskAddress, TaskName, WORKERS, consumer,
+};
