@@ -84,6 +84,8 @@ fn carry_out(command: Command, printer: &mut Printer) -> Result<ExitCode, Comman
         Command::Agent(arguments) => return commands::agent::agent(*arguments, printer),
         Command::Bridge => commands::bridge::bridge(),
         Command::Mcp => commands::mcp::mcp(printer),
+        Command::Worker(arguments) => commands::fleet::worker(&arguments, printer),
+        Command::Relay(arguments) => commands::fleet::relay(&arguments),
         Command::Supervise(arguments) => commands::supervise::supervise(&arguments),
         Command::Fits => return commands::fits::fits(),
         Command::View { socket } => commands::view::view(&socket),

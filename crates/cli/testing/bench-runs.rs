@@ -189,6 +189,8 @@ fn trivial_plan(access: Access) -> Result<Box<Plan>, Box<dyn Error>> {
         all_tools: None,
         models: None,
         isolation: None,
+        on: None,
+        fleet: None,
         access: Some(access),
         ask: false,
         agent_version: |_| None,

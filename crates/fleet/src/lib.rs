@@ -15,16 +15,24 @@
 
 mod address;
 mod connection;
+mod events;
 mod message;
 mod names;
+mod relay;
+mod tasks;
+mod worker;
 
 pub use address::{AddressError, Credentials, ServerAddress};
 pub use connection::{Fleet, FleetError, PATIENCE, block_on, task_consumer};
+pub use events::{EventLines, cut_into_chunks};
 pub use message::{
     Attempt, AttemptEnd, CallerPing, Command, CommandReply, EventChunk, FORMAT, Format, Heartbeat,
     OfferedAgent, Snapshot, TaskMessage, TaskResult, TaskState,
 };
 pub use names::{
-    BUCKETS, CHANGES, DEFAULT_POOL, EVENTS, InvalidName, Pool, RESULTS, SNAPSHOTS, STATES, TASKS,
-    TaskAddress, TaskName, WORKERS, consumer,
+    BUCKETS, CHANGES, EVENTS, InvalidName, Pool, RESULTS, SNAPSHOTS, STATES, TASKS, TaskAddress,
+    TaskName, WORKERS, consumer,
 };
+pub use relay::{RelayInput, RelayOptions, relay};
+pub use tasks::{Tasks, fetch_file, has_object, send_file};
+pub use worker::{WorkerOptions, WorkerSignal, work};

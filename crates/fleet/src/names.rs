@@ -22,9 +22,6 @@ pub const SNAPSHOTS: &str = "SUBAGENTS_SNAPSHOTS";
 /// The object store with the bundles that workers send back, each under the key of its task and the number of its attempt.
 pub const CHANGES: &str = "SUBAGENTS_CHANGES";
 
-/// The pool of tasks and workers that name none.
-pub const DEFAULT_POOL: &str = "default";
-
 /// The text cannot name a pool, a batch or a task.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -58,10 +55,7 @@ impl TaskName {
     }
 
     fn of_kind(kind: &'static str, text: &str) -> Result<TaskName, InvalidName> {
-        let is_inner = |byte: u8| matches!(byte, b'.' | b'-' | b'_');
-        let is_safe = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || is_inner(byte));
-        let begins = text.bytes().next().is_some_and(|byte| !is_inner(byte));
-        if is_safe && begins && text.len() <= 128 {
+        if model::is_fleet_name(text) {
             return Ok(TaskName(text.to_owned()));
         }
         Err(InvalidName { kind, text: text.chars().take(80).collect() })
@@ -87,11 +81,16 @@ impl Pool {
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
+
+    /// The name as one part of a subject or key.
+    pub fn token(&self) -> String {
+        self.0.token()
+    }
 }
 
 impl Default for Pool {
     fn default() -> Pool {
-        Pool(TaskName(DEFAULT_POOL.to_owned()))
+        Pool(TaskName(model::FleetPool::DEFAULT.to_owned()))
     }
 }
 

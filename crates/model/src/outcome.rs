@@ -30,6 +30,8 @@ pub enum Outcome {
     CheckFailed,
     /// The agent finished, but its answer does not fit the schema.
     InvalidOutput,
+    /// The workers of the fleet that had the task died, one after another.
+    Lost,
 }
 
 impl Outcome {
@@ -56,6 +58,7 @@ impl Outcome {
             Outcome::Interrupted => "interrupted",
             Outcome::CheckFailed => "check_failed",
             Outcome::InvalidOutput => "invalid_output",
+            Outcome::Lost => "lost",
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod apply;
 mod fallbacks;
+mod remote;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -9,8 +10,9 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use model::{
-    Access, AgentKind, CallId, FORMAT, InvalidId, Isolation, Lifetime, Limits, Meta, Owner,
-    OwnerKind, Plan, RunId, SessionId, ShellCommand, WorktreePlan, paths, variables,
+    Access, AgentKind, CallId, FORMAT, FleetPool, InvalidId, Isolation, Lifetime, Limits, Meta,
+    Owner, OwnerKind, Plan, RemoteTask, RunId, SessionId, ShellCommand, WorktreePlan, paths,
+    variables,
 };
 use protocol::{Configuration, Invocation, Origin, Protocol, Start, Version, VersionQuestion};
 use serde_json::Value;
@@ -18,6 +20,7 @@ use uuid::Uuid;
 
 use crate::access::{AccessWishes, access_paths};
 use fallbacks::plan_fallbacks;
+use remote::{is_in_repository, relay_limits};
 
 use crate::{
     Agent, AgentChoice, Contradiction, Definition, DefinitionKind, FileSpec, FileWarning, Refusal,
@@ -41,6 +44,10 @@ pub struct PlanOptions {
     pub ask: bool,
     /// How the agents of all tasks are kept apart, where the user says so for this call.
     pub isolation: Option<Isolation>,
+    /// The machines of the fleet that carry out all tasks, where the user says so for this call.
+    pub on: Option<FleetPool>,
+    /// The server of the fleet, where the user names it for this call.
+    pub fleet: Option<String>,
     /// Finds the version of an agent's program, on which some arguments depend.
     pub agent_version: fn(&VersionQuestion<'_>) -> Option<Version>,
 }
@@ -81,6 +88,9 @@ pub struct Task {
     pub check_timeout: Option<f64>,
     /// How the agent is kept apart from other work on the same files.
     pub isolation: Option<Isolation>,
+    /// Where it is carried out, if not on this machine: `fleet` or `fleet:POOL`. Only the user says it here; it wins over
+    /// the profile or preset.
+    pub on: Option<String>,
     /// Why it must not start, if its arguments say so already.
     pub refusal: Option<Refusal>,
 }
@@ -111,6 +121,8 @@ pub struct PlannedTask {
     pub refusal: Option<Refusal>,
     /// The agent whose program was not found, if it was not.
     pub missing_agent: Option<AgentKind>,
+    /// What is sent to a machine of the fleet, and to which of them, if one carries it out.
+    pub remote: Option<Box<(FleetPool, RemoteTask)>>,
 }
 
 /// The tasks of one call, for which everything has been decided.
@@ -258,10 +270,27 @@ impl Planner<'_> {
         let configuration = definition.map_or(&plain, |definition| &definition.configuration);
         let allowed = self.access(&task, &agent, definition, session.as_ref());
         let access = *allowed.as_ref().unwrap_or(&Access::Read);
-        let protocol = agent.protocol().with_arguments(&configuration.extra_args);
-        let started = match (applied.refusal, allowed) {
-            (Some(refusal), _) | (None, Err(refusal)) => Err(refusal),
-            (None, Ok(_)) => {
+        let pool = self.pool(&task, definition);
+        let is_remote = !matches!(pool, Ok(None));
+        let protocol = match is_remote {
+            true => Protocol::Events,
+            false => agent.protocol().with_arguments(&configuration.extra_args),
+        };
+        let prompt = session.as_ref().map_or(&task.prompt, |session| &session.prompt);
+        let mut remote = None;
+        let started = match (applied.refusal, allowed, pool) {
+            (Some(refusal), ..) | (None, Err(refusal), _) | (None, Ok(_), Err(refusal)) => {
+                Err(refusal)
+            }
+            (None, Ok(_), Ok(Some(pool))) => {
+                let planned = self.remote_task(&task, &agent, definition, session.as_ref(), &cwd);
+                planned.and_then(|planned| {
+                    let invocation = self.relay(&pool, &planned)?;
+                    remote = Some(Box::new((pool, planned)));
+                    Ok((invocation, Vec::new()))
+                })
+            }
+            (None, Ok(_), Ok(None)) => {
                 let start = |configuration: &Configuration| {
                     self.start(&task, &agent, protocol, definition, configuration, access)
                 };
@@ -275,25 +304,32 @@ impl Planner<'_> {
             Ok(started) => (started, None),
             Err(refusal) => (Default::default(), Some(refusal)),
         };
-        let planned = self.worktree(&task, definition, session.as_ref(), &run_id);
+        // What an agent elsewhere changes arrives in a worktree here.
+        let comes_back = is_remote && is_in_repository(&cwd);
+        let planned = self.worktree(
+            &task,
+            definition,
+            session.as_ref(),
+            &run_id,
+            is_remote.then_some(comes_back),
+        );
         let (worktree, refusal) = match (planned, refusal) {
             (Err(problem), None) => (None, Some(problem)),
             (planned, refusal) => (planned.unwrap_or_default(), refusal),
         };
         let files = if refusal.is_some() { &[] } else { task.files.as_slice() };
-        let prompt = session.as_ref().map_or(&task.prompt, |session| &session.prompt);
         let prompt = with_files(files, &cwd, prompt);
         let prompt = match invocation.preamble {
             Some(preamble) => format!("{preamble}\n\n{prompt}"),
             None => prompt,
         };
-        let prompt = match &task.schema {
+        let prompt = match task.schema.as_ref().filter(|_| !is_remote) {
             Some(schema) => format!("{prompt}\n\n{}", schema_words(schema)),
             None => prompt,
         };
         let warned = invocation.warnings.iter();
         let name = one_line(&task.name);
-        if let Some(reason) = protocol.voice().err().filter(|_| self.options.ask) {
+        if let Some(reason) = protocol.voice().err().filter(|_| self.options.ask && !is_remote) {
             self.warnings.push(format!("Task \"{name}\": nothing will be asked: {reason}"));
         }
         self.warnings.extend(warned.map(|warning| format!("Task \"{name}\": {warning}")));
@@ -308,13 +344,27 @@ impl Planner<'_> {
         let default_timeout = is_limited.then_some(DEFAULT_TIMEOUT);
         let timeout = preset.and_then(|preset| preset.timeout).or(default_timeout);
         let state = invocation.state;
-        let access_paths = access_paths(access, &run_id, state, settings, surroundings);
+        let access_paths = match is_remote {
+            true => None,
+            false => access_paths(access, &run_id, state, settings, surroundings),
+        };
         let mut environment = invocation.environment;
         let environments = fallbacks.iter_mut().map(|fallback| &mut fallback.environment);
         for environment in environments.chain([&mut environment]) {
             environment.insert(variables::CHILD.to_owned(), Some("1".to_owned()));
             environment.insert(variables::RUN.to_owned(), Some(run_id.to_string()));
         }
+        let limits = Limits {
+            timeout_ms: task.timeout.or(timeout).map(to_ms),
+            extend_timeout_debounce_ms: to_ms(settings.extend_timeout_debounce),
+            looping_tool_count: settings.looping_tool_count,
+            question_timeout_ms: to_ms(settings.question_timeout),
+            log_bytes: Limits::LOG_BYTES,
+        };
+        if let Some(remote) = &mut remote {
+            remote.1.limits = limits;
+        }
+        let limits = if is_remote { relay_limits(limits) } else { limits };
         let check = check(&task, definition);
         let meta = Meta {
             format: FORMAT,
@@ -324,7 +374,10 @@ impl Planner<'_> {
             name: one_line(&task.name),
             owner: owner.clone(),
             lifetime: *lifetime,
-            agent: Some(agent.kind()),
+            agent: match &remote {
+                Some(remote) => remote.1.agent.clone().map(AgentKind::from),
+                None => Some(agent.kind()),
+            },
             protocol: Some(protocol.word().to_owned()),
             // It is known once the run has a directory.
             command: Vec::new(),
@@ -350,19 +403,14 @@ impl Planner<'_> {
             system_prompt: None,
             system_prompt_path: None,
             task: Some(task.prompt),
-            limits: Limits {
-                timeout_ms: task.timeout.or(timeout).map(to_ms),
-                extend_timeout_debounce_ms: to_ms(settings.extend_timeout_debounce),
-                looping_tool_count: settings.looping_tool_count,
-                question_timeout_ms: to_ms(settings.question_timeout),
-                log_bytes: Limits::LOG_BYTES,
-            },
+            limits,
             check,
             schema: task.schema,
             takes_messages: true,
             ask: self.asks(),
             created_at: now_ms(),
         };
+        let missing_agent = (!is_remote && agent.is_missing(surroundings)).then(|| agent.kind());
         let mut command = invocation.command;
         // Thousands of plans can wait.
         command.shrink_to_fit();
@@ -376,8 +424,54 @@ impl Planner<'_> {
             secrets: invocation.secrets,
             refusal: refusal.as_ref().map(ToString::to_string),
         });
-        let missing_agent = agent.is_missing(surroundings).then(|| agent.kind());
-        Ok(PlannedTask { plan, definition: applied.summary, refusal, missing_agent })
+        Ok(PlannedTask { plan, definition: applied.summary, refusal, missing_agent, remote })
+    }
+
+    /// What is sent to a machine of the fleet. Its limits are known later.
+    fn remote_task(
+        &mut self,
+        task: &Task,
+        agent: &Agent,
+        definition: Option<&Definition>,
+        session: Option<&ContinuedSession>,
+        cwd: &Path,
+    ) -> Result<RemoteTask, Refusal> {
+        let has_past = session.is_some_and(|session| session.agent.is_some());
+        let agent = self.remote_agent(task, definition, agent, has_past)?;
+        let sent = definition.map(|definition| self.remote_definition(task, definition));
+        let prompt = session.map_or(&task.prompt, |session| &session.prompt);
+        let own = definition.filter(|definition| definition.scope == Scope::Global);
+        let wishes = AccessWishes {
+            flag: self.options.access,
+            limit: Access::Full,
+            session: session.and_then(|session| session.access),
+            definition: definition.and_then(|definition| definition.access),
+            task: task.access,
+        };
+        let settings = self.workspace.settings.access;
+        let own = own.and_then(|definition| definition.access);
+        let limit = settings.or(own);
+        let is_said = limit.is_some()
+            || wishes.flag.or(wishes.session).or(wishes.definition).or(wishes.task).is_some();
+        let wishes = AccessWishes { limit: limit.unwrap_or_default(), ..wishes };
+        Ok(RemoteTask {
+            name: one_line(&task.name),
+            prompt: with_files(&task.files, cwd, prompt),
+            task: task.prompt.clone(),
+            agent,
+            definition: sent.transpose()?,
+            model: task.model.clone().filter(|_| definition.is_none()),
+            fallback_models: match definition {
+                Some(_) => Vec::new(),
+                None => task.fallback_models.clone(),
+            },
+            access: is_said.then(|| wishes.decide()),
+            limits: Limits::default(),
+            schema: task.schema.clone(),
+            check: task.check.clone(),
+            check_timeout: task.check_timeout,
+            ask: self.asks(),
+        })
     }
 
     /// Whether the user wants to be asked what the agent asks.
@@ -393,17 +487,22 @@ impl Planner<'_> {
         definition: Option<&Definition>,
         session: Option<&ContinuedSession>,
         run: &RunId,
+        comes_back: Option<bool>,
     ) -> Result<Option<Box<WorktreePlan>>, Refusal> {
+        if comes_back == Some(false) {
+            return Ok(None);
+        }
         let of_definition = definition.and_then(|definition| definition.isolation);
         let isolation = self.options.isolation.or(task.isolation).or(of_definition);
         let continues = session.and_then(|session| session.worktree.clone());
-        if isolation.is_none() && continues.is_none() {
+        if isolation.is_none() && continues.is_none() && comes_back.is_none() {
             return Ok(None);
         }
         let home = self.workspace.surroundings.home.as_deref();
         let worktrees = paths::worktrees(|name| env::var_os(name), home);
         let directory = worktrees.ok_or(Refusal::NoStateDirectory)?.join(run.as_str());
-        let prepare = definition.and_then(preparation);
+        // An agent elsewhere has it run there.
+        let prepare = definition.filter(|_| comes_back.is_none()).and_then(preparation);
         Ok(Some(Box::new(WorktreePlan { directory, continues, prepare })))
     }
 

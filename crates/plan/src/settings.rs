@@ -47,10 +47,21 @@ pub struct Settings {
     pub ask: bool,
     /// Seconds that a question of an agent waits for an answer.
     pub question_timeout: f64,
+    /// The server of the fleet.
+    pub fleet: FleetSettings,
+}
+
+/// How the server of the fleet is reached. Only the user's own settings say it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct FleetSettings {
+    pub url: Option<String>,
+    pub credentials: Option<PathBuf>,
+    pub ca: Option<PathBuf>,
 }
 
 /// The names of all settings, as they stand below the key `subagents`.
-pub const SETTINGS: [&str; 14] = [
+pub const SETTINGS: [&str; 15] = [
     "agent",
     "agents",
     "extend_timeout_debounce",
@@ -65,6 +76,7 @@ pub const SETTINGS: [&str; 14] = [
     "inlineAnswers",
     "ask",
     "questionTimeout",
+    "fleet",
 ];
 
 /// One of the files that settings are read from.
@@ -126,6 +138,7 @@ impl Default for Settings {
             inline_answers: true,
             ask: false,
             question_timeout: limits.question_timeout_ms as f64 / 1000.0,
+            fleet: FleetSettings::default(),
         }
     }
 }
@@ -238,6 +251,9 @@ impl Reader {
         if let Some(seconds) = self.number(subagents, "questionTimeout") {
             self.settings.question_timeout = seconds.clamp(1.0, 86_400.0);
         }
+        if let Some(value) = subagents.get("fleet") {
+            self.read_fleet(scope, value);
+        }
         match subagents.get("ask") {
             None => {}
             // A project can make agents ask, but cannot keep them from it.
@@ -343,6 +359,31 @@ impl Reader {
                 "\"subagents.writablePaths\" must be a list of paths that begin with \"/\" or \"~/\"",
             ),
         }
+    }
+
+    /// The server of the fleet. A project that was merely cloned sends nothing of the user's anywhere.
+    fn read_fleet(&mut self, scope: Scope, value: &Value) {
+        if scope == Scope::Project {
+            self.warn(
+                "a project cannot set \"subagents.fleet\"; put it into the settings of your agent \
+                 directory",
+            );
+            return;
+        }
+        let known = ["url", "credentials", "ca"];
+        let fields = value.as_object().filter(|fields| {
+            fields.iter().all(|(name, value)| known.contains(&name.as_str()) && value.is_string())
+        });
+        let Some(fields) = fields else {
+            self.warn("\"subagents.fleet\" must be an object with \"url\", \"credentials\" and \"ca\", all texts");
+            return;
+        };
+        let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
+        self.settings.fleet = FleetSettings {
+            url: text("url"),
+            credentials: text("credentials").map(PathBuf::from),
+            ca: text("ca").map(PathBuf::from),
+        };
     }
 
     fn number(&mut self, object: &Map<String, Value>, key: &str) -> Option<f64> {
@@ -525,6 +566,17 @@ mod tests {
         assert!(warnings[0].contains("a project cannot set"), "{warnings:?}");
         let (settings, _) = load(&paths, "");
         assert_eq!(settings.writable_paths.unwrap(), ["~/.cache", "/opt/x"]);
+    }
+
+    #[test]
+    fn a_project_cannot_name_the_server_of_the_fleet() {
+        let fleet = r#"{"subagents": {"fleet": {"url": "nats://127.0.0.1", "ca": "/ca.pem"}}}"#;
+        let (settings, warnings) = load("", fleet);
+        assert_eq!(settings.fleet, FleetSettings::default());
+        assert!(warnings[0].contains("a project cannot set"), "{warnings:?}");
+        let (settings, warnings) = load(fleet, "");
+        assert_eq!(settings.fleet.url.as_deref(), Some("nats://127.0.0.1"));
+        assert_eq!((settings.fleet.ca, warnings), (Some("/ca.pem".into()), Vec::new()));
     }
 
     #[test]

@@ -88,6 +88,8 @@ pub(crate) fn options() -> CallOptions<'static> {
         access: None,
         ask: false,
         isolation: None,
+        on: None,
+        fleet: None,
         agent_version: |_| None,
     };
     CallOptions { planning, book: None }

@@ -99,6 +99,8 @@ fn options() -> CallOptions<'static> {
         all_tools: Some(vec!["read".to_owned(), "bash".to_owned()]),
         models: Some(vec!["anthropic/claude-haiku-4-5".to_owned(), "openai/gpt-5".to_owned()]),
         isolation: None,
+        on: None,
+        fleet: None,
         access: None,
         ask: false,
         agent_version: |_| None,

@@ -7,6 +7,7 @@ mod changes;
 mod completions;
 mod definition;
 mod doctor;
+mod fleet;
 mod init;
 mod man;
 mod models;
@@ -33,6 +34,7 @@ pub(crate) use definition::{
     DefinitionFields, Preset, PresetCommand, PresetFields, Profile, ProfileCommand, ProfileFields,
 };
 pub(crate) use doctor::Doctor;
+pub(crate) use fleet::{OnArguments, Relay, ServerArguments, Worker};
 pub(crate) use init::Init;
 pub(crate) use man::Man;
 pub(crate) use models::Models;
@@ -77,6 +79,7 @@ impl Command {
                 | Command::Doctor(Doctor { ping: true, .. })
                 | Command::Bridge
                 | Command::Supervise(_)
+                | Command::Worker(_)
         )
     }
 }
@@ -126,9 +129,13 @@ Examples:
   claude mcp add subagents -- pi-subagents mcp
   npx @modelcontextprotocol/inspector --cli pi-subagents mcp --method tools/list")]
     Mcp,
+    Worker(Worker),
     /// Run the agent of a run directory (started by the other commands)
     #[command(hide = true)]
     Supervise(Supervise),
+    /// Stand for an agent on another machine (started by supervisors)
+    #[command(hide = true)]
+    Relay(Relay),
     /// Compare an answer with its schema (started by supervisors)
     #[command(hide = true)]
     Fits,
@@ -349,6 +356,9 @@ pub(crate) struct AgentArguments {
     /// Trust the project this once: its profiles and presets may load extensions and pass arguments
     #[arg(long)]
     pub(crate) approve: bool,
+
+    #[command(flatten)]
+    pub(crate) on: OnArguments,
 }
 
 /// Watch six agents work on this directory, without a key or a network

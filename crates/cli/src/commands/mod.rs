@@ -13,6 +13,7 @@ mod demands;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod fits;
+pub(crate) mod fleet;
 pub(crate) mod init;
 pub(crate) mod man;
 pub(crate) mod mcp;

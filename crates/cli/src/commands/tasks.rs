@@ -19,7 +19,7 @@ use tui::{Command, Controls, Ownership};
 pub(super) use self::output_files::OutputFiles;
 use self::view::View;
 use super::{named, surroundings};
-use crate::arguments::AgentArguments;
+use crate::arguments::{AgentArguments, OnArguments};
 use crate::error::{CommandError, Exit};
 use crate::live::Live;
 use crate::printer::Printer;
@@ -94,6 +94,7 @@ impl Door {
                 ask: false,
                 worktree: false,
                 approve: false,
+                on: OnArguments::default(),
             },
             None,
         )
@@ -106,6 +107,8 @@ impl Door {
             access: arguments.access,
             ask: arguments.ask,
             isolation: arguments.worktree.then_some(Isolation::Worktree),
+            on: arguments.on.on.clone(),
+            fleet: arguments.on.fleet.clone(),
             columns,
             has_windows: columns.is_some(),
             ..Caller::new(surroundings()?, SHELL)

@@ -1,6 +1,6 @@
 //! What a door says about its caller, and about a call.
 
-use model::{Access, Isolation, Owner};
+use model::{Access, FleetPool, Isolation, Owner};
 use plan::Surroundings;
 
 use super::Reporting;
@@ -22,6 +22,10 @@ pub struct Caller {
     pub ask: bool,
     /// How the agents of all tasks are kept apart, if the command line says so.
     pub isolation: Option<Isolation>,
+    /// The machines of the fleet that carry out all tasks.
+    pub on: Option<FleetPool>,
+    /// The server of the fleet.
+    pub fleet: Option<String>,
     /// The width of the terminal that shows the windows, if there is one.
     pub columns: Option<usize>,
     /// Whether what is shown of a task is a window, and not only words.
@@ -47,6 +51,8 @@ impl Caller {
             access: None,
             ask: false,
             isolation: None,
+            on: None,
+            fleet: None,
             columns: None,
             has_windows: false,
             waits_for_sessions: false,
