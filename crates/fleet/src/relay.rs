@@ -107,7 +107,13 @@ pub async fn relay(
             }
         },
     };
+    let is_stopped =
+        matches!(ended, Event::RunEnded { outcome: Outcome::Cancelled | Outcome::Interrupted, .. });
     printer.print(ended);
+    if is_stopped {
+        // A supervisor that stops its child says nothing more to it.
+        return Ok(());
+    }
     let acknowledged = async {
         while let Some(input) = inputs.recv().await {
             if matches!(input, RelayInput::Acknowledged | RelayInput::Gone) {

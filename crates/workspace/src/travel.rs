@@ -156,7 +156,7 @@ fn is_inside(path: &str) -> bool {
     let is_plain = |part: &str| {
         // What some file systems take for the same name.
         let name: String = part.trim_end_matches(['.', ' ']).to_lowercase();
-        let name: String = name.chars().filter(|letter| letter.is_ascii()).collect();
+        let name: String = name.chars().filter(char::is_ascii).collect();
         !matches!(part, "" | "." | "..") && name != ".git" && !name.starts_with("git~")
     };
     !path.starts_with('/') && path.split('/').all(is_plain)
