@@ -52,9 +52,8 @@ impl Tasks {
             };
             let value = serde_json::to_vec(&state)?.into();
             // Of a key that is not there, the revision is zero.
-            let error = match self.states.update(&key, value, revision).await {
-                Ok(_) => return Ok(Ok(changed)),
-                Err(error) => error,
+            let Err(error) = self.states.update(&key, value, revision).await else {
+                return Ok(Ok(changed));
             };
             if started.elapsed() > PATIENCE {
                 let (what, reason) = ("change the state of a task".to_owned(), error.to_string());

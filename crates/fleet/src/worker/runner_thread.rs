@@ -35,7 +35,7 @@ impl RunnerThread {
         let program = process::own_executable()?;
         let run = move || {
             Runner { woken, received, by_number: BTreeMap::new(), running: BTreeMap::new() }
-                .run(store, &program, slots)
+                .run(store, &program, slots);
         };
         process::start_thread(run).map_err(|none| none.error)?;
         Ok(RunnerThread { orders, waker })
