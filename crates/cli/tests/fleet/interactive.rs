@@ -140,28 +140,6 @@ fn agents_work_on_uncommitted_files_elsewhere_and_their_changes_come_back() {
 }
 
 #[test]
-fn a_stopped_caller_ends_the_agent_on_the_other_machine() {
-    let mut fleet = Fleet::new();
-    fleet.worker(&[]);
-    let task = fleet.task("long", &json!([shell("sleep 600"), {"text": "late"}]));
-    let call = fleet.world.path("call.json");
-    write_file(&call, &json!([task]).to_string());
-    for signal in [Signal::INT, Signal::KILL] {
-        let command = fleet.command(&["delegate", "--on", "fleet", call.to_str().unwrap()]);
-        let running = Running::start(command);
-        let sleeps =
-            || fleet.world.processes().iter().filter(|(_, name)| name.contains("sleep")).count();
-        wait_until(|| sleeps() > 0);
-        running.signal(signal);
-        wait_until(|| sleeps() == 0);
-        let ran = running.finish();
-        assert_ne!(ran.code, Some(0), "{ran:?}");
-        wait_until(|| fleet.runs_of(0).is_empty());
-    }
-    fleet.end_all();
-}
-
-#[test]
 fn a_task_of_a_killed_worker_runs_again_elsewhere_and_counts_once() {
     let mut fleet = Fleet::new();
     let first = fleet.worker(&[]);
