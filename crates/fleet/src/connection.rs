@@ -104,9 +104,14 @@ impl Fleet {
         self.client.connection_state() == async_nats::connection::State::Connected
     }
 
+    /// How many nodes of a cluster keep each message.
+    pub(crate) fn replicas(&self) -> usize {
+        if self.client.server_info().cluster.is_some() { 3 } else { 1 }
+    }
+
     /// Makes the streams and buckets that are missing, if the role may.
     pub async fn set_up(&self) -> Result<(), FleetError> {
-        let replicas = if self.client.server_info().cluster.is_some() { 3 } else { 1 };
+        let replicas = self.replicas();
         for name in [TASKS, EVENTS] {
             let is_queue = name == TASKS;
             let config = stream::Config {

@@ -14,11 +14,17 @@
 //! Nothing of this runs, and no socket is opened, unless a command of the fleet is used.
 
 mod address;
+mod batch;
 mod connection;
 mod message;
 mod names;
 
 pub use address::{AddressError, Credentials, ServerAddress};
+pub use batch::{
+    BATCHES, BatchCount, BatchEntry, Cancelled, Change, FailureReason, Figures, Following, NewTask,
+    Overview, Phase, SlowTask, Submission, Submitted, batch_entries, cancel_batch, count_batches,
+    delete_batch, load_overview, prune_batches, task_events, task_result, task_state, workers,
+};
 pub use connection::{Fleet, FleetError, PATIENCE, block_on, task_consumer};
 pub use message::{
     Attempt, AttemptEnd, CallerPing, Command, CommandReply, EventChunk, FORMAT, Format, Heartbeat,
