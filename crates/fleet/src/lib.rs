@@ -18,14 +18,16 @@ mod batch;
 mod connection;
 mod message;
 mod names;
+mod role;
 
 pub use address::{AddressError, Credentials, ServerAddress};
 pub use batch::{
     BATCHES, BatchCount, BatchEntry, Cancelled, Change, FailureReason, Figures, Following, NewTask,
     Overview, Phase, SlowTask, Submission, Submitted, batch_entries, cancel_batch, count_batches,
-    delete_batch, load_overview, prune_batches, task_events, task_result, task_state, workers,
+    delete_batch, each_result, load_overview, prune_batches, task_events, task_result, task_state,
+    workers,
 };
-pub use connection::{Fleet, FleetError, PATIENCE, block_on, task_consumer};
+pub use connection::{Fleet, FleetError, PATIENCE, block_on, pause, ready_within, task_consumer};
 pub use message::{
     Attempt, AttemptEnd, CallerPing, Command, CommandReply, EventChunk, FORMAT, Format, Heartbeat,
     OfferedAgent, Snapshot, TaskMessage, TaskResult, TaskState,
@@ -34,3 +36,4 @@ pub use names::{
     BUCKETS, CHANGES, DEFAULT_POOL, EVENTS, InvalidName, Pool, RESULTS, SNAPSHOTS, STATES, TASKS,
     TaskAddress, TaskName, WORKERS, consumer,
 };
+pub use role::{Key, KeyError, Role, server_configuration};

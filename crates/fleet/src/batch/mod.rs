@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 pub use change::{Cancelled, cancel_batch, delete_batch, prune_batches};
 pub use overview::{FailureReason, Figures, Overview, Phase, SlowTask};
 pub use read::{
-    BatchCount, Change, Following, batch_entries, count_batches, load_overview, task_events,
-    task_result, task_state, workers,
+    BatchCount, Change, Following, batch_entries, count_batches, each_result, load_overview,
+    task_events, task_result, task_state, workers,
 };
 pub use submit::{NewTask, Submission, Submitted};
 

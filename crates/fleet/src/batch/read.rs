@@ -16,6 +16,9 @@ use crate::{
     TaskName, TaskResult, TaskState, WORKERS,
 };
 
+/// How many results are on their way at a time.
+const AT_ONCE: usize = 64;
+
 /// The entries of a batch, in the order of submission.
 pub async fn batch_entries(fleet: &Fleet, batch: &TaskName) -> Result<Vec<BatchEntry>, FleetError> {
     let mut entries: Vec<BatchEntry> = Vec::new();
@@ -83,6 +86,29 @@ pub async fn task_result(
     address: &TaskAddress,
 ) -> Result<Option<TaskResult>, FleetError> {
     value_of(fleet, RESULTS, address).await
+}
+
+/// Reads the results of tasks, in the order of their entries, a few at a time.
+pub async fn each_result<E: From<FleetError>>(
+    fleet: &Fleet,
+    entries: Vec<BatchEntry>,
+    mut each: impl FnMut(BatchEntry, Option<TaskResult>) -> Result<(), E>,
+) -> Result<(), E> {
+    let bucket = fleet.bucket(RESULTS).await?;
+    let bucket = &bucket;
+    let reads = entries.into_iter().map(|entry| async move {
+        let key = entry.address.key();
+        let read = async || bucket.get(key.clone()).await;
+        let value = fleet.patiently("read a result", read).await?;
+        let result = value.map(|value| serde_json::from_slice(&value)).transpose()?;
+        Ok::<_, FleetError>((entry, result))
+    });
+    let mut reads = futures_util::stream::iter(reads).buffered(AT_ONCE);
+    while let Some(read) = reads.next().await {
+        let (entry, result) = read?;
+        each(entry, result)?;
+    }
+    Ok(())
 }
 
 /// The state of a task, if a worker has taken it or a caller has cancelled it.
