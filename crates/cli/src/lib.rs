@@ -71,6 +71,7 @@ fn carry_out(command: Command, printer: &mut Printer) -> Result<ExitCode, Comman
         Command::Watch(arguments) => commands::watch::watch(&arguments, printer),
         Command::Answer(arguments) => commands::answer::answer(&arguments, printer),
         Command::Changes(arguments) => commands::changes::changes(&arguments, printer),
+        Command::Batches(arguments) => commands::batches::batches(arguments.command, printer),
         Command::Tell(arguments) => commands::tell::tell(&arguments, printer),
         Command::Profile(arguments) => commands::definition::profile(arguments, printer),
         Command::Preset(arguments) => commands::definition::preset(arguments, printer),

@@ -52,6 +52,19 @@ pub fn block_on<T>(future: impl Future<Output = T>) -> std::io::Result<T> {
     Ok(runtime.block_on(future))
 }
 
+/// Lets time pass, during which the connection is looked after.
+pub async fn pause(time: Duration) {
+    tokio::time::sleep(time).await;
+}
+
+/// What a future yields, if it does so in time.
+pub async fn ready_within<T>(
+    until: std::time::Instant,
+    future: impl Future<Output = T>,
+) -> Option<T> {
+    tokio::time::timeout_at(until.into(), future).await.ok()
+}
+
 /// The server, as every part of the fleet uses it.
 #[derive(Clone, Debug)]
 pub struct Fleet {
@@ -104,9 +117,14 @@ impl Fleet {
         self.client.connection_state() == async_nats::connection::State::Connected
     }
 
+    /// How many nodes of a cluster keep each message.
+    pub(crate) fn replicas(&self) -> usize {
+        if self.client.server_info().cluster.is_some() { 3 } else { 1 }
+    }
+
     /// Makes the streams and buckets that are missing, if the role may.
     pub async fn set_up(&self) -> Result<(), FleetError> {
-        let replicas = if self.client.server_info().cluster.is_some() { 3 } else { 1 };
+        let replicas = self.replicas();
         for name in [TASKS, EVENTS] {
             let is_queue = name == TASKS;
             let config = stream::Config {
@@ -281,5 +299,10 @@ fn with_credentials(options: ConnectOptions, path: &Path) -> Result<ConnectOptio
     }
     let seed = text.lines().map(str::trim).find(|line| line.starts_with("SU"));
     let missing = || std::io::Error::other("it has neither a token nor the seed of a user");
-    Ok(options.nkey(seed.ok_or_else(missing).map_err(problem)?.to_owned()))
+    let seed = seed.ok_or_else(missing).map_err(problem)?;
+    let key = nkeys::KeyPair::from_seed(seed)
+        .map_err(|error| problem(std::io::Error::other(error.to_string())))?;
+    // Answers to one program are not for another: the server lets a key read only what is below its own name.
+    let inbox = crate::role::inbox(&key.public_key());
+    Ok(options.nkey(seed.to_owned()).custom_inbox_prefix(inbox))
 }

@@ -14,16 +14,24 @@
 //! Nothing of this runs, and no socket is opened, unless a command of the fleet is used.
 
 mod address;
+mod batch;
 mod connection;
 mod events;
 mod message;
 mod names;
 mod relay;
+mod role;
 mod tasks;
 mod worker;
 
 pub use address::{AddressError, Credentials, ServerAddress};
-pub use connection::{Fleet, FleetError, PATIENCE, block_on, task_consumer};
+pub use batch::{
+    BATCHES, BatchCount, BatchEntry, Cancelled, Change, FailureReason, Figures, Following, NewTask,
+    Overview, Phase, SlowTask, Submission, Submitted, batch_entries, cancel_batch, count_batches,
+    delete_batch, each_result, load_overview, prune_batches, task_events, task_result, task_state,
+    workers,
+};
+pub use connection::{Fleet, FleetError, PATIENCE, block_on, pause, ready_within, task_consumer};
 pub use events::{EventLines, cut_into_chunks};
 pub use message::{
     Attempt, AttemptEnd, CallerPing, Command, CommandReply, EventChunk, FORMAT, Format, Heartbeat,
@@ -34,5 +42,6 @@ pub use names::{
     TaskName, WORKERS, consumer,
 };
 pub use relay::{RelayInput, RelayOptions, relay};
+pub use role::{Key, KeyError, Role, server_configuration};
 pub use tasks::{Tasks, fetch_file, has_object, send_file};
 pub use worker::{WorkerOptions, WorkerSignal, work};

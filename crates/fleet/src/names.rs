@@ -62,11 +62,11 @@ impl TaskName {
     }
 
     /// The name as one part of a subject or key, in which a dot would begin another part.
-    fn token(&self) -> String {
+    pub(crate) fn token(&self) -> String {
         self.0.replace('.', "=")
     }
 
-    fn of_token(token: &str) -> Option<TaskName> {
+    pub(crate) fn of_token(token: &str) -> Option<TaskName> {
         TaskName::parse(&token.replace('=', ".")).ok()
     }
 }

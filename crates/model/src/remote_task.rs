@@ -23,12 +23,17 @@ impl FleetPool {
     pub fn parse(text: &str) -> Result<FleetPool, InvalidPool> {
         let invalid = || InvalidPool(text.chars().take(80).collect());
         let rest = text.strip_prefix("fleet").ok_or_else(invalid)?;
-        let pool = if rest.is_empty() {
-            FleetPool::DEFAULT
-        } else {
-            rest.strip_prefix(':').ok_or_else(invalid)?
-        };
-        if is_fleet_name(pool) { Ok(FleetPool(pool.to_owned())) } else { Err(invalid()) }
+        if rest.is_empty() {
+            return FleetPool::named(FleetPool::DEFAULT);
+        }
+        let pool = rest.strip_prefix(':').and_then(|name| FleetPool::named(name).ok());
+        pool.ok_or_else(invalid)
+    }
+
+    /// The pool with this name.
+    pub fn named(name: &str) -> Result<FleetPool, InvalidPool> {
+        let invalid = || InvalidPool(format!("fleet:{name}").chars().take(80).collect());
+        if is_fleet_name(name) { Ok(FleetPool(name.to_owned())) } else { Err(invalid()) }
     }
 
     /// The name of the pool.

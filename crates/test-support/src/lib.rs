@@ -20,7 +20,7 @@ pub use clean_start::clean_command;
 pub use files::{client, e2e, is_newest_pi, pi_programs, write_file, write_program};
 #[cfg(target_os = "linux")]
 pub use forbidden_calls::{SystemCall, forbid};
-pub use nats::{NatsServers, Proxy};
+pub use nats::{NatsServers, Proxy, free_port};
 pub use processes::{kill_and_wait, marked_processes, peak_memory, wait_until};
 pub use rpc_client::RpcClient;
 pub use world::{MARK, Program, Ran, Running, World};

@@ -17,7 +17,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use self::network::{free_port, get};
+pub use self::network::free_port;
+use self::network::get;
 pub use self::proxy::Proxy;
 use crate::clean_start::clean_command;
 use crate::processes::wait_until;

@@ -3,6 +3,7 @@
 mod agent;
 mod answer;
 mod background;
+mod batches;
 mod changes;
 mod completions;
 mod definition;
@@ -28,6 +29,9 @@ use crate::notification::NotifyArguments;
 pub(crate) use agent::Agent;
 pub(crate) use answer::Answer;
 pub(crate) use background::{Background, BackgroundCommand, List, Logs, Start, Status, Stop, Wait};
+pub(crate) use batches::{
+    Batches, BatchesCommand, FleetInit, FleetResults, FleetSubmit, NamedBatch,
+};
 pub(crate) use changes::{Changes, ChangesCommand, NamedChanges};
 pub(crate) use completions::{Completions, Shell};
 pub(crate) use definition::{
@@ -61,6 +65,7 @@ impl Arguments {
             }
             Command::Demo(output) => output.plain,
             Command::Watch(watch) => watch.plain,
+            Command::Batches(Batches { command: BatchesCommand::Watch { plain, .. } }) => *plain,
             Command::Sessions(Sessions { command: SessionsCommand::Show { plain, .. } }) => *plain,
             _ => false,
         }
@@ -76,6 +81,7 @@ impl Command {
                 | Command::Run(_)
                 | Command::Delegate(_)
                 | Command::Background(_)
+                | Command::Batches(Batches { command: BatchesCommand::Submit(_) })
                 | Command::Doctor(Doctor { ping: true, .. })
                 | Command::Bridge
                 | Command::Supervise(_)
@@ -107,6 +113,8 @@ pub(crate) enum Command {
     Tell(Tell),
     Answer(Answer),
     Changes(Changes),
+    #[command(name = "fleet")]
+    Batches(Batches),
     Profile(Profile),
     Preset(Preset),
     Sessions(Sessions),

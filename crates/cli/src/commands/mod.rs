@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub(crate) mod answer;
 pub(crate) mod background;
+pub(crate) mod batches;
 pub(crate) mod bridge;
 pub(crate) mod changes;
 pub(crate) mod completions;

@@ -87,6 +87,11 @@ impl Door {
 
     /// A door without options, whose warnings are not shown.
     pub(super) fn silent() -> Result<Door, CommandError> {
+        Door::elsewhere(OnArguments::default())
+    }
+
+    /// A door whose tasks are carried out on these machines, and whose warnings are not shown.
+    pub(super) fn elsewhere(on: OnArguments) -> Result<Door, CommandError> {
         Door::new(
             &AgentArguments {
                 agent: None,
@@ -94,7 +99,7 @@ impl Door {
                 ask: false,
                 worktree: false,
                 approve: false,
-                on: OnArguments::default(),
+                on,
             },
             None,
         )

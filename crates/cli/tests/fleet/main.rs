@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "this is how a test fails")]
 
+mod batches;
 mod interactive;
 mod servers;
 

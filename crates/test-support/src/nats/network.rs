@@ -10,7 +10,7 @@ const FIRST: u16 = 12_000;
 const COUNT: u16 = 18_000;
 
 /// A port of loopback that nothing listens at, and that this process gives out once.
-pub(super) fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     // Programs that test at the same time begin at different places.
     let start = u16::try_from(std::process::id() * 37 % u32::from(COUNT)).unwrap_or_default();

@@ -16,7 +16,10 @@ use crate::arguments::ServerArguments;
 use crate::error::CommandError;
 
 /// The server that the flags name, else the environment, else the settings of the agent directory.
-fn server(arguments: &ServerArguments, settings: &Settings) -> Result<ServerAddress, CommandError> {
+pub(super) fn server(
+    arguments: &ServerArguments,
+    settings: &Settings,
+) -> Result<ServerAddress, CommandError> {
     let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());
     let path = |flag: &Option<PathBuf>, name, setting: &Option<PathBuf>| {
         flag.clone().or_else(|| variable(name).map(PathBuf::from)).or_else(|| setting.clone())
