@@ -9,16 +9,18 @@ use std::process::Command;
 use serde_json::{Value, json};
 use xtask::{packages, repository_root};
 
-use crate::acp_client;
 use crate::measure::{Cost, measure, measure_in_turns, measure_into, median, median_of};
 use crate::memory::peak_pss_kib;
 use crate::provider::Provider;
 use crate::scratch::Scratch;
 use crate::table::Table;
 use crate::tasks::{check, create, prompt_with};
+use crate::{acp_client, claude_client};
 
 /// How often each of two commands is measured, in turns.
 const ROUNDS: usize = 15;
+/// The same for Claude Code, which needs up to a fifth more or less time from one round to the next.
+const CLAUDE_ROUNDS: usize = 45;
 const MEMORY_ROUNDS: usize = 3;
 
 /// How much longer a task may take than the agent alone.
@@ -246,7 +248,14 @@ impl Bench<'_> {
         let mut alone = self.alone(agent, &answer)?;
         measure(&mut alone, &[0])?;
 
-        let costs = measure_in_turns(ROUNDS, &mut [(&mut ours, &[0]), (&mut alone, &[0])])?;
+        let mut two_way = match agent.name {
+            "claude" => Some(self.two_way(&answer)?),
+            _ => None,
+        };
+        let mut commands: Vec<(&mut Command, &[i32])> = vec![(&mut ours, &[0]), (&mut alone, &[0])];
+        commands.extend(two_way.as_mut().map(|command| (command, [0].as_slice())));
+        let rounds = if commands.len() == 2 { ROUNDS } else { CLAUDE_ROUNDS };
+        let costs = measure_in_turns(rounds, &mut commands)?;
         let milliseconds = |cost: &Cost| cost.wall.as_secs_f64() * 1e3;
         let [time, bare] = [0, 1].map(|index| median_of(&costs[index], milliseconds));
         let what = format!("one task of three turns, {}", agent.title);
@@ -263,6 +272,11 @@ impl Bench<'_> {
                 (ADDED_MILLISECONDS, &format!("{ADDED_MILLISECONDS} ms")),
                 1.0,
             );
+        }
+        if let Some(costs) = costs.get(2) {
+            let time = format!("{:.0} ms", median_of(costs, milliseconds));
+            let what = format!("{} alone, so that it can be spoken to", agent.title);
+            table.note(&what, &time, &format!("{} in print mode", words[1]));
         }
         let cpu = |cost: &Cost| cost.cpu.as_secs_f64() * 1e3;
         let [time, bare] = [0, 1].map(|index| format!("{:.0} ms", median_of(&costs[index], cpu)));
@@ -282,23 +296,36 @@ impl Bench<'_> {
     /// reads its prompt and nothing else. An agent that speaks ACP has no such mode that does the same work, so that the
     /// smallest client gives it the prompt.
     fn alone(&self, agent: &Agent, answer: &Path) -> Result<Command, String> {
-        let run_dir = read_json(answer)?["tasks"][0]["runDir"].as_str().map(PathBuf::from);
-        let run_dir = run_dir.ok_or("the run does not say where it is")?;
-        let meta = read_json(&run_dir.join("meta.json"))?;
-        let words = meta["command"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        let words = one_way(&words.collect::<Vec<_>>());
+        let (run_dir, meta) = started(answer)?;
         let prompt = run_dir.join("prompt.md");
         let mut command = if agent.speaks_acp() {
-            let this = env::current_exe().map_err(|error| error.to_string())?;
-            let mut command = self.scratch.command(this);
-            command.arg(acp_client::WORD).arg(prompt);
-            command
+            self.client(acp_client::WORD, &prompt)?
         } else {
             let mut command = self.scratch.command("sh");
             command.arg("-c").arg(format!("exec \"$0\" \"$@\" < {}", prompt.display()));
             command
         };
-        command.args(words);
+        command.args(one_way(&words(&meta)));
+        self.as_started(command, &meta)
+    }
+
+    /// The very command that our run has started, with the same prompt, by the smallest client.
+    fn two_way(&self, answer: &Path) -> Result<Command, String> {
+        let (run_dir, meta) = started(answer)?;
+        let mut command = self.client(claude_client::WORD, &run_dir.join("prompt.md"))?;
+        command.args(words(&meta));
+        self.as_started(command, &meta)
+    }
+
+    fn client(&self, word: &str, prompt: &Path) -> Result<Command, String> {
+        let this = env::current_exe().map_err(|error| error.to_string())?;
+        let mut command = self.scratch.command(this);
+        command.arg(word).arg(prompt);
+        Ok(command)
+    }
+
+    /// Gives a command the environment of what our run has started.
+    fn as_started(&self, mut command: Command, meta: &Value) -> Result<Command, String> {
         self.offer(&mut command)?;
         for (name, value) in meta["environment"].as_object().into_iter().flatten() {
             match value.as_str() {
@@ -321,6 +348,18 @@ impl Bench<'_> {
         }
         Ok(median(peaks))
     }
+}
+
+/// The directory of the run that this answer tells of, and what it started.
+fn started(answer: &Path) -> Result<(PathBuf, Value), String> {
+    let run_dir = read_json(answer)?["tasks"][0]["runDir"].as_str().map(PathBuf::from);
+    let run_dir = run_dir.ok_or("the run does not say where it is")?;
+    let meta = read_json(&run_dir.join("meta.json"))?;
+    Ok((run_dir, meta))
+}
+
+fn words(meta: &Value) -> Vec<&str> {
+    meta["command"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 /// The arguments of an agent that is not spoken to: alone, it gets its prompt as plain text.

@@ -14,6 +14,7 @@ mod background;
 mod bare;
 mod calls;
 mod chart;
+mod claude_client;
 mod delegate;
 mod growth;
 mod measure;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
         [] => run_all(),
         [word, command @ ..] if word == measure::WORD => measure::report(command),
         [word, command @ ..] if word == acp_client::WORD => acp_client::converse(command),
+        [word, command @ ..] if word == claude_client::WORD => claude_client::converse(command),
         [name] => match name.as_str() {
             "growth" => run_growth(),
             "pictures" => pictures::run(),

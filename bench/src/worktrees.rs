@@ -49,7 +49,10 @@ pub(crate) fn run() -> Result<Table, String> {
     let mut bare = by_git(
         "git worktree add --quiet --detach ../wN; cd ../wN; echo changed > changed.txt; git add -A",
     );
-    let mut removal = by_git("git worktree remove --force ../wN");
+    // Several `git worktree remove` at once stumble over each other.
+    let mut removal = shell(&format!(
+        "seq {TASKS} | xargs -P {CONCURRENCY} -I N rm -rf ../wN && git worktree prune"
+    ));
     let mut turns =
         [&mut ours, &mut plain, &mut bare, &mut removal].map(|command| (command, &[0][..]));
     let costs = measure_in_turns(3, &mut turns)?;

@@ -38,6 +38,7 @@ fn check_views(state: &State) {
             doing_ms: 10,
             timeout_ms: Some(2_000),
             session: &session,
+            budget: model::Budget::default(),
             access: model::Access::Full,
         };
         assert_blocks(&view::call_blocks(&[task, task]));

@@ -1,12 +1,13 @@
 //! Runs the agent: from its arguments to the answer.
 
+use std::env;
 use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use model::{Redactor, Secrets};
+use model::{Redactor, Secrets, paths};
 use plan::Surroundings;
 use process::{Notice, SignalPipe};
 use rustix::event::{PollFd, PollFlags};
@@ -126,6 +127,7 @@ pub fn run<W: Write>(
     let options = Options {
         idle_timeout: settings.http_idle_timeout,
         session: Some(session_id.clone()),
+        learned: Some(paths::learned(|name| env::var_os(name), &surroundings.agent_dir)),
         ..Options::default()
     };
     let provider = provider::connect(choice.model.clone(), choice.key, &options, cwd, &cancel)?;

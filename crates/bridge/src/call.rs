@@ -145,6 +145,9 @@ fn window(task: &CallTask, view: &TaskView<'_>) -> Value {
         "elapsedMs": view.elapsed_ms,
         "timeoutMs": view.timeout_ms,
     });
+    if let Some(waiting) = &facts.waiting {
+        window["waiting"] = json!(waiting);
+    }
     let doing = (standing == Standing::Running).then(|| view.state.doing_words());
     let error = facts.error.as_deref().filter(|_| standing == Standing::Failed);
     for (field, value) in [

@@ -68,6 +68,7 @@ fn carry_out(command: Command, printer: &mut Printer) -> Result<ExitCode, Comman
         Command::Run(arguments) => commands::run::run(arguments, printer),
         Command::Delegate(arguments) => commands::delegate::delegate(&arguments, printer),
         Command::Background(arguments) => commands::background::background(arguments, printer),
+        Command::MachineStatus(arguments) => commands::status::status(&arguments, printer),
         Command::Watch(arguments) => commands::watch::watch(&arguments, printer),
         Command::Answer(arguments) => commands::answer::answer(&arguments, printer),
         Command::Changes(arguments) => commands::changes::changes(&arguments, printer),

@@ -9,9 +9,10 @@ use clap::{Args, ValueEnum};
 use crate::arguments::NAME;
 use crate::error::Exit;
 
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct NotifyArguments {
-    /// Ring the terminal's bell at the end; `--notify=desktop` shows a notification instead
+    /// Ring the terminal's bell at the end, and when an agent asks something; `--notify=desktop` shows a notification
+    /// instead
     #[arg(
         long,
         value_name = "HOW",

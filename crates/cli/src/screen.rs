@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use model::{Event, Meta, Question, Record};
+use model::{Event, Meta, Question, Record, RunId};
 use tools::ShownTask;
 use tui::Command;
 
 use crate::error::CommandError;
 use crate::live::Live;
+use crate::notification::NotifyArguments;
 use crate::printer::{Mention, Printer};
 
 /// How a question is answered by another program.
@@ -25,11 +26,19 @@ pub(crate) struct Screen<'a> {
     /// The latest text of each agent, where there are no windows. It is not printed until more comes,
     /// because the last one is the answer.
     held_back: BTreeMap<usize, String>,
+    notify: NotifyArguments,
+    /// The last question of each run that the user was notified of.
+    notified: BTreeMap<RunId, u64>,
 }
 
 impl<'a> Screen<'a> {
-    pub(crate) fn new(printer: &'a Printer, live: Option<Live<'a>>) -> Screen<'a> {
-        Screen { printer, live, held_back: BTreeMap::new() }
+    pub(crate) fn new(
+        printer: &'a Printer,
+        live: Option<Live<'a>>,
+        notify: NotifyArguments,
+    ) -> Screen<'a> {
+        let (held_back, notified) = (BTreeMap::new(), BTreeMap::new());
+        Screen { printer, live, held_back, notify, notified }
     }
 
     /// Shows soon what has changed, where there are windows.
@@ -112,9 +121,24 @@ impl<'a> Screen<'a> {
         self.live.as_ref()?.patience(tasks)
     }
 
-    /// Draws a frame if one is due, and returns what the user has asked for.
+    /// Notifies the user of questions that have come, draws a frame if one is due, and returns what the user has asked
+    /// for.
     pub(crate) fn turn(&mut self, tasks: &[&ShownTask]) -> Result<Vec<Command>, CommandError> {
+        self.notify_of_questions(tasks);
         self.live.as_mut().map_or_else(|| Ok(Vec::new()), |live| live.turn(tasks))
+    }
+
+    /// What the access answers at once is not open any more.
+    fn notify_of_questions(&mut self, tasks: &[&ShownTask]) {
+        for task in tasks {
+            let open = task.state.facts.open_questions.iter().map(|open| open.number);
+            let Some(last) = open.max() else { continue };
+            let notified = self.notified.entry(task.meta.run_id.clone()).or_default();
+            if *notified < last {
+                *notified = last;
+                self.notify.tell_question(&task.meta.name);
+            }
+        }
     }
 
     /// Leaves a table of the tasks that have ended, where there were windows.

@@ -36,6 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             isolation: None,
             on: None,
             fleet: None,
+            budget: model::Budget::default(),
             access: None,
             ask: false,
             agent_version: |_| None,

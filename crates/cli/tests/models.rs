@@ -55,8 +55,10 @@ fn what_can_be_asked_is_listed_with_the_default() {
 fn a_key_that_only_pi_can_use_is_told_in_one_line_by_every_command() {
     for (variable, provider, reason) in [
         ("AWS_BEARER_TOKEN_BEDROCK", "amazon-bedrock", "Bedrock signs every request"),
+        ("AWS_PROFILE", "amazon-bedrock", "Bedrock signs every request"),
         ("COPILOT_GITHUB_TOKEN", "github-copilot", "Copilot needs a sign-in"),
         ("GOOGLE_CLOUD_API_KEY", "google-vertex", "Vertex AI needs a sign-in"),
+        ("GOOGLE_APPLICATION_CREDENTIALS", "google-vertex", "Vertex AI needs a sign-in"),
         ("CLOUDFLARE_API_KEY", "cloudflare-ai-gateway", "its addresses and keys are"),
     ] {
         let world = world();
@@ -69,6 +71,32 @@ fn a_key_that_only_pi_can_use_is_told_in_one_line_by_every_command() {
             let said = format!("{}{}", ran.stdout, ran.stderr);
             let line = said.lines().find(|line| line.contains(&words));
             assert!(line.is_some(), "{arguments:?} {variable}: {said}");
+            assert!(!said.contains("planted-key"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_sign_in_that_only_pi_can_use_is_told_in_one_line_by_every_command() {
+    for (provider, reason) in [
+        ("anthropic", "its sign-in has expired, and only pi can renew it"),
+        ("openai-codex", "a subscription to ChatGPT needs a sign-in that must be renewed"),
+        ("github-copilot", "Copilot needs a sign-in"),
+        ("google", "only pi can use its sign-in"),
+    ] {
+        let world = world();
+        let sign_in = json!({"type": "oauth", "access": "planted-key", "refresh": "planted-key", "expires": 1});
+        let auth = json!({ provider: sign_in }).to_string();
+        fs::write(world.agent_dir().join("auth.json"), auth).unwrap();
+        let words = format!(
+            "auth.json has an entry for {provider}, which the built-in agent cannot ask: {reason}"
+        );
+        for arguments in [&["models"][..], &["doctor"], &["run", "--agent", "builtin", "do it"]] {
+            let ran = world.run(arguments);
+            let said = format!("{}{}", ran.stdout, ran.stderr);
+            let line = said.lines().find(|line| line.contains(&words));
+            let line = line.unwrap_or_else(|| panic!("{arguments:?} {provider}: {said}"));
+            assert!(line.contains("Use --agent pi for it"), "{said}");
             assert!(!said.contains("planted-key"), "{said}");
         }
     }

@@ -147,6 +147,8 @@ fn permissions(role: &Role, public_key: &str) -> Permissions {
                     publish.extend(reading(stream, None));
                 }
             }
+            // What is cancelled while it waits is taken out of the queue.
+            publish.push(format!("$JS.API.STREAM.MSG.DELETE.{TASKS}"));
             subscribe.push("subagents.caller.>".to_owned());
         }
         Role::Worker(pool) => {

@@ -109,11 +109,17 @@ impl Answer {
             };
             let (name, id) = (&shown.meta.name, shown.meta.session_id.as_str());
             text.push_str(&format!("\n- {name} (session: {id}): {status}"));
-            if shown.phase == Phase::Running {
+            let waiting = shown.state.facts.waiting.as_deref();
+            if shown.phase == Phase::Running || waiting.is_some() {
                 text.push_str(&format!(", {}", shown.state.doing_words()));
             }
             let run_id = shown.meta.run_id.as_str();
-            json!({"name": name, "sessionId": id, "runId": run_id, "status": status})
+            let mut session =
+                json!({"name": name, "sessionId": id, "runId": run_id, "status": status});
+            if let Some(waiting) = waiting {
+                session["waiting"] = json!(waiting);
+            }
+            session
         });
         let sessions: Vec<Value> = sessions.collect();
         let mut structured = json!({"status": "running", "sessions": sessions});
@@ -243,6 +249,9 @@ fn ended(result: &RunResult) -> Value {
     }
     if let Some(check) = &result.check {
         session["check"] = json!(check);
+    }
+    if !result.budget.is_unlimited() {
+        session["budget"] = json!(result.budget);
     }
     if let Some(changes) = &result.changes {
         session["changes"] = json!(changes);

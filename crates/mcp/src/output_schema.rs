@@ -12,7 +12,7 @@ pub(crate) fn output_schema(tool: Tool) -> Value {
                 &json!({
                     "name": text(), "sessionId": text(), "runId": text(), "status": text(),
                     "error": text(), "output": text(), "truncated": flag(),
-                    "value": anything(), "check": anything(), "changes": anything(),
+                    "value": anything(), "check": anything(), "changes": anything(), "budget": anything(),
                 }),
                 &["name", "sessionId", "runId", "status"],
             );

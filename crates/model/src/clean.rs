@@ -44,7 +44,10 @@ pub fn escape_json(json: &str) -> Cow<'_, str> {
     let mut escaped = String::with_capacity(json.len());
     for character in json.chars() {
         if is_unsafe(character) {
-            escaped.push_str(&format!("\\u{:04x}", u32::from(character)));
+            // A character beyond the first 65,536 takes two escapes.
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                escaped.push_str(&format!("\\u{unit:04x}"));
+            }
         } else {
             escaped.push(character);
         }
@@ -127,7 +130,8 @@ mod tests {
 
     #[test]
     fn json_means_the_same_and_commands_nothing() {
-        let text = "zażółć 🦀 →\t\u{1b}[2J\u{7f}\u{9b}2J\u{9d}0;t\u{9c}\u{202e}txt\u{2069}\n";
+        let text =
+            "zażółć 🦀 →\t\u{1b}[2J\u{7f}\u{9b}2J\u{9d}0;t\u{9c}\u{202e}txt\u{2069}\u{e0041}\n";
         let json = serde_json::to_string_pretty(&[text]).unwrap();
         let escaped = escape_json(&json);
         assert!(!escaped.chars().any(is_unsafe), "{escaped:?}");

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::{
     AgentProcess, AnswerKind, AnsweredBy, Changes, LeftAnswer, Leftovers, MessageTiming, Outcome,
-    Question, StopCause, StopReason, Usage,
+    Question, StopCause, StopReason, Usage, Waiting,
 };
 
 /// One numbered event: a line of `events.jsonl`.
@@ -25,6 +25,8 @@ pub struct Record {
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 #[expect(missing_docs, reason = "the names say the rest")]
 pub enum Event {
+    /// The agent is not started yet.
+    Waiting { waiting: Waiting },
     /// The command that prepares the worktree was started, before the agent.
     PreparationStarted { command: String },
     /// The command that prepares the worktree has ended. If it failed, there is no agent.
@@ -255,7 +257,8 @@ impl Event {
             Event::RunEnded { error: text, .. } | Event::Stopping { seen: text, .. } => {
                 text.iter_mut().for_each(change);
             }
-            Event::RunStarted { .. }
+            Event::Waiting { .. }
+            | Event::RunStarted { .. }
             | Event::MessageDelivered { .. }
             | Event::UsageReported { .. }
             | Event::TimeoutExtended

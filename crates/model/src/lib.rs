@@ -5,11 +5,14 @@
 //! The words of this crate are the words of the JSON files, of the screen and of the documents.
 
 mod access;
+mod admission;
+mod budget;
 mod changes;
 mod clean;
 mod containment;
 mod event;
 mod id;
+mod ledger;
 mod message;
 mod meta;
 mod outcome;
@@ -26,13 +29,17 @@ mod stop_reason;
 pub mod tool_names;
 mod usage;
 pub mod variables;
+mod waiting;
 
 pub use access::{Access, AccessPaths, Mirror};
+pub use admission::Admission;
+pub use budget::{Budget, Spent, cost, dollars};
 pub use changes::{Changes, ChangesState, Isolation, WorktreePlan};
 pub use clean::{clean, escape_json};
 pub use containment::{AgentProcess, LeftProcess, Leftovers};
 pub use event::{Activity, Event, Record, for_each_text};
 pub use id::{CallId, InvalidId, RunId, SessionId};
+pub use ledger::Ledger;
 pub use message::{Message, MessageTiming};
 pub use meta::{
     AgentKind, FORMAT, FallbackStart, Lifetime, Limits, Meta, Owner, OwnerKind, ShellCommand,
@@ -49,3 +56,4 @@ pub use short_text::{short_error, short_optional_text, short_path, short_text};
 pub use stop_cause::StopCause;
 pub use stop_reason::StopReason;
 pub use usage::{Cost, Usage};
+pub use waiting::{WaitReason, Waiting, amount};

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::short_text::short;
 use crate::{
-    Access, AccessPaths, CallId, RunId, SessionId, WorktreePlan, short_optional_text, short_path,
-    short_text,
+    Access, AccessPaths, Admission, Budget, CallId, Ledger, RunId, SessionId, WorktreePlan,
+    short_optional_text, short_path, short_text,
 };
 
 /// The version of the run directory's format. A directory with a higher one is read as far as it
@@ -138,6 +138,12 @@ pub struct Meta {
     /// The JSON Schema that the answer must fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
+    /// Where the programs of the user write down what is spent, and what they learn of providers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<Box<Ledger>>,
+    /// What decides when the agent may start. Without it, the agent starts at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub admission: Option<Box<Admission>>,
     /// Whether its supervisor takes messages to the agent, be it to refuse them. Those of earlier
     /// versions do not look for any.
     #[serde(default)]
@@ -161,6 +167,8 @@ impl Meta {
         self.environment.clear();
         self.fallback_starts = Vec::new();
         self.access_paths = None;
+        self.ledger = None;
+        self.admission = None;
         self.system_prompt = None;
         self.schema = None;
     }
@@ -279,7 +287,7 @@ pub enum Lifetime {
 }
 
 /// When a run is stopped by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Limits {
     /// How long the child may run; no limit if absent.
@@ -291,6 +299,9 @@ pub struct Limits {
     /// How long a question of the agent waits for an answer. Runs of earlier versions ask nothing.
     #[serde(default = "question_timeout")]
     pub question_timeout_ms: u64,
+    /// How much the run may spend.
+    #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
+    pub budget: Budget,
     /// How large each log of the run may grow.
     pub log_bytes: u64,
 }
@@ -313,6 +324,7 @@ impl Default for Limits {
             extend_timeout_debounce_ms: 30_000,
             looping_tool_count: 5,
             question_timeout_ms: Limits::QUESTION_TIMEOUT_MS,
+            budget: Budget::default(),
             log_bytes: Limits::LOG_BYTES,
         }
     }

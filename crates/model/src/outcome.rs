@@ -22,10 +22,16 @@ pub enum Outcome {
     Loop,
     /// The user, the caller or another program asked for the run to be stopped.
     Cancelled,
+    /// Memory ran out, and the agent took more of it than any other.
+    Evicted,
     /// The child could not be started.
     SpawnFailure,
     /// The run was cut off: its parent or its supervisor died, or the agent left in mid-work.
     Interrupted,
+    /// The budget of the run, of its call or of the day was spent.
+    Budget,
+    /// The provider gives nothing more until a time, which the error names.
+    Quota,
     /// The agent finished, but the check of its work did not pass.
     CheckFailed,
     /// The agent finished, but its answer does not fit the schema.
@@ -54,8 +60,11 @@ impl Outcome {
             Outcome::Timeout => "timeout",
             Outcome::Loop => "loop",
             Outcome::Cancelled => "cancelled",
+            Outcome::Evicted => "evicted",
             Outcome::SpawnFailure => "spawn_failure",
             Outcome::Interrupted => "interrupted",
+            Outcome::Budget => "budget",
+            Outcome::Quota => "quota",
             Outcome::CheckFailed => "check_failed",
             Outcome::InvalidOutput => "invalid_output",
             Outcome::Lost => "lost",

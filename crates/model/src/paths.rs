@@ -50,6 +50,30 @@ pub fn worktrees(
     Some(own?.join("worktrees"))
 }
 
+/// The directories that can hold the locks of all programs of this user, the best first.
+pub fn locks(
+    variable: impl Fn(&str) -> Option<OsString>,
+    temporary: &Path,
+    user: u32,
+    agent_dir: &Path,
+) -> Vec<PathBuf> {
+    let absolute = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    if let Some(own) = absolute(variables::STATE_DIR) {
+        return vec![own.join(GOVERNOR).join("locks")];
+    }
+    let runtime = absolute(variables::XDG_RUNTIME_DIR).map(|path| path.join("pi-subagents"));
+    let temporary = temporary.join(format!("{TEMPORARY_PREFIX}locks-{user}"));
+    runtime.into_iter().chain([temporary, agent_dir.join(GOVERNOR).join("locks")]).collect()
+}
+
+/// The directory of what was learned about agents and providers.
+pub fn learned(variable: impl Fn(&str) -> Option<OsString>, agent_dir: &Path) -> PathBuf {
+    let own = variable(variables::STATE_DIR).map(PathBuf::from).filter(|path| path.is_absolute());
+    own.unwrap_or_else(|| agent_dir.to_owned()).join(GOVERNOR)
+}
+
+const GOVERNOR: &str = "governor";
+
 /// The directory that holds the run directories of the project with this root.
 pub fn runs(project_root: &Path) -> PathBuf {
     StateDir::of_project(project_root).presets().join("runs")
@@ -166,6 +190,33 @@ mod tests {
         ] {
             assert_eq!(found(variables, home), expected.map(PathBuf::from), "{variables:?}");
         }
+    }
+
+    #[test]
+    fn locks_are_where_programs_of_the_user_meet_and_one_variable_moves_all() {
+        let (temporary, agent_dir) = (Path::new("/tmp"), Path::new("/home/.pi/agent"));
+        let variable = |set: &'static [(&str, &str)]| {
+            move |name: &str| {
+                let found = set.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| OsString::from(value))
+            }
+        };
+        let kept = ["/tmp/pi-subagents-locks-7", "/home/.pi/agent/governor/locks"];
+        for (set, first) in [
+            (&[][..], None),
+            (&[("XDG_RUNTIME_DIR", "relative")], None),
+            (&[("XDG_RUNTIME_DIR", "/run/7")], Some("/run/7/pi-subagents")),
+        ] {
+            let expected: Vec<PathBuf> = first.into_iter().chain(kept).map(PathBuf::from).collect();
+            assert_eq!(locks(variable(set), temporary, 7, agent_dir), expected, "{set:?}");
+            assert_eq!(learned(variable(set), agent_dir), agent_dir.join("governor"));
+        }
+        let moved = &[("XDG_RUNTIME_DIR", "/run/7"), ("PI_SUBAGENTS_STATE_DIR", "/s")];
+        assert_eq!(
+            locks(variable(moved), temporary, 7, agent_dir),
+            [PathBuf::from("/s/governor/locks")]
+        );
+        assert_eq!(learned(variable(moved), agent_dir), Path::new("/s/governor"));
     }
 
     #[test]

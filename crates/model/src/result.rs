@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    Changes, Leftovers, Outcome, RunId, SessionId, Status, StopReason, Usage, short_error,
+    Budget, Changes, Leftovers, Outcome, RunId, SessionId, Status, StopReason, Usage, short_error,
     short_optional_text, short_text,
 };
 
@@ -42,6 +42,9 @@ pub struct RunResult {
     pub stop_reason: Option<StopReason>,
     /// Everything that the run spent.
     pub usage: Usage,
+    /// How much it could spend.
+    #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
+    pub budget: Budget,
     pub tool_calls: u64,
     /// When the child was started, in milliseconds since 1970; absent if it never was.
     pub started_at: Option<u64>,

@@ -12,6 +12,8 @@ pub enum StopCause {
     Timeout,
     /// The same tool calls were repeated.
     Loop,
+    /// The budget of the run or of its call was spent.
+    Budget,
     /// The user, the caller or another program asked for it.
     Cancelled,
     /// The parent died.
@@ -20,6 +22,8 @@ pub enum StopCause {
     LastWord,
     /// The child exited and left processes behind.
     Leftovers,
+    /// Memory ran out, and no agent took more of it.
+    Evicted,
     /// The directory of a background run was deleted, so that no program can see or stop it.
     DirectoryRemoved,
 }
@@ -35,10 +39,12 @@ impl StopCause {
         match self {
             StopCause::Timeout => "Stopping: the time is up",
             StopCause::Loop => "Stopping: the same tool calls are repeated",
+            StopCause::Budget => "Stopping: the budget is spent",
             StopCause::Cancelled => "Stopping: cancelled",
             StopCause::ParentDied => "Stopping: the program that started this run died",
             StopCause::LastWord => "Stopping: the agent has finished but does not exit",
             StopCause::Leftovers => "Stopping what the agent left running",
+            StopCause::Evicted => "Stopping: memory ran out, and no agent takes more of it",
             StopCause::DirectoryRemoved => "Stopping: the directory of this run was deleted",
         }
     }
@@ -61,12 +67,25 @@ impl StopCause {
                 };
                 (Outcome::Loop, error)
             }
+            StopCause::Budget => {
+                let budget = seen.unwrap_or("its budget");
+                let error = format!("Stopped at {budget}. Consider resuming with a larger one.");
+                (Outcome::Budget, error)
+            }
             StopCause::Cancelled => {
                 (Outcome::Cancelled, "Cancelled before it had finished".to_owned())
             }
             StopCause::ParentDied => {
                 let error = "Interrupted: the program that started this run died";
                 (Outcome::Interrupted, error.to_owned())
+            }
+            StopCause::Evicted => {
+                let seen = seen.map(|seen| format!(" ({seen})")).unwrap_or_default();
+                let error = format!(
+                    "Evicted: memory ran out, and no agent took more of it{seen}. Run it again when more is \
+                     free, or with fewer agents at a time."
+                );
+                (Outcome::Evicted, error)
             }
             StopCause::DirectoryRemoved => {
                 (Outcome::Cancelled, "Stopped: the directory of this run was deleted".to_owned())

@@ -36,6 +36,15 @@ pub struct Cost {
 }
 
 impl Usage {
+    /// All tokens. Not every agent adds them up.
+    pub fn all_tokens(&self) -> u64 {
+        let parts = [self.input, self.output, self.cache_read, self.cache_write];
+        match self.total_tokens {
+            0 => parts.into_iter().fold(0, u64::saturating_add),
+            total => total,
+        }
+    }
+
     fn is_nothing(&self) -> bool {
         [self.input, self.output, self.cache_read, self.cache_write, self.total_tokens] == [0; 5]
     }

@@ -23,8 +23,10 @@ pub const KEY_PROVIDER: &str = "PI_SUBAGENTS_KEY_PROVIDER";
 /// What the name of a variable starts with that every process of one command of the built-in agent
 /// has. An id follows, so that commands within commands keep the marks of both.
 pub const COMMAND: &str = "PI_SUBAGENTS_COMMAND";
-/// Where the user's state is kept that belongs to no project, such as worktrees.
+/// Where the user's state is kept that belongs to no project: worktrees, locks, and what was learned.
 pub const STATE_DIR: &str = "PI_SUBAGENTS_STATE_DIR";
+/// Where programs keep what lasts as long as the user is logged in: locks and sockets.
+pub const XDG_RUNTIME_DIR: &str = "XDG_RUNTIME_DIR";
 /// Where programs keep the user's state, if it is not in the usual place.
 pub const XDG_STATE_HOME: &str = "XDG_STATE_HOME";
 /// Names the server of tmux, in everything that runs in one of its panes.

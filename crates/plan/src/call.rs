@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use model::{
-    Access, AgentKind, CallId, FORMAT, FleetPool, InvalidId, Isolation, Lifetime, Limits, Meta,
-    Owner, OwnerKind, Plan, RemoteTask, RunId, SessionId, ShellCommand, WorktreePlan, paths,
-    variables,
+    Access, AgentKind, Budget, CallId, FORMAT, FleetPool, InvalidId, Isolation, Ledger, Lifetime,
+    Limits, Meta, Owner, OwnerKind, Plan, RemoteTask, RunId, SessionId, ShellCommand, WorktreePlan,
+    paths, variables,
 };
 use protocol::{Configuration, Invocation, Origin, Protocol, Start, Version, VersionQuestion};
 use serde_json::Value;
@@ -40,6 +40,8 @@ pub struct PlanOptions {
     pub models: Option<Vec<String>>,
     /// The most that the agents may change, where the user says so for this call.
     pub access: Option<Access>,
+    /// The most that the tasks of this call may spend together. The program that runs them keeps it.
+    pub budget: Budget,
     /// Whether the user wants to be asked what the agents of this call ask.
     pub ask: bool,
     /// How the agents of all tasks are kept apart, where the user says so for this call.
@@ -91,6 +93,8 @@ pub struct Task {
     /// Where it is carried out, if not on this machine: `fleet` or `fleet:POOL`. Only the user says it here; it wins over
     /// the profile or preset.
     pub on: Option<String>,
+    /// The most that it may spend. Only the user says so here, and wins over the user's own profile or preset.
+    pub budget: Budget,
     /// Why it must not start, if its arguments say so already.
     pub refusal: Option<Refusal>,
 }
@@ -276,13 +280,16 @@ impl Planner<'_> {
             true => Protocol::Events,
             false => agent.protocol().with_arguments(&configuration.extra_args),
         };
+        let budget = budget(&task, definition);
+        // An agent elsewhere must keep to its budget itself.
+        let priced = self.check_price(budget, agent.protocol(), &agent);
         let prompt = session.as_ref().map_or(&task.prompt, |session| &session.prompt);
         let mut remote = None;
-        let started = match (applied.refusal, allowed, pool) {
-            (Some(refusal), ..) | (None, Err(refusal), _) | (None, Ok(_), Err(refusal)) => {
+        let started = match (applied.refusal, allowed.and(priced), pool) {
+            (Some(refusal), ..) | (None, Err(refusal), _) | (None, Ok(()), Err(refusal)) => {
                 Err(refusal)
             }
-            (None, Ok(_), Ok(Some(pool))) => {
+            (None, Ok(()), Ok(Some(pool))) => {
                 let planned = self.remote_task(&task, &agent, definition, session.as_ref(), &cwd);
                 planned.and_then(|planned| {
                     let invocation = self.relay(&pool, &planned)?;
@@ -290,9 +297,10 @@ impl Planner<'_> {
                     Ok((invocation, Vec::new()))
                 })
             }
-            (None, Ok(_), Ok(None)) => {
+            (None, Ok(()), Ok(None)) => {
                 let start = |configuration: &Configuration| {
-                    self.start(&task, &agent, protocol, definition, configuration, access)
+                    let bounds = (access, budget);
+                    self.start(&task, &agent, protocol, definition, configuration, bounds)
                 };
                 start(configuration).and_then(|mut invocation| {
                     let fallbacks = plan_fallbacks(&agent, configuration, &mut invocation, start)?;
@@ -359,6 +367,7 @@ impl Planner<'_> {
             extend_timeout_debounce_ms: to_ms(settings.extend_timeout_debounce),
             looping_tool_count: settings.looping_tool_count,
             question_timeout_ms: to_ms(settings.question_timeout),
+            budget,
             log_bytes: Limits::LOG_BYTES,
         };
         if let Some(remote) = &mut remote {
@@ -406,6 +415,9 @@ impl Planner<'_> {
             limits,
             check,
             schema: task.schema,
+            ledger: Some(self.ledger()),
+            // A relay takes next to nothing of this machine; the worker's machine governs its agent.
+            admission: (!is_remote).then(|| self.workspace.admission()),
             takes_messages: true,
             ask: self.asks(),
             created_at: now_ms(),
@@ -472,6 +484,28 @@ impl Planner<'_> {
             check_timeout: task.check_timeout,
             ask: self.asks(),
         })
+    }
+
+    /// Where what the agent spends is written down.
+    fn ledger(&self) -> Box<Ledger> {
+        let Workspace { surroundings, settings, .. } = self.workspace;
+        let directory = paths::learned(|name| env::var_os(name), &surroundings.agent_dir);
+        Box::new(Ledger { directory, daily_cost_usd: settings.daily_cost_usd })
+    }
+
+    /// Whether a limit of money can be kept, if there is one.
+    fn check_price(
+        &self,
+        budget: Budget,
+        protocol: Protocol,
+        agent: &Agent,
+    ) -> Result<(), Refusal> {
+        match (budget.lowered(self.options.budget).cost_usd, protocol.price()) {
+            (Some(_), Err(reason)) => {
+                Err(Refusal::NoPrice { agent: agent.kind().word().to_owned(), reason })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether the user wants to be asked what the agent asks.
@@ -564,7 +598,7 @@ impl Planner<'_> {
         protocol: Protocol,
         definition: Option<&Definition>,
         configuration: &Configuration,
-        access: Access,
+        (access, budget): (Access, Budget),
     ) -> Result<Invocation, Refusal> {
         let origin = match definition {
             Some(definition) => Origin { title: definition.label(), kind: definition.kind.word() },
@@ -592,6 +626,7 @@ impl Planner<'_> {
             home: surroundings.home.as_deref(),
             variable: |name| env::var(name).ok(),
             access,
+            max_cost_usd: budget.lowered(self.options.budget).cost_usd,
             ask: self.asks(),
             default_provider: self.workspace.default_provider.as_deref(),
             schema: task.schema.as_ref(),
@@ -606,6 +641,19 @@ fn schema_words(schema: &Value) -> String {
         "Your last message must be one JSON value that fits this JSON Schema, alone or in one fenced block:\n\n\
          ```json\n{schema}\n```"
     )
+}
+
+/// What the task may spend: as the user says for it or in an own profile or preset. That of a project can only lower it.
+fn budget(task: &Task, definition: Option<&Definition>) -> Budget {
+    let Some((scope, of_definition)) =
+        definition.and_then(|definition| Some((definition.scope, definition.budget?)))
+    else {
+        return task.budget;
+    };
+    match scope {
+        Scope::Global => task.budget.or(of_definition),
+        Scope::Project => task.budget.lowered(of_definition),
+    }
 }
 
 /// The check of the task, else that of its profile or preset.

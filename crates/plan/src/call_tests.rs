@@ -79,6 +79,7 @@ impl World {
             isolation: None,
             on: None,
             fleet: None,
+            budget: Budget::default(),
             access: None,
             ask: false,
             agent_version: |_| None,

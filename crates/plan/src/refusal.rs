@@ -52,6 +52,10 @@ pub enum Refusal {
     )]
     WorkspaceElsewhere,
     #[error(
+        "A budget of money cannot be kept for the agent \"{agent}\": {reason}. Limit tokens or turns, or use another agent."
+    )]
+    NoPrice { agent: String, reason: &'static str },
+    #[error(
         "There is no directory for worktrees: set HOME, or {} to an absolute path.",
         variables::STATE_DIR
     )]
@@ -140,6 +144,7 @@ impl Refusal {
             | Refusal::NotTrusted { .. }
             | Refusal::UnknownAccess(_)
             | Refusal::WorkspaceElsewhere
+            | Refusal::NoPrice { .. }
             | Refusal::NoStateDirectory
             | Refusal::MistypedField { .. }
             | Refusal::RestrictingField { .. }

@@ -30,6 +30,10 @@ pub struct Settings {
     pub command_preview_width: Option<usize>,
     /// How many tasks of one call run at a time.
     pub max_concurrency: usize,
+    /// How many agents of the user run at a time, over all programs and projects; what is usual for the machine if absent.
+    pub machine_concurrency: Option<usize>,
+    /// How many bytes of memory are kept free; what is usual if absent.
+    pub memory_reserve: Option<u64>,
     pub tools: ToolFamilies,
     /// Seconds after which a call of an MCP client that cannot show progress is answered. The tasks
     /// go on.
@@ -43,6 +47,8 @@ pub struct Settings {
     pub writable_paths: Option<Vec<String>>,
     /// Whether the answer of `delegate_to_subagents` holds what the agents said.
     pub inline_answers: bool,
+    /// How many US dollars all agents of the user may spend on a day together.
+    pub daily_cost_usd: Option<f64>,
     /// Whether the user is asked what agents ask.
     pub ask: bool,
     /// Seconds that a question of an agent waits for an answer.
@@ -61,7 +67,7 @@ pub struct FleetSettings {
 }
 
 /// The names of all settings, as they stand below the key `subagents`.
-pub const SETTINGS: [&str; 15] = [
+pub const SETTINGS: [&str; 18] = [
     "agent",
     "agents",
     "extend_timeout_debounce",
@@ -69,6 +75,8 @@ pub const SETTINGS: [&str; 15] = [
     "maxLinesPerWindow",
     "commandPreviewWidth",
     "maxConcurrency",
+    "machineConcurrency",
+    "memoryReserve",
     "tools",
     "mcpAnswerAfter",
     "access",
@@ -77,6 +85,7 @@ pub const SETTINGS: [&str; 15] = [
     "ask",
     "questionTimeout",
     "fleet",
+    "dailyCostUsd",
 ];
 
 /// One of the files that settings are read from.
@@ -130,12 +139,15 @@ impl Default for Settings {
             max_lines_per_window: 15,
             command_preview_width: None,
             max_concurrency: 4,
+            machine_concurrency: None,
+            memory_reserve: None,
             tools: ToolFamilies::All,
             mcp_answer_after: 45.0,
             access: None,
             unknown_access: None,
             writable_paths: None,
             inline_answers: true,
+            daily_cost_usd: None,
             ask: false,
             question_timeout: limits.question_timeout_ms as f64 / 1000.0,
             fleet: FleetSettings::default(),
@@ -239,6 +251,13 @@ impl Reader {
         if let Some(count) = self.number(subagents, "maxConcurrency") {
             self.settings.max_concurrency = count.clamp(1.0, 256.0) as usize;
         }
+        if let Some(count) = self.number_of_user(scope, subagents, "machineConcurrency") {
+            self.settings.machine_concurrency = Some(count.clamp(1.0, 1024.0) as usize);
+        }
+        if let Some(megabytes) = self.number_of_user(scope, subagents, "memoryReserve") {
+            let bytes = megabytes.clamp(0.0, 10_000_000.0) * 1_000_000.0;
+            self.settings.memory_reserve = Some(bytes as u64);
+        }
         if let Some(seconds) = self.number(subagents, "mcpAnswerAfter") {
             self.settings.mcp_answer_after = seconds.clamp(1.0, 86_400.0);
         }
@@ -253,6 +272,15 @@ impl Reader {
         }
         if let Some(value) = subagents.get("fleet") {
             self.read_fleet(scope, value);
+        }
+        if let Some(dollars) = self.number(subagents, "dailyCostUsd") {
+            match scope {
+                Scope::User => self.settings.daily_cost_usd = Some(dollars.max(0.0)),
+                Scope::Project => self.warn(
+                    "a project cannot set \"subagents.dailyCostUsd\"; put it into the settings of your agent \
+                     directory",
+                ),
+            }
         }
         match subagents.get("ask") {
             None => {}
@@ -386,6 +414,23 @@ impl Reader {
         };
     }
 
+    /// A number that a project does not decide.
+    fn number_of_user(
+        &mut self,
+        scope: Scope,
+        object: &Map<String, Value>,
+        key: &str,
+    ) -> Option<f64> {
+        if scope == Scope::Project && object.contains_key(key) {
+            self.warn(&format!(
+                "a project cannot set \"subagents.{key}\"; put it into the settings of your agent \
+                 directory"
+            ));
+            return None;
+        }
+        self.number(object, key)
+    }
+
     fn number(&mut self, object: &Map<String, Value>, key: &str) -> Option<f64> {
         let value = object.get(key)?;
         let number = value.as_f64();
@@ -435,178 +480,5 @@ fn mentions_access(path: &Path) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-
-    fn load(user: &str, project: &str) -> (Settings, Vec<String>) {
-        in_world(user, project, load_settings)
-    }
-
-    fn in_world<T>(user: &str, project: &str, look: fn(&Surroundings) -> T) -> T {
-        let top = tempfile::tempdir().unwrap();
-        let cwd = top.path().join("project");
-        let agent_dir = top.path().join("agent");
-        fs::create_dir_all(cwd.join(".pi")).unwrap();
-        fs::create_dir_all(&agent_dir).unwrap();
-        for (path, text) in
-            [(agent_dir.join("settings.json"), user), (cwd.join(".pi/settings.json"), project)]
-        {
-            if !text.is_empty() {
-                fs::write(path, text).unwrap();
-            }
-        }
-        let search_path = Vec::new();
-        look(&Surroundings {
-            cwd,
-            home: None,
-            agent_dir,
-            agent: None,
-            pi: None,
-            search_path,
-            has_builtin_key: false,
-            claude_dir: None,
-        })
-    }
-
-    #[test]
-    fn without_files_there_are_defaults_and_no_warnings() {
-        assert_eq!(load("", ""), (Settings::default(), Vec::new()));
-        assert_eq!(load("{}", r#"{"theme": "dark"}"#), (Settings::default(), Vec::new()));
-    }
-
-    #[test]
-    fn the_project_wins_and_numbers_are_clamped() {
-        let user = r#"{"subagents": {"extend_timeout_debounce": 7, "looping_tool_count": 99,
-            "maxLinesPerWindow": 20, "commandPreviewWidth": 5, "maxConcurrency": 0}}"#;
-        let project = r#"{"subagents": {"extend_timeout_debounce": -1}}"#;
-        let (settings, warnings) = load(user, project);
-        assert_eq!((settings.max_lines_per_window, settings.max_concurrency), (20, 1));
-        assert_eq!(settings.command_preview_width, Some(20));
-        assert_eq!(settings.extend_timeout_debounce, 0.0);
-        assert_eq!(settings.looping_tool_count, 50);
-        assert!(warnings.is_empty());
-    }
-
-    #[test]
-    fn every_setting_is_read_and_everything_else_is_told_apart() {
-        for name in SETTINGS {
-            let (_, warnings) = load(&format!(r#"{{"subagents": {{"{name}": [7]}}}}"#), "");
-            assert!(warnings.len() == 1 && warnings[0].contains(name), "{name}: {warnings:?}");
-        }
-        let user = r#"{"theme": "dark", "subagents": {"maxConcurency": 2, "tools": "all"}}"#;
-        let files = in_world(user, "", inspect_settings);
-        let told: Vec<(bool, &[String])> =
-            files.iter().map(|file| (file.is_there, file.unknown.as_slice())).collect();
-        assert_eq!(told, [(true, ["maxConcurency".to_owned()].as_slice()), (false, &[])]);
-    }
-
-    #[test]
-    fn either_family_of_tools_can_be_left_out() {
-        let tools = |word: &str| format!(r#"{{"subagents": {{"tools": "{word}"}}}}"#);
-        for (word, families) in ToolFamilies::WORDS {
-            let (settings, warnings) = load(&tools("presets"), &tools(word));
-            assert_eq!((settings.tools, warnings), (families, Vec::new()));
-        }
-    }
-
-    #[test]
-    fn a_project_cannot_choose_the_program() {
-        let array = r#"{"subagents": {"agent": ["evil"]}}"#;
-        let (settings, warnings) = load("", array);
-        assert_eq!(settings.agent, None);
-        assert!(warnings[0].contains("a project may set"), "{warnings:?}");
-        assert_eq!(load(array, "").0.agent, Some(Agent::Program(vec!["evil".to_owned()])));
-        let word = r#"{"subagents": {"agent": "pi"}}"#;
-        assert_eq!(load(array, word).0.agent, Some(Agent::Pi));
-    }
-
-    #[test]
-    fn a_limit_that_is_not_understood_is_not_taken_for_none() {
-        for (user, project, is_blocked) in [
-            (r#"{"subagents": {"access": "read",}}"#, "", true),
-            (r#"{"subagents": {"maxConcurrency": 2,}}"#, "", false),
-            (r#"{"subagents": "read"}"#, "", true),
-            (r#"{"subagents": {"acess": "read"}}"#, "", true),
-            ("", r#"{"subagents": {"acess": "read"}}"#, true),
-            ("", r#"{"subagents": {"access": "read",}}"#, false),
-            (r#"{"subagents": {"colour": "red"}}"#, "", false),
-        ] {
-            let (settings, warnings) = load(user, project);
-            let message = format!("{user}{project}: {warnings:?}");
-            assert_eq!(settings.unknown_access.is_some(), is_blocked, "{message}");
-            assert!(!is_blocked || warnings.len() == 1, "{message}");
-            let files = in_world(user, project, inspect_settings);
-            assert_eq!(files.iter().any(|file| file.blocks_tasks), is_blocked, "{message}");
-        }
-    }
-
-    #[test]
-    fn a_project_can_lower_access_and_raise_nothing() {
-        let with = |settings: &str| format!(r#"{{"subagents": {{{settings}}}}}"#);
-        for (user, project, expected) in [
-            ("workspace", "read", Access::Read),
-            ("read", "full", Access::Read),
-            ("full", "workspace", Access::Workspace),
-        ] {
-            let access = |word: &str| with(&format!(r#""access": "{word}""#));
-            let (settings, warnings) = load(&access(user), &access(project));
-            assert_eq!((settings.access, warnings), (Some(expected), Vec::new()));
-        }
-        let (settings, warnings) = load("", &with(r#""access": "full""#));
-        assert_eq!(
-            (settings.access, warnings),
-            (None, Vec::new()),
-            "some agents get less than that"
-        );
-        let paths = with(r#""writablePaths": ["~/.cache", "/opt/x"]"#);
-        let (settings, warnings) = load("", &paths);
-        assert_eq!(settings.writable_paths, None);
-        assert!(warnings[0].contains("a project cannot set"), "{warnings:?}");
-        let (settings, _) = load(&paths, "");
-        assert_eq!(settings.writable_paths.unwrap(), ["~/.cache", "/opt/x"]);
-    }
-
-    #[test]
-    fn a_project_cannot_name_the_server_of_the_fleet() {
-        let fleet = r#"{"subagents": {"fleet": {"url": "nats://127.0.0.1", "ca": "/ca.pem"}}}"#;
-        let (settings, warnings) = load("", fleet);
-        assert_eq!(settings.fleet, FleetSettings::default());
-        assert!(warnings[0].contains("a project cannot set"), "{warnings:?}");
-        let (settings, warnings) = load(fleet, "");
-        assert_eq!(settings.fleet.url.as_deref(), Some("nats://127.0.0.1"));
-        assert_eq!((settings.fleet.ca, warnings), (Some("/ca.pem".into()), Vec::new()));
-    }
-
-    #[test]
-    fn a_limit_that_is_not_understood_is_kept_as_a_reason_to_refuse() {
-        for value in [r#""raed""#, "5", "null"] {
-            let (settings, warnings) =
-                load(&format!(r#"{{"subagents": {{"access": {value}}}}}"#), "");
-            assert_eq!(settings.unknown_access.as_ref(), warnings.first(), "{value}");
-            assert!(warnings[0].contains("\"subagents.access\" must be \"read\""), "{warnings:?}");
-        }
-    }
-
-    #[test]
-    fn what_is_wrong_is_a_warning_that_names_file_and_field() {
-        for (text, expected) in [
-            ("{", "it is not JSON"),
-            (r#"{"subagents": []}"#, "\"subagents\" must be an object"),
-            (r#"{"subagents": {"agent": "cluade"}}"#, "Did you mean claude?"),
-            (r#"{"subagents": {"looping_tool_count": "5"}}"#, "\"subagents.looping_tool_count\""),
-            (r#"{"subagents": {"tools": "none"}}"#, "\"subagents.tools\" must be"),
-            (r#"{"subagents": {"tools": ["presets"]}}"#, "\"subagents.tools\" must be"),
-        ] {
-            let (settings, warnings) = load("", text);
-            assert_eq!(settings, Settings::default());
-            assert!(
-                warnings.len() == 1
-                    && warnings[0].contains("settings.json")
-                    && warnings[0].contains(expected),
-                "{text}: {warnings:?}"
-            );
-        }
-    }
-}
+#[path = "settings_tests.rs"]
+mod tests;

@@ -24,9 +24,12 @@ mod foreground;
 mod job;
 mod landlock;
 mod lines;
+mod machine_memory;
 mod marker;
 #[cfg(target_os = "linux")]
 mod mount_calls;
+mod named_pipe;
+mod oom;
 mod open_files;
 mod peer;
 mod private_memory;
@@ -56,7 +59,9 @@ pub use foreground::run_in_foreground;
 pub use job::{Job, spawn_job};
 pub use landlock::{NoLandlock, WritablePathError, WritablePaths, landlock_version};
 pub use lines::{Keep, Line, LineBuffer, ReadStatus};
+pub use machine_memory::{Memory, MemoryGauge, MemoryPressure, memory_below};
 pub use marker::{KILL_PATIENCE, Marker, processes_with_variable, stop_marked};
+pub use named_pipe::make_named_pipe;
 pub use open_files::{
     has_free_descriptors, is_shortage, limit_open_files, original_open_files, raise_open_files,
 };

@@ -113,7 +113,7 @@ fn wait_while(patience: Duration, condition: impl Fn() -> bool) {
 }
 
 /// The given process, if it lives, and every living process below it, parents first.
-fn from(root: Pid) -> io::Result<Vec<ProcessStamp>> {
+pub(crate) fn from(root: Pid) -> io::Result<Vec<ProcessStamp>> {
     let below = below(root, &[])?;
     let mut members = Vec::new();
     if let Some(stat) = Stat::read(root).filter(|stat| stat.state.is_alive()) {

@@ -111,7 +111,9 @@ pub fn spawn_confined(
         Some(cgroup) => cgroup.spawn(command),
         None => command.spawn().map(|child| Pid::from_child(&child)),
     };
-    let tree = Tree::new(pid.map_err(failed)?, containment);
+    let pid = pid.map_err(failed)?;
+    crate::oom::offer(pid);
+    let tree = Tree::new(pid, containment);
     let (stdin, stdout, stderr) = (stdin.into(), stdout.into(), stderr.into());
     for stream in [&stdin, &stdout, &stderr] {
         // Cannot fail on a pipe that was made a moment ago.

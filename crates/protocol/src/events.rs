@@ -82,7 +82,8 @@ fn meaning(seq: u64, event: Event) -> Reading {
             reading.reply = line_of(&json!({"type": "acknowledged", "seq": seq}));
         }
         // These are about the other supervisor's own tree and files, or of a newer version.
-        Event::RunStarted { .. }
+        Event::Waiting { .. }
+        | Event::RunStarted { .. }
         | Event::MessageAccepted { .. }
         | Event::MessageDelivered { .. }
         | Event::MessageRefused { .. }

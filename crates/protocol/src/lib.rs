@@ -122,9 +122,27 @@ impl Protocol {
         }
     }
 
+    /// Whether an agent of this protocol tells what it costs; if not, why.
+    pub fn price(self) -> Result<(), &'static str> {
+        match self {
+            Protocol::Pi | Protocol::PiRpc | Protocol::Claude | Protocol::Events => Ok(()),
+            Protocol::Codex => Err("Codex tells its tokens and never what they cost"),
+            Protocol::Acp => {
+                Err("an agent of the Agent Client Protocol need not tell what it costs")
+            }
+        }
+    }
+
     /// Whether an agent of this protocol shows what it is told, so that it is known when it has begun with it.
     pub fn shows_messages(self) -> bool {
-        self != Protocol::Acp
+        match self {
+            Protocol::Pi
+            | Protocol::PiRpc
+            | Protocol::Claude
+            | Protocol::Codex
+            | Protocol::Events => true,
+            Protocol::Acp => false,
+        }
     }
 
     /// Whether an agent of this protocol can ask its user something while it works; if not, why.

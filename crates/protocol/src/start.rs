@@ -33,6 +33,8 @@ pub struct Start<'a> {
     pub variable: fn(&str) -> Option<String>,
     /// What the agent may change. The system enforces it; the agent is told.
     pub access: Access,
+    /// The most that it may spend, in US dollars. The run is stopped there; an agent that can keep it, too, is told.
+    pub max_cost_usd: Option<f64>,
     /// Whether the agent asks its user what its own rules do not permit.
     pub ask: bool,
     /// The provider of the model that the agent uses if the configuration names none, where it is

@@ -48,6 +48,9 @@ pub(crate) fn start_background(
     if let Some(refusal) = plan.refusal {
         return Err(BackgroundError::Refused(refusal));
     }
+    if let Some(words) = plan.meta.ledger.as_deref().and_then(governor::day_is_spent) {
+        return Err(BackgroundError::Refused(words));
+    }
     plan.meta_mut().cgroup = cgroup_path(&plan.meta.run_id);
     // Not in a temporary directory, where it would not be found.
     let new_run = store.create(&plan)?;

@@ -7,15 +7,20 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime};
 
-use model::{Activity, Lifetime, Meta, Outcome, Plan, Record, RunId, RunResult};
+use governor::{Answer, Applicant, Slot};
+use model::{
+    Activity, Budget, Event, Lifetime, Meta, Outcome, Plan, Record, RunId, RunResult, Waiting,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use store::{NewRun, RunDir, StopForce, Store, StoreError};
 
 use crate::background::{Background, BackgroundError, start_background};
+use crate::lane::{Lane, Queued};
 use crate::launcher::Launcher;
 use crate::leftovers::{cgroup_path, remove_abandoned_cgroups};
 use crate::result::not_kept;
 use crate::run::Run;
+use crate::spending::{Spending, not_started};
 use crate::unstarted::{end_unstarted, keep_unstarted, spawn_failure};
 use crate::worktree::let_go;
 
@@ -37,6 +42,8 @@ pub struct Update {
 #[derive(Debug)]
 #[expect(missing_docs, reason = "the names say the rest")]
 pub enum Change {
+    /// The task could start, if it were not for this.
+    Waiting(Waiting),
     /// The task has left the queue, and is recorded in this directory.
     Started { run_dir: PathBuf },
     /// Something happened in the run.
@@ -98,30 +105,14 @@ pub struct Dispatcher {
     fallback: Option<Store>,
     /// A task could not be started for want of processes, and none has ended since.
     is_short: bool,
+    /// Whether nothing can be started now, however few agents run.
+    is_held_up: bool,
     updates: Vec<Update>,
 }
 
 /// How many descriptors must be free to start a task: for its directory and its supervisor, and for
 /// whatever else the program does meanwhile.
 const DESCRIPTORS: usize = 16;
-
-/// The tasks of one call: they are started in the same way, at most so many of them run at a time,
-/// and they are stopped together.
-#[derive(Debug)]
-struct Lane {
-    launcher: Rc<Launcher>,
-    concurrency: usize,
-    queue: VecDeque<(TaskId, Box<Plan>)>,
-    stopping: Option<StopForce>,
-}
-
-/// A task that leaves the queue.
-struct Queued {
-    task: TaskId,
-    plan: Box<Plan>,
-    launcher: Rc<Launcher>,
-    stopping: Option<StopForce>,
-}
 
 struct Running {
     lane: LaneId,
@@ -158,6 +149,7 @@ impl Dispatcher {
             background: Vec::new(),
             fallback: None,
             is_short: false,
+            is_held_up: false,
             updates: Vec::new(),
         }
     }
@@ -191,8 +183,28 @@ impl Dispatcher {
         let lane = self.next_lane;
         self.next_lane += 1;
         let (launcher, concurrency) = (Rc::new(launcher), concurrency.max(1));
-        self.lanes.insert(lane, Lane { launcher, concurrency, queue, stopping: None });
+        // All tasks of a call have the same.
+        let admission = queue.front().and_then(|(_, plan)| plan.meta.admission.as_deref());
+        let applicant = Applicant::new(admission);
+        let lane_of_call = Lane {
+            launcher,
+            concurrency,
+            queue,
+            stopping: None,
+            spending: Spending::default(),
+            applicant,
+            told: None,
+        };
+        self.lanes.insert(lane, lane_of_call);
         Submitted { lane, tasks: first..self.next_task }
+    }
+
+    /// Limits what the tasks of a lane may spend together, from now on. Where nothing is left, those that run are
+    /// stopped, and those that wait do not start.
+    pub fn limit(&mut self, lane: LaneId, budget: Budget) {
+        if let Some(lane) = self.lanes.get_mut(&lane) {
+            lane.spending = Spending::of(budget);
+        }
     }
 
     /// Starts a run that outlives this process, and returns when its supervisor has taken it over.
@@ -242,7 +254,8 @@ impl Dispatcher {
             let position = lane.queue.iter().position(|(queued, _)| *queued == task)?;
             let (task, plan) = lane.queue.remove(position)?;
             let launcher = lane.launcher.clone();
-            Some((*id, Queued { task, plan, launcher, stopping: Some(force) }))
+            let slot = Slot::ungoverned();
+            Some((*id, Queued { slot, task, plan, launcher, stopping: Some(force), spent: None }))
         });
         if let Some((lane, queued)) = queued {
             self.start(lane, queued);
@@ -254,7 +267,8 @@ impl Dispatcher {
     pub fn wait(&mut self, wakers: &[BorrowedFd<'_>], limit: Option<Duration>) -> Vec<Update> {
         self.reap_background();
         self.start_queued();
-        let can_come = !self.running.is_empty() || !wakers.is_empty() || limit.is_some();
+        let waits = self.lanes.values().any(|lane| lane.applicant.ask_at().is_some());
+        let can_come = waits || !self.running.is_empty() || !wakers.is_empty() || limit.is_some();
         if self.updates.is_empty() && can_come {
             self.pump(wakers, limit);
         }
@@ -289,9 +303,16 @@ impl Dispatcher {
                 Some((*task, PollFd::from_borrowed_fd(running.run.waker()?, flags)))
             })
             .unzip();
-        fds.extend(wakers.iter().map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN)));
+        // As long as nothing could be started, it is of no use to ask whether it may.
+        let applicants = || {
+            let lanes = self.lanes.values().filter(|_| !self.is_held_up);
+            lanes.map(|lane| &lane.applicant)
+        };
+        let wakers = wakers.iter().copied().chain(applicants().filter_map(Applicant::waker));
+        fds.extend(wakers.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         let now = Instant::now();
         let deadlines = self.running.values().filter_map(|running| running.run.deadline());
+        let deadlines = deadlines.chain(applicants().filter_map(Applicant::ask_at));
         let deadline = deadlines.min().map(|deadline| deadline.saturating_duration_since(now));
         let timeout = limit.into_iter().chain(deadline).min();
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
@@ -351,6 +372,7 @@ impl Dispatcher {
     }
 
     fn start_queued(&mut self) {
+        self.is_held_up = false;
         let lanes: Vec<LaneId> = self.lanes.keys().copied().collect();
         for lane in lanes {
             while let Some(queued) = self.next_queued(lane) {
@@ -368,29 +390,50 @@ impl Dispatcher {
     fn next_queued(&mut self, id: LaneId) -> Option<Queued> {
         // A new supervisor must not be taken for something that a dead one left behind.
         if self.is_cleaning_up() {
+            self.is_held_up = true;
             return None;
         }
         // At the limit of processes or descriptors, a task waits until another one has ended.
         let has_room = || !self.is_short && process::has_free_descriptors(DESCRIPTORS);
         if !self.running.is_empty() && !has_room() {
+            self.is_held_up = true;
             return None;
         }
+        let running = self.running.values().filter(|running| running.lane == id).count();
         let lane = self.lanes.get_mut(&id)?;
-        if self.running.values().filter(|running| running.lane == id).count() >= lane.concurrency {
-            return None;
-        }
+        let room = lane.concurrency.saturating_sub(running);
+        let slot = match lane.ask(room)? {
+            Answer::Start(slot) => slot,
+            Answer::Wait(waiting) => {
+                let tasks = lane.queue.iter().take(room).map(|(task, _)| *task);
+                let told = (waiting, tasks.len());
+                if lane.told.as_ref() != Some(&told) {
+                    let waiting = |task| Update { task, change: Change::Waiting(told.0.clone()) };
+                    self.updates.extend(tasks.map(waiting));
+                    lane.told = Some(told);
+                }
+                return None;
+            }
+        };
+        lane.told = None;
         let (task, plan) = lane.queue.pop_front()?;
-        Some(Queued { task, plan, launcher: lane.launcher.clone(), stopping: lane.stopping })
+        let (launcher, stopping) = (lane.launcher.clone(), lane.stopping);
+        let spent = lane.spending.spent_words();
+        Some(Queued { slot, task, plan, launcher, stopping, spent })
     }
 
     fn start(&mut self, lane: LaneId, queued: Queued) {
-        let Queued { task, mut plan, launcher, stopping } = queued;
+        let Queued { slot, task, mut plan, launcher, stopping, spent } = queued;
         let refusal = match (&plan.refusal, stopping) {
             (Some(refusal), _) => Some((Outcome::SpawnFailure, refusal.clone())),
             (None, Some(_)) => {
                 Some((Outcome::Cancelled, "Cancelled before it was started".to_owned()))
             }
-            (None, None) => None,
+            (None, None) => {
+                let of_call = spent.map(|words| not_started(&words));
+                let of_day = || plan.meta.ledger.as_deref().and_then(governor::day_is_spent);
+                of_call.or_else(of_day).map(|words| (Outcome::Budget, words))
+            }
         };
         if refusal.is_none() {
             plan.meta_mut().cgroup = cgroup_path(&plan.meta.run_id);
@@ -413,7 +456,7 @@ impl Dispatcher {
             return;
         }
         let is_alone = self.running.is_empty();
-        match Run::start(&launcher, new_run, plan.secrets.clone(), warnings) {
+        match Run::start(&launcher, new_run, plan.secrets.clone(), warnings, slot) {
             Ok(run) => {
                 let beginning = Some(Beginning { run_dir, plan, is_alone });
                 self.running.insert(task, Running { lane, run, beginning });
@@ -480,8 +523,21 @@ impl Dispatcher {
         self.update(task, Change::Ended(Report::new(result, run_dir, warnings, not_kept)));
     }
 
+    /// Adds what a task has told to what its lane has spent, and tells the tasks of the lane what comes of it.
+    fn spend(&mut self, task: TaskId, event: &Event) {
+        let Some(id) = self.running.get(&task).map(|running| running.lane) else { return };
+        let Some(lane) = self.lanes.get_mut(&id) else { return };
+        let Some(notice) = lane.spending.add(event) else { return };
+        for running in self.running.values_mut().filter(|running| running.lane == id) {
+            running.run.tell(&notice);
+        }
+    }
+
     /// Passes a change on. A task that has ended gives its slot back.
     fn update(&mut self, task: TaskId, change: Change) {
+        if let Change::Record(record) = &change {
+            self.spend(task, &record.event);
+        }
         let beginning = self.running.get_mut(&task).and_then(|running| running.beginning.take());
         if let Some(Beginning { run_dir, .. }) = beginning {
             self.updates.push(Update { task, change: Change::Started { run_dir } });

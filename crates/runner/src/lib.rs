@@ -13,17 +13,20 @@ mod control;
 mod dispatcher;
 mod durations;
 mod interpretation;
+mod lane;
 mod launcher;
 mod leftovers;
 mod lifeline;
 mod recover;
 mod result;
 mod run;
+mod spending;
 mod stopped;
 mod supervisor;
 mod tell;
 mod tmux;
 mod unstarted;
+mod waiting;
 mod worktree;
 
 pub use agent_version::agent_version;
@@ -40,7 +43,8 @@ pub use store::StopForce;
 pub use supervisor::{SuperviseError, supervise};
 pub use tell::{Fate, TellError, TellUntil, Told, tell_run};
 pub use tmux::{TmuxError, TmuxPanes, view_run};
-pub use worktree::let_go;
+pub use waiting::waiting;
+pub use worktree::{let_go, worktree_layout};
 
 /// The wall clock, in milliseconds since 1970.
 pub fn now_ms() -> u64 {

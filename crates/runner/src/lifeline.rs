@@ -41,6 +41,10 @@ pub(crate) enum ToSupervisor {
     Stop,
     /// SIGKILL.
     Kill,
+    /// The budget of the call is nearly spent: the agent comes to an end.
+    NearlySpent,
+    /// The budget of the call is spent, as these words say.
+    Spent(String),
 }
 
 /// One end of a lifeline. Never blocks.

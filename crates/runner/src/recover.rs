@@ -139,7 +139,7 @@ fn replay(dir: &RunDir) -> Result<Facts, StoreError> {
     let mut last_seq = 0;
     let mut is_answer_lost = false;
     for record in dir.events()? {
-        is_answer_lost |= record.seq > last_seq + 1;
+        is_answer_lost |= record.seq.saturating_sub(last_seq) > 1;
         is_answer_lost &= !matches!(record.event, Event::AssistantMessage { .. });
         last_seq = record.seq;
         facts.apply(&record);

@@ -23,6 +23,7 @@ pub(crate) fn result_of(meta: &Meta, facts: &Facts, duration_ms: u64) -> RunResu
         model: facts.model.clone().or_else(|| meta.model.clone()),
         stop_reason: facts.stop_reason.clone(),
         usage: facts.usage,
+        budget: meta.limits.budget,
         tool_calls: facts.tool_calls,
         started_at: facts.started_at,
         ended_at: facts.ended_at.unwrap_or_default(),

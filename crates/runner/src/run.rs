@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use governor::Slot;
 use model::{Meta, Outcome, Record, RunResult, Secrets};
 use process::Pid;
 use session::Facts;
@@ -26,8 +27,8 @@ pub(crate) struct Run {
     dir: RunDir,
     /// What people should know about the record of the run.
     warnings: Vec<String>,
-    /// Given back as soon as the supervisor has its own.
-    hold: Option<Hold>,
+    /// Given back as soon as the supervisor has its own, and so is the slot.
+    hold: Option<(Hold, Slot)>,
     phase: Phase,
     facts: Facts,
     refusal: Option<String>,
@@ -65,6 +66,7 @@ impl Run {
         new_run: NewRun,
         secrets: Secrets,
         warnings: Vec<String>,
+        slot: Slot,
     ) -> Result<Run, Box<(io::Error, NewRun, Vec<String>)>> {
         let lifetime = new_run.meta.lifetime;
         let started = launcher.launch(&new_run.dir, lifetime).and_then(|launched| {
@@ -78,7 +80,7 @@ impl Run {
                 meta: new_run.meta,
                 dir: new_run.dir,
                 warnings,
-                hold: Some(new_run.hold),
+                hold: Some((new_run.hold, slot)),
                 phase,
                 facts: Facts::default(),
                 refusal: None,
@@ -132,6 +134,13 @@ impl Run {
         lifeline.flush();
         let deadline = Instant::now() + answer_time(force);
         self.kill_at = Some(self.kill_at.map_or(deadline, |earlier| earlier.min(deadline)));
+    }
+
+    /// Tells the supervisor what has become of the budget of the call.
+    pub(crate) fn tell(&mut self, notice: &ToSupervisor) {
+        let Phase::Live { lifeline, .. } = &mut self.phase else { return };
+        lifeline.send(notice);
+        lifeline.flush();
     }
 
     /// When [`Run::check_time`] has something to do.

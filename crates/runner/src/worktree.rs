@@ -1,10 +1,11 @@
 //! The worktree of a run: made before its agent starts, and kept as a ref when nothing of the agent is left.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use model::{Event, Meta};
+use model::{Changes, Event, Meta, paths};
 use store::{Life, RunDir};
 use workspace::{Beginning, Kept, REPOSITORY_VARIABLES, WorkspaceError, WorktreeLayout};
 
@@ -23,7 +24,7 @@ impl Worktree {
         meta: &Meta,
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<Option<Worktree>, WorkspaceError> {
-        let Some(layout) = layout_of(meta) else { return Ok(None) };
+        let Some(layout) = worktree_layout(meta)? else { return Ok(None) };
         let continued = meta.worktree.as_ref().and_then(|plan| plan.continues.as_ref());
         let beginning =
             continued.map_or(Beginning::WorkingTree, |run| Beginning::Result(run.as_str()));
@@ -47,8 +48,15 @@ impl Worktree {
 /// Keeps what the agent of a run left in its worktree, if it had one. `may_remove` says that nothing of the agent is left, so
 /// that the directory can go.
 pub(crate) fn keep_changes(meta: &Meta, may_remove: bool) -> Option<Event> {
-    let layout = layout_of(meta)?;
-    match workspace::keep(&layout, &meta.cwd, may_remove) {
+    let kept = match worktree_layout(meta) {
+        Ok(layout) => workspace::keep(&layout?, &meta.cwd, may_remove),
+        Err(error) => {
+            let directory = meta.worktree.as_ref().map(|plan| plan.directory.clone());
+            let problem = Some(error.to_string());
+            Kept::Changes(Changes { directory, problem, ..Changes::default() })
+        }
+    };
+    match kept {
         Kept::Unused => None,
         Kept::Changes(changes) => Some(Event::ChangesKept { changes }),
     }
@@ -61,7 +69,9 @@ const UNSETTLED: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// discarded or if there are none, else only a week after it was first kept for them.
 pub fn let_go(dir: &RunDir) -> bool {
     let Ok(meta) = dir.meta() else { return true };
-    let Some(layout) = layout_of(&meta) else { return true };
+    if meta.worktree.is_none() {
+        return true;
+    }
     let changes = match dir.life() {
         Ok(Life::Ended(result)) => result.changes,
         _ => None,
@@ -73,11 +83,20 @@ pub fn let_go(dir: &RunDir) -> bool {
             return false;
         }
     }
-    // A repository that is gone has taken them along.
-    let _ = workspace::forget(&layout, &meta.cwd);
+    if let Ok(Some(layout)) = worktree_layout(&meta) {
+        // A repository that is gone has taken them along.
+        let _ = workspace::forget(&layout, &meta.cwd);
+    }
     true
 }
 
-fn layout_of(meta: &Meta) -> Option<WorktreeLayout> {
-    WorktreeLayout::of(&meta.run_id, &meta.worktree.as_ref()?.directory)
+/// Where the worktree of a run is, if it has one. A record can come with a project, and worktrees are removed: so it is
+/// believed only if it names a place in this user's own directory of worktrees.
+pub fn worktree_layout(meta: &Meta) -> Result<Option<WorktreeLayout>, WorkspaceError> {
+    let Some(plan) = &meta.worktree else { return Ok(None) };
+    let home = env::home_dir().filter(|home| home.is_absolute());
+    let own = paths::worktrees(|name| env::var_os(name), home.as_deref());
+    let is_own = own.is_some_and(|own| plan.directory == own.join(meta.run_id.as_str()));
+    let layout = WorktreeLayout::of(&meta.run_id, &plan.directory).filter(|_| is_own);
+    layout.map(Some).ok_or_else(|| WorkspaceError::NotOwn(plan.directory.clone()))
 }

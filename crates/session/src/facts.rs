@@ -3,7 +3,7 @@
 use crate::text::cut_chars;
 use model::{
     Activity, Changes, CheckResult, Event, Leftovers, OpenQuestion, Outcome, Record, Status,
-    StopCause, StopReason, Usage,
+    StopCause, StopReason, Usage, Waiting,
 };
 
 /// What decides the outcome of a run, and what its result says. What few runs have is boxed: a call can have thousands
@@ -11,6 +11,8 @@ use model::{
 #[derive(Clone, Debug, Default, PartialEq)]
 #[expect(missing_docs, reason = "the names say the rest")]
 pub struct Facts {
+    /// What its start waits for.
+    pub waiting: Option<Box<Waiting>>,
     /// When the child was started, in milliseconds since 1970.
     pub started_at: Option<u64>,
     /// In milliseconds since 1970.
@@ -85,7 +87,9 @@ impl Facts {
     /// Takes the next event.
     pub fn apply(&mut self, record: &Record) {
         match &record.event {
+            Event::Waiting { waiting } => self.waiting = Some(Box::new(waiting.clone())),
             Event::RunStarted { .. } => {
+                self.waiting = None;
                 self.started_at.get_or_insert(record.at);
             }
             Event::AssistantMessage { text, model, stop_reason, error, usage } => {
@@ -171,6 +175,7 @@ impl Facts {
                 self.stopping = self.stopping.filter(|cause| !cause.is_cleanup());
             }
             Event::RunEnded { outcome, error, exit_code, signal, leftovers } => {
+                self.waiting = None;
                 self.ended_at = Some(record.at);
                 self.outcome = Some(*outcome);
                 self.error.clone_from(error);
@@ -178,8 +183,8 @@ impl Facts {
                 self.signal = *signal;
                 self.leftovers.clone_from(leftovers);
             }
-            Event::PreparationStarted { .. }
-            | Event::PreparationEnded { .. }
+            Event::PreparationStarted { .. } => self.waiting = None,
+            Event::PreparationEnded { .. }
             | Event::UserMessage { .. }
             | Event::ToolResult { .. }
             | Event::RetryScheduled { .. }
@@ -209,7 +214,7 @@ impl Facts {
         if self.open_questions.is_empty()
             && let Some(since) = self.asking_since.take()
         {
-            self.waited_ms += at.saturating_sub(since);
+            self.waited_ms = self.waited_ms.saturating_add(at.saturating_sub(since));
         }
     }
 

@@ -13,6 +13,7 @@ mod facts;
 mod loops;
 mod preview;
 mod progress_words;
+mod quota;
 mod report;
 mod state;
 mod summary;

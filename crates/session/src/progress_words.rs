@@ -133,6 +133,7 @@ pub(crate) fn plain_words(event: &Event) -> Option<String> {
         Event::AnswerChecked { problem: Some(problem) } => {
             Some(format!("The answer does not fit its schema: {problem}"))
         }
+        Event::Waiting { waiting } => Some(waiting.words()),
         Event::PreparationStarted { command } => Some(format!("Preparing: {}", one_line(command))),
         Event::PreparationEnded { succeeded: true, .. } => Some("Prepared".to_owned()),
         Event::PreparationEnded { problem, exit_code, signal, output, .. } => {

@@ -98,6 +98,9 @@ impl State {
         if self.facts.stopping.is_some() {
             return Cow::Borrowed("stopping");
         }
+        if let Some(waiting) = &self.facts.waiting {
+            return Cow::Owned(waiting.words());
+        }
         if let Some(open) = self.facts.open_questions.first() {
             let words = open.question.words();
             return Cow::Owned(format!("asks: {}", one_line(&words)));

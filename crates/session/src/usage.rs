@@ -9,7 +9,7 @@ pub fn usage_words(usage: &Usage) -> Vec<String> {
         token_words(usage).map(|tokens| format!("{tokens} tokens")).into_iter().collect();
     match usage.cost {
         Some(cost) if cost.total > 0.0 => texts.push(format!("${:.4}", cost.total)),
-        None if tokens(usage) > 0 => texts.push("$?".to_owned()),
+        None if usage.all_tokens() > 0 => texts.push("$?".to_owned()),
         _ => {}
     }
     texts
@@ -17,7 +17,7 @@ pub fn usage_words(usage: &Usage) -> Vec<String> {
 
 /// The number of tokens for a column: `12.3k`; `None` if it is not known.
 pub fn token_words(usage: &Usage) -> Option<String> {
-    let tokens = tokens(usage);
+    let tokens = usage.all_tokens();
     (tokens > 0).then(|| rounded(tokens))
 }
 
@@ -39,15 +39,6 @@ pub fn total_cost_words(usages: impl Iterator<Item = Usage> + Clone) -> Option<S
 
 pub(crate) fn price(dollars: f64) -> String {
     if dollars > 0.0 && dollars < 0.01 { "<$0.01".to_owned() } else { format!("${dollars:.2}") }
-}
-
-/// All tokens. Not every agent adds them up.
-pub(crate) fn tokens(usage: &Usage) -> u64 {
-    let parts = [usage.input, usage.output, usage.cache_read, usage.cache_write];
-    match usage.total_tokens {
-        0 => parts.into_iter().fold(0, u64::saturating_add),
-        total => total,
-    }
 }
 
 /// A large number with one decimal place.

@@ -3,6 +3,7 @@
 use model::{CheckResult, Limits, Outcome, StopCause, StopReason, Verdict};
 
 use crate::Facts;
+use crate::quota::quota;
 use crate::text::{cut_chars, one_line};
 
 /// What is known when no process of the child's tree is left.
@@ -51,7 +52,10 @@ pub fn decide(ending: Ending<'_>) -> Verdict {
         let error = format!("Sub-agent was killed by signal {signal}{}", last_words(facts));
         return failure(Outcome::KilledBySignal, error);
     }
-    let refused = |error: String| failure(Outcome::ProviderError, after_others(facts, error));
+    let refused = |error: String| match quota(&error) {
+        Some(error) => failure(Outcome::Quota, after_others(facts, error)),
+        None => failure(Outcome::ProviderError, after_others(facts, error)),
+    };
     if let Some(told) = ending.told.filter(|told| told.outcome != Outcome::Completed) {
         return match (told.outcome, told.error.clone()) {
             (Outcome::ProviderError, Some(error)) => refused(error),

@@ -15,7 +15,7 @@ mod tally;
 mod tests;
 mod truncated;
 
-use model::{Access, SessionId, Status};
+use model::{Access, Budget, SessionId, Status};
 
 pub use self::block::{
     Block, Cell, Row, call_blocks, ended_row, listed_row, opened_blocks, task_row,
@@ -53,6 +53,8 @@ pub struct TaskView<'a> {
     pub session: &'a SessionId,
     /// What its agent may change.
     pub access: Access,
+    /// What its agent may spend.
+    pub budget: Budget,
 }
 
 /// What a window says about a profile.

@@ -190,7 +190,8 @@ impl Journal {
     }
 
     fn number(&mut self, at: u64, event: Event) -> (Record, Vec<u8>) {
-        self.last_seq += 1;
+        // What another program wrote into the record may have the last number that there is.
+        self.last_seq = self.last_seq.saturating_add(1);
         let record = Record { seq: self.last_seq, at, event };
         // Plain data with string keys always serialises.
         let line = serde_json::to_vec(&record).unwrap_or_default();

@@ -97,6 +97,8 @@ pub enum Step {
     Shell(String),
     /// Waits until a file exists.
     Await(PathBuf),
+    /// Takes so many megabytes of memory, and keeps them.
+    TakeMemory(usize),
     /// Waits, for tests of time itself.
     SleepMs(u64),
     /// Does nothing for ever.
@@ -197,6 +199,8 @@ struct Agent {
     arguments: Vec<String>,
     prompt: Option<String>,
     messages: usize,
+    /// What it has taken, and keeps.
+    memory: Vec<Vec<u8>>,
     acp: FakeAcp,
 }
 
@@ -224,7 +228,14 @@ impl Agent {
             }
             _ => vec![Step::Start, Step::Tell(Fact::Prompt), Step::End(false), Step::Settle],
         };
-        Ok(Agent { steps, arguments, prompt, messages: 0, acp: FakeAcp::default() })
+        Ok(Agent {
+            steps,
+            arguments,
+            prompt,
+            messages: 0,
+            memory: Vec::new(),
+            acp: FakeAcp::default(),
+        })
     }
 
     fn play_all(mut self) -> io::Result<ExitCode> {
@@ -290,6 +301,8 @@ impl Agent {
                 Step::Shell(command) => run_in_shell(command)?,
                 Step::Touch(path) => drop(File::create(path)?),
                 Step::Await(path) => wait_until(|| path.exists()),
+                // Not zero: pages that were never written are no memory.
+                Step::TakeMemory(megabytes) => self.memory.push(vec![1; megabytes << 20]),
                 Step::SleepMs(milliseconds) => {
                     std::thread::sleep(Duration::from_millis(*milliseconds));
                 }

@@ -189,6 +189,18 @@ impl FakeLlm {
         self.service.request_count()
     }
 
+    /// Answers only so many requests in each window of time, and the others with 429.
+    pub fn limit(&self, requests: u32, window: Duration) {
+        let limit = service::RateLimit { requests, window, began: None, used: 0, refused: 0 };
+        *service::lock(&self.service.limit) = Some(limit);
+    }
+
+    /// How many requests were one too many.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        service::lock(&self.service.limit).as_ref().map_or(0, |limit| limit.refused)
+    }
+
     /// How many connections there were so far.
     #[must_use]
     pub fn connections(&self) -> u64 {

@@ -80,10 +80,8 @@ impl RunChanges {
     pub fn open(&self) -> Result<OpenChanges, ChangesError> {
         let name = || self.meta.name.clone();
         let directory = || self.changes.directory.clone();
-        let worktree = self.meta.worktree.as_ref();
         let layout =
-            worktree.and_then(|plan| WorktreeLayout::of(&self.meta.run_id, &plan.directory));
-        let layout = layout.ok_or_else(|| ChangesError::NoWorktree(name()))?;
+            runner::worktree_layout(&self.meta)?.ok_or_else(|| ChangesError::NoWorktree(name()))?;
         if self.changes.reference.is_none() {
             return Err(ChangesError::NotKept { name: name(), directory: directory() });
         }

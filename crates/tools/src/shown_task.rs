@@ -142,7 +142,11 @@ impl ShownTask {
     /// Applies what the dispatcher says about the task. Returns the words for an event that has any.
     pub(crate) fn apply(&mut self, change: &Change) -> Option<String> {
         match change {
+            Change::Waiting(waiting) => {
+                self.state.facts.waiting = Some(Box::new(waiting.clone()));
+            }
             Change::Started { run_dir } => {
+                self.state.facts.waiting = None;
                 self.phase = Phase::Running;
                 self.dir = RunDir::open(run_dir).ok();
             }
@@ -150,6 +154,7 @@ impl ShownTask {
             Change::Activity(activity) => self.state.observe(*activity, now_ms()),
             Change::Ended(report) => {
                 self.phase = Phase::Ended;
+                self.state.facts.waiting = None;
                 self.forget_start();
                 // A supervisor that was killed may have recorded the end, but not told it to its parent.
                 let facts = &mut self.state.facts;
@@ -182,7 +187,10 @@ impl ShownTask {
         let name = meta.profile.as_deref().or(meta.preset.as_deref());
         let asking = facts.asking_since.map_or(0, |since| until.saturating_sub(since));
         let waited = facts.waited_ms + asking;
-        let doing_since = self.state.doing.since.max(facts.started_at.unwrap_or(until));
+        let doing_since = match &facts.waiting {
+            Some(waiting) => waiting.since,
+            None => self.state.doing.since.max(facts.started_at.unwrap_or(until)),
+        };
         TaskView {
             name: &meta.name,
             profile: name.map(|name| ProfileView {
@@ -199,6 +207,7 @@ impl ShownTask {
             elapsed_ms: facts.started_at.map_or(0, |started| until.saturating_sub(started)),
             doing_ms: until.saturating_sub(doing_since),
             // The clock stood still while questions waited.
+            budget: meta.limits.budget,
             timeout_ms: meta.limits.timeout_ms.map(|limit| limit.saturating_add(waited)),
             session: &meta.session_id,
             access: meta.access,

@@ -90,6 +90,7 @@ pub(crate) fn options() -> CallOptions<'static> {
         isolation: None,
         on: None,
         fleet: None,
+        budget: model::Budget::default(),
         agent_version: |_| None,
     };
     CallOptions { planning, book: None }
@@ -138,6 +139,8 @@ pub(crate) fn planned(run: u64, session: u64, prompt: &str, task: Option<&str>) 
         check: None,
         schema: None,
         worktree: None,
+        ledger: None,
+        admission: None,
         takes_messages: false,
         ask: false,
         created_at: run,
@@ -203,6 +206,7 @@ pub(crate) fn result(meta: &Meta, output: &str, error: Option<&str>) -> RunResul
         model: Some("real/model".to_owned()),
         stop_reason: Some(StopReason::Stop),
         usage: Usage::default(),
+        budget: Default::default(),
         tool_calls: 0,
         started_at: Some(1),
         ended_at: 2,

@@ -120,6 +120,7 @@ pub(crate) fn views(tasks: &[TestTask]) -> Vec<TaskView<'_>> {
             timeout_ms: Some(600_000),
             session: &task.session,
             access: model::Access::Full,
+            budget: model::Budget::default(),
         })
         .collect()
 }

@@ -56,6 +56,8 @@ pub enum WorkspaceError {
          for smudge and process"
     )]
     Filter { filter: String },
+    #[error("{} is not in your own directory of worktrees, so it stays as it is", .0.display())]
+    NotOwn(PathBuf),
     #[error("the result of run {0} is not in this repository any more, so it cannot be continued")]
     NoResult(String),
     #[error("the ref {0}, from which the worktree started, is gone")]

@@ -125,9 +125,13 @@ pub(crate) fn forget_admin(layout: &WorktreeLayout, repository: &Repository) {
     let args = ["worktree", "remove", "--force", "--force"].map(AsRef::as_ref);
     let tree = layout.tree();
     let removed = repository.git(&|| false).run(&[&args[..], &[tree.as_os_str()]].concat());
-    if removed.is_err() {
+    let admin = repository.admin(layout.run_id().as_str());
+    // A worktree of the user's can have the same name.
+    let mark = read_short(&admin.join("gitdir")).map(|mark| PathBuf::from(mark.trim_end()));
+    let is_in_use = mark.is_some_and(|mark| mark.exists());
+    if removed.is_err() && !is_in_use {
         // A git that was killed while it made the worktree has left less than git itself can remove.
-        let _ = remove_tree(&repository.admin(layout.run_id().as_str()));
+        let _ = remove_tree(&admin);
     }
 }
 

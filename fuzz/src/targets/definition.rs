@@ -131,6 +131,7 @@ fn check_start(definition: &Definition, skills: &Skills) {
         home: Some("/home".as_ref()),
         variable: |_| None,
         access: model::Access::Read,
+        max_cost_usd: None,
         default_provider: None,
         schema: None,
         ask: false,

@@ -100,6 +100,7 @@ fn check_screen(text: &str, arguments: Value, typed: &[u8], size: Size) {
         doing_ms: 10,
         timeout_ms: None,
         session: &session,
+        budget: model::Budget::default(),
         access: model::Access::Full,
     };
     let tasks = [task(Phase::Running), task(Phase::Queued), task(Phase::Ended)];

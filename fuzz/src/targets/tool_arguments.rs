@@ -98,6 +98,7 @@ fn options() -> CallOptions<'static> {
         lifetime: Lifetime::Foreground,
         all_tools: Some(vec!["read".to_owned(), "bash".to_owned()]),
         models: Some(vec!["anthropic/claude-haiku-4-5".to_owned(), "openai/gpt-5".to_owned()]),
+        budget: model::Budget::default(),
         isolation: None,
         on: None,
         fleet: None,

@@ -1,5 +1,5 @@
 //! The tests that need a feature of the kernel, or root: `landlock.rs` and `cgroup.rs` in
-//! `crates/process/tests`, and `access`, `contained` and `limits.rs` in `crates/cli/tests`.
+//! `crates/process/tests`, and `access`, `contained`, `limits.rs` and `memory.rs` in `crates/cli/tests`.
 
 use xtask::Invocation;
 
@@ -42,6 +42,12 @@ pub(super) fn cgroups() -> StepResult {
 pub(super) fn limits() -> StepResult {
     let executable = build(PROGRAM, "limits")?;
     run_with(&[Invocation::new("")], "limit", &executable, "crates/cli")
+}
+
+/// Builds the tests on every machine, and runs them where root can bound the memory of a cgroup.
+pub(super) fn memory() -> StepResult {
+    let executable = build(PROGRAM, "memory")?;
+    run_with(&[Invocation::new("")], "memory", &executable, "crates/cli")
 }
 
 const PROCESS: &str = "pi-subagents-process";

@@ -92,6 +92,7 @@ const STEPS: &[Step] = &[
     Step { name: "access", run: containment::access },
     Step { name: "cgroups", run: containment::cgroups },
     Step { name: "limits", run: containment::limits },
+    Step { name: "memory", run: containment::memory },
     Step { name: "confined tests", run: confined::run },
 ];
 

@@ -73,6 +73,8 @@ const INVARIANTS: &[Invariant] = &[
             "crates/runner/src/supervisor/access/repository.rs",
             // Private indexes of git, and worktrees that a ref has whole.
             "crates/workspace/src/files.rs",
+            // What all programs of a user agree on belongs to no run.
+            "crates/governor/src/shared_dir.rs",
             // An extension of another program is put where that program looks for it, and an entry
             // into its configuration.
             "crates/setup/src/files.rs",

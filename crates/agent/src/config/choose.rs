@@ -14,7 +14,7 @@ use super::pattern::{self, Match};
 use super::providers::unsupported_providers;
 use super::registry::{Entry, Provider, Registry};
 use super::survey::unsupported_keys;
-use super::{AgentSettings, Compat, DefaultModel, Model, ProfileKey, Rates, Secret};
+use super::{AgentSettings, Compat, DefaultModel, Model, ProfileKey, Secret};
 use crate::provider::{Api, check_script};
 use plan::{ThinkingLevel, similar_names};
 
@@ -186,7 +186,8 @@ fn script(query: &ModelQuery<'_>) -> Result<Option<Model>, ConfigError> {
         images: true,
         context_window: 200_000,
         max_tokens: 32_000,
-        rates: Some(Rates::default()),
+        // What a script says about its tokens has no price.
+        rates: None,
         sampling: Map::new(),
         compat: Compat::default(),
         azure: None,
@@ -431,7 +432,8 @@ impl<'a> Chooser<'a> {
         let mut all = unsupported_providers().into_iter();
         let provider = all.find(|provider| provider.name.eq_ignore_ascii_case(name))?;
         Some(ConfigError::UnsupportedProvider {
-            variable: provider.variables.into_iter().find(|name| self.credentials.is_set(name)),
+            variable: (provider.variables.into_iter().chain(provider.credentials))
+                .find(|name| self.credentials.is_set(name)),
             provider: provider.name,
             reason: provider.reason,
         })

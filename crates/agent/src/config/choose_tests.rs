@@ -511,6 +511,10 @@ fn scripts_need_nothing_but_a_path() {
             .choose(&ModelQuery { thinking: Some(ThinkingLevel::Max), ..query(provider, model) });
         assert_eq!((choice.model.api, choice.model.id.as_str()), (Api::Script, path));
         assert_eq!((choice.key, choice.thinking), (None, ThinkingLevel::Max));
+        assert_eq!(
+            choice.model.rates, None,
+            "its tokens have no price, not even in an answer that is cut off"
+        );
     }
 }
 

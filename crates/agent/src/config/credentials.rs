@@ -75,6 +75,18 @@ impl Credentials<'_> {
             || provider.known.token_variable.as_deref().and_then(variable).is_some()
     }
 
+    /// Why the stored sign-in to a provider cannot be used, if it cannot.
+    pub(super) fn unusable_sign_in(&self, provider: &Provider) -> Option<&'static str> {
+        let Some(Stored::SignIn { expires, .. }) = self.stored.get(&provider.name) else {
+            return None;
+        };
+        if !provider.known.takes_sign_in {
+            return Some("only pi can use its sign-in");
+        }
+        let has_expired = !self.is_valid(*expires);
+        has_expired.then_some("its sign-in has expired, and only pi can renew it")
+    }
+
     /// The keys in `auth.json` by provider, with the reason if a key cannot be used.
     pub(super) fn stored(&self) -> impl Iterator<Item = (&str, KeySource, Option<String>)> {
         self.stored.iter().filter_map(|(provider, stored)| {

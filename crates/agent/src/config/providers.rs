@@ -11,7 +11,8 @@ use super::definition::{ProviderDefinition, read_providers};
 /// `env` names the variables that can hold a key, `tokenEnv` one that can hold a token for the `Authorization` header,
 /// `baseUrlEnv` those that can hold another address, `needsAddress` says that there is no usual one, `signIn` says that the
 /// token of a sign-in is sent like a key, `default` is the model that is chosen without a request, `modelsOf` another
-/// provider with the same models, and `partial` says that the provider has many more models.
+/// provider with the same models, and `partial` says that the provider has many more models. `credentials` names variables with
+/// which pi can ask a provider that the built-in agent cannot ask; they are no keys, and have other uses.
 ///
 /// pi uses another protocol for Mistral; here it is asked through its `/chat/completions`.
 const CATALOGUE: &str = include_str!("providers.json");
@@ -22,17 +23,23 @@ pub(super) struct UnsupportedProvider {
     pub(super) reason: String,
     /// From which pi takes its key.
     pub(super) variables: Vec<String>,
+    /// With which pi can ask it, too, and which have other uses.
+    pub(super) credentials: Vec<String>,
 }
 
 pub(super) fn unsupported_providers() -> Vec<UnsupportedProvider> {
     let providers = &read_catalogue()["unsupported"];
     let providers = providers.as_object().into_iter().flatten();
+    let names = |list: &Value| -> Vec<String> {
+        let names = list.as_array().into_iter().flatten();
+        names.filter_map(|name| Some(name.as_str()?.to_owned())).collect()
+    };
     let read = providers.filter_map(|(name, provider)| {
-        let variables = provider["env"].as_array()?.iter();
         Some(UnsupportedProvider {
             name: name.clone(),
             reason: provider["reason"].as_str()?.to_owned(),
-            variables: variables.filter_map(|name| Some(name.as_str()?.to_owned())).collect(),
+            variables: names(&provider["env"]),
+            credentials: names(&provider["credentials"]),
         })
     });
     read.collect()

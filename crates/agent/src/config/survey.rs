@@ -36,7 +36,7 @@ pub struct FoundKey {
     pub problem: Option<String>,
 }
 
-/// A key of a provider that the built-in agent cannot ask, and pi can.
+/// A key or a sign-in with which pi can ask a provider, and the built-in agent cannot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say the rest")]
 pub struct UnsupportedKey {
@@ -51,7 +51,7 @@ impl fmt::Display for UnsupportedKey {
     /// One line that says what is set, and what to do.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let UnsupportedKey { provider, place, reason } = self;
-        let verb = if place == AUTH_FILE { "has a key" } else { "is set" };
+        let verb = if place == AUTH_FILE { "has an entry" } else { "is set" };
         write!(
             formatter,
             "{place} {verb} for {provider}, which the built-in agent cannot ask: {reason}. Use --agent pi for it"
@@ -113,8 +113,8 @@ pub fn survey_keys(
     survey
 }
 
-/// The keys of providers that only pi can ask. One that `models.json` gives an address is not among
-/// them.
+/// The keys and sign-ins that only pi can use. A provider that `models.json` gives an address is not among those that only pi can
+/// ask.
 pub(super) fn unsupported_keys(
     registry: &Registry,
     credentials: &Credentials<'_>,
@@ -122,10 +122,13 @@ pub(super) fn unsupported_keys(
     let mut found: Vec<UnsupportedKey> = Vec::new();
     let mut providers = unsupported_providers();
     providers.retain(|provider| registry.provider(&provider.name).is_none());
-    for UnsupportedProvider { name, reason, variables } in providers {
+    let can_ask = registry.providers.iter().any(|provider| credentials.has(provider));
+    for UnsupportedProvider { name, reason, variables, credentials: others } in providers {
         let is_stored = credentials.stored().any(|(provider, ..)| provider == name);
         let stored = is_stored.then(|| AUTH_FILE.to_owned());
-        let set = variables.into_iter().filter(|variable| credentials.is_set(variable));
+        // They can be there for something else, and are not worth a word where another provider can be asked.
+        let others = others.into_iter().filter(|_| !can_ask);
+        let set = variables.into_iter().chain(others).filter(|name| credentials.is_set(name));
         // Some providers share a variable.
         if let Some(place) = stored.into_iter().chain(set).next()
             && (place == AUTH_FILE || found.iter().all(|other| other.place != place))
@@ -133,6 +136,12 @@ pub(super) fn unsupported_keys(
             found.push(UnsupportedKey { provider: name, place, reason });
         }
     }
+    let sign_ins = registry.providers.iter().filter_map(|provider| {
+        let reason = credentials.unusable_sign_in(provider)?.to_owned();
+        let (provider, place) = (provider.name.clone(), AUTH_FILE.to_owned());
+        Some(UnsupportedKey { provider, place, reason })
+    });
+    found.extend(sign_ins);
     found
 }
 
@@ -149,6 +158,8 @@ mod tests {
         let auth = format!(
             r#"{{"groq": {{"type": "api_key", "key": "{secret}"}},
                 "github-copilot": {{"type": "oauth", "access": "{secret}", "expires": 1}},
+                "anthropic": {{"type": "oauth", "access": "{secret}", "refresh": "{secret}", "expires": 1}},
+                "mistral": {{"type": "oauth", "access": "{secret}", "refresh": "{secret}", "expires": 1}},
                 "xai": {{"type": "api_key", "key": "$NOT_SET"}},
                 "openai": "{secret}"}}"#
         );
@@ -183,10 +194,30 @@ mod tests {
             .iter()
             .map(|key| (key.provider.as_str(), key.place.as_str()))
             .collect();
-        let expected =
-            [("cloudflare-ai-gateway", "CLOUDFLARE_API_KEY"), ("github-copilot", "auth.json")];
+        let expected = [
+            ("cloudflare-ai-gateway", "CLOUDFLARE_API_KEY"),
+            ("github-copilot", "auth.json"),
+            ("anthropic", "auth.json"),
+            ("mistral", "auth.json"),
+        ];
         assert_eq!(unsupported, expected);
         assert!(!format!("{survey:?}").contains(secret), "{survey:?}");
+    }
+
+    #[test]
+    fn credentials_with_other_uses_are_told_only_where_nothing_can_be_asked() {
+        let top = tempfile::tempdir().unwrap();
+        let unsupported = |set: &[&str]| -> Vec<String> {
+            let environment = |name: &str| set.contains(&name).then(|| "x".to_owned());
+            let survey = survey_keys(top.path(), &environment, SystemTime::now());
+            survey.unsupported.into_iter().map(|key| key.place).collect()
+        };
+        for name in ["AWS_PROFILE", "AWS_ACCESS_KEY_ID", "GOOGLE_APPLICATION_CREDENTIALS"] {
+            assert_eq!(unsupported(&[name]), [name]);
+            assert_eq!(unsupported(&[name, "GROQ_API_KEY"]), [""; 0]);
+        }
+        let both = ["AWS_PROFILE", "AWS_BEARER_TOKEN_BEDROCK", "GROQ_API_KEY"];
+        assert_eq!(unsupported(&both), ["AWS_BEARER_TOKEN_BEDROCK"], "a key is one");
     }
 
     #[test]

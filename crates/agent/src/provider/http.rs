@@ -5,7 +5,7 @@ use std::env;
 use std::error::Error as _;
 use std::fs;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use ureq::http::HeaderMap;
@@ -49,11 +49,18 @@ pub struct Options {
     pub proxy: Option<String>,
     /// The id of the conversation, for the caches of providers.
     pub session: Option<String>,
+    /// Where the programs of the user write down what they learn of providers.
+    pub learned: Option<PathBuf>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { idle_timeout: Some(Duration::from_secs(300)), proxy: None, session: None }
+        Options {
+            idle_timeout: Some(Duration::from_secs(300)),
+            proxy: None,
+            session: None,
+            learned: None,
+        }
     }
 }
 
@@ -65,11 +72,14 @@ pub(super) struct Client {
     headers: Vec<(String, String)>,
     idle_timeout: Option<Duration>,
     secrets: Vec<Secret>,
+    /// What the programs of the user know of the provider's limits.
+    limits: Option<governor::Provider>,
 }
 
 impl Client {
     /// Connects to nothing yet. The headers of the model replace `headers`.
     pub(super) fn new(
+        provider: &str,
         url: String,
         key: Option<Secret>,
         mut headers: Vec<(String, String)>,
@@ -102,6 +112,9 @@ impl Client {
                 config.tls_config(TlsConfig::builder().root_certs(root_certificates()).build());
         }
 
+        let limits = options.learned.as_deref().map(|learned| {
+            governor::Provider::new(learned, provider, key.as_ref().map(Secret::reveal))
+        });
         let mut secrets: Vec<Secret> = key.into_iter().collect();
         for (name, value) in of_the_model {
             let name = name.to_ascii_lowercase();
@@ -118,17 +131,20 @@ impl Client {
             headers: merged(headers, of_the_model),
             idle_timeout: options.idle_timeout,
             secrets,
+            limits,
         })
     }
 
-    /// Sends a request. A status that is no success becomes the error that the protocol makes of it.
+    /// Sends a request when the provider's limits permit it. It is under way until the second part of what is returned is
+    /// dropped. A status that is no success becomes the error that the protocol makes of it.
     pub(super) fn post(
         &self,
         headers: &[(String, String)],
         body: &[u8],
         protocol: &dyn Protocol,
-    ) -> Result<BodyReader<'static>, ProviderError> {
+    ) -> Result<(BodyReader<'static>, Option<governor::Request>), ProviderError> {
         check_clock(&self.url, SystemTime::now())?;
+        let under_way = self.limits.as_ref().map(governor::Provider::begin);
         let mut request = self.agent.post(&self.url);
         for (name, value) in self.headers.iter().chain(headers) {
             request = request.header(name, value);
@@ -138,7 +154,7 @@ impl Client {
         let status = parts.status.as_u16();
         let mut body = body.into_reader();
         if parts.status.is_success() {
-            return Ok(body);
+            return Ok((body, under_way));
         }
         // A part of the reason is better than an error about reading it.
         let (text, _) = read_text(&mut body);
@@ -147,6 +163,10 @@ impl Client {
             header(&parts.headers, "retry-after"),
             SystemTime::now(),
         );
+        if let (Some(limits), Some(under_way), 429 | 503 | 529) = (&self.limits, &under_way, status)
+        {
+            limits.refused(under_way, after);
+        }
         let should_retry = header(&parts.headers, "x-should-retry");
         let refusal = Refusal { status: Some(status), should_retry, after };
         Err(self.shown(protocol.refused(refusal, status, &text)))

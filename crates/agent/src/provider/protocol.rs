@@ -61,6 +61,7 @@ impl HttpProvider {
         key: Option<Secret>,
         options: &Options,
     ) -> Result<HttpProvider, ProviderError> {
+        let name = model.provider.clone();
         let (headers, sampling) = (model.headers.clone(), model.sampling.clone());
         let session = options.session.clone();
         let protocol: Box<dyn Protocol> = match model.api {
@@ -78,7 +79,7 @@ impl HttpProvider {
             Api::Script => return Err(ProviderError::permanent("A script is not asked over HTTP")),
         };
         let of_protocol = protocol.headers(key.as_ref().map(Secret::reveal));
-        let client = Client::new(protocol.url(), key, of_protocol, &headers, options)?;
+        let client = Client::new(&name, protocol.url(), key, of_protocol, &headers, options)?;
         Ok(HttpProvider { protocol, client, sampling })
     }
 
@@ -103,7 +104,7 @@ impl Provider for HttpProvider {
     fn stream(&self, request: &Request, sink: &mut dyn FnMut(Piece)) -> Result<(), ProviderError> {
         let body = self.body(request).to_string();
         let headers = self.protocol.headers_of(request);
-        let answer = self.client.post(&headers, body.as_bytes(), &*self.protocol)?;
+        let (answer, _under_way) = self.client.post(&headers, body.as_bytes(), &*self.protocol)?;
         self.read_answer(answer, sink)
     }
 }

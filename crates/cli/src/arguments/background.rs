@@ -6,7 +6,9 @@ use clap_complete::ArgValueCandidates;
 use crate::candidates;
 use crate::notification::NotifyArguments;
 
-use super::{AgentArguments, DemandArguments, OutputArguments, WorkArguments, seconds};
+use super::{
+    AgentArguments, BudgetArguments, DemandArguments, OutputArguments, WorkArguments, seconds,
+};
 
 /// Run tasks in the background
 ///
@@ -67,6 +69,9 @@ pub(crate) struct Start {
 
     #[command(flatten)]
     pub(crate) demands: DemandArguments,
+
+    #[command(flatten)]
+    pub(crate) budget: BudgetArguments,
 
     #[command(flatten)]
     pub(crate) work: WorkArguments,

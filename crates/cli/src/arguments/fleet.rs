@@ -58,7 +58,7 @@ pub(crate) struct Worker {
     #[arg(long, value_name = "NAME", default_value = FleetPool::DEFAULT)]
     pub(crate) pool: String,
 
-    /// Keep snapshots and worktrees in this directory, which is the worker's alone [default: `workers/POOL` in the user's
+    /// Keep snapshots and records in this directory, which is the worker's alone [default: `workers/POOL` in the user's
     /// state directory]
     #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
     pub(crate) workspace: Option<PathBuf>,

@@ -12,16 +12,17 @@ mod fleet;
 mod init;
 mod man;
 mod models;
+mod sessions;
 mod setup;
+mod status;
 mod tell;
 
 use std::path::PathBuf;
 
 use clap::builder::NonEmptyStringValueParser;
-use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::ArgValueCandidates;
-use model::Access;
-use store::Retention;
+use model::{Access, Budget};
 
 use crate::candidates;
 use crate::notification::NotifyArguments;
@@ -42,7 +43,9 @@ pub(crate) use fleet::{OnArguments, Relay, ServerArguments, Worker};
 pub(crate) use init::Init;
 pub(crate) use man::Man;
 pub(crate) use models::Models;
+pub(crate) use sessions::{Export, ExportFormat, SessionArguments, Sessions, SessionsCommand};
 pub(crate) use setup::{Setup, SetupClient, SetupCommand, SetupPi, SetupScope};
+pub(crate) use status::MachineStatus;
 pub(crate) use tell::Tell;
 
 pub(crate) const NAME: &str = "pi-subagents";
@@ -110,6 +113,8 @@ pub(crate) enum Command {
     #[command(name = "bg")]
     Background(Background),
     Watch(Watch),
+    #[command(name = "status")]
+    MachineStatus(MachineStatus),
     Tell(Tell),
     Answer(Answer),
     Changes(Changes),
@@ -203,6 +208,9 @@ pub(crate) struct Run {
     pub(crate) demands: DemandArguments,
 
     #[command(flatten)]
+    pub(crate) budget: BudgetArguments,
+
+    #[command(flatten)]
     pub(crate) work: WorkArguments,
 
     #[command(flatten)]
@@ -271,6 +279,9 @@ pub(crate) struct Delegate {
     pub(crate) demands: DemandArguments,
 
     #[command(flatten)]
+    pub(crate) budget: BudgetArguments,
+
+    #[command(flatten)]
     pub(crate) agent: AgentArguments,
 
     #[command(flatten)]
@@ -302,9 +313,16 @@ pub(crate) struct Watch {
     #[arg(short, long, conflicts_with = "ids")]
     pub(crate) follow: bool,
 
+    /// Show what runs in all of your projects on this machine
+    #[arg(long, conflicts_with = "ids")]
+    pub(crate) everywhere: bool,
+
     /// Print plain lines without colours, also on a terminal
     #[arg(long)]
     pub(crate) plain: bool,
+
+    #[command(flatten)]
+    pub(crate) notify: NotifyArguments,
 }
 
 #[derive(Debug, Args)]
@@ -339,6 +357,30 @@ pub(crate) struct DemandArguments {
     /// Demand an answer that is JSON and fits the JSON Schema in this file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) schema: Option<PathBuf>,
+}
+
+/// What may be spent: by the run, or by all tasks of a call together.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct BudgetArguments {
+    /// Stop when this many US dollars are spent, such as `0.50`; `delegate` counts all tasks together
+    /// [default: `budget` of the profile or preset]
+    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
+    max_cost: Option<f64>,
+
+    /// Stop when this many tokens are spent, also those from the provider's cache
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
+    max_tokens: Option<u64>,
+
+    /// Stop after this many messages of the model
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
+    max_turns: Option<u64>,
+}
+
+impl BudgetArguments {
+    pub(crate) fn budget(self) -> Budget {
+        let BudgetArguments { max_cost, max_tokens, max_turns } = self;
+        Budget { tokens: max_tokens, cost_usd: max_cost, turns: max_turns }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -400,6 +442,14 @@ fn access(text: &str) -> Result<Access, String> {
     Access::parse(text).ok_or_else(|| "must be `read`, `workspace` or `full`".to_owned())
 }
 
+/// An amount of money as people type it.
+fn dollars(text: &str) -> Result<f64, String> {
+    match text.strip_prefix('$').unwrap_or(text).parse::<f64>() {
+        Ok(dollars) if dollars > 0.0 && dollars.is_finite() => Ok(dollars),
+        _ => Err("must be an amount above zero, such as 0.50".to_owned()),
+    }
+}
+
 /// A time as people type it: a number of seconds, or a number with a unit.
 pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     const UNITS: [(&str, f64); 4] = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3_600.0)];
@@ -409,133 +459,6 @@ pub(crate) fn seconds(text: &str) -> Result<f64, String> {
         Ok(seconds) if seconds >= 0.001 && seconds.is_finite() => Ok(seconds),
         _ => Err("must be a time such as 90, 90s, 5m or 1h".to_owned()),
     }
-}
-
-/// List, read, export and prune the sessions of this project
-///
-/// A session is a run and the runs that resumed it. A session is named by the name of its task, by
-/// `@last` (what was started last; `@2` is the one before), by the id of the session, of a run or of a
-/// call, or by the beginning of an id if no other has it. A call, and so `@last`, can be several sessions.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  pi-subagents sessions list
-  pi-subagents sessions output @last
-  pi-subagents sessions show review
-  pi-subagents sessions export review --format html --output session.html")]
-pub(crate) struct Sessions {
-    #[command(subcommand)]
-    pub(crate) command: SessionsCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum SessionsCommand {
-    /// List the sessions of this project, newest last
-    #[command(after_help = "\
-Examples:
-  pi-subagents sessions list
-  pi-subagents sessions list --json | jq -r '.sessions[].sessionId'")]
-    List {
-        /// Print one JSON document
-        #[arg(long)]
-        json: bool,
-    },
-    /// Show what the agents of a session did and said
-    ///
-    /// On a terminal a long session can be scrolled, unfolded and searched; press `?` for the keys.
-    #[command(after_help = "\
-Examples:
-  pi-subagents sessions show review
-  pi-subagents sessions show @last | less")]
-    Show {
-        #[command(flatten)]
-        session: SessionArguments,
-        /// Print plain lines, also on a terminal
-        #[arg(long)]
-        plain: bool,
-    },
-    /// Print the answer of a run, or the last answer of a session
-    ///
-    /// The exit code is 1 if that run failed: what is printed is then only what the agent had said
-    /// before.
-    #[command(after_help = "\
-Examples:
-  pi-subagents sessions output review > review.md
-  pi-subagents sessions output @2")]
-    Output(SessionArguments),
-    Export(Export),
-    /// Remove old runs
-    ///
-    /// Running ones always stay.
-    #[command(after_help = "\
-Examples:
-  pi-subagents sessions prune
-  pi-subagents sessions prune --keep 100 --days 7")]
-    Prune {
-        /// Keep at most this many finished runs
-        #[arg(long, value_name = "RUNS", default_value_t = Retention::DEFAULT.runs)]
-        keep: usize,
-        /// Keep only runs that ended less than this many days ago
-        #[arg(long, value_name = "DAYS", default_value_t = Retention::DEFAULT.age.as_secs() / 86_400)]
-        days: u64,
-        /// Keep at most this many mebibytes
-        #[arg(long, value_name = "MEBIBYTES", default_value_t = Retention::DEFAULT.bytes / 1_048_576)]
-        mebibytes: u64,
-        /// Print one JSON document
-        #[arg(long)]
-        json: bool,
-    },
-}
-
-/// Print sessions as one document
-///
-/// The document has all runs with their prompts, messages, tool calls and results, usage and
-/// outcome. HTML is a report: a single page with a timeline of all agents, their cost over time and their
-/// conversations. It loads nothing. JSON has the recorded events.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  pi-subagents sessions export review > session.md
-  pi-subagents sessions export review scout --open
-  pi-subagents sessions export @last --format html --output session.html
-  pi-subagents sessions export review --format json | jq '.runs[].prompt'")]
-pub(crate) struct Export {
-    /// Names of tasks, `@last`, or ids of sessions, runs or calls, or their beginnings
-    #[arg(
-        required = true,
-        value_name = "ID",
-        add = ArgValueCandidates::new(candidates::sessions)
-    )]
-    pub(crate) ids: Vec<String>,
-    /// Choose the format of the document [default: md, or html with --open]
-    #[arg(long, value_enum)]
-    pub(crate) format: Option<ExportFormat>,
-    /// Write to this file, readable only by you, instead of standard output
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) output: Option<PathBuf>,
-    /// Show the page in your browser, from a private temporary file unless --output names one
-    #[arg(long)]
-    pub(crate) open: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExportFormat {
-    /// Markdown
-    Md,
-    /// One HTML file: a report
-    Html,
-    /// One JSON document
-    Json,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SessionArguments {
-    /// A task's name, `@last`, or the id of a session, run or call, or its beginning
-    #[arg(add = ArgValueCandidates::new(candidates::sessions))]
-    pub(crate) id: String,
-    /// Print one JSON document
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -17,6 +17,7 @@ pub(crate) fn delegate(arguments: &Delegate, printer: &mut Printer) -> Result<Ex
     let mut call = read_call(arguments, printer)?;
     arguments.demands.add_to(&mut call.tasks)?;
     let mut door = Door::open(&arguments.agent, printer)?;
+    door.server.limit_calls(arguments.budget.budget());
     for (index, task) in call.tasks.iter_mut().enumerate() {
         if let Some(word) = &task.resume {
             let (session, _) =
@@ -25,6 +26,13 @@ pub(crate) fn delegate(arguments: &Delegate, printer: &mut Printer) -> Result<Ex
         }
     }
     let concurrency = arguments.concurrency.map(usize::from);
+    let most = door.workspace.admission().machine_concurrency;
+    if let Some(asked) = concurrency.filter(|asked| *asked > most) {
+        printer.warning(&format!(
+            "--concurrency {asked} is more than the {most} agents that may run at a time on this machine \
+             (machineConcurrency), so {most} is the limit"
+        ));
+    }
     let answers = match (arguments.output.json, arguments.quiet) {
         (true, _) => Answers::Json,
         (false, true) => Answers::Summaries,
@@ -38,7 +46,8 @@ pub(crate) fn delegate(arguments: &Delegate, printer: &mut Printer) -> Result<Ex
         tasks => format!("{} tasks", tasks.len()),
     };
     let planned = door.plan(call)?;
-    let exit = door.run(planned, concurrency, Results { answers, files }, printer)?;
+    let results = Results { answers, files, notify: arguments.notify };
+    let exit = door.run(planned, concurrency, results, printer)?;
     arguments.notify.tell(&title, exit);
     Ok(exit)
 }

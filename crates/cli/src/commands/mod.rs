@@ -24,6 +24,7 @@ mod named_program;
 pub(crate) mod run;
 pub(crate) mod sessions;
 pub(crate) mod setup;
+pub(crate) mod status;
 pub(crate) mod supervise;
 mod tasks;
 pub(crate) mod tell;

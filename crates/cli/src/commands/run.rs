@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use tools::{DelegateArguments, TaskArguments};
 
-use super::tasks::{Answers, Door};
+use super::tasks::{Answers, Door, Results};
 use super::typed_paths;
 use crate::arguments::Run;
 use crate::error::{CommandError, Exit};
@@ -35,6 +35,7 @@ pub(crate) fn run(arguments: Run, printer: &mut Printer) -> Result<Exit, Command
         model: arguments.work.model,
         fallback_models: arguments.work.fallback_models,
         preset: arguments.preset,
+        budget: arguments.budget.budget(),
         ..TaskArguments::default()
     };
     arguments.demands.add_to([&mut task])?;
@@ -42,7 +43,8 @@ pub(crate) fn run(arguments: Run, printer: &mut Printer) -> Result<Exit, Command
     let answers = if arguments.output.json { Answers::Json } else { Answers::Text };
     let planned = door.plan(call)?;
     door.refuse_mistake(&planned, printer)?;
-    let exit = door.run(planned, None, answers.into(), printer)?;
+    let results = Results { notify: arguments.notify, ..answers.into() };
+    let exit = door.run(planned, None, results, printer)?;
     arguments.notify.tell(&title, exit);
     Ok(exit)
 }

@@ -22,6 +22,7 @@ use super::{named, surroundings};
 use crate::arguments::{AgentArguments, OnArguments};
 use crate::error::{CommandError, Exit};
 use crate::live::Live;
+use crate::notification::NotifyArguments;
 use crate::printer::Printer;
 use crate::screen::Screen;
 use crate::tellings::{Telling, Tellings};
@@ -54,11 +55,13 @@ pub(super) struct Results {
     pub(super) answers: Answers,
     /// The files that they are also written to.
     pub(super) files: Option<OutputFiles>,
+    /// Of questions; the end is told by the caller.
+    pub(super) notify: NotifyArguments,
 }
 
 impl From<Answers> for Results {
     fn from(answers: Answers) -> Results {
-        Results { answers, files: None }
+        Results { answers, files: None, notify: NotifyArguments::default() }
     }
 }
 
@@ -233,7 +236,7 @@ impl Door {
         let live = (results.answers != Answers::Json)
             .then(|| Live::open(printer, Controls::new(Ownership::Owner)))
             .flatten();
-        let screen = Screen::new(printer, live);
+        let screen = Screen::new(printer, live, results.notify);
         let mut view = View { printer, results, screen };
         let mut stopping = Stopping { call, quit: None, tasks: BTreeSet::new() };
         let mut tellings = Tellings::default();

@@ -25,7 +25,9 @@ use crate::tellings::{Telling, Tellings};
 pub(crate) fn watch(arguments: &Watch, printer: &mut Printer) -> Result<Exit, CommandError> {
     let workspace = Workspace::load(Surroundings::of_this_process()?, None);
     let store = tools::project_store(&workspace);
-    let mut following = if arguments.ids.is_empty() {
+    let mut following = if arguments.everywhere {
+        Following::everywhere(*workspace.admission())
+    } else if arguments.ids.is_empty() {
         Following::all(&store)
     } else {
         Following::these(find(&store, &arguments.ids)?)?
@@ -35,7 +37,8 @@ pub(crate) fn watch(arguments: &Watch, printer: &mut Printer) -> Result<Exit, Co
     printer.listen_to(&signals);
     let printer = &*printer;
     let appearance = Appearance::new(&workspace, printer.columns());
-    let screen = Screen::new(printer, Live::open(printer, Controls::new(Ownership::Watcher)));
+    let live = Live::open(printer, Controls::new(Ownership::Watcher));
+    let screen = Screen::new(printer, live, arguments.notify);
     let mut screen = WatchScreen { printer, appearance, screen, runs: Vec::new() };
     let mut stops = Stops::default();
     let mut tellings = Tellings::default();
@@ -77,6 +80,7 @@ pub(crate) fn watch(arguments: &Watch, printer: &mut Printer) -> Result<Exit, Co
         following.wait(&wakers, screen.patience());
     };
     screen.close()?;
+    let title = screen.title();
     if let Some(exit) = left {
         printer.note("Stopped watching. The runs continue.");
         return Ok(exit);
@@ -84,7 +88,11 @@ pub(crate) fn watch(arguments: &Watch, printer: &mut Printer) -> Result<Exit, Co
     if following.is_empty() {
         printer.note("Nothing running.");
     }
-    Ok(if following.are_all_completed() { Exit::Completed } else { Exit::TaskFailed })
+    let exit = if following.are_all_completed() { Exit::Completed } else { Exit::TaskFailed };
+    if let Some(title) = title {
+        arguments.notify.tell(&title, exit);
+    }
+    Ok(exit)
 }
 
 /// The runs that the words mean, each once.

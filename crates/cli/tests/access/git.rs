@@ -66,7 +66,8 @@ fn missing_hooks_are_made_so_that_they_can_be_kept() {
     restricted.assert_cannot("echo '[core]' > .git/config.worktree", WORKSPACE);
 }
 
-/// The file `commondir` cannot be kept from appearing, so it is removed at the end.
+/// A file that is not there cannot be kept from appearing, so it is removed at the end. git would read the settings as soon
+/// as its user makes a sparse checkout.
 #[test]
 fn a_planted_redirection_of_the_repository_is_removed() {
     let restricted = Restricted::with_repository();
@@ -75,6 +76,10 @@ fn a_planted_redirection_of_the_repository_is_removed() {
     assert!(!restricted.project(".git/commondir").exists());
     let warnings = attempt.warnings();
     assert!(warnings.contains(".git/commondir") && warnings.contains("was removed"), "{warnings}");
+    let attempt = restricted
+        .assert_can("printf '[core]\\nfsmonitor = /tmp/evil\\n' > .git/config.worktree", WORKSPACE);
+    assert!(!restricted.project(".git/config.worktree").exists());
+    assert!(attempt.warnings().contains(".git/config.worktree"), "{}", attempt.warnings());
     let quiet = restricted.assert_can("true", WORKSPACE);
     assert_eq!(quiet.warnings(), "[]");
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::Command;
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use test_support::fake_llm::FakeLlm;
 use test_support::{Program, Running, World, wait_until};
@@ -98,6 +99,27 @@ fn a_message_sent_while_a_command_runs_is_in_the_very_next_request() {
 }
 
 #[test]
+fn a_message_for_the_end_is_a_further_turn_of_the_same_run() {
+    let wait = "touch working; until [ -e go ]; do read -t 0.05 < <(:); done; echo ready";
+    let talk = Talk::new(wait, &[json!({"text": "first"}), json!({"text": "second"})]);
+    let run = talk.start();
+    let telling =
+        Running::start(talk.world.command(["tell", "talk", "--after", "--wait", MESSAGE]));
+    wait_until(|| talk.lives() == ["1 accepted"]);
+    fs::write(talk.world.project().join("go"), "").unwrap();
+    let told = telling.finish();
+    let asked = talk.asked();
+    assert!(!asked[1].contains(MESSAGE) && asked[2].contains(MESSAGE), "{asked:#?}");
+    assert!(asked[2].contains("first"), "the turn had ended: {asked:#?}");
+    assert_eq!(told.stdout, "Message 1 delivered.\n", "{told:?}");
+    let ran = run.finish();
+    assert_eq!((ran.code, &ran.task()["output"]), (Some(0), &json!("second")), "{ran:#?}");
+    assert_eq!(talk.asked().len(), 3);
+    assert_eq!(talk.lives(), ["1 accepted", "1 delivered"]);
+    talk.world.wait_until_nothing_is_left();
+}
+
+#[test]
 fn an_interruption_ends_the_command_and_the_run_goes_on() {
     let endless = "touch working; tail -f /dev/null";
     let talk = Talk::new(endless, &[json!({"text": "Then not."})]);
@@ -131,4 +153,42 @@ fn a_command_that_is_asked_about_runs_only_if_the_user_allows_it() {
         assert_eq!(talk.asked()[1].contains(word), !is_run, "{:#?}", talk.asked());
         talk.world.wait_until_nothing_is_left();
     }
+}
+
+/// A question without an answer is denied, which the model reads, and nothing runs.
+#[test]
+fn a_command_whose_question_has_no_answer_is_denied_and_the_model_reads_why() {
+    let talk = Talk::new("touch working", &[json!({"text": "Then not."})]);
+    let claude = client("@anthropic-ai/claude-code-{}/claude");
+    talk.world.settings(&json!({
+        "agents": {"claude": {"command": [claude], "protocol": "claude"}}, "questionTimeout": 1,
+    }));
+    let ran = talk.begin(&["--ask"]).finish();
+    assert_eq!((ran.code, &ran.task()["output"]), (Some(0), &json!("Then not.")), "{ran:#?}");
+    assert!(!talk.world.project().join("working").exists());
+    let asked = talk.asked();
+    assert!(asked[1].contains("the user did not answer within 1 s"), "{asked:#?}");
+    talk.world.wait_until_nothing_is_left();
+}
+
+/// The program that started the run is killed while its agent asks: the command never runs, and the record says why.
+#[test]
+fn a_question_ends_with_the_program_that_started_the_run() {
+    let talk = Talk::new("touch working", &[json!({"text": "Done."})]);
+    let run = talk.begin(&["--ask"]);
+    let record = || {
+        let runs = talk.world.runs();
+        let path = runs.first().map(|run| run.join("events.jsonl"));
+        path.and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default()
+    };
+    wait_until(|| record().contains("question_asked"));
+    run.signal(Signal::KILL);
+    talk.world.wait_until_nothing_is_left();
+    let events = record();
+    let records = events.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let answered: Vec<Value> =
+        records.filter(|record| record["type"] == "question_answered").collect();
+    assert_eq!(answered.len(), 1, "{events}");
+    assert_eq!((&answered[0]["answer"], &answered[0]["by"]), (&json!("no"), &json!("end")));
+    assert!(!talk.world.project().join("working").exists());
 }

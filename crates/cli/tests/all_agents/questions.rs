@@ -55,7 +55,6 @@ fn a_command_that_is_allowed_runs() {
 fn a_command_that_is_denied_does_not_run() {
     for agent in [&OPENCODE, &GEMINI, &COPILOT, &CLAUDE] {
         let (has_run, request) = answer(agent, "Use git clean instead.");
-        eprintln!("{}: {request:?}", agent.name);
-        assert!(!has_run, "{}", agent.name);
+        assert!(!has_run, "{}: {request:?}", agent.name);
     }
 }

@@ -66,6 +66,38 @@ fn a_huge_result_is_named_and_hides_no_other_run() {
 }
 
 #[test]
+fn the_largest_numbers_in_a_record_stop_no_reader() {
+    let world = world();
+    let session = world.play(&answers("an answer"), &[]).task()["sessionId"].clone();
+    let run = world.runs()[0].clone();
+    // As if its supervisor had died.
+    fs::remove_file(run.join("result.json")).unwrap();
+    let events = fs::read_to_string(run.join("events.jsonl")).unwrap();
+    let mut lines: Vec<String> =
+        events.lines().filter(|line| !line.contains("run_ended")).map(str::to_owned).collect();
+    for number in [1, u64::MAX] {
+        let question = json!({"kind": "permission", "text": "May I?"});
+        let asked = json!({"seq": u64::MAX, "at": 0, "type": "question_asked", "number": number, "question": question});
+        let answered = json!({"seq": u64::MAX, "at": u64::MAX, "type": "question_answered", "number": number, "answer": "no", "by": "shell"});
+        lines.extend([asked.to_string(), answered.to_string()]);
+    }
+    fs::write(run.join("events.jsonl"), lines.join("\n") + "\n").unwrap();
+    let session = session.as_str().unwrap();
+    for arguments in [
+        &["sessions", "list"][..],
+        &["sessions", "list", "--json"],
+        &["sessions", "show", session],
+        &["sessions", "export", session, "--format", "html"],
+        &["doctor"],
+    ] {
+        let ran = world.run(arguments);
+        assert!(matches!(ran.code, Some(0 | 1)) && !ran.stderr.contains("panicked"), "{ran:?}");
+    }
+    let result = fs::read_to_string(run.join("result.json")).unwrap();
+    assert!(result.contains("\"interrupted\""), "{result}");
+}
+
+#[test]
 fn a_list_needs_no_more_memory_for_long_answers() {
     let world = world();
     let run = world.play(&answers("an answer"), &[]).run_dir();

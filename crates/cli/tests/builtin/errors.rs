@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use serde_json::{Value, json};
 
-use super::harness::{Api, Asked, Builtin, CLOSING, Heard, OPENING};
+use super::harness::{Api, Asked, Builtin, CLOSING, Heard, OPENING, text_of};
 
 /// An answer that failed before its first word.
 const ERROR: &[&str] = &["assistant starts", "assistant ends: error", "turn ends"];
@@ -261,6 +261,24 @@ fn a_provider_that_falls_silent_is_asked_again() {
         heard.assert_story(0, &[OPENING, story, &retry("retry 1/3"), RECOVERED]);
         let words = error_of_first(&heard);
         assert!(words.contains("was silent for 1.5 s"), "{words}");
+    }
+}
+
+#[test]
+fn a_provider_that_is_slow_is_awaited_as_long_as_it_goes_on() {
+    let turn = json!({"text": "slow but sure", "chunk": 1, "delay_ms": 250});
+    let running = Api::ALL.map(|api| {
+        let builtin = Builtin::new(api, &json!([turn]));
+        // Less than the whole answer takes, and more than a piece of it does on a busy machine.
+        builtin.settings(&json!({"httpIdleTimeoutMs": 3000}));
+        let live = builtin.start(&["do it"]);
+        (builtin, live)
+    });
+    for (builtin, live) in running {
+        let heard = live.finish();
+        assert_eq!(heard.code, Some(0), "{heard:#?}");
+        assert_eq!(text_of(&heard.answer()), "slow but sure");
+        assert_eq!(builtin.asked().len(), 1, "it was not asked again");
     }
 }
 

@@ -72,6 +72,25 @@ fn a_signal_ends_an_answer_with_what_was_said() {
 }
 
 #[test]
+fn a_price_that_is_not_known_is_not_zero_in_an_answer_that_was_cut_off() {
+    let mut first = bash("true");
+    first["usage"] = json!({"input": 100});
+    let endless = json!({"text": "So far ".repeat(3000), "chunk": 7, "delay_ms": 100});
+    let builtin = Builtin::script(&json!([first, endless]));
+    let live = builtin.start(&["do it"]);
+    live.wait_for("So far");
+    live.signal(Signal::TERM);
+    let heard = live.finish();
+    let prices: Vec<Value> = heard
+        .messages("assistant")
+        .iter()
+        .map(|message| json!([message["stopReason"], message["usage"]["cost"]]))
+        .collect();
+    assert_eq!(prices, [json!(["toolUse", null]), json!(["aborted", null])]);
+    builtin.world.assert_nothing_left();
+}
+
+#[test]
 fn a_signal_ends_the_wait_for_a_provider_that_says_nothing() {
     for builtin in Builtin::everywhere(&json!([{"hang": true}, {"text": "?"}])) {
         let live = builtin.start(&["tell me"]);

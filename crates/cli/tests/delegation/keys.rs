@@ -45,6 +45,7 @@ fn a_key_is_in_no_argument_file_or_message_even_if_the_child_prints_it() {
     let mut broken =
         broken.map(|between| KEY.replacen("sk-secret", &format!("sk-secret{between}"), 1)).to_vec();
     broken.push(KEY[..KEY.len() - 1].to_owned());
+    broken.push(format!("{}... [truncated]", &KEY[..KEY.len() - 1]));
     let broken: Vec<Value> = broken
         .iter()
         .flat_map(|key| {
@@ -121,6 +122,7 @@ fn a_key_where_an_error_a_model_a_retry_or_a_line_is_cut_is_not_kept_in_part() {
         format!("{}{}", "x".repeat(KEPT - 20), &KEY[..20]),
         format!("{}{}", "x".repeat(100), &KEY[..KEY.len() - 1]),
         format!("{}{}", &KEY[1..], "x".repeat(KEPT)),
+        format!("{}{}… [truncated] and {}.", "x".repeat(100), &KEY[..KEY.len() - 1], &KEY[1..]),
     ];
     for text in texts {
         let failed = json!({"type": "message_end", "message": {

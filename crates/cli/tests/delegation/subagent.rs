@@ -39,6 +39,7 @@ fn call(world: &World, arguments: &Value) -> (Vec<RunResult>, String) {
         isolation: None,
         on: None,
         fleet: None,
+        budget: model::Budget::default(),
         access: None,
         ask: false,
         agent_version: |_| None,

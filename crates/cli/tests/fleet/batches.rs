@@ -5,16 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use test_support::{NatsServers, Program, Ran, Running, World, wait_until, write_file};
+use test_support::{NatsServers, Ran, Running, World, wait_until, write_file};
 
+use super::machines::new_world;
 use super::nats_server;
-
-fn world() -> World {
-    World::new(Program {
-        pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
-        fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
-    })
-}
 
 /// `fleet` with these arguments, at this server.
 fn fleet(world: &World, url: &str, arguments: &[&str]) -> Ran {
@@ -33,7 +27,7 @@ fn documents(ran: &Ran) -> Vec<Value> {
 
 #[test]
 fn the_same_command_again_adds_only_what_is_missing() {
-    let (servers, world) = (NatsServers::one(&nats_server()), world());
+    let (servers, world) = (NatsServers::one(&nats_server()), new_world());
     let (url, file) = (servers.url(), world.project().join("nightly.jsonl"));
     write_file(&file, &lines((0..250).rev()));
     let submit = || fleet(&world, &url, &["submit", "nightly.jsonl", "--json"]);
@@ -76,7 +70,7 @@ fn the_same_command_again_adds_only_what_is_missing() {
 
 #[test]
 fn a_caller_that_is_killed_and_comes_again_loses_and_doubles_nothing() {
-    let (mut servers, world) = (NatsServers::three(&nats_server()), world());
+    let (mut servers, world) = (NatsServers::three(&nats_server()), new_world());
     let url = servers.url();
     write_file(&world.project().join("many.jsonl"), &lines(0..3_000));
     let mut command = world.command(["fleet", "submit", "many.jsonl"]);
@@ -105,7 +99,7 @@ fn a_caller_that_is_killed_and_comes_again_loses_and_doubles_nothing() {
 
 #[test]
 fn a_mistake_names_its_line_and_what_was_queued_before_it() {
-    let (servers, world) = (NatsServers::one(&nats_server()), world());
+    let (servers, world) = (NatsServers::one(&nats_server()), new_world());
     for (line, problem) in [
         ("{", "it is not JSON"),
         ("[]", "it must be an object with a key and a prompt"),
@@ -131,7 +125,7 @@ fn a_mistake_names_its_line_and_what_was_queued_before_it() {
 
 #[test]
 fn a_server_elsewhere_without_credentials_is_refused_and_so_is_one_that_is_not_there() {
-    let world = world();
+    let world = new_world();
     let ran = fleet(&world, "nats://192.0.2.1:4222", &["status"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stderr.contains("no credentials are named"), "{ran:?}");
@@ -157,7 +151,7 @@ fn init(world: &World, port: u16) -> Ran {
 
 #[test]
 fn a_key_does_what_its_role_may_and_no_other_key_does_anything() {
-    let world = world();
+    let world = new_world();
     let port = test_support::free_port();
     let made = init(&world, port);
     assert_eq!(made.code, Some(0), "{made:?}");

@@ -1,111 +1,12 @@
 //! Tasks of `delegate --on fleet`: agents on a worker, whose events, answers and changes come back.
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use test_support::{NatsServers, Program, Ran, Running, World, wait_until, write_file};
+use test_support::{wait_until, write_file};
 
-use super::nats_server;
-
-/// A world with a server, a repository with uncommitted changes, and workers.
-struct Fleet {
-    world: World,
-    servers: NatsServers,
-    workers: Vec<Option<Running>>,
-}
-
-impl Fleet {
-    fn new() -> Fleet {
-        let program = Program {
-            pi_subagents: env!("CARGO_BIN_EXE_pi-subagents"),
-            fake_agent: env!("CARGO_BIN_EXE_fake-agent"),
-        };
-        let world = World::new(program);
-        let servers = NatsServers::one(&nats_server());
-        let fleet = Fleet { world, servers, workers: Vec::new() };
-        fs::remove_dir(fleet.world.project().join(".git")).unwrap();
-        let settings = "[user]\n\tname = Me\n\temail = me@example.org\n";
-        fs::write(fleet.world.home().join(".gitconfig"), settings).unwrap();
-        fleet.git(&["init", "--quiet", "--initial-branch=main"]);
-        write_file(&fleet.world.project().join("a.txt"), "committed\n");
-        write_file(&fleet.world.project().join(".gitignore"), ".pi/\n*.log\n");
-        fleet.git(&["add", "--all"]);
-        fleet.git(&["commit", "--quiet", "-m", "First"]);
-        write_file(&fleet.world.project().join("a.txt"), "not committed\n");
-        write_file(&fleet.world.project().join("new.txt"), "untracked\n");
-        write_file(&fleet.world.project().join("ignored.log"), "ignored\n");
-        fleet
-    }
-
-    fn git(&self, arguments: &[&str]) -> String {
-        let mut command = self.world.command_of("git");
-        let output = command.current_dir(self.world.project()).args(arguments).output().unwrap();
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "git {arguments:?}: {stderr}");
-        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
-    }
-
-    /// Starts a worker that gives tasks up after two seconds of silence.
-    fn worker(&mut self, arguments: &[&str]) -> usize {
-        let index = self.workers.len();
-        let directory = self.world.path(&format!("worker-{index}"));
-        let mut command = self.command(&["worker", "--lease", "2", "--workspace"]);
-        command.arg(directory).args(arguments);
-        self.workers.push(Some(Running::start(command)));
-        index
-    }
-
-    /// Ends a worker in the usual way, and waits until it has.
-    fn end(&mut self, worker: usize) -> Ran {
-        let running = self.workers[worker].take().unwrap();
-        running.signal(Signal::TERM);
-        running.finish()
-    }
-
-    fn end_all(&mut self) {
-        (0..self.workers.len()).for_each(|worker| {
-            if self.workers[worker].is_some() {
-                self.end(worker);
-            }
-        });
-        self.world.wait_until_nothing_is_left();
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = self.world.command(arguments);
-        command.env("PI_SUBAGENTS_FLEET", self.servers.url());
-        command
-    }
-
-    /// A task whose agent plays these turns.
-    fn task(&self, name: &str, turns: &Value) -> Value {
-        let script = self.world.path(&format!("{name}.json"));
-        write_file(&script, &turns.to_string());
-        json!({"name": name, "prompt": "Go.", "agent": "builtin", "model": model_of(&script)})
-    }
-
-    fn delegate(&self, tasks: &Value) -> Ran {
-        let command = self.command(&["delegate", "--on", "fleet", "--concurrency", "16", "--json"]);
-        self.world.feed(command, &tasks.to_string())
-    }
-
-    /// The run directories of a worker.
-    fn runs_of(&self, worker: usize) -> Vec<std::path::PathBuf> {
-        let runs = self.world.path(&format!("worker-{worker}/.pi/subagents/runs"));
-        fs::read_dir(runs).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
-    }
-}
-
-fn model_of(script: &Path) -> String {
-    format!("script/{}", script.display())
-}
-
-fn shell(command: &str) -> Value {
-    json!({"tools": [{"name": "bash", "args": {"command": command}}]})
-}
+use super::machines::{Fleet, await_end_of, await_process, long_turn, shell};
 
 #[test]
 fn agents_work_on_uncommitted_files_elsewhere_and_their_changes_come_back() {
@@ -140,64 +41,66 @@ fn agents_work_on_uncommitted_files_elsewhere_and_their_changes_come_back() {
 }
 
 #[test]
+fn a_stopped_caller_ends_the_agent_on_the_other_machine() {
+    let mut fleet = Fleet::new();
+    fleet.worker(&[]);
+    for signal in [Signal::INT, Signal::KILL] {
+        let file = fleet.world.path(&format!("process-{signal:?}"));
+        let task = fleet.task("long", &json!([long_turn(&file), {"text": "late"}]));
+        let caller = fleet.start_delegation(&task);
+        let process = await_process(&file);
+        caller.signal(signal);
+        await_end_of(process);
+        let ran = caller.finish();
+        assert_ne!(ran.code, Some(0), "{ran:?}");
+        wait_until(|| fleet.runs_of(0).is_empty());
+    }
+    fleet.end_all();
+}
+
+/// An agent that waits until it has begun twice: it writes its process, goes on without end when it is the first, and
+/// makes a file when it is the second.
+fn begun_twice(fleet: &Fleet) -> (Value, std::path::PathBuf) {
+    let first = fleet.world.path("first");
+    let command = format!(
+        "if [ -e {0} ]; then echo done > made.txt; else echo $$ > {0}.new; mv {0}.new {0}; exec sleep 600; fi",
+        first.display()
+    );
+    (fleet.task("again", &json!([shell(&command), {"text": "made"}])), first)
+}
+
+#[test]
 fn a_task_of_a_killed_worker_runs_again_elsewhere_and_counts_once() {
     let mut fleet = Fleet::new();
-    let first = fleet.worker(&[]);
-    let mark = fleet.world.path("began");
-    let command = format!(
-        "echo x >> {0}; while [ $(wc -l < {0}) -lt 2 ]; do sleep 0.05; done; echo done > made.txt",
-        mark.display()
-    );
-    let task = fleet.task("again", &json!([shell(&command), {"text": "made"}]));
-    let command = fleet.command(&["delegate", "--on", "fleet", "--json", "-"]);
-    let call = json!([task]).to_string();
-    let ran = std::thread::scope(|scope| {
-        let world = &fleet.world;
-        let delegated = scope.spawn(move || world.feed(command, &call));
-        wait_until(|| fs::read_to_string(&mark).is_ok_and(|text| text.lines().count() == 1));
-        let worker = fleet.workers[first].take().unwrap();
-        worker.signal(Signal::KILL);
-        worker.finish();
-        wait_until(|| !world.processes().iter().any(|(_, name)| name.contains("while")));
-        let directory = world.path("worker-1");
-        let mut command = world.command(["worker", "--lease", "2", "--workspace"]);
-        command.arg(directory).env("PI_SUBAGENTS_FLEET", fleet.servers.url());
-        fleet.workers.push(Some(Running::start(command)));
-        delegated.join().unwrap()
-    });
+    let worker = fleet.worker(&[]);
+    let (task, first) = begun_twice(&fleet);
+    let caller = fleet.start_delegation(&task);
+    let process = await_process(&first);
+    fleet.kill(worker);
+    await_end_of(process);
+    fleet.worker(&[]);
+    let ran = caller.finish();
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let task = &ran.json()["tasks"][0];
     assert_eq!((&task["output"], &task["changes"]["files"]), (&json!("made"), &json!(1)), "{task}");
     let warnings = task["warnings"].to_string();
     assert!(warnings.contains("was lost; attempt 2 begins anew"), "{task}");
-    assert_eq!(fs::read_to_string(&mark).unwrap().lines().count(), 2);
     fleet.end_all();
 }
 
 #[test]
 fn a_task_that_kills_its_workers_is_lost_after_three() {
     let mut fleet = Fleet::new();
-    fleet.worker(&["--slots", "1"]);
+    let mut worker = fleet.worker(&["--slots", "1"]);
     // The parent of the supervisor of the agent is the worker.
     let poison = "kill -9 $(ps -o ppid= -p $(ps -o ppid= -p $PPID))";
     let task = fleet.task("poison", &json!([shell(poison), {"text": "late"}]));
-    let command = fleet.command(&["delegate", "--on", "fleet", "--json", "-"]);
-    let call = json!([task]).to_string();
-    let ran = std::thread::scope(|scope| {
-        let world = &fleet.world;
-        let delegated = scope.spawn(move || world.feed(command, &call));
-        for index in 0..3 {
-            let worker = fleet.workers[index].take().unwrap();
-            let ended = worker.finish();
-            assert_eq!(ended.code, None, "{ended:?}");
-            let mut command =
-                world.command(["worker", "--slots", "1", "--lease", "2", "--workspace"]);
-            command.arg(world.path(&format!("worker-{}", index + 1)));
-            command.env("PI_SUBAGENTS_FLEET", fleet.servers.url());
-            fleet.workers.push(Some(Running::start(command)));
-        }
-        delegated.join().unwrap()
-    });
+    let caller = fleet.start_delegation(&task);
+    for _ in 0..3 {
+        fleet.await_death(worker);
+        worker = fleet.worker(&["--slots", "1"]);
+    }
+    let ran = caller.finish();
     assert_eq!(ran.code, Some(1), "{ran:?}");
     let task = &ran.json()["tasks"][0];
     assert_eq!(task["outcome"], "lost", "{task}");
@@ -208,27 +111,14 @@ fn a_task_that_kills_its_workers_is_lost_after_three() {
 #[test]
 fn a_worker_that_is_told_to_end_gives_its_task_to_another_one() {
     let mut fleet = Fleet::new();
-    let first = fleet.worker(&["--grace", "100ms"]);
-    let mark = fleet.world.path("began");
-    let command = format!(
-        "echo x >> {0}; while [ $(wc -l < {0}) -lt 2 ]; do sleep 0.05; done",
-        mark.display()
-    );
-    let task = fleet.task("moved", &json!([shell(&command), {"text": "made"}]));
-    let command = fleet.command(&["delegate", "--on", "fleet", "--json", "-"]);
-    let call = json!([task]).to_string();
-    let ran = std::thread::scope(|scope| {
-        let world = &fleet.world;
-        let delegated = scope.spawn(move || world.feed(command, &call));
-        wait_until(|| mark.exists());
-        let worker = fleet.workers[first].take().unwrap();
-        worker.signal(Signal::TERM);
-        assert_eq!(worker.finish().code, Some(0));
-        let mut command = world.command(["worker", "--lease", "2", "--workspace"]);
-        command.arg(world.path("worker-1")).env("PI_SUBAGENTS_FLEET", fleet.servers.url());
-        fleet.workers.push(Some(Running::start(command)));
-        delegated.join().unwrap()
-    });
+    let worker = fleet.worker(&["--grace", "100ms"]);
+    let (task, first) = begun_twice(&fleet);
+    let caller = fleet.start_delegation(&task);
+    let process = await_process(&first);
+    assert_eq!(fleet.end(worker).code, Some(0));
+    await_end_of(process);
+    fleet.worker(&[]);
+    let ran = caller.finish();
     let task = &ran.json()["tasks"][0];
     assert_eq!((ran.code, &task["output"]), (Some(0), &json!("made")), "{task}");
     assert!(task["warnings"].to_string().contains("gave the task back"), "{task}");

@@ -3,8 +3,10 @@
 
 #![expect(clippy::unwrap_used, reason = "this is how a test fails")]
 
+mod batch_runs;
 mod batches;
 mod interactive;
+mod machines;
 mod servers;
 
 use std::path::PathBuf;

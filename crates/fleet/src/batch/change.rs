@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use model::{Outcome, RunResult, Usage};
+use model::{Budget, Outcome, RunResult, Usage};
 
 use super::read::keys_in;
 use super::submit::purge;
@@ -95,6 +95,7 @@ pub(super) fn never_started(entry: &BatchEntry, now: u64) -> TaskResult {
             model: None,
             stop_reason: None,
             usage: Usage::default(),
+            budget: Budget::default(),
             tool_calls: 0,
             started_at: None,
             ended_at: now,

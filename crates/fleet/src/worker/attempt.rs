@@ -7,14 +7,14 @@ use std::time::Duration;
 use async_nats::jetstream::Message;
 use async_nats::jetstream::message::AckKind;
 use futures_util::StreamExt;
-use model::{Event, Outcome as RunOutcome, Record, RunResult, Status, Usage};
+use model::{Event, Outcome as RunOutcome, Record, RunResult, Usage};
 use runner::{Change, Report, TellUntil, now_ms};
 use store::RunDir;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{Instant, sleep_until};
 
-use super::Worker;
 use super::plan::{Planned, plan_task};
+use super::{Worker, forget_run};
 use crate::events::cut_into_chunks;
 use crate::tasks::send_file;
 use crate::{
@@ -143,13 +143,7 @@ impl Worker {
         if let Some(dir) = &report.run_dir
             && let Ok(dir) = RunDir::open(dir)
         {
-            runner::let_go(&dir);
-            dir.discard();
-        }
-        if let Some(worktree) = &meta.worktree
-            && let Some(layout) = workspace::WorktreeLayout::of(&meta.run_id, &worktree.directory)
-        {
-            let _ = workspace::forget(&layout, &meta.cwd);
+            forget_run(&dir);
         }
         drop(snapshot);
         ended
@@ -251,7 +245,7 @@ impl Worker {
             run_id: task.run_id.clone(),
             session_id: task.session_id.clone(),
             name: task.task.name.clone(),
-            status: Status::Error,
+            status: outcome.status(),
             outcome,
             error: Some(error.to_owned()),
             output: String::new(),
@@ -262,6 +256,7 @@ impl Worker {
             model: None,
             stop_reason: None,
             usage: Usage::default(),
+            budget: task.task.limits.budget,
             tool_calls: 0,
             started_at: None,
             ended_at: now,
@@ -436,7 +431,7 @@ impl Running<'_> {
                 text.push_str(&serde_json::to_string(&record)?);
                 text.push('\n');
             }
-            Change::Activity(_) => {}
+            Change::Activity(_) | Change::Waiting(_) => {}
             Change::Ended(report) => return Ok(Some(report)),
         }
         Ok(None)

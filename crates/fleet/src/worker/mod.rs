@@ -17,6 +17,7 @@ use async_nats::jetstream::{Message, kv};
 use futures_util::StreamExt;
 use model::Access;
 use runner::{StopForce, now_ms};
+use store::{RunDir, Store};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::task::{JoinSet, LocalSet};
@@ -314,13 +315,27 @@ impl Worker {
 /// What earlier lives of the worker have left. Its snapshots stay.
 fn forget_earlier(directory: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(directory)?;
-    for name in ["worktrees", "empty", ".pi"] {
+    if let Ok(runs) = Store::in_project(directory).runs() {
+        runs.iter().for_each(forget_run);
+    }
+    for name in ["empty", ".pi"] {
         match std::fs::remove_dir_all(directory.join(name)) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
     }
     Ok(())
+}
+
+/// Removes what is kept here of a run: the caller keeps everything.
+fn forget_run(dir: &RunDir) {
+    if let Ok(meta) = dir.meta()
+        && let Ok(Some(layout)) = runner::worktree_layout(&meta)
+    {
+        // What cannot be removed is found by `doctor`.
+        let _ = workspace::forget(&layout, &meta.cwd);
+    }
+    dir.discard();
 }
 
 fn host() -> String {

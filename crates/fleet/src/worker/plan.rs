@@ -1,8 +1,8 @@
 //! A task of another machine, planned with the agents, keys and limits of this one.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use model::{AgentKind, Isolation, Lifetime, Limits, Owner, OwnerKind, Plan, RunId};
+use model::{AgentKind, Budget, Isolation, Lifetime, Limits, Owner, OwnerKind, Plan, RunId};
 use plan::{
     AgentChoice, ContinuedSession, DefinitionKind, PlanOptions, Surroundings, Task, Workspace,
     definition_of_text, plan_tasks,
@@ -84,6 +84,7 @@ fn try_plan(
         schema: remote.schema.clone(),
         check: remote.check.clone(),
         check_timeout: remote.check_timeout,
+        budget: remote.limits.budget,
         ..Task::default()
     };
     // The commit of the snapshot is kept like the result of a run of that name.
@@ -106,6 +107,7 @@ fn try_plan(
         isolation: session.worktree.is_some().then_some(Isolation::Worktree),
         on: None,
         fleet: None,
+        budget: Budget::default(),
         agent_version: runner::agent_version,
     };
     let planned = plan_tasks(&workspace, &planning, [(task, Some(session))]);
@@ -132,15 +134,7 @@ fn try_plan(
     }
     let meta = planned.plan.meta_mut();
     meta.limits = Limits { log_bytes: Limits::LOG_BYTES, ..remote.limits };
-    if let Some(worktree) = &mut meta.worktree {
-        worktree.directory = worktrees(&options.directory).join(meta.run_id.as_str());
-    }
     Ok(Planned::Ready(planned.plan))
-}
-
-/// Where the agents of a worker work.
-pub(super) fn worktrees(directory: &Path) -> PathBuf {
-    directory.join("worktrees")
 }
 
 fn offers(offered: Option<&[String]>, kind: Option<&AgentKind>) -> bool {

@@ -1,6 +1,6 @@
 //! The fields of a definition's file: where each belongs, and how it is read, written and shown.
 
-use model::{Access, Isolation};
+use model::{Access, Budget, Isolation};
 use protocol::{ApiKey, ThinkingLevel};
 
 use super::markdown::{list, text};
@@ -8,7 +8,7 @@ use super::{Definition, DefinitionKind};
 use crate::frontmatter::Fields;
 
 /// All fields besides the name, in the order in which they are written.
-static FIELDS: [Field; 27] = [
+static FIELDS: [Field; 28] = [
     field("description", |d| Value::Text(&mut d.description)),
     field("provider", |d| Value::Text(&mut d.configuration.provider)),
     field("model", |d| Value::Text(&mut d.configuration.model)),
@@ -24,6 +24,7 @@ static FIELDS: [Field; 27] = [
     field("on", |d| Value::Text(&mut d.on)).restricting(),
     field("access", |d| Value::Access(&mut d.access)).restricting(),
     field("isolation", |d| Value::Isolation(&mut d.isolation)).restricting(),
+    field("budget", |d| Value::Budget(&mut d.budget)).restricting(),
     field("timeout", |d| Value::Seconds(&mut d.timeout))
         .only_of(&[DefinitionKind::Preset])
         .restricting(),
@@ -46,7 +47,7 @@ static FIELDS: [Field; 27] = [
 ];
 
 /// The order in which they are shown.
-const SHOWN: [&str; 27] = [
+const SHOWN: [&str; 28] = [
     "description",
     "provider",
     "model",
@@ -56,6 +57,7 @@ const SHOWN: [&str; 27] = [
     "on",
     "access",
     "isolation",
+    "budget",
     "timeout",
     "prepare",
     "prepareTimeout",
@@ -158,6 +160,7 @@ enum Value<'a> {
     Level(&'a mut Option<ThinkingLevel>),
     Access(&'a mut Option<Access>),
     Isolation(&'a mut Option<Isolation>),
+    Budget(&'a mut Option<Budget>),
     Key(&'a mut Option<ApiKey>),
 }
 
@@ -171,6 +174,7 @@ impl Value<'_> {
             Value::Level(level) => *level = fields.word(name, &ThinkingLevel::WORDS),
             Value::Access(access) => *access = fields.word(name, &Access::WORDS),
             Value::Isolation(isolation) => *isolation = fields.word(name, &Isolation::WORDS),
+            Value::Budget(budget) => *budget = fields.budget(name),
             Value::Key(key) => *key = fields.text(name).map(ApiKey::new),
         }
     }
@@ -185,6 +189,7 @@ impl Value<'_> {
             Value::Level(level) => text(level.as_ref()?.word()),
             Value::Access(access) => text(access.as_ref()?.word()),
             Value::Isolation(isolation) => text(isolation.as_ref()?.word()),
+            Value::Budget(budget) => budget_fields(budget.as_ref()?),
             Value::Key(key) => text(key.as_ref()?.reveal()),
         }
     }
@@ -200,9 +205,22 @@ impl Value<'_> {
             Value::Level(level) => Some(level.as_ref()?.word().to_owned()),
             Value::Access(access) => Some(access.as_ref()?.word().to_owned()),
             Value::Isolation(isolation) => Some(isolation.as_ref()?.word().to_owned()),
+            Value::Budget(budget) => budget.as_ref()?.words(),
             Value::Key(key) => Some(key.as_ref()?.to_string()),
         }
     }
+}
+
+/// A budget in one line of a file.
+fn budget_fields(budget: &Budget) -> Option<String> {
+    let Budget { tokens, cost_usd, turns } = budget;
+    let fields = [
+        tokens.map(|tokens| format!("tokens: {tokens}")),
+        cost_usd.map(|cost| format!("costUsd: {cost}")),
+        turns.map(|turns| format!("turns: {turns}")),
+    ];
+    let fields: Vec<String> = fields.into_iter().flatten().collect();
+    (!fields.is_empty()).then(|| format!("{{{}}}", fields.join(", ")))
 }
 
 #[cfg(test)]

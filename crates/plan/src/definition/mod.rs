@@ -19,7 +19,7 @@ mod validate;
 
 use std::path::PathBuf;
 
-use model::{Access, Isolation};
+use model::{Access, Budget, Isolation};
 use protocol::Configuration;
 
 pub(crate) use claude::{Target, adapt};
@@ -59,6 +59,8 @@ pub struct Definition {
     pub access: Option<Access>,
     /// How the agent is kept apart from other work on the same files.
     pub isolation: Option<Isolation>,
+    /// The most that a run may spend.
+    pub budget: Option<Budget>,
     /// Seconds until a run is stopped. Only presets have it; delegated tasks have their own.
     pub timeout: Option<f64>,
     /// A command that is run in a new worktree before the agent.
@@ -104,6 +106,7 @@ impl Definition {
             agent: None,
             access: None,
             isolation: None,
+            budget: None,
             timeout: None,
             prepare: None,
             prepare_timeout: None,

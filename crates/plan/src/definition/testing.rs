@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use model::Access;
+use model::{Access, Budget};
 use proptest::prelude::*;
 use proptest::sample::select;
 use protocol::{ApiKey, ThinkingLevel};
@@ -114,6 +114,14 @@ fn any_list() -> impl Strategy<Value = Vec<String>> {
     proptest::collection::vec(entries, 0..4)
 }
 
+fn any_budget() -> impl Strategy<Value = Option<Budget>> {
+    let (count, cost) = (|| proptest::option::of(1..=u64::MAX), proptest::option::of(1e-6..1e15));
+    (count(), cost, count()).prop_map(|(tokens, cost_usd, turns)| {
+        let budget = Budget { tokens, cost_usd, turns };
+        (!budget.is_unlimited()).then_some(budget)
+    })
+}
+
 /// Every definition that a file can describe.
 pub(super) fn any_definition() -> impl Strategy<Value = Definition> {
     let text = || proptest::option::of(any_text());
@@ -129,13 +137,15 @@ pub(super) fn any_definition() -> impl Strategy<Value = Definition> {
         proptest::option::of(select(vec!["pi".to_owned(), "claude".to_owned()])),
         proptest::option::of(1.0..1e15),
         proptest::option::of(select(Access::WORDS.to_vec())),
+        any_budget(),
     );
     (words, texts, flags, lists).prop_map(|(words, texts, flags, lists)| {
-        let (kind, name, scope, level, agent, timeout, access) = words;
+        let (kind, name, scope, level, agent, timeout, access, budget) = words;
         let mut definition = Definition::new(&name, scope, &directories_of(kind));
         definition.configuration.thinking_level = level.map(|(_, level)| level);
         definition.agent = agent;
         definition.access = access.map(|(_, access)| access);
+        definition.budget = budget;
         definition.configuration.provider = texts.0;
         definition.configuration.model = texts.1;
         definition.description = Some(texts.5);

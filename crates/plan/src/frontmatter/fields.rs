@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use model::Budget;
+
 use super::yaml::presentable_name;
 use super::{Document, Field, FileWarning, Value};
 
@@ -39,7 +41,7 @@ impl<'a> Fields<'a> {
             Value::Number(_) | Value::Boolean(_) => {
                 self.wrong_type(field.line, name, "text; put quotes around it")
             }
-            Value::List(_) | Value::Mapping => self.wrong_type(field.line, name, "text"),
+            Value::List(_) | Value::Mapping(_) => self.wrong_type(field.line, name, "text"),
         }
     }
 
@@ -84,6 +86,45 @@ impl<'a> Fields<'a> {
             .or_else(|| self.wrong_type(field.line, name, "a number of seconds, at least 1"))
     }
 
+    /// The most that may be spent: fields within the field. All of them must be understood.
+    pub(crate) fn budget(&mut self, name: &'static str) -> Option<Budget> {
+        const EXPECTED: &str = "fields such as {costUsd: 0.5, tokens: 200000, turns: 20}, with numbers \
+                                above zero";
+        let field = self.take(name)?;
+        let entries = match field.value {
+            Value::Null => return None,
+            Value::Mapping(entries) => entries,
+            _ => return self.wrong_type(field.line, name, EXPECTED),
+        };
+        let mut budget = Budget::default();
+        for (key, value) in entries {
+            let Value::Number(number) = value else {
+                return self.wrong_type(field.line, name, EXPECTED);
+            };
+            let count = || number.parse().ok().filter(|count: &u64| *count > 0);
+            let is_read = match key.as_str() {
+                "tokens" => {
+                    budget.tokens = count();
+                    budget.tokens.is_some()
+                }
+                "turns" => {
+                    budget.turns = count();
+                    budget.turns.is_some()
+                }
+                "costUsd" => {
+                    let cost = number.parse().ok();
+                    budget.cost_usd = cost.filter(|cost: &f64| cost.is_finite() && *cost > 0.0);
+                    budget.cost_usd.is_some()
+                }
+                _ => false,
+            };
+            if !is_read {
+                return self.wrong_type(field.line, name, EXPECTED);
+            }
+        }
+        Some(budget)
+    }
+
     /// A list, written as such or as text with commas.
     pub(crate) fn list(&mut self, name: &'static str) -> Vec<String> {
         let Some(field) = self.take(name) else {
@@ -99,7 +140,7 @@ impl<'a> Fields<'a> {
             ),
             Value::List(entries) => entries.into_iter().map(entry).collect(),
             Value::Null => Some(Vec::new()),
-            Value::Boolean(_) | Value::Number(_) | Value::Mapping => None,
+            Value::Boolean(_) | Value::Number(_) | Value::Mapping(_) => None,
         };
         list.or_else(|| self.wrong_type(field.line, name, "a list, or text with commas"))
             .unwrap_or_default()
@@ -168,7 +209,7 @@ fn entry(value: Value) -> Option<String> {
     match value {
         Value::Text(text) | Value::Number(text) => Some(text),
         Value::Boolean(value) => Some(value.to_string()),
-        Value::Null | Value::List(_) | Value::Mapping => None,
+        Value::Null | Value::List(_) | Value::Mapping(_) => None,
     }
 }
 
@@ -250,6 +291,33 @@ mod tests {
             let (list, warnings) = taken(yaml, |fields| fields.list("x"));
             let expected = "\"x\" is ignored: it must be a list, or text with commas";
             assert_eq!((list, warnings), (vec![], vec![expected.to_owned()]), "{yaml}");
+        }
+    }
+
+    #[test]
+    fn a_budget_is_understood_whole_or_not_at_all() {
+        let take = |yaml| taken(yaml, |fields| fields.budget("x"));
+        let whole = Budget { tokens: Some(5), cost_usd: Some(0.5), turns: Some(7) };
+        assert_eq!(take("{tokens: 5, costUsd: 0.5, turns: 7}"), (Some(whole), vec![]));
+        assert_eq!(
+            take("\n  costUsd: 2"),
+            (Some(Budget { cost_usd: Some(2.0), ..Budget::default() }), vec![])
+        );
+        assert_eq!(take(""), (None, vec![]));
+        for yaml in [
+            "5",
+            "{cost: 1}",
+            "{tokens: 1.5}",
+            "{turns: 0}",
+            "{costUsd: -1}",
+            "{costUsd: x}",
+            "[1]",
+        ] {
+            let (budget, warnings) = take(yaml);
+            assert!(
+                budget.is_none() && warnings[0].contains("\"x\" is ignored: it must be fields"),
+                "{yaml}: {warnings:?}"
+            );
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 use serde_saphyr::options::NonFiniteFloatPolicy;
 
@@ -30,8 +30,8 @@ pub(crate) enum Value {
     Text(String),
     /// A list.
     List(Vec<Value>),
-    /// Fields within the field, which no field of ours has.
-    Mapping,
+    /// Fields within the field.
+    Mapping(Vec<(String, Value)>),
 }
 
 /// The text is not a list of fields.
@@ -227,8 +227,13 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Value::Mapping)
+        let mut fields = Vec::new();
+        while let Some((name, value)) = map.next_entry::<Value, Value>()? {
+            // A name that is no text names nothing that is known.
+            let name = if let Value::Text(name) = name { name } else { String::new() };
+            fields.push((name, value));
+        }
+        Ok(Value::Mapping(fields))
     }
 }
 
@@ -261,9 +266,10 @@ mod tests {
             ("|\n  a\n  b", text("a\nb\n")),
             (">-\n  a\n  b", text("a b")),
             ("[a, {b: c}, [d]]", {
-                Value::List(vec![text("a"), Value::Mapping, Value::List(vec![text("d")])])
+                let mapping = Value::Mapping(vec![("b".to_owned(), text("c"))]);
+                Value::List(vec![text("a"), mapping, Value::List(vec![text("d")])])
             }),
-            ("{a: b}", Value::Mapping),
+            ("{a: b}", Value::Mapping(vec![("a".to_owned(), text("b"))])),
         ] {
             let fields = parse(&format!("x: {yaml}\n")).unwrap();
             assert_eq!(

@@ -25,6 +25,40 @@ pub(super) fn directories(mountinfo: &[u8], membership: &[u8]) -> Vec<PathBuf> {
         .collect()
 }
 
+/// The directories in which the memory of this process is counted, each with the mount point of its hierarchy, and whether
+/// that is of version 2.
+#[cfg(any(target_os = "linux", test))]
+pub(crate) fn memory_directories(
+    mountinfo: &[u8],
+    membership: &[u8],
+) -> Vec<(PathBuf, PathBuf, bool)> {
+    let within = |mount: Mount, cgroup: &Path, is_unified: bool| {
+        // A container can see only its own part of the hierarchy, under a path that it cannot see.
+        let beneath = cgroup.strip_prefix(&mount.root).unwrap_or(Path::new(""));
+        Some((mount.mount_point.join(beneath), mount.mount_point, is_unified))
+    };
+    let one = version_1_path(membership).and_then(|cgroup| {
+        let mount = mounts_of(mountinfo, |kind, options| {
+            kind == b"cgroup" && options.split(|byte| *byte == b',').any(|word| word == b"memory")
+        });
+        within(mount.last()?, &cgroup, false)
+    });
+    let two = unified_path(membership)
+        .and_then(|cgroup| within(mounts(mountinfo).last()?, &cgroup, true));
+    one.into_iter().chain(two).collect()
+}
+
+/// The path in the version 1 hierarchy of the controller of memory.
+#[cfg(any(target_os = "linux", test))]
+fn version_1_path(membership: &[u8]) -> Option<PathBuf> {
+    membership.split(|byte| *byte == b'\n').find_map(|line| {
+        let mut fields = line.splitn(3, |byte| *byte == b':');
+        let mut controllers = fields.nth(1)?.split(|byte| *byte == b',');
+        controllers.any(|word| word == b"memory").then_some(())?;
+        Some(PathBuf::from(OsString::from_vec(fields.next()?.to_vec())))
+    })
+}
+
 /// Whether any version 2 hierarchy is mounted.
 pub(super) fn is_mounted(mountinfo: &[u8]) -> bool {
     mounts(mountinfo).next().is_some()
@@ -39,13 +73,23 @@ struct Mount {
 }
 
 fn mounts(mountinfo: &[u8]) -> impl Iterator<Item = Mount> {
-    mountinfo.split(|byte| *byte == b'\n').filter_map(|line| {
+    mounts_of(mountinfo, |kind, _| kind == b"cgroup2")
+}
+
+/// The mounts of a kind of file system, with these options.
+fn mounts_of(
+    mountinfo: &[u8],
+    is_wanted: impl Fn(&[u8], &[u8]) -> bool,
+) -> impl Iterator<Item = Mount> {
+    mountinfo.split(|byte| *byte == b'\n').filter_map(move |line| {
         let mut fields = line.split(|byte| *byte == b' ');
         let root = path(fields.nth(3)?);
         let mount_point = path(fields.next()?);
         // Optional fields follow, as many as there are, up to a hyphen.
         fields.find(|field| *field == b"-")?;
-        (fields.next()? == b"cgroup2").then_some(Mount { root, mount_point })
+        let kind = fields.next()?;
+        let options = fields.nth(1).unwrap_or_default();
+        is_wanted(kind, options).then_some(Mount { root, mount_point })
     })
 }
 
@@ -146,5 +190,25 @@ mod tests {
         let damaged = format!("\n1 2 3\n5 5 5 / /a rw cgroup2 cgroup2 rw\n6 6 6 / /b rw -\n{PURE}");
         assert_directories(&damaged, "junk\n0::/z", &["/sys/fs/cgroup/z"]);
         assert_eq!(path(b"\\04\\999\\"), Path::new("\\04\\999\\"));
+    }
+
+    #[test]
+    fn memory_is_counted_where_the_controller_is() {
+        let mounts = "\
+32 30 0:28 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory
+33 30 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu
+34 30 0:30 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+        let found = memory_directories(mounts.as_bytes(), b"4:memory:/a/b\n1:cpu:/c\n0::/d\n");
+        let one = Path::new("/sys/fs/cgroup/memory");
+        let two = Path::new("/sys/fs/cgroup/unified");
+        let expected =
+            [(one.join("a/b"), one.to_owned(), false), (two.join("d"), two.to_owned(), true)];
+        assert_eq!(found, expected);
+        let contained = "32 30 0:28 /docker/1 /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
+        for (path, beneath) in [("/docker/1/x", "x"), ("/elsewhere", "")] {
+            let found =
+                memory_directories(contained.as_bytes(), format!("4:memory:{path}").as_bytes());
+            assert_eq!(found, [(one.join(beneath), one.to_owned(), false)]);
+        }
     }
 }

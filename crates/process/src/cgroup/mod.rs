@@ -24,6 +24,8 @@ use rustix::process::Pid;
 
 use crate::marker::KILL_PATIENCE;
 use crate::tree::Signal;
+#[cfg(target_os = "linux")]
+pub(crate) use location::memory_directories;
 use start::StartError;
 
 /// Why there is no cgroup to be had here.

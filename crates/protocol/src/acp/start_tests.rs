@@ -23,6 +23,7 @@ fn start<'a>(agent: &str, configuration: &'a Configuration, access: Access) -> S
         variable: |_| None,
         access,
         ask: false,
+        max_cost_usd: None,
         default_provider: None,
         schema: None,
     }

@@ -70,6 +70,10 @@ pub(crate) fn invocation(start: &Start<'_>) -> Result<Invocation, StartError> {
     }
     warnings.extend(tools(&mut line, start)?);
     line.flag("--disable-slash-commands", configuration.no_skills);
+    if let Some(cost) = start.max_cost_usd {
+        // It tells what it has spent at its end, but knows it all the time.
+        line.words.extend([Argument::from("--max-budget-usd"), Argument::from(cost.to_string())]);
+    }
     if let Some(schema) = start.schema {
         // It takes no file. A schema is shorter than the longest argument.
         line.words.extend([Argument::from("--json-schema"), Argument::from(schema.to_string())]);

@@ -17,6 +17,7 @@ fn start(configuration: &Configuration, access: Access) -> Start<'_> {
         variable: |_| None,
         access,
         ask: false,
+        max_cost_usd: None,
         default_provider: None,
         schema: None,
     }

@@ -467,14 +467,19 @@ fn success() -> Verdict {
 }
 
 fn failure(record: &Value, subtype: &str, text: &str) -> Verdict {
-    let limit = match subtype {
-        "error_max_turns" => Some("turns"),
-        "error_max_budget_usd" => Some("cost"),
-        _ => None,
-    };
-    if let Some(limit) = limit {
-        let error = format!("Interrupted: Claude Code stopped at its own limit of {limit}");
-        return Verdict { outcome: Outcome::Interrupted, error: Some(error) };
+    match subtype {
+        "error_max_turns" => {
+            let error = "Interrupted: Claude Code stopped at its own limit of turns".to_owned();
+            return Verdict { outcome: Outcome::Interrupted, error: Some(error) };
+        }
+        "error_max_budget_usd" => {
+            let spent = model::dollars(number(record, "total_cost_usd"));
+            let error = format!(
+                "Claude Code stopped at its budget (spent {spent}). Consider resuming with a larger one."
+            );
+            return Verdict { outcome: Outcome::Budget, error: Some(error) };
+        }
+        _ => {}
     }
     let errors = record["errors"].as_array();
     let errors: Vec<&str> = errors.into_iter().flatten().filter_map(Value::as_str).collect();

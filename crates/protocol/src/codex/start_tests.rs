@@ -17,6 +17,7 @@ fn start(configuration: &Configuration) -> Start<'_> {
         variable: |_| None,
         access: Access::Workspace,
         ask: false,
+        max_cost_usd: None,
         default_provider: None,
         schema: None,
     }

@@ -6,7 +6,7 @@ use model::paths::{SYSTEM_PROMPT, StateDir};
 use model::{AgentKind, Argument, Meta, Mirror, Secrets, variables};
 
 use super::version::{OF_SERVER, check_provider, without_servers};
-use crate::profile_fields::{Configuration, ThinkingLevel};
+use crate::profile_fields::{Configuration, ThinkingLevel, check_fields};
 use crate::start::{
     AgentState, CommandLine, Invocation, Start, StartError, bounds, check_extra_argument,
 };
@@ -15,6 +15,9 @@ use crate::start::{
 const APPEND_SYSTEM_PROMPT: &str = "append-system-prompt.md";
 const CONVERSATION: &str = "child-session.jsonl";
 const EXTENSION: &str = "child-extension.mjs";
+
+const PI: &str = "pi";
+const BUILTIN: &str = "the built-in agent";
 
 /// The arguments of JSON mode, in which the prompt is the whole standard input.
 pub(crate) const JSON_MODE: &[&str] = &["--mode", "json", "-p"];
@@ -41,6 +44,7 @@ pub(crate) fn invocation(start: Start<'_>, mode: &[&str]) -> Result<Invocation, 
     let configuration = start.configuration;
     let is_builtin = start.agent == AgentKind::Builtin;
     check_extra_arguments(&start)?;
+    let warnings = check_fields(&start, if is_builtin { BUILTIN } else { PI }, &[])?;
     check_provider(&start.origin.title, configuration, start.version)?;
     let mut line = CommandLine::of(&start);
     line.words.extend(mode.iter().copied().map(Argument::from));
@@ -80,10 +84,7 @@ pub(crate) fn invocation(start: Start<'_>, mode: &[&str]) -> Result<Invocation, 
     }
     line.words.extend(configuration.extra_args.iter().cloned().map(Argument::from));
     if is_builtin && !configuration.extensions.is_empty() {
-        return Err(StartError::NoExtensions {
-            origin: start.origin.title,
-            agent: "the built-in agent",
-        });
+        return Err(StartError::NoExtensions { origin: start.origin.title, agent: BUILTIN });
     }
     let is_copilot = is_copilot(&start);
     // The built-in agent takes the key from where it is, and does not speak to Copilot.
@@ -96,7 +97,15 @@ pub(crate) fn invocation(start: Start<'_>, mode: &[&str]) -> Result<Invocation, 
         secrets.insert(variables::PI_API_KEY, key.reveal().to_owned());
     }
     let (environment, state) = (environment(&start, is_copilot), state(&start));
-    Ok(Invocation { environment, command: words, files, secrets, state, ..Invocation::default() })
+    Ok(Invocation {
+        environment,
+        command: words,
+        files,
+        secrets,
+        state,
+        warnings,
+        ..Invocation::default()
+    })
 }
 
 /// What is added to the system prompt: also what the agent may not change, so that it does not try.

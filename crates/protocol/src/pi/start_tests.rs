@@ -27,6 +27,7 @@ fn start(configuration: &Configuration) -> Start<'_> {
         variable: |_| None,
         access: Access::Full,
         ask: false,
+        max_cost_usd: None,
         default_provider: None,
         schema: None,
     }

@@ -99,6 +99,14 @@ impl Conversation {
         self.waiting.push_front((OWN, message));
     }
 
+    /// Says something of our own to an agent that works, if it can be spoken to.
+    pub(crate) fn urge(&mut self, text: &str) {
+        let is_at_work = matches!(self.phase, Phase::Asked | Phase::Working);
+        if self.deafness.is_none() && is_at_work {
+            self.say(text.to_owned());
+        }
+    }
+
     /// Takes note of what the agent has printed. What it says about a message that was given up is
     /// dropped: a message has one end.
     pub(crate) fn observe(&mut self, reading: &mut Reading, now: Instant) {

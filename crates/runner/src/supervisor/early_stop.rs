@@ -17,6 +17,8 @@ pub(super) struct EarlyStop<'a> {
     dir: &'a RunDir,
     /// The first one decides.
     pub(super) cause: Option<StopCause>,
+    /// What the caller says to it.
+    seen: Option<String>,
     /// Whether there is no time for a process to end by itself.
     pub(super) is_urgent: bool,
     /// The signal that has asked this process to end.
@@ -32,7 +34,8 @@ impl<'a> EarlyStop<'a> {
         dir: &'a RunDir,
     ) -> EarlyStop<'a> {
         let (cause, quit) = (None, None);
-        EarlyStop { signals, sink, dir, cause, is_urgent: false, quit, is_interrupted: false }
+        let (seen, is_urgent, is_interrupted) = (None, false, false);
+        EarlyStop { signals, sink, dir, cause, seen, is_urgent, quit, is_interrupted }
     }
 
     /// Becomes ready when there may be something to look at. Requests by files are not told of.
@@ -50,9 +53,14 @@ impl<'a> EarlyStop<'a> {
         }
         for request in requests {
             match request {
-                ToSupervisor::Start { .. } => {}
+                // It has spent nothing.
+                ToSupervisor::Start { .. } | ToSupervisor::NearlySpent => {}
                 ToSupervisor::Stop => self.stop(StopCause::Cancelled, false),
                 ToSupervisor::Kill => self.stop(StopCause::Cancelled, true),
+                ToSupervisor::Spent(seen) => {
+                    self.seen = Some(seen);
+                    self.stop(StopCause::Budget, false);
+                }
             }
         }
         for notice in self.signals.drain() {
@@ -81,7 +89,7 @@ impl<'a> EarlyStop<'a> {
     /// How the run ends if it was stopped.
     pub(super) fn verdict(&self) -> Option<(StopCause, Verdict)> {
         let cause = self.cause?;
-        Some((cause, cause.failure(&self.sink.meta.limits, None)?))
+        Some((cause, cause.failure(&self.sink.meta.limits, self.seen.as_deref())?))
     }
 
     fn stop(&mut self, cause: StopCause, is_urgent: bool) {

@@ -1,9 +1,11 @@
 //! Where everything goes that happens in a run: the run directory, the fold, the parent, the pane.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use governor::Till;
 use model::{Access, Activity, AgentProcess, Event, Meta, Resources};
+use protocol::Protocol;
 use rustix::event::{PollFd, PollFlags, poll};
 use session::{Facts, Progress};
 use store::{Journal, Log};
@@ -22,6 +24,8 @@ pub(crate) struct EventSink {
     progress: Progress,
     activity: Activity,
     started: Instant,
+    /// Where what the agent spends is added to the money of the day.
+    till: Option<Till>,
     /// What the tree has used, once it is gone.
     pub(crate) resources: Option<Resources>,
 }
@@ -44,8 +48,12 @@ impl EventSink {
             meta.session_id,
             meta.cwd.display()
         );
+        // Another supervisor, whose events the child passes on, counts them itself.
+        let counts = meta.protocol.as_deref() != Some(Protocol::Events.word());
+        let till = meta.ledger.as_deref().filter(|_| counts).cloned().map(Till::new);
         let mut sink = EventSink {
             meta,
+            till,
             journal,
             lifeline,
             screen,
@@ -63,12 +71,30 @@ impl EventSink {
     pub(crate) fn record(&mut self, event: Event) {
         for (record, line) in self.journal.record(now_ms(), event) {
             self.facts.apply(&record);
+            self.share(&record.event);
             if let Some(words) = self.progress.words(&record.event) {
                 self.transcribe(&words);
             }
             if let Some(lifeline) = &mut self.lifeline {
                 lifeline.send_event(&line);
             }
+        }
+    }
+
+    /// Tells the other programs of the user what was spent, and which provider wants to be left alone.
+    fn share(&mut self, event: &Event) {
+        match (event, &mut self.till) {
+            (
+                Event::AssistantMessage { usage, .. } | Event::UsageReported { usage },
+                Some(till),
+            ) => {
+                till.add(model::cost(usage));
+            }
+            (Event::RetryScheduled { delay_ms, error, .. }, Some(_)) => {
+                let delay = Duration::from_millis(*delay_ms);
+                governor::agent_was_refused(&self.meta, error, delay);
+            }
+            _ => {}
         }
     }
 

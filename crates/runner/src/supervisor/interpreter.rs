@@ -78,6 +78,9 @@ impl Interpreter {
         let mut reading = self.reader.read(line);
         let stop = self.rules.observe(&reading, now);
         self.conversation.observe(&mut reading, now);
+        if self.rules.take_budget_due() {
+            self.urge_to_end();
+        }
         if !reading.is_delta {
             self.sink.log(Log::Stdout, &self.sanitizer.line(line));
         }
@@ -122,6 +125,11 @@ impl Interpreter {
             self.is_stopped = true;
             self.record([stop.into()]);
         }
+    }
+
+    /// Tells the agent that little is left of its budget, if it works and can be told.
+    pub(crate) fn urge_to_end(&mut self) {
+        self.conversation.urge(NEARLY_SPENT);
     }
 
     /// Takes in what was read and not told yet: the output has ended.
@@ -215,6 +223,10 @@ impl Interpreter {
         self.sink.end(self.sanitizer.event(event));
     }
 }
+
+/// What the agent is told when most of its budget is spent.
+const NEARLY_SPENT: &str = "Most of the budget of this task is spent. Come to an end now: finish the step that you are in, \
+                            begin nothing new, and give your answer with what you know.";
 
 /// What is recorded of a message. Our own words are seen where the agent shows them.
 fn told(delivery: Delivery) -> Option<Event> {

@@ -4,6 +4,7 @@
 //! runtime, and nothing that waits for one thing only.
 
 mod access;
+mod admission;
 mod child_streams;
 mod confined_start;
 mod conversation;
@@ -35,6 +36,7 @@ use crate::recover::{PARENT_DIED, ended};
 use crate::unstarted::spawn_failure;
 use crate::worktree::{Worktree, keep_changes};
 use access::Bounds;
+use admission::{await_slot, take_slot};
 use confined_start::{Confines, NotStarted, Started};
 use conversation::Conversation;
 use early_stop::EarlyStop;
@@ -87,6 +89,8 @@ pub fn supervise(
         lifeline.flush();
     }
     let Prepared { dir, meta, protocol, prompt, journal, mut signals } = prepared?;
+    // Before the starter of the run lets go of it.
+    let slot = take_slot(&meta, &dir);
     let secrets = match &mut lifeline {
         Some(lifeline) => {
             lifeline.send(&ToParent::Ready);
@@ -106,6 +110,13 @@ pub fn supervise(
         return Ok(());
     };
     let mut stop = EarlyStop::new(&mut signals, &mut sink, &dir);
+    let _slot = match slot.map_or_else(|| await_slot(&mut stop, &dir), Ok) {
+        Ok(slot) => slot,
+        Err(unprepared) => {
+            end_unprepared(sink, unprepared, None);
+            return Ok(());
+        }
+    };
     let worktree = match make_worktree(&mut stop) {
         Ok(worktree) => worktree,
         Err(unprepared) => {

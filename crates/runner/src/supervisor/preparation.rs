@@ -29,7 +29,7 @@ pub(super) struct Unprepared {
 
 impl Unprepared {
     /// Something failed, unless the run was stopped: then that is why.
-    fn new(stop: &EarlyStop<'_>, error: String) -> Unprepared {
+    pub(super) fn new(stop: &EarlyStop<'_>, error: String) -> Unprepared {
         let (cause, verdict) = match stop.verdict() {
             Some((cause, verdict)) => (Some(cause), verdict),
             None => (None, Verdict { outcome: Outcome::SpawnFailure, error: Some(error) }),

@@ -7,6 +7,7 @@ use std::mem;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
+use governor::Eviction;
 use model::{Event, Leftovers, Outcome, Resources, StopCause, StopReason, Verdict};
 use process::{Child, Exit, Keep, Notice, Signal, SignalPipe, Tree};
 use protocol::Opening;
@@ -22,7 +23,7 @@ use super::questions::Questions;
 use super::requests::Requests;
 use super::review::Review;
 use super::review::step::Step;
-use super::rules::{Ruling, Situation};
+use super::rules::{Ruling, Situation, Stop};
 use super::screen::ScreenRequest;
 use super::stopper::{StopStep, Stopper};
 use crate::leftovers::survivors;
@@ -61,6 +62,8 @@ pub(crate) struct Supervision {
     quit: Option<Notice>,
     /// Whether the user has pressed Ctrl-C in the pane.
     is_interrupted: bool,
+    /// Looks whether this run must make room for others.
+    eviction: Option<Eviction>,
     /// When to look at the memory of the tree again.
     look_at_memory_at: Instant,
 }
@@ -91,6 +94,7 @@ impl Supervision {
         bounds: Option<Bounds>,
         review: Review,
     ) -> Supervision {
+        let eviction = Eviction::new(interpreter.sink.meta.admission.as_deref());
         Supervision {
             tree: child.tree,
             input: Input::new(child.stdin, opening),
@@ -110,6 +114,7 @@ impl Supervision {
             leftovers: None,
             quit: None,
             is_interrupted: false,
+            eviction,
             look_at_memory_at: Instant::now() + MEMORY_INTERVAL,
         }
     }
@@ -268,6 +273,17 @@ impl Supervision {
                 ToSupervisor::Start { .. } => {}
                 ToSupervisor::Stop => self.request_stop(StopCause::Cancelled),
                 ToSupervisor::Kill => self.kill(),
+                ToSupervisor::NearlySpent => {
+                    self.interpreter.urge_to_end();
+                    self.converse(Instant::now());
+                }
+                ToSupervisor::Spent(seen) => {
+                    let has_said_something = self.interpreter.sink.facts.assistant_messages > 0;
+                    if let Some(stop) = self.interpreter.rules.spend_call(seen, has_said_something)
+                    {
+                        self.request_stop(stop);
+                    }
+                }
             }
         }
         if parent_is_gone {
@@ -362,13 +378,22 @@ impl Supervision {
         self.interpreter.settle(settled);
     }
 
+    /// Makes room if memory has run out and no agent takes more of it. There is no time for it to end by itself.
+    fn make_room(&mut self, now: Instant) {
+        let Some(eviction) = &mut self.eviction else { return };
+        if let Some(seen) = eviction.look(&self.interpreter.sink.meta.run_id, now) {
+            self.request_stop(Stop::seen(StopCause::Evicted, seen));
+            self.stopper.hasten(now);
+        }
+    }
+
     fn kill(&mut self) {
         self.request_stop(StopCause::Cancelled);
         self.stopper.hasten(Instant::now());
     }
 
-    fn request_stop(&mut self, cause: StopCause) {
-        self.interpreter.rules.request(cause);
+    fn request_stop(&mut self, stop: impl Into<Stop>) {
+        self.interpreter.rules.request(stop);
         self.apply_rules(Instant::now());
     }
 
@@ -411,6 +436,7 @@ impl Supervision {
         }
         self.attend_step(now);
         self.look_at_memory(now);
+        self.make_room(now);
         self.apply_rules(now);
         match self.stopper.check(now) {
             Some(StopStep::Kill) => self.tree.signal(Signal::Kill),
@@ -434,6 +460,7 @@ impl Supervision {
             questions.next_deadline(),
             step.and_then(Step::next_deadline),
             self.stopper.next(),
+            self.eviction.as_ref().and_then(Eviction::next_look),
             self.requests.look_at,
         ];
         deadlines.into_iter().flatten().min()
@@ -464,6 +491,9 @@ impl Supervision {
             processor_ms: u64::try_from(used.processor_time.as_millis()).unwrap_or(u64::MAX),
             peak_memory: used.peak_memory,
         });
+        if let Some(admission) = &self.interpreter.sink.meta.admission {
+            governor::remember(admission, &self.interpreter.sink.meta, used.peak_memory);
+        }
         self.tree.remove_cgroup();
         self.stop_questions();
         let unread = self.interpreter.conversation.end();

@@ -2,7 +2,7 @@
 
 use model::Usage;
 
-use crate::usage::{price, tokens};
+use crate::usage::price;
 
 /// The price in US dollars; absent where it is not known.
 pub(super) fn dollars(usage: &Usage) -> Option<f64> {
@@ -13,7 +13,7 @@ pub(super) fn dollars(usage: &Usage) -> Option<f64> {
 pub(super) fn cost_column(usage: &Usage) -> String {
     match dollars(usage) {
         Some(dollars) => price(dollars),
-        None if tokens(usage) == 0 => String::new(),
+        None if usage.all_tokens() == 0 => String::new(),
         None => "?".to_owned(),
     }
 }

@@ -13,7 +13,7 @@ use super::spending::Spending;
 use super::timeline::SpanKind;
 use crate::export::utc;
 use crate::text::one_line;
-use crate::usage::{token_words, tokens, total_cost_words};
+use crate::usage::{token_words, total_cost_words};
 use crate::view::short_model;
 
 /// More rows are drawn closer together.
@@ -167,7 +167,7 @@ fn row(agent: &Agent<'_>, axis: &Axis, has_changes: bool, page: &mut String) {
          <td class=\"number\">{}</td><td class=\"number tools\">{}</td><td class=\"number tokens\">{}</td>{}\
          <td class=\"number\">{}</td></tr>",
         agent.tool_calls,
-        tokens(&agent.usage),
+        agent.usage.all_tokens(),
         dollars(&agent.usage).unwrap_or_default(),
         drawing::track(&agent.timeline, axis, &times(agent)),
         duration(worked),

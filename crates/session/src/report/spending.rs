@@ -5,7 +5,7 @@ use model::Usage;
 use super::axis::Axis;
 use super::cost::dollars;
 use super::timeline::Timeline;
-use crate::usage::{price, rounded, tokens};
+use crate::usage::{price, rounded};
 
 /// The sum over all agents as it grew. Money, or tokens where no price is known.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +28,7 @@ impl Spending {
         spent.sort_by_key(|(at, _)| *at);
         let is_money = spent.iter().any(|(_, usage)| dollars(usage).is_some_and(|sum| sum > 0.0));
         let amount = |usage: &Usage| {
-            if is_money { dollars(usage).unwrap_or_default() } else { tokens(usage) as f64 }
+            if is_money { dollars(usage).unwrap_or_default() } else { usage.all_tokens() as f64 }
         };
         let mut points: Vec<(f64, f64)> = Vec::new();
         let mut sum: f64 = 0.0;

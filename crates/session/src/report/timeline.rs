@@ -262,6 +262,7 @@ impl<'a> Fold<'a> {
             Event::Warning { .. }
             | Event::AnswerChecked { problem: Some(_) }
             | Event::MessageRefused { .. }
+            | Event::Waiting { .. }
             | Event::TimeoutExtended
             | Event::LogFull { .. } => self.warn(event),
             // It is marked when the agent reads it.

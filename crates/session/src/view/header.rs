@@ -3,11 +3,11 @@
 //! A screen draws the headers as a table, so that each fact stays where it is while it changes. A new
 //! fact is an entry of [`COLUMNS`].
 
-use model::Usage;
+use model::{Usage, dollars};
 
 use super::{Line, Phase, Role, Standing, TaskView};
 use crate::text::{cut_chars, one_line};
-use crate::usage::{cost_words, token_words};
+use crate::usage::{cost_words, rounded, token_words};
 
 /// A fact about a task.
 #[derive(Clone, Copy, Debug)]
@@ -120,7 +120,7 @@ pub(crate) fn short_model(model: &str) -> &str {
 fn now(task: &TaskView<'_>) -> Line {
     let facts = &task.state.facts;
     match task.standing() {
-        Standing::Queued => Line::of(Role::Muted, "queued"),
+        Standing::Queued => Line::of(Role::Muted, &queued_words(task)),
         Standing::Running if facts.stopping.is_some() => Line::of(Role::Warning, "stopping"),
         Standing::Running => match task.state.recent.open_tool() {
             Some(tool) => Line::of(Role::Accent, &tool.tool)
@@ -151,8 +151,15 @@ fn changes(task: &TaskView<'_>) -> Line {
     Line::of(Role::Plain, &changes.map(model::Changes::brief).unwrap_or_default())
 }
 
+/// Why a task is queued, if the reason is not its own call.
+pub(super) fn queued_words(task: &TaskView<'_>) -> String {
+    let waiting = task.state.facts.waiting.as_ref();
+    waiting.map_or_else(|| "queued".to_owned(), |waiting| waiting.words())
+}
+
 fn since(task: &TaskView<'_>) -> Line {
-    let words = (task.phase == Phase::Running).then(|| duration(task.doing_ms));
+    let is_waiting = task.phase == Phase::Queued && task.state.facts.waiting.is_some();
+    let words = (task.phase == Phase::Running || is_waiting).then(|| duration(task.doing_ms));
     Line::of(Role::Muted, &words.unwrap_or_default())
 }
 
@@ -162,14 +169,23 @@ fn tools(task: &TaskView<'_>) -> Line {
 }
 
 fn tokens(task: &TaskView<'_>) -> Line {
-    Line::of(Role::Muted, &token_words(&task.state.facts.usage).unwrap_or_default())
+    let spent = token_words(&task.state.facts.usage);
+    Line::of(Role::Muted, &of_budget(spent, task.budget.tokens.map(rounded)))
 }
 
 /// Blank until anything was used at all.
 fn cost(task: &TaskView<'_>) -> Line {
     let usage = &task.state.facts.usage;
-    let is_used = *usage != Usage::default();
-    Line::of(Role::Plain, &if is_used { cost_words(usage) } else { String::new() })
+    let spent = (*usage != Usage::default()).then(|| cost_words(usage));
+    Line::of(Role::Plain, &of_budget(spent, task.budget.cost_usd.map(dollars)))
+}
+
+/// `$0.31/$0.50`: what was spent of how much. Blank until anything was.
+fn of_budget(spent: Option<String>, budget: Option<String>) -> String {
+    match (spent, budget) {
+        (Some(spent), Some(budget)) => format!("{spent}/{budget}"),
+        (spent, _) => spent.unwrap_or_default(),
+    }
 }
 
 /// Blank until its child was started.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use crate::usage_words;
 
+use super::header::queued_words;
 use super::{Line, Phase, ProfileView, Role, Standing, TaskView};
 
 /// Between the parts of a line.
@@ -21,7 +22,8 @@ pub fn plain_line(task: &TaskView<'_>) -> Line {
 
 /// What a running task said or did last, for where there are no windows.
 pub fn progress_line(task: &TaskView<'_>) -> Option<Line> {
-    let is_running = task.phase == Phase::Running;
+    let is_waiting = task.phase == Phase::Queued && task.state.facts.waiting.is_some();
+    let is_running = task.phase == Phase::Running || is_waiting;
     let line = || Line::of(Role::Plain, task.name).with(Role::Plain, ": ");
     is_running.then(|| line().with(Role::Plain, &task.state.latest_words()))
 }
@@ -37,7 +39,7 @@ pub fn compact_line(task: &TaskView<'_>) -> Line {
             .with(Role::Plain, " ")
             .with(Role::Muted, &time),
         None if task.phase == Phase::Queued => {
-            return line.with(Role::Dim, SEPARATOR).with(Role::Muted, "queued");
+            return line.with(Role::Dim, SEPARATOR).with(Role::Muted, &queued_words(task));
         }
         None => line,
     };

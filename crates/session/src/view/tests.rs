@@ -61,6 +61,7 @@ fn task<'a>(name: &'a str, state: &'a State, phase: Phase, session: &'a SessionI
         timeout_ms: Some(600_000),
         session,
         access: Access::Full,
+        budget: model::Budget::default(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 
@@ -29,6 +29,32 @@ pub(super) struct Service {
     /// How often each turn that has an error was asked for, by script and index.
     attempts: Mutex<HashMap<(String, usize), u64>>,
     completions: AtomicU64,
+    pub(super) limit: Mutex<Option<RateLimit>>,
+}
+
+/// So many requests in each window of time, which begins with the first request after the one before.
+#[derive(Debug)]
+pub(super) struct RateLimit {
+    pub(super) requests: u32,
+    pub(super) window: Duration,
+    pub(super) began: Option<Instant>,
+    pub(super) used: u32,
+    pub(super) refused: u64,
+}
+
+impl RateLimit {
+    /// How long to wait, if this request is one too many.
+    fn refuse(&mut self, now: Instant) -> Option<Duration> {
+        if self.began.is_none_or(|began| now >= began + self.window) {
+            (self.began, self.used) = (Some(now), 0);
+        }
+        if self.used < self.requests {
+            self.used += 1;
+            return None;
+        }
+        self.refused += 1;
+        self.began.map(|began| (began + self.window).saturating_duration_since(now))
+    }
 }
 
 impl Service {
@@ -43,6 +69,7 @@ impl Service {
             requests: Mutex::default(),
             attempts: Mutex::default(),
             completions: AtomicU64::new(0),
+            limit: Mutex::default(),
         })
     }
 
@@ -101,6 +128,14 @@ impl Service {
             let field = api.conversation_field();
             return refuse(&format!("the body is not JSON with `{field}`"));
         };
+        let wait = lock(&self.limit).as_mut().and_then(|limit| limit.refuse(Instant::now()));
+        if let Some(wait) = wait {
+            let message = "rate limit exceeded";
+            let failure = Failure { status: 429, message, kind: None, retry_after: None };
+            // Rounded up, so that who waits so long is not too early.
+            let headers = [("retry-after-ms", (wait.as_millis() + 1).to_string())];
+            return connection.respond(429, &headers, &api.error(&failure));
+        }
         let step = match &self.sequence {
             Some(next) => {
                 let index = next.fetch_add(1, Ordering::Relaxed);
@@ -259,6 +294,6 @@ fn models() -> Value {
 }
 
 /// Locks even if another thread panicked: what the server remembers is never half-written.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

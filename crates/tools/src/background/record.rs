@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use model::{
     CheckResult, Lifetime, Meta, OpenQuestion, Outcome, Owner, RunId, RunResult, SessionId,
-    StopReason, Usage, short_error, short_optional_text, short_path, short_text,
+    StopReason, Usage, Waiting, short_error, short_optional_text, short_path, short_text,
 };
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -39,6 +39,9 @@ pub struct BackgroundRecord {
     pub resolved_model: Option<String>,
     #[serde(default)]
     pub status: BackgroundStatus,
+    /// Why it has not started yet, and since when.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Waiting>,
     /// What it asks, while it waits for the answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<OpenQuestion>,
@@ -129,6 +132,7 @@ impl BackgroundRecord {
             requested_model: meta.requested_model.or_else(|| meta.model.clone()),
             resolved_model: meta.model,
             status: BackgroundStatus::Running,
+            waiting: None,
             questions: Vec::new(),
             start_time: meta.created_at,
             ending: BackgroundEnding::default(),
@@ -160,6 +164,7 @@ impl BackgroundRecord {
     pub(super) fn end_with(&mut self, result: BackgroundResult) {
         self.status = BackgroundStatus::of(result.outcome);
         self.usage = result.usage;
+        self.waiting = None;
         self.questions.clear();
         self.ending = BackgroundEnding {
             end_time: Some(result.ended_at),

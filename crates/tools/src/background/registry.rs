@@ -202,10 +202,13 @@ fn load(
         None => runner::recover(dir)?.result().map(BackgroundResult::from),
     };
     let owner = meta.owner.clone();
-    let asks = meta.ask && result.is_none();
+    let (is_running, asks) = (result.is_none(), meta.ask && result.is_none());
     let mut record = BackgroundRecord::new(dir, meta);
     if let Some(result) = result {
         record.end_with(result);
+    }
+    if is_running {
+        record.waiting = runner::waiting(dir)?;
     }
     if asks {
         record.questions = runner::open_questions(dir)?;

@@ -49,6 +49,9 @@ fn one(run: &BackgroundRecord, counts: BackgroundCounts) -> Retrieved {
         first_line(&run.task),
         said.unwrap_or("(no output)")
     );
+    if let Some(waiting) = &run.waiting {
+        text.push_str(&format!(", waiting=\"{}\"", waiting.words()));
+    }
     if let Some(error) = &run.ending.error {
         text.push_str(&format!(", error=\"{error}\""));
     }
@@ -68,8 +71,11 @@ fn list(mut runs: Vec<BackgroundRecord>, counts: BackgroundCounts) -> Retrieved 
     runs.drain(..passed_over);
     for run in &runs {
         let what = match (run.status, &run.ending.error) {
-            (BackgroundStatus::Failed, Some(error)) => first_line(error),
-            _ => first_line(&run.task),
+            (BackgroundStatus::Failed, Some(error)) => first_line(error).to_owned(),
+            _ => match &run.waiting {
+                Some(waiting) => waiting.words(),
+                None => first_line(&run.task).to_owned(),
+            },
         };
         text.push_str(&format!("\n{} {} [{}]: {what}", run.run_id, run.status.word(), run.title()));
         if let Some(warning) = run.ending.warnings.first() {

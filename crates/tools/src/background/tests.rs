@@ -285,6 +285,7 @@ fn a_notification_says_what_really_happened() {
         resolved_model: None,
         status,
         questions: Vec::new(),
+        waiting: None,
         start_time: 1,
         ending: BackgroundEnding {
             final_text: final_text.map(str::to_owned),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use model::{Lifetime, Message, MessageTiming, Plan, RunId};
+use model::{Budget, Lifetime, Message, MessageTiming, Plan, RunId};
 use plan::{AgentChoice, PlanOptions, PlannedTask};
 use serde_json::Value;
 
@@ -150,9 +150,15 @@ impl CallServer {
             isolation: self.caller.isolation,
             on: self.caller.on.clone(),
             fleet: self.caller.fleet.clone(),
+            budget: self.caller.budget,
             agent_version: runner::agent_version,
         };
         Ok(CallOptions { planning, book: self.sessions.as_ref() })
+    }
+
+    /// Limits what the tasks of each later call may spend together.
+    pub fn limit_calls(&mut self, budget: Budget) {
+        self.caller.budget = budget;
     }
 
     /// Queues the tasks of a call that was planned.
@@ -169,7 +175,9 @@ impl CallServer {
         let concurrency = context.concurrency.unwrap_or(workspace.settings.max_concurrency);
         let appearance = self.appearance(workspace);
         let submit = |plans: &mut dyn Iterator<Item = Box<Plan>>| {
-            self.dispatcher.submit(launcher, concurrency, plans)
+            let submitted = self.dispatcher.submit(launcher, concurrency, plans);
+            self.dispatcher.limit(submitted.lane, self.caller.budget);
+            submitted
         };
         let inline = workspace.settings.inline_answers;
         let call = RunningCall::new(kind, planned, inline, &appearance, submit);

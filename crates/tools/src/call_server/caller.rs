@@ -1,6 +1,6 @@
 //! What a door says about its caller, and about a call.
 
-use model::{Access, FleetPool, Isolation, Owner};
+use model::{Access, Budget, FleetPool, Isolation, Owner};
 use plan::Surroundings;
 
 use super::Reporting;
@@ -26,6 +26,8 @@ pub struct Caller {
     pub on: Option<FleetPool>,
     /// The server of the fleet.
     pub fleet: Option<String>,
+    /// The most that the tasks of a call may spend together, if the command line says so.
+    pub budget: Budget,
     /// The width of the terminal that shows the windows, if there is one.
     pub columns: Option<usize>,
     /// Whether what is shown of a task is a window, and not only words.
@@ -53,6 +55,7 @@ impl Caller {
             isolation: None,
             on: None,
             fleet: None,
+            budget: Budget::default(),
             columns: None,
             has_windows: false,
             waits_for_sessions: false,

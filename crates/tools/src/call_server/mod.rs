@@ -246,7 +246,7 @@ impl CallServer {
         let task = tasks.task_mut(index);
         let run = match &update.change {
             Change::Started { .. } | Change::Ended(_) => Some(task.run_id().clone()),
-            Change::Record(_) | Change::Activity(_) => None,
+            Change::Waiting(_) | Change::Record(_) | Change::Activity(_) => None,
         };
         let event = match task.apply(update.change, self.sessions.as_mut()) {
             Some((record, words)) => CallEvent::TaskEvent { call, task: index, record, words },

@@ -239,7 +239,7 @@ impl CallTask {
                     book.start(StartedRun::of(&self.shown.meta));
                 }
             }
-            Change::Activity(_) => {}
+            Change::Waiting(_) | Change::Activity(_) => {}
             Change::Record(record) => {
                 self.written.apply(&record, &self.shown.meta.cwd);
                 if let Some(book) = book {

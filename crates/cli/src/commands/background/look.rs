@@ -116,7 +116,9 @@ fn line(
     let said = ending.final_text.as_ref().filter(|text| !text.trim().is_empty());
     let warning = ending.warnings.first();
     let asks = record.questions.first().map(|open| format!("asks: {}", open.question.words()));
-    let what = ending.error.as_ref().or(said).or(warning).or(asks.as_ref()).unwrap_or(&record.task);
+    let waits = record.waiting.as_ref().map(model::Waiting::words);
+    let says = ending.error.as_ref().or(said).or(warning);
+    let what = says.or(asks.as_ref()).or(waits.as_ref()).unwrap_or(&record.task);
     let what = what.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let owner = match owner.kind {
         _ if !with_owner => "",
@@ -134,6 +136,10 @@ fn line(
     )
 }
 
+fn waiting(waiting: &model::Waiting) -> String {
+    format!("{} (since {})", waiting.words(), age(waiting.since))
+}
+
 /// Everything about one run.
 fn sheet(run: &BackgroundRecord) -> String {
     let ending = &run.ending;
@@ -147,6 +153,7 @@ fn sheet(run: &BackgroundRecord) -> String {
     let model = ending.model.as_ref().or(run.resolved_model.as_ref());
     let rows = [
         ("status", Some(run.status.word().to_owned())),
+        ("waiting", run.waiting.as_ref().map(waiting)),
         ("outcome", ending.outcome.clone()),
         ("error", ending.error.clone()),
         ("warnings", Some(ending.warnings.join("\n"))),

@@ -30,6 +30,7 @@ pub(super) fn start(arguments: Start, printer: &Printer) -> Result<Exit, Command
         profile: arguments.profile,
         timeout: arguments.timeout,
         prompt,
+        budget: arguments.budget.budget(),
         model: arguments.work.model,
         fallback_models: arguments.work.fallback_models,
         cwd: arguments.work.cwd.as_deref().map(typed_paths::directory).transpose()?,

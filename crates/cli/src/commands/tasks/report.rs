@@ -1,6 +1,6 @@
 //! What is printed when tasks have ended.
 
-use model::{Access, AgentKind, Changes, CheckResult, Outcome, RunResult, Status, Usage};
+use model::{Access, AgentKind, Budget, Changes, CheckResult, Outcome, RunResult, Status, Usage};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use tools::{CallTask, RunningCall, under_heading};
@@ -110,6 +110,8 @@ struct TaskReport<'a> {
     access: Access,
     model: Option<&'a str>,
     usage: Usage,
+    #[serde(skip_serializing_if = "Budget::is_unlimited")]
+    budget: Budget,
     duration_ms: u64,
     run_dir: Option<String>,
     profile: Option<&'a str>,
@@ -139,6 +141,7 @@ impl<'a> TaskReport<'a> {
             access: meta.access,
             model: result.model.as_deref(),
             usage: result.usage,
+            budget: result.budget,
             duration_ms: result.duration_ms,
             run_dir: report.run_dir.as_ref().map(|path| path.display().to_string()),
             profile: definition.filter(|_| meta.preset.is_none()),

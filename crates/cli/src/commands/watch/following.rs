@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use model::{Event, Meta, Record, RunId, RunResult, Status};
+use model::{Admission, Event, Meta, Record, RunId, RunResult, Status};
 use runner::{Recovery, recover};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use store::{EVENTS, RunDir, Store, StoreError, Tail, Watch};
@@ -12,8 +12,8 @@ use store::{EVENTS, RunDir, Store, StoreError, Tail, Watch};
 #[derive(Default)]
 pub(super) struct Following {
     /// Where to look for new runs, if at all.
-    store: Option<Store>,
-    /// All runs of the store, followed or not.
+    source: Option<Source>,
+    /// All runs that were found, followed or not.
     known: BTreeSet<RunId>,
     runs: Vec<Followed>,
     watch: Watch,
@@ -21,6 +21,14 @@ pub(super) struct Following {
     last_search: Option<Instant>,
     /// The store may have changed since the last search.
     is_search_due: bool,
+}
+
+/// Where runs are found.
+enum Source {
+    /// In one project.
+    Store(Store),
+    /// Among all agents of the user that run on this machine, or wait to.
+    Machine(Admission),
 }
 
 struct Followed {
@@ -61,8 +69,13 @@ impl Following {
     pub(super) fn all(store: &Store) -> Following {
         let mut following = Following::default();
         following.watch.add(store.path());
-        following.store = Some(store.clone());
+        following.source = Some(Source::Store(store.clone()));
         following
+    }
+
+    /// Follows all running runs of the user on this machine, and those that start later.
+    pub(super) fn everywhere(admission: Admission) -> Following {
+        Following { source: Some(Source::Machine(admission)), ..Following::default() }
     }
 
     pub(super) fn these(dirs: Vec<RunDir>) -> Result<Following, StoreError> {
@@ -134,10 +147,9 @@ impl Following {
 
     fn search(&mut self, now: Instant, is_interrupted: &dyn Fn() -> bool) {
         self.is_search_due = !is_after(self.last_search, SEARCH_INTERVAL, now);
-        let Some(store) = self.store.as_ref().filter(|_| !self.is_search_due) else { return };
+        let Some(source) = self.source.as_ref().filter(|_| !self.is_search_due) else { return };
         self.last_search = Some(now);
-        // A store that cannot be read may not exist yet.
-        for dir in store.runs().unwrap_or_default() {
+        for dir in source.runs() {
             if is_interrupted() {
                 return;
             }
@@ -162,6 +174,22 @@ impl Following {
             last_check: None,
             end: None,
         });
+    }
+}
+
+impl Source {
+    fn runs(&self) -> Vec<RunDir> {
+        match self {
+            // A store that cannot be read may not exist yet.
+            Source::Store(store) => store.runs().unwrap_or_default(),
+            Source::Machine(admission) => {
+                let waiting = governor::waiting_calls(admission).into_iter();
+                let waiting = waiting.filter_map(|notice| notice.run_dir);
+                let running = governor::running_agents(admission).into_iter();
+                let running = running.filter_map(|agent| agent.run_dir);
+                waiting.chain(running).filter_map(|path| RunDir::open(&path).ok()).collect()
+            }
+        }
     }
 }
 

@@ -65,6 +65,15 @@ impl WatchScreen<'_> {
         self.runs.get(run).map(|run| run.meta.name.clone()).unwrap_or_default()
     }
 
+    /// What all runs are called together, if there were any.
+    pub(super) fn title(&self) -> Option<String> {
+        match self.runs.as_slice() {
+            [] => None,
+            [run] => Some(run.meta.name.clone()),
+            runs => Some(format!("{} runs", runs.len())),
+        }
+    }
+
     fn end(&mut self, run: usize) {
         if let Some(task) = self.runs.get_mut(run) {
             task.phase = Phase::Ended;

@@ -125,14 +125,13 @@ impl Bounds {
         for path in &self.redirections {
             match remove_redirection(path) {
                 Ok(true) => warnings.push(format!(
-                    "The agent made {}, which would have let git run hooks and settings from \
-                     elsewhere. It was removed.",
+                    "The agent made {}, which can tell git what to run. It was removed.",
                     path.display()
                 )),
                 Ok(false) => {}
                 Err(error) => warnings.push(format!(
-                    "The agent made {}, which lets git run hooks and settings from elsewhere, and \
-                     it could not be removed: {error}. Remove it before you use git there.",
+                    "The agent made {}, which can tell git what to run, and it could not be \
+                     removed: {error}. Remove it before you use git there.",
                     path.display()
                 )),
             }

@@ -26,8 +26,8 @@ pub(super) struct Repository {
     pub(super) kept: Vec<PathBuf>,
     /// What may be changed also if no list inside it can be kept: data that git does not run.
     pub(super) data: Vec<PathBuf>,
-    /// Files that would make git read hooks and configuration elsewhere. They are not there now, and
-    /// cannot be kept from appearing.
+    /// Files that would make git read hooks and configuration elsewhere, or settings that wait until git is told to read
+    /// them. They are not there now, and cannot be kept from appearing.
     pub(super) redirections: Vec<PathBuf>,
     /// Why git cannot commit, where it cannot.
     pub(super) problem: Option<String>,
@@ -167,6 +167,9 @@ impl Repository {
         let settings = git_dir.join("config.worktree");
         if String::from_utf8_lossy(&config).to_lowercase().contains("worktreeconfig") {
             make_file(&settings)?;
+        } else if fs::symlink_metadata(&settings).is_err() {
+            self.redirections.push(settings);
+            return Ok(());
         }
         self.keep_if_present(settings);
         Ok(())

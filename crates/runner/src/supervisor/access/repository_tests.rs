@@ -67,7 +67,12 @@ fn hooks_and_settings_are_kept_and_made_where_they_are_missing() {
         assert_eq!(world.names(&repository.writable), ["tree/.git"]);
         assert_eq!(
             world.names(&repository.redirections),
-            ["tree/.git/commondir", "tree/.git/modules/libs/inner/commondir"]
+            [
+                "tree/.git/commondir",
+                "tree/.git/config.worktree",
+                "tree/.git/modules/libs/inner/commondir",
+                "tree/.git/modules/libs/inner/config.worktree"
+            ]
         );
         assert_eq!((repository.mark, repository.problem), (world.at("tree/.git"), None));
         assert!(world.at("tree/.git/hooks").is_dir());

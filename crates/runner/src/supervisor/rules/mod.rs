@@ -2,6 +2,7 @@
 //!
 //! A rule is a file here, a [`StopCause`] with its words, and an outcome.
 
+mod budget;
 mod last_word;
 mod leftovers;
 mod looping;
@@ -13,6 +14,7 @@ use model::{Event, Limits, StopCause};
 use protocol::Reading;
 use session::Facts;
 
+use budget::BudgetRule;
 use last_word::LastWordRule;
 use leftovers::LeftoversRule;
 use looping::LoopRule;
@@ -34,9 +36,15 @@ pub(crate) struct Situation<'a> {
 /// A run must be stopped.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Stop {
-    cause: StopCause,
+    pub(crate) cause: StopCause,
     /// What the rule saw, where the cause alone does not say it.
-    seen: Option<String>,
+    pub(crate) seen: Option<String>,
+}
+
+impl Stop {
+    pub(crate) fn seen(cause: StopCause, seen: String) -> Stop {
+        Stop { cause, seen: Some(seen) }
+    }
 }
 
 impl From<StopCause> for Stop {
@@ -78,11 +86,12 @@ trait Rule {
 
 pub(crate) struct Rules {
     /// Why the user, the caller or another program wants the run stopped.
-    requested: Option<StopCause>,
+    requested: Option<Stop>,
     leftovers: LeftoversRule,
     last_word: LastWordRule,
     timeout: TimeoutRule,
     looping: LoopRule,
+    budget: BudgetRule,
 }
 
 impl Rules {
@@ -93,11 +102,13 @@ impl Rules {
             last_word: LastWordRule::default(),
             timeout: TimeoutRule::new(limits, started),
             looping: LoopRule::new(limits),
+            budget: BudgetRule::new(limits),
         }
     }
 
-    fn all(&mut self) -> [&mut dyn Rule; 4] {
-        [&mut self.leftovers, &mut self.last_word, &mut self.timeout, &mut self.looping]
+    fn all(&mut self) -> [&mut dyn Rule; 5] {
+        let Rules { leftovers, last_word, timeout, looping, budget, .. } = self;
+        [leftovers, last_word, timeout, looping, budget]
     }
 
     /// Takes note of what the agent has printed, and says why the run must stop there and then.
@@ -108,8 +119,8 @@ impl Rules {
     }
 
     /// The run is to be stopped, for a reason from outside. The first one counts.
-    pub(crate) fn request(&mut self, cause: StopCause) {
-        self.requested.get_or_insert(cause);
+    pub(crate) fn request(&mut self, stop: impl Into<Stop>) {
+        self.requested.get_or_insert_with(|| stop.into());
     }
 
     /// Whether the run is to be stopped, for a reason from outside.
@@ -132,6 +143,19 @@ impl Rules {
         self.timeout.grant(time);
     }
 
+    /// The budget of the call is spent, as these words say. Stops an agent that works; one that has finished, and then goes on
+    /// after all, is stopped when it does.
+    pub(crate) fn spend_call(&mut self, seen: String, has_said_something: bool) -> Option<Stop> {
+        self.budget.spend_call(seen.clone());
+        let is_working = self.last_word.is_working || !has_said_something;
+        is_working.then_some(Stop { cause: StopCause::Budget, seen: Some(seen) })
+    }
+
+    /// Whether the agent is to be told that little is left of its budget. It is told once.
+    pub(crate) fn take_budget_due(&mut self) -> bool {
+        self.budget.take_due()
+    }
+
     /// What is to be done now, if anything. A run is stopped once.
     pub(crate) fn check(&mut self, situation: &Situation<'_>, now: Instant) -> Option<Ruling> {
         // An agent that has finished may have been stopped already, but its review can be stopped once more.
@@ -141,17 +165,17 @@ impl Rules {
             return None;
         }
         if is_reviewing {
-            return self.requested.map(|cause| Ruling::Stop(cause.into()));
+            return self.requested.clone().map(Ruling::Stop);
         }
-        let requested = self.requested.map(|cause| {
+        let requested = self.requested.clone().map(|stop| {
             // What has already been decided is not changed by a later request.
-            Ruling::Stop(Stop::from(if situation.exited_at.is_some() {
-                StopCause::Leftovers
+            Ruling::Stop(if situation.exited_at.is_some() {
+                StopCause::Leftovers.into()
             } else if self.last_word.has_settled() {
-                StopCause::LastWord
+                StopCause::LastWord.into()
             } else {
-                cause
-            }))
+                stop
+            })
         });
         requested.or_else(|| self.all().into_iter().find_map(|rule| rule.check(situation, now)))
     }
@@ -160,8 +184,8 @@ impl Rules {
         if situation.facts.stopping.is_some() || situation.is_reviewing {
             return None;
         }
-        let rules: [&dyn Rule; 4] =
-            [&self.leftovers, &self.last_word, &self.timeout, &self.looping];
+        let Rules { leftovers, last_word, timeout, looping, budget, .. } = self;
+        let rules: [&dyn Rule; 5] = [leftovers, last_word, timeout, looping, budget];
         rules.into_iter().filter_map(|rule| rule.next_deadline(situation)).min()
     }
 

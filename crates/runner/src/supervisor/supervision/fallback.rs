@@ -27,7 +27,7 @@ impl Supervision {
         }
         let verdict = self.verdict(Demands::default());
         let error = facts.provider_error.clone().or(verdict.error);
-        error.filter(|_| verdict.outcome == Outcome::ProviderError)
+        error.filter(|_| matches!(verdict.outcome, Outcome::ProviderError | Outcome::Quota))
     }
 
     /// Hands over what the agent that is gone has left to the one in its place.

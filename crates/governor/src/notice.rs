@@ -1,0 +1,91 @@
+//! What calls wait for, for people.
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use model::{Admission, RunId, Waiting};
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+use crate::shared_dir::{Access, SharedDir, names, open_file, read_file, remove, rewrite};
+
+/// A call that waits to start its next task.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[expect(missing_docs, reason = "the names say the rest")]
+pub struct Notice {
+    /// The task that starts next.
+    pub name: String,
+    pub cwd: PathBuf,
+    /// The run that waits, if it is recorded already: a background run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_dir: Option<PathBuf>,
+    /// How many tasks of the call have not started.
+    pub tasks: usize,
+    /// The process that waits.
+    pub program: u32,
+    pub waiting: Waiting,
+}
+
+/// A notice that lasts as long as its process, and until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Posted {
+    path: PathBuf,
+    file: File,
+    notice: Notice,
+}
+
+impl Posted {
+    pub(crate) fn new(shared: &SharedDir, notice: Notice) -> Option<Posted> {
+        use std::sync::atomic::{AtomicU64, Ordering};
+
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = shared.waiting().join(format!("{}-{number}", std::process::id()));
+        let file = open_file(&path, Access::Make).ok()?;
+        let posted = Posted { path, file, notice };
+        flock(&posted.file, FlockOperation::NonBlockingLockExclusive).ok()?;
+        posted.write();
+        Some(posted)
+    }
+
+    pub(crate) fn update(&mut self, notice: Notice) {
+        if self.notice != notice {
+            self.notice = notice;
+            self.write();
+        }
+    }
+
+    fn write(&self) {
+        let _ = rewrite(&self.file, &serde_json::to_vec(&self.notice).unwrap_or_default());
+    }
+}
+
+impl Drop for Posted {
+    fn drop(&mut self) {
+        remove(&self.path);
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
+}
+
+/// All calls that wait now, those that have waited longest first.
+pub fn waiting_calls(admission: &Admission) -> Vec<Notice> {
+    let Some(shared) = SharedDir::open(&admission.directories) else { return Vec::new() };
+    let directory = shared.waiting();
+    let posted = names(&directory).into_iter().filter_map(|name| {
+        let path = directory.join(name);
+        let file = open_file(&path, Access::Read).ok()?;
+        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            // Its process has ended.
+            remove(&path);
+            let _ = flock(&file, FlockOperation::Unlock);
+            return None;
+        }
+        serde_json::from_slice(&read_file(&path)?).ok()
+    });
+    let mut notices: Vec<Notice> = posted.collect();
+    notices.sort_by_key(|notice| notice.waiting.since);
+    notices
+}

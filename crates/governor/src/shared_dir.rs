@@ -1,0 +1,235 @@
+//! The directory on which the programs of a user agree, and everything that is written into it.
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, open};
+use rustix::process::geteuid;
+
+/// A directory that only this user can enter.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedDir {
+    path: PathBuf,
+}
+
+/// While it is there, no other program decides anything.
+#[derive(Debug)]
+pub(crate) struct Locked {
+    file: File,
+}
+
+/// More than any of our files needs. A larger one was not written here.
+const LARGEST: u64 = 64 * 1024;
+
+/// How often a lock is asked for that another program holds. It is held for less than a millisecond, unless its holder
+/// was stopped.
+const ATTEMPTS: u32 = 20;
+const PAUSE: Duration = Duration::from_micros(250);
+
+impl SharedDir {
+    /// The first of the directories that is this user's alone, or can be made so. A directory that another user has put
+    /// there is passed over by all programs alike.
+    pub(crate) fn open(candidates: &[PathBuf]) -> Option<SharedDir> {
+        let last = candidates.len().saturating_sub(1);
+        let mut candidates = candidates.iter().enumerate();
+        let found = candidates.find(|(index, path)| make_private(path, *index == last));
+        let shared = SharedDir { path: found?.1.clone() };
+        ["running", "queue", "waiting"]
+            .into_iter()
+            .all(|name| make_private(&shared.path.join(name), true))
+            .then_some(shared)
+    }
+
+    pub(crate) fn running(&self) -> PathBuf {
+        self.path.join("running")
+    }
+
+    pub(crate) fn queue(&self) -> PathBuf {
+        self.path.join("queue")
+    }
+
+    pub(crate) fn bell(&self) -> PathBuf {
+        self.path.join("bell")
+    }
+
+    pub(crate) fn waiting(&self) -> PathBuf {
+        self.path.join("waiting")
+    }
+
+    /// When a lock was last used for what it is for.
+    pub(crate) fn last_use(&self, name: &str) -> Option<SystemTime> {
+        fs::metadata(self.path.join(name)).ok()?.modified().ok()
+    }
+
+    /// Keeps all other programs from deciding. `None` if another program does so for long.
+    pub(crate) fn lock(&self) -> Option<Locked> {
+        self.lock_named("lock", ATTEMPTS)
+    }
+
+    /// Takes a lock, or does not.
+    pub(crate) fn lock_named(&self, name: &str, attempts: u32) -> Option<Locked> {
+        let file = open_file(&self.path.join(name), Access::Make).ok()?;
+        for attempt in 0..attempts {
+            if attempt > 0 {
+                sleep(PAUSE);
+            }
+            if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+                return Some(Locked { file });
+            }
+        }
+        None
+    }
+}
+
+impl Locked {
+    /// Notes the time.
+    pub(crate) fn touch(&self) {
+        let _ = self.file.set_modified(SystemTime::now());
+    }
+}
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // Not by closing alone: a process that another thread is starting can still have the file open.
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Write,
+    /// To be made if it is not there.
+    Make,
+}
+
+/// Opens a file, and no link.
+pub(crate) fn open_file(path: &Path, access: Access) -> io::Result<File> {
+    let flags = match access {
+        Access::Read => OFlags::RDONLY,
+        Access::Write => OFlags::RDWR,
+        Access::Make => OFlags::RDWR | OFlags::CREATE,
+    };
+    // A pipe in place of a file must not hold this program up.
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    Ok(File::from(open(path, flags, Mode::RUSR | Mode::WUSR)?))
+}
+
+/// Puts a text into a file, in place of what is in it.
+pub(crate) fn rewrite(file: &File, text: &[u8]) -> io::Result<()> {
+    file.write_all_at(text, 0)?;
+    file.set_len(text.len() as u64)
+}
+
+/// What a file holds, if it is one of ours.
+pub(crate) fn read_file(path: &Path) -> Option<Vec<u8>> {
+    let file = open_file(path, Access::Read).ok()?;
+    let metadata = file.metadata().ok()?;
+    if !metadata.is_file() || metadata.len() > LARGEST {
+        return None;
+    }
+    let mut bytes = vec![0; usize::try_from(metadata.len()).ok()?];
+    let read = file.read_at(&mut bytes, 0).ok()?;
+    bytes.truncate(read);
+    Some(bytes)
+}
+
+/// Writes a file that lasts, whole or not at all.
+pub(crate) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
+    let beside = path.with_extension(format!("{}.new", std::process::id()));
+    let _ = fs::remove_file(&beside);
+    let written = open_file(&beside, Access::Make).and_then(|file| rewrite(&file, text));
+    written.and_then(|()| fs::rename(&beside, path)).inspect_err(|_| remove(&beside))
+}
+
+/// Makes a directory that lasts.
+pub(crate) fn make_directory(path: &Path) -> bool {
+    make_private(path, true)
+}
+
+/// Removes a file that says nothing any more. If it cannot be, it is passed over.
+pub(crate) fn remove(path: &Path) {
+    let _ = fs::remove_file(path);
+}
+
+/// The names in a directory.
+pub(crate) fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+}
+
+/// Whether the directory is there afterwards, and only this user can enter it.
+fn make_private(path: &Path, makes_parents: bool) -> bool {
+    let user = geteuid().as_raw();
+    let is_safe = |parent: &Path| {
+        // `sudo` passes the runtime directory of another user on. In a directory like `/tmp` no other user can replace
+        // what is ours.
+        fs::metadata(parent).is_ok_and(|found| found.uid() == user || found.mode() & 0o1000 != 0)
+    };
+    if makes_parents {
+        let _ = DirBuilder::new().mode(0o700).recursive(true).create(path);
+    } else if path.parent().is_some_and(is_safe) {
+        let _ = DirBuilder::new().mode(0o700).create(path);
+    } else {
+        return false;
+    }
+    fs::symlink_metadata(path)
+        .is_ok_and(|found| found.is_dir() && found.uid() == user && found.mode() & 0o077 == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_directory_that_others_can_enter_or_that_is_a_link_is_passed_over() {
+        let top = tempfile::tempdir().unwrap();
+        let path = |name: &str| top.path().join(name);
+        fs::create_dir(path("open")).unwrap();
+        fs::set_permissions(path("open"), Permissions::from_mode(0o755)).unwrap();
+        fs::create_dir(path("real")).unwrap();
+        fs::set_permissions(path("real"), Permissions::from_mode(0o700)).unwrap();
+        symlink(path("real"), path("link")).unwrap();
+        fs::write(path("file"), "").unwrap();
+        let candidates = ["open", "link", "file", "missing/below", "new/below"].map(path);
+        let shared = SharedDir::open(&candidates).unwrap();
+        assert_eq!(shared.path, path("new/below"), "only the last one's parents are made");
+        assert!(shared.running().is_dir());
+        let mode = fs::metadata(&shared.path).unwrap().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        assert!(SharedDir::open(&["open", "file"].map(path)).is_none());
+    }
+
+    #[test]
+    fn one_program_decides_at_a_time() {
+        let top = tempfile::tempdir().unwrap();
+        let shared = SharedDir::open(&[top.path().join("locks")]).unwrap();
+        let locked = shared.lock().unwrap();
+        assert!(shared.lock().is_none());
+        drop(locked);
+        assert!(shared.lock().is_some());
+    }
+
+    #[test]
+    fn what_is_rewritten_is_read_and_links_are_not_followed() {
+        let top = tempfile::tempdir().unwrap();
+        let path = top.path().join("file");
+        let file = open_file(&path, Access::Make).unwrap();
+        rewrite(&file, b"a long text").unwrap();
+        rewrite(&file, b"short").unwrap();
+        assert_eq!(read_file(&path).unwrap(), b"short");
+        let link = top.path().join("link");
+        symlink(&path, &link).unwrap();
+        assert_eq!(read_file(&link), None);
+        replace(&path, b"new").unwrap();
+        assert_eq!(read_file(&path).unwrap(), b"new");
+        assert_eq!(names(top.path()).len(), 2);
+    }
+}
