@@ -1,6 +1,7 @@
 //! From the tasks of a call to plans.
 
 mod apply;
+mod demands;
 mod fallbacks;
 mod remote;
 
@@ -11,14 +12,14 @@ use std::time::SystemTime;
 
 use model::{
     Access, AgentKind, Budget, CallId, FORMAT, FleetPool, InvalidId, Isolation, Ledger, Lifetime,
-    Limits, Meta, Owner, OwnerKind, Plan, RemoteTask, RunId, SessionId, ShellCommand, WorktreePlan,
-    paths, variables,
+    Limits, Meta, Owner, OwnerKind, Plan, RemoteTask, RunId, SessionId, paths, variables,
 };
 use protocol::{Configuration, Invocation, Origin, Protocol, Start, Version, VersionQuestion};
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::access::{AccessWishes, access_paths};
+use demands::{budget, check};
 use fallbacks::plan_fallbacks;
 use remote::{is_in_repository, relay_limits};
 
@@ -337,7 +338,7 @@ impl Planner<'_> {
         };
         let warned = invocation.warnings.iter();
         let name = one_line(&task.name);
-        if let Some(reason) = protocol.voice().err().filter(|_| self.options.ask && !is_remote) {
+        if let Some(reason) = protocol.voice().err().filter(|_| self.options.ask) {
             self.warnings.push(format!("Task \"{name}\": nothing will be asked: {reason}"));
         }
         self.warnings.extend(warned.map(|warning| format!("Task \"{name}\": {warning}")));
@@ -419,7 +420,7 @@ impl Planner<'_> {
             // A relay takes next to nothing of this machine; the worker's machine governs its agent.
             admission: (!is_remote).then(|| self.workspace.admission()),
             takes_messages: true,
-            ask: self.asks(),
+            ask: self.asks() && !is_remote,
             created_at: now_ms(),
         };
         let missing_agent = (!is_remote && agent.is_missing(surroundings)).then(|| agent.kind());
@@ -437,53 +438,6 @@ impl Planner<'_> {
             refusal: refusal.as_ref().map(ToString::to_string),
         });
         Ok(PlannedTask { plan, definition: applied.summary, refusal, missing_agent, remote })
-    }
-
-    /// What is sent to a machine of the fleet. Its limits are known later.
-    fn remote_task(
-        &mut self,
-        task: &Task,
-        agent: &Agent,
-        definition: Option<&Definition>,
-        session: Option<&ContinuedSession>,
-        cwd: &Path,
-    ) -> Result<RemoteTask, Refusal> {
-        let has_past = session.is_some_and(|session| session.agent.is_some());
-        let agent = self.remote_agent(task, definition, agent, has_past)?;
-        let sent = definition.map(|definition| self.remote_definition(task, definition));
-        let prompt = session.map_or(&task.prompt, |session| &session.prompt);
-        let own = definition.filter(|definition| definition.scope == Scope::Global);
-        let wishes = AccessWishes {
-            flag: self.options.access,
-            limit: Access::Full,
-            session: session.and_then(|session| session.access),
-            definition: definition.and_then(|definition| definition.access),
-            task: task.access,
-        };
-        let settings = self.workspace.settings.access;
-        let own = own.and_then(|definition| definition.access);
-        let limit = settings.or(own);
-        let is_said = limit.is_some()
-            || wishes.flag.or(wishes.session).or(wishes.definition).or(wishes.task).is_some();
-        let wishes = AccessWishes { limit: limit.unwrap_or_default(), ..wishes };
-        Ok(RemoteTask {
-            name: one_line(&task.name),
-            prompt: with_files(&task.files, cwd, prompt),
-            task: task.prompt.clone(),
-            agent,
-            definition: sent.transpose()?,
-            model: task.model.clone().filter(|_| definition.is_none()),
-            fallback_models: match definition {
-                Some(_) => Vec::new(),
-                None => task.fallback_models.clone(),
-            },
-            access: is_said.then(|| wishes.decide()),
-            limits: Limits::default(),
-            schema: task.schema.clone(),
-            check: task.check.clone(),
-            check_timeout: task.check_timeout,
-            ask: self.asks(),
-        })
     }
 
     /// Where what the agent spends is written down.
@@ -511,33 +465,6 @@ impl Planner<'_> {
     /// Whether the user wants to be asked what the agent asks.
     fn asks(&self) -> bool {
         self.options.ask || self.workspace.settings.ask
-    }
-
-    /// The worktree in which the agent works, if it works in one: because the user, the task, its profile or its preset says
-    /// so, or because the session did before.
-    fn worktree(
-        &self,
-        task: &Task,
-        definition: Option<&Definition>,
-        session: Option<&ContinuedSession>,
-        run: &RunId,
-        comes_back: Option<bool>,
-    ) -> Result<Option<Box<WorktreePlan>>, Refusal> {
-        if comes_back == Some(false) {
-            return Ok(None);
-        }
-        let of_definition = definition.and_then(|definition| definition.isolation);
-        let isolation = self.options.isolation.or(task.isolation).or(of_definition);
-        let continues = session.and_then(|session| session.worktree.clone());
-        if isolation.is_none() && continues.is_none() && comes_back.is_none() {
-            return Ok(None);
-        }
-        let home = self.workspace.surroundings.home.as_deref();
-        let worktrees = paths::worktrees(|name| env::var_os(name), home);
-        let directory = worktrees.ok_or(Refusal::NoStateDirectory)?.join(run.as_str());
-        // An agent elsewhere has it run there.
-        let prepare = definition.filter(|_| comes_back.is_none()).and_then(preparation);
-        Ok(Some(Box::new(WorktreePlan { directory, continues, prepare })))
     }
 
     /// What the agent may change: what is usual for it, unless the user has said something else. A task
@@ -641,37 +568,6 @@ fn schema_words(schema: &Value) -> String {
         "Your last message must be one JSON value that fits this JSON Schema, alone or in one fenced block:\n\n\
          ```json\n{schema}\n```"
     )
-}
-
-/// What the task may spend: as the user says for it or in an own profile or preset. That of a project can only lower it.
-fn budget(task: &Task, definition: Option<&Definition>) -> Budget {
-    let Some((scope, of_definition)) =
-        definition.and_then(|definition| Some((definition.scope, definition.budget?)))
-    else {
-        return task.budget;
-    };
-    match scope {
-        Scope::Global => task.budget.or(of_definition),
-        Scope::Project => task.budget.lowered(of_definition),
-    }
-}
-
-/// The check of the task, else that of its profile or preset.
-fn check(task: &Task, definition: Option<&Definition>) -> Option<ShellCommand> {
-    let of_definition = definition.and_then(|definition| definition.check.clone());
-    let command = task.check.clone().or(of_definition)?;
-    let seconds =
-        task.check_timeout.or_else(|| definition.and_then(|definition| definition.check_timeout));
-    Some(shell_command(command, seconds))
-}
-
-/// What is run in a new worktree before the agent.
-fn preparation(definition: &Definition) -> Option<ShellCommand> {
-    Some(shell_command(definition.prepare.clone()?, definition.prepare_timeout))
-}
-
-fn shell_command(command: String, seconds: Option<f64>) -> ShellCommand {
-    ShellCommand { command, timeout_ms: seconds.map_or(ShellCommand::TIMEOUT_MS, to_ms) }
 }
 
 /// A name is shown at the beginning of lines.

@@ -68,8 +68,10 @@ impl Arguments {
             }
             Command::Demo(output) => output.plain,
             Command::Watch(watch) => watch.plain,
-            Command::Batches(Batches { command: BatchesCommand::Watch { plain, .. } }) => *plain,
-            Command::Sessions(Sessions { command: SessionsCommand::Show { plain, .. } }) => *plain,
+            Command::Batches(Batches { command: BatchesCommand::Watch { plain, .. } })
+            | Command::Sessions(Sessions { command: SessionsCommand::Show { plain, .. } }) => {
+                *plain
+            }
             _ => false,
         }
     }

@@ -114,10 +114,15 @@ fn cancelling_a_batch_ends_its_agents_and_what_waits() {
     wait_until(|| files.iter().filter(|file| file.exists()).count() == 3);
     let begun: Vec<u32> =
         files.iter().filter(|file| file.exists()).map(|file| await_process(file)).collect();
+    let key = format!("t{}", files.iter().position(|file| file.exists()).unwrap());
+    let follow = ["fleet", "show", "batch", &key, "--follow"];
+    let follower = Running::start(fleet.command(&follow));
     let cancelled = fleet.ask(&["cancel", "batch", "--json"]).json();
     let expected = json!({"batch": "batch", "waiting": 3, "running": 3, "ended": 0});
     assert_eq!(cancelled, expected);
     begun.into_iter().for_each(await_end_of);
+    let followed = follower.finish();
+    assert!(followed.code == Some(1) && followed.stdout.contains("echo $$"), "{followed:?}");
     watch(&fleet);
     let found = results(&fleet);
     assert_eq!(found.len(), 6);
@@ -161,14 +166,17 @@ fn the_tasks_of_a_killed_worker_are_carried_out_once_by_another_one() {
 #[test]
 fn each_key_is_enough_for_its_role() {
     let world = new_world();
+    // A directory that is in no repository travels as it is.
+    fs::remove_dir(world.project().join(".git")).unwrap();
     let port = test_support::free_port();
-    let made = world.run(&["fleet", "init", "fleet", "--port", &port.to_string()]);
+    let keys = world.path("server");
+    let made = world.run(&["fleet", "init", keys.to_str().unwrap(), "--port", &port.to_string()]);
     assert_eq!(made.code, Some(0), "{made:?}");
-    let keys = world.project().join("fleet");
     let servers = NatsServers::with_config(&nats_server(), &keys.join("nats.conf"), port);
+    let url = servers.url();
     let command = |key: &str, arguments: &[&str]| {
         let mut command = world.command(arguments);
-        command.env("PI_SUBAGENTS_FLEET", servers.url());
+        command.env("PI_SUBAGENTS_FLEET", &url);
         command.env("PI_SUBAGENTS_FLEET_CREDENTIALS", keys.join(key));
         command
     };
@@ -196,5 +204,7 @@ fn each_key_is_enough_for_its_role() {
     assert_eq!(act("caller.nk", &["fleet", "delete", "b"]).code, Some(0));
     worker.signal(rustix::process::Signal::TERM);
     assert_eq!(worker.finish().code, Some(0));
+    // The words of its program name the world, too.
+    drop(servers);
     world.wait_until_nothing_is_left();
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use test_support::{wait_until, write_file};
+use test_support::write_file;
 
 use super::machines::{Fleet, await_end_of, await_process, long_turn, shell};
 
@@ -44,8 +44,8 @@ fn agents_work_on_uncommitted_files_elsewhere_and_their_changes_come_back() {
 fn a_stopped_caller_ends_the_agent_on_the_other_machine() {
     let mut fleet = Fleet::new();
     fleet.worker(&[]);
-    for signal in [Signal::INT, Signal::KILL] {
-        let file = fleet.world.path(&format!("process-{signal:?}"));
+    for (signal, name) in [(Signal::INT, "interrupted"), (Signal::KILL, "killed")] {
+        let file = fleet.world.path(name);
         let task = fleet.task("long", &json!([long_turn(&file), {"text": "late"}]));
         let caller = fleet.start_delegation(&task);
         let process = await_process(&file);
@@ -53,7 +53,7 @@ fn a_stopped_caller_ends_the_agent_on_the_other_machine() {
         await_end_of(process);
         let ran = caller.finish();
         assert_ne!(ran.code, Some(0), "{ran:?}");
-        wait_until(|| fleet.runs_of(0).is_empty());
+        fleet.await_no_runs(0);
     }
     fleet.end_all();
 }

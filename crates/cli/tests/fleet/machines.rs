@@ -121,10 +121,13 @@ impl Fleet {
         self.world.feed(command, &tasks.to_string())
     }
 
-    /// The run directories of a worker.
-    pub(crate) fn runs_of(&self, worker: usize) -> Vec<std::path::PathBuf> {
+    /// Waits until a worker keeps no run that it has carried out.
+    pub(crate) fn await_no_runs(&self, worker: usize) {
         let runs = self.world.path(&format!("worker-{worker}/.pi/subagents/runs"));
-        fs::read_dir(runs).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+        wait_until(|| {
+            let mut entries = fs::read_dir(&runs).into_iter().flatten().flatten();
+            !entries.any(|entry| entry.path().is_dir())
+        });
     }
 }
 

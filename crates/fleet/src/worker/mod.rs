@@ -3,6 +3,7 @@
 mod attempt;
 mod plan;
 mod runner_thread;
+mod running;
 mod snapshots;
 
 use std::cell::{Cell, RefCell};
@@ -336,6 +337,14 @@ fn forget_run(dir: &RunDir) {
         let _ = workspace::forget(&layout, &meta.cwd);
     }
     dir.discard();
+}
+
+/// Does work that waits for the disk or for other programs beside this thread, which tells the server that the worker lives.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> std::io::Result<T> {
+    let (sender, done) = tokio::sync::oneshot::channel();
+    let work = move || drop(sender.send(work()));
+    process::start_thread(work).map_err(|none| none.error)?;
+    done.await.map_err(std::io::Error::other)
 }
 
 fn host() -> String {

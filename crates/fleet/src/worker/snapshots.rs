@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::SystemTime;
 
+use super::aside;
 use crate::tasks::fetch_file;
 use crate::{Fleet, FleetError, SNAPSHOTS, Snapshot};
 
@@ -97,7 +98,7 @@ impl Snapshots {
         let unpacked = match fetched {
             Ok(()) => {
                 let unpack = move || workspace::receive_snapshot(&at, &path, &name);
-                tokio::task::spawn_blocking(unpack)
+                aside(unpack)
                     .await
                     .map_err(|error| failed(error.to_string()))?
                     .map_err(|error| failed(error.to_string()))

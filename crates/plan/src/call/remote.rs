@@ -4,13 +4,14 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use model::{
-    AgentKind, Argument, FleetPool, Limits, RemoteDefinition, RemoteTask, paths, variables,
+    Access, AgentKind, Argument, FleetPool, Limits, RemoteDefinition, RemoteTask, paths, variables,
 };
 use protocol::{Configuration, Invocation};
 
-use super::{Planner, Task};
+use super::{ContinuedSession, Planner, Task, one_line};
+use crate::access::AccessWishes;
 use crate::agent_choice::AgentReason;
-use crate::{Agent, Definition, DefinitionKind, Refusal, to_markdown};
+use crate::{Agent, Definition, DefinitionKind, Refusal, Scope, to_markdown, with_files};
 
 /// The file of a run directory that holds what is sent.
 const TASK_FILE: &str = "remote-task.json";
@@ -31,9 +32,57 @@ impl Planner<'_> {
         }
     }
 
+    /// What is sent to a machine of the fleet. Its limits are known later.
+    pub(super) fn remote_task(
+        &mut self,
+        task: &Task,
+        agent: &Agent,
+        definition: Option<&Definition>,
+        session: Option<&ContinuedSession>,
+        cwd: &Path,
+    ) -> Result<RemoteTask, Refusal> {
+        let has_past = session.is_some_and(|session| session.agent.is_some());
+        let agent = self.remote_agent(task, definition, agent, has_past)?;
+        let sent = definition.map(|definition| self.remote_definition(task, definition));
+        let prompt = session.map_or(&task.prompt, |session| &session.prompt);
+        let own = definition.filter(|definition| definition.scope == Scope::Global);
+        let wishes = AccessWishes {
+            flag: self.options.access,
+            limit: Access::Full,
+            session: session.and_then(|session| session.access),
+            definition: definition.and_then(|definition| definition.access),
+            task: task.access,
+        };
+        let settings = self.workspace.settings.access;
+        let own = own.and_then(|definition| definition.access);
+        let limit = settings.or(own);
+        let is_said = limit.is_some()
+            || wishes.flag.or(wishes.session).or(wishes.definition).or(wishes.task).is_some();
+        let wishes = AccessWishes { limit: limit.unwrap_or_default(), ..wishes };
+        Ok(RemoteTask {
+            name: one_line(&task.name),
+            prompt: with_files(&task.files, cwd, prompt),
+            task: task.prompt.clone(),
+            agent,
+            definition: sent.transpose()?,
+            model: task.model.clone().filter(|_| definition.is_none()),
+            fallback_models: match definition {
+                Some(_) => Vec::new(),
+                None => task.fallback_models.clone(),
+            },
+            access: is_said.then(|| wishes.decide()),
+            limits: Limits::default(),
+            schema: task.schema.clone(),
+            check: task.check.clone(),
+            check_timeout: task.check_timeout,
+            // An answer would not reach it.
+            ask: false,
+        })
+    }
+
     /// The name of the agent that a task asks for; none if each machine may use what is usual there. A program cannot be
     /// asked for: what a worker starts is decided on the worker.
-    pub(super) fn remote_agent(
+    fn remote_agent(
         &self,
         task: &Task,
         definition: Option<&Definition>,
@@ -55,7 +104,7 @@ impl Planner<'_> {
     }
 
     /// The definition of a task as another machine can use it.
-    pub(super) fn remote_definition(
+    fn remote_definition(
         &mut self,
         task: &Task,
         definition: &Definition,
@@ -76,7 +125,7 @@ impl Planner<'_> {
             self.warnings.push(format!(
                 "Task \"{}\", {label}: its suggested skills are files of this machine, and are not offered to an agent on \
                  another one",
-                super::one_line(&task.name)
+                one_line(&task.name)
             ));
         }
         definition.on = None;
