@@ -147,6 +147,8 @@ struct Examples {
     world: World,
     document: PathBuf,
     session: String,
+    /// The models of Anthropic, where there are keys.
+    llm: Option<FakeLlm>,
 }
 
 impl Examples {
@@ -162,12 +164,13 @@ impl Examples {
             write_program(&bin.join(name), text);
         }
         write_file(&world.project().join("README.md"), "# A project\n");
-        let examples = Examples { world, document: document.to_owned(), session: String::new() };
+        let (document, session) = (document.to_owned(), String::new());
+        let examples = Examples { world, document, session, llm: None };
         examples.commit_everything();
         examples
     }
 
-    /// The same with agents, files and an earlier session, as the documents assume them.
+    /// The same with agents, keys, files and an earlier session, as the documents assume them.
     fn new(document: &Path) -> Examples {
         let examples = Examples::fresh(document);
         let Examples { world, .. } = &examples;
@@ -198,7 +201,8 @@ impl Examples {
             .unwrap();
         let first = examples.shell("pi-subagents run --json --name review first").json();
         let session = first["tasks"][0]["sessionId"].as_str().unwrap().to_owned();
-        Examples { session, ..examples }
+        let llm = FakeLlm::start_with(&json!([{"text": "done"}])).unwrap();
+        Examples { session, llm: Some(llm), ..examples }
     }
 
     fn commit_everything(&self) {
@@ -249,6 +253,12 @@ impl Examples {
         shell.env("PATH", path).env("FAKE_AGENT", env!("CARGO_BIN_EXE_fake-agent"));
         // A browser that shows nothing.
         shell.env("BROWSER", "true");
+        if let Some(llm) = &self.llm {
+            shell.env("ANTHROPIC_BASE_URL", llm.base_url().trim_end_matches("/v1"));
+            for key in ["ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY"] {
+                shell.env(key, "key");
+            }
+        }
         let ran = Ran::from(shell.stdin(Stdio::null()).output().unwrap());
         assert_eq!(ran.code, Some(0), "{}:\n{script}\n{ran:?}", self.document.display());
         ran

@@ -12,7 +12,8 @@ pub(crate) fn output_schema(tool: Tool) -> Value {
                 &json!({
                     "name": text(), "sessionId": text(), "runId": text(), "status": text(),
                     "error": text(), "output": text(), "truncated": flag(),
-                    "value": anything(), "check": anything(), "changes": anything(), "budget": anything(),
+                    "value": anything(), "check": anything(), "changes": anything(),
+                    "budget": anything(), "waiting": text(),
                 }),
                 &["name", "sessionId", "runId", "status"],
             );
@@ -78,22 +79,14 @@ fn session(said: &str, mut properties: Value) -> Value {
 
 /// The record of a background run.
 fn run() -> Value {
-    let paths = object(
-        &json!({
-            "runDir": text(), "metaPath": text(), "eventsPath": text(), "resultPath": text(),
-            "stdoutPath": text(), "stderrPath": text(), "transcriptPath": text(),
-            "sessionPath": text(),
-        }),
-        &[],
-    );
     object(
         &json!({
             "runId": text(), "sessionId": text(), "name": text(), "preset": text(),
             "task": text(), "cwd": text(), "requestedModel": text(), "resolvedModel": text(),
             "status": text(), "startTime": number(), "endTime": number(), "outcome": text(),
             "finalText": text(), "error": text(), "exitCode": number(), "stopReason": text(),
-            "model": text(), "warnings": list(&text()), "paths": paths,
-            "value": anything(), "check": anything(),
+            "model": text(), "warnings": list(&text()), "paths": anything(),
+            "value": anything(), "check": anything(), "questions": anything(), "waiting": anything(),
         }),
         &["runId", "status"],
     )

@@ -317,10 +317,10 @@ fn files_of_a_plan_are_in_the_directory_before_anything_starts() {
 fn what_could_not_be_read_again_is_not_written() {
     let (_directory, store) = store();
     let mut long = plan(1, "");
-    long.meta_mut().task = Some("x".repeat(40 * 1024 * 1024));
+    long.meta_mut().task = Some("x".repeat(80 * 1024 * 1024));
     let refused = store.create(&long).unwrap_err().to_string();
     assert!(
-        refused.starts_with("the task is too long: its meta.json would have 4194"),
+        refused.starts_with("the task is too long: its meta.json would have 8388"),
         "{refused}"
     );
     assert!(store.runs().unwrap().is_empty());

@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(
             found,
             [
-                "ARCHITECTURE.md:6: This line must say what xtask enforces: `session -> model`"
+                "ARCHITECTURE.md:7: This line must say what xtask enforces: `session -> model`"
                     .to_owned(),
                 format!(
                     "ARCHITECTURE.md:{line}: `stranger` is not in the table in \

@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(right_side("model"), "nothing");
         assert_eq!(
             right_side("runner"),
-            "answer, model, process, protocol, session, store, workspace"
+            "answer, governor, model, process, protocol, session, store, workspace"
         );
         assert!(right_side("cli").ends_with("tui, workspace, test-support (optional)"));
     }

@@ -16,6 +16,7 @@ const TASKS: usize = 60;
 /// Starts the tasks in a shell that has set these limits. The agents wait for [`World::let_go`].
 fn start(world: &World, limits: &str) -> Running {
     fs::write(world.path("tasks.json"), tasks(TASKS).to_string()).unwrap();
+    world.settings(&json!({"machineConcurrency": TASKS}));
     let agent = world.agent(&json!([{"await": world.path("go")}, {"tell": "limits"}]));
     let mut command = world.command(["delegate", "--json", "--agent", &agent, "--concurrency"]);
     command.arg(TASKS.to_string()).arg(world.path("tasks.json"));
