@@ -9,6 +9,7 @@
 mod invocation;
 pub mod namespace;
 pub mod packages;
+pub mod python_packages;
 
 use std::env;
 use std::process::ExitCode;

@@ -12,7 +12,6 @@ mod catalogue;
 mod executable;
 mod fuzz;
 mod package;
-mod python_packages;
 mod release;
 mod test;
 mod tidy;

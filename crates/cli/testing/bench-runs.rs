@@ -190,6 +190,8 @@ fn trivial_plan(access: Access) -> Result<Box<Plan>, Box<dyn Error>> {
         all_tools: None,
         models: None,
         isolation: None,
+        on: None,
+        fleet: None,
         budget: model::Budget::default(),
         access: Some(access),
         ask: false,

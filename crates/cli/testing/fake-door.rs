@@ -34,6 +34,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             all_tools: None,
             models: None,
             isolation: None,
+            on: None,
+            fleet: None,
             budget: model::Budget::default(),
             access: None,
             ask: false,

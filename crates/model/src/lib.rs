@@ -21,6 +21,7 @@ mod plan;
 pub mod provider_variables;
 mod question;
 mod redactor;
+mod remote_task;
 mod result;
 mod short_text;
 mod stop_cause;
@@ -49,6 +50,7 @@ pub use question::{
     Answer, AnswerKind, AnsweredBy, Deed, LeftAnswer, OpenQuestion, Question, QuestionKind,
 };
 pub use redactor::Redactor;
+pub use remote_task::{FleetPool, InvalidPool, RemoteDefinition, RemoteTask, is_fleet_name};
 pub use result::{CheckResult, Resources, RunResult};
 pub use short_text::{short_error, short_optional_text, short_path, short_text};
 pub use stop_cause::StopCause;

@@ -36,6 +36,8 @@ pub enum Outcome {
     CheckFailed,
     /// The agent finished, but its answer does not fit the schema.
     InvalidOutput,
+    /// The workers of the fleet that had the task died, one after another.
+    Lost,
 }
 
 impl Outcome {
@@ -65,6 +67,7 @@ impl Outcome {
             Outcome::Quota => "quota",
             Outcome::CheckFailed => "check_failed",
             Outcome::InvalidOutput => "invalid_output",
+            Outcome::Lost => "lost",
         }
     }
 }

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 
 use crate::{RunId, variables};
 
+/// What stands for this very program in a command: the supervisor starts the program that it is.
+pub const OWN_PROGRAM: &str = "pi-subagents";
+
 /// What the names of temporary files and directories begin with.
 pub const TEMPORARY_PREFIX: &str = "pi-subagents-";
 

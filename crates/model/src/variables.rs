@@ -35,3 +35,9 @@ pub const TMUX: &str = "TMUX";
 pub const TMUX_PANE: &str = "TMUX_PANE";
 /// Names the shell that asks what could follow on the command line.
 pub const COMPLETE: &str = "PI_SUBAGENTS_COMPLETE";
+/// The server of the fleet, as an address.
+pub const FLEET: &str = "PI_SUBAGENTS_FLEET";
+/// The file with the credentials for that server.
+pub const FLEET_CREDENTIALS: &str = "PI_SUBAGENTS_FLEET_CREDENTIALS";
+/// The file with the certificates that sign that of the server.
+pub const FLEET_CA: &str = "PI_SUBAGENTS_FLEET_CA";

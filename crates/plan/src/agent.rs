@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use model::AgentKind;
+use model::{AgentKind, paths};
 use protocol::{KnownAgent, Protocol, known_agents};
 use serde_json::Value;
 
@@ -108,7 +108,7 @@ impl Agent {
     pub fn command(&self, surroundings: &Surroundings) -> Vec<String> {
         let mut command = match self {
             Agent::Pi => surroundings.pi.clone().unwrap_or_else(|| vec![Agent::PI.to_owned()]),
-            Agent::Builtin => return vec!["pi-subagents".to_owned(), "agent".to_owned()],
+            Agent::Builtin => return vec![paths::OWN_PROGRAM.to_owned(), "agent".to_owned()],
             Agent::Program(command) | Agent::Named(NamedAgent { command, .. }) => command.clone(),
         };
         if let Some(program) = command.first_mut() {

@@ -1,7 +1,9 @@
 //! From the tasks of a call to plans.
 
 mod apply;
+mod demands;
 mod fallbacks;
+mod remote;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -9,15 +11,17 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use model::{
-    Access, AgentKind, Budget, CallId, FORMAT, InvalidId, Isolation, Ledger, Lifetime, Limits,
-    Meta, Owner, OwnerKind, Plan, RunId, SessionId, ShellCommand, WorktreePlan, paths, variables,
+    Access, AgentKind, Budget, CallId, FORMAT, FleetPool, InvalidId, Isolation, Ledger, Lifetime,
+    Limits, Meta, Owner, OwnerKind, Plan, RemoteTask, RunId, SessionId, paths, variables,
 };
 use protocol::{Configuration, Invocation, Origin, Protocol, Start, Version, VersionQuestion};
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::access::{AccessWishes, access_paths};
+use demands::{budget, check};
 use fallbacks::plan_fallbacks;
+use remote::{is_in_repository, relay_limits};
 
 use crate::{
     Agent, AgentChoice, Contradiction, Definition, DefinitionKind, FileSpec, FileWarning, Refusal,
@@ -43,6 +47,10 @@ pub struct PlanOptions {
     pub ask: bool,
     /// How the agents of all tasks are kept apart, where the user says so for this call.
     pub isolation: Option<Isolation>,
+    /// The machines of the fleet that carry out all tasks, where the user says so for this call.
+    pub on: Option<FleetPool>,
+    /// The server of the fleet, where the user names it for this call.
+    pub fleet: Option<String>,
     /// Finds the version of an agent's program, on which some arguments depend.
     pub agent_version: fn(&VersionQuestion<'_>) -> Option<Version>,
 }
@@ -83,6 +91,9 @@ pub struct Task {
     pub check_timeout: Option<f64>,
     /// How the agent is kept apart from other work on the same files.
     pub isolation: Option<Isolation>,
+    /// Where it is carried out, if not on this machine: `fleet` or `fleet:POOL`. Only the user says it here; it wins over
+    /// the profile or preset.
+    pub on: Option<String>,
     /// The most that it may spend. Only the user says so here, and wins over the user's own profile or preset.
     pub budget: Budget,
     /// Why it must not start, if its arguments say so already.
@@ -115,6 +126,8 @@ pub struct PlannedTask {
     pub refusal: Option<Refusal>,
     /// The agent whose program was not found, if it was not.
     pub missing_agent: Option<AgentKind>,
+    /// What is sent to a machine of the fleet, and to which of them, if one carries it out.
+    pub remote: Option<Box<(FleetPool, RemoteTask)>>,
 }
 
 /// The tasks of one call, for which everything has been decided.
@@ -262,12 +275,30 @@ impl Planner<'_> {
         let configuration = definition.map_or(&plain, |definition| &definition.configuration);
         let allowed = self.access(&task, &agent, definition, session.as_ref());
         let access = *allowed.as_ref().unwrap_or(&Access::Read);
-        let protocol = agent.protocol().with_arguments(&configuration.extra_args);
+        let pool = self.pool(&task, definition);
+        let is_remote = !matches!(pool, Ok(None));
+        let protocol = match is_remote {
+            true => Protocol::Events,
+            false => agent.protocol().with_arguments(&configuration.extra_args),
+        };
         let budget = budget(&task, definition);
-        let priced = self.check_price(budget, protocol, &agent);
-        let started = match (applied.refusal, allowed.and(priced)) {
-            (Some(refusal), _) | (None, Err(refusal)) => Err(refusal),
-            (None, Ok(())) => {
+        // An agent elsewhere must keep to its budget itself.
+        let priced = self.check_price(budget, agent.protocol(), &agent);
+        let prompt = session.as_ref().map_or(&task.prompt, |session| &session.prompt);
+        let mut remote = None;
+        let started = match (applied.refusal, allowed.and(priced), pool) {
+            (Some(refusal), ..) | (None, Err(refusal), _) | (None, Ok(()), Err(refusal)) => {
+                Err(refusal)
+            }
+            (None, Ok(()), Ok(Some(pool))) => {
+                let planned = self.remote_task(&task, &agent, definition, session.as_ref(), &cwd);
+                planned.and_then(|planned| {
+                    let invocation = self.relay(&pool, &planned)?;
+                    remote = Some(Box::new((pool, planned)));
+                    Ok((invocation, Vec::new()))
+                })
+            }
+            (None, Ok(()), Ok(None)) => {
                 let start = |configuration: &Configuration| {
                     let bounds = (access, budget);
                     self.start(&task, &agent, protocol, definition, configuration, bounds)
@@ -282,19 +313,26 @@ impl Planner<'_> {
             Ok(started) => (started, None),
             Err(refusal) => (Default::default(), Some(refusal)),
         };
-        let planned = self.worktree(&task, definition, session.as_ref(), &run_id);
+        // What an agent elsewhere changes arrives in a worktree here.
+        let comes_back = is_remote && is_in_repository(&cwd);
+        let planned = self.worktree(
+            &task,
+            definition,
+            session.as_ref(),
+            &run_id,
+            is_remote.then_some(comes_back),
+        );
         let (worktree, refusal) = match (planned, refusal) {
             (Err(problem), None) => (None, Some(problem)),
             (planned, refusal) => (planned.unwrap_or_default(), refusal),
         };
         let files = if refusal.is_some() { &[] } else { task.files.as_slice() };
-        let prompt = session.as_ref().map_or(&task.prompt, |session| &session.prompt);
         let prompt = with_files(files, &cwd, prompt);
         let prompt = match invocation.preamble {
             Some(preamble) => format!("{preamble}\n\n{prompt}"),
             None => prompt,
         };
-        let prompt = match &task.schema {
+        let prompt = match task.schema.as_ref().filter(|_| !is_remote) {
             Some(schema) => format!("{prompt}\n\n{}", schema_words(schema)),
             None => prompt,
         };
@@ -315,13 +353,28 @@ impl Planner<'_> {
         let default_timeout = is_limited.then_some(DEFAULT_TIMEOUT);
         let timeout = preset.and_then(|preset| preset.timeout).or(default_timeout);
         let state = invocation.state;
-        let access_paths = access_paths(access, &run_id, state, settings, surroundings);
+        let access_paths = match is_remote {
+            true => None,
+            false => access_paths(access, &run_id, state, settings, surroundings),
+        };
         let mut environment = invocation.environment;
         let environments = fallbacks.iter_mut().map(|fallback| &mut fallback.environment);
         for environment in environments.chain([&mut environment]) {
             environment.insert(variables::CHILD.to_owned(), Some("1".to_owned()));
             environment.insert(variables::RUN.to_owned(), Some(run_id.to_string()));
         }
+        let limits = Limits {
+            timeout_ms: task.timeout.or(timeout).map(to_ms),
+            extend_timeout_debounce_ms: to_ms(settings.extend_timeout_debounce),
+            looping_tool_count: settings.looping_tool_count,
+            question_timeout_ms: to_ms(settings.question_timeout),
+            budget,
+            log_bytes: Limits::LOG_BYTES,
+        };
+        if let Some(remote) = &mut remote {
+            remote.1.limits = limits;
+        }
+        let limits = if is_remote { relay_limits(limits) } else { limits };
         let check = check(&task, definition);
         let meta = Meta {
             format: FORMAT,
@@ -331,7 +384,10 @@ impl Planner<'_> {
             name: one_line(&task.name),
             owner: owner.clone(),
             lifetime: *lifetime,
-            agent: Some(agent.kind()),
+            agent: match &remote {
+                Some(remote) => remote.1.agent.clone().map(AgentKind::from),
+                None => Some(agent.kind()),
+            },
             protocol: Some(protocol.word().to_owned()),
             // It is known once the run has a directory.
             command: Vec::new(),
@@ -357,22 +413,17 @@ impl Planner<'_> {
             system_prompt: None,
             system_prompt_path: None,
             task: Some(task.prompt),
-            limits: Limits {
-                timeout_ms: task.timeout.or(timeout).map(to_ms),
-                extend_timeout_debounce_ms: to_ms(settings.extend_timeout_debounce),
-                looping_tool_count: settings.looping_tool_count,
-                question_timeout_ms: to_ms(settings.question_timeout),
-                budget,
-                log_bytes: Limits::LOG_BYTES,
-            },
+            limits,
             check,
             schema: task.schema,
             ledger: Some(self.ledger()),
-            admission: Some(self.workspace.admission()),
+            // A relay takes next to nothing of this machine; the worker's machine governs its agent.
+            admission: (!is_remote).then(|| self.workspace.admission()),
             takes_messages: true,
-            ask: self.asks(),
+            ask: self.asks() && !is_remote,
             created_at: now_ms(),
         };
+        let missing_agent = (!is_remote && agent.is_missing(surroundings)).then(|| agent.kind());
         let mut command = invocation.command;
         // Thousands of plans can wait.
         command.shrink_to_fit();
@@ -386,8 +437,7 @@ impl Planner<'_> {
             secrets: invocation.secrets,
             refusal: refusal.as_ref().map(ToString::to_string),
         });
-        let missing_agent = agent.is_missing(surroundings).then(|| agent.kind());
-        Ok(PlannedTask { plan, definition: applied.summary, refusal, missing_agent })
+        Ok(PlannedTask { plan, definition: applied.summary, refusal, missing_agent, remote })
     }
 
     /// Where what the agent spends is written down.
@@ -415,28 +465,6 @@ impl Planner<'_> {
     /// Whether the user wants to be asked what the agent asks.
     fn asks(&self) -> bool {
         self.options.ask || self.workspace.settings.ask
-    }
-
-    /// The worktree in which the agent works, if it works in one: because the user, the task, its profile or its preset says
-    /// so, or because the session did before.
-    fn worktree(
-        &self,
-        task: &Task,
-        definition: Option<&Definition>,
-        session: Option<&ContinuedSession>,
-        run: &RunId,
-    ) -> Result<Option<Box<WorktreePlan>>, Refusal> {
-        let of_definition = definition.and_then(|definition| definition.isolation);
-        let isolation = self.options.isolation.or(task.isolation).or(of_definition);
-        let continues = session.and_then(|session| session.worktree.clone());
-        if isolation.is_none() && continues.is_none() {
-            return Ok(None);
-        }
-        let home = self.workspace.surroundings.home.as_deref();
-        let worktrees = paths::worktrees(|name| env::var_os(name), home);
-        let directory = worktrees.ok_or(Refusal::NoStateDirectory)?.join(run.as_str());
-        let prepare = definition.and_then(preparation);
-        Ok(Some(Box::new(WorktreePlan { directory, continues, prepare })))
     }
 
     /// What the agent may change: what is usual for it, unless the user has said something else. A task
@@ -540,37 +568,6 @@ fn schema_words(schema: &Value) -> String {
         "Your last message must be one JSON value that fits this JSON Schema, alone or in one fenced block:\n\n\
          ```json\n{schema}\n```"
     )
-}
-
-/// What the task may spend: as the user says for it or in an own profile or preset. That of a project can only lower it.
-fn budget(task: &Task, definition: Option<&Definition>) -> Budget {
-    let Some((scope, of_definition)) =
-        definition.and_then(|definition| Some((definition.scope, definition.budget?)))
-    else {
-        return task.budget;
-    };
-    match scope {
-        Scope::Global => task.budget.or(of_definition),
-        Scope::Project => task.budget.lowered(of_definition),
-    }
-}
-
-/// The check of the task, else that of its profile or preset.
-fn check(task: &Task, definition: Option<&Definition>) -> Option<ShellCommand> {
-    let of_definition = definition.and_then(|definition| definition.check.clone());
-    let command = task.check.clone().or(of_definition)?;
-    let seconds =
-        task.check_timeout.or_else(|| definition.and_then(|definition| definition.check_timeout));
-    Some(shell_command(command, seconds))
-}
-
-/// What is run in a new worktree before the agent.
-fn preparation(definition: &Definition) -> Option<ShellCommand> {
-    Some(shell_command(definition.prepare.clone()?, definition.prepare_timeout))
-}
-
-fn shell_command(command: String, seconds: Option<f64>) -> ShellCommand {
-    ShellCommand { command, timeout_ms: seconds.map_or(ShellCommand::TIMEOUT_MS, to_ms) }
 }
 
 /// A name is shown at the beginning of lines.

@@ -77,6 +77,8 @@ impl World {
             all_tools: None,
             models: None,
             isolation: None,
+            on: None,
+            fleet: None,
             budget: Budget::default(),
             access: None,
             ask: false,

@@ -33,8 +33,8 @@ pub use definition::{
     Contradiction, Definition, DefinitionDirectories, DefinitionFileError, DefinitionKind,
     DefinitionOrigin, Definitions, InvalidDefinitionName, Scope, UnknownDefinition,
     check_definition, check_definition_name, create_definition, definition_detail,
-    definition_summary, delete_definition, import_definition, load_definitions, to_markdown,
-    update_definition,
+    definition_of_text, definition_summary, delete_definition, import_definition, load_definitions,
+    to_markdown, update_definition,
 };
 pub use files::{FileProblem, FileSpec, Lines, check_file, with_files};
 pub use frontmatter::FileWarning;
@@ -49,7 +49,7 @@ pub use protocol::{
 };
 pub use refusal::Refusal;
 pub use settings::{
-    SETTINGS, Settings, SettingsFile, ToolFamilies, inspect_settings, load_settings,
+    FleetSettings, SETTINGS, Settings, SettingsFile, ToolFamilies, inspect_settings, load_settings,
 };
 pub use similar::{did_you_mean, name_distance, similar_ids, similar_names};
 pub use skills::{Skill, SkillError, Skills, discover_skills, with_skill_paths};

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use model::{AgentKind, variables};
+use model::{AgentKind, InvalidPool, variables};
 use protocol::{KnownAgent, StartError};
 
 use crate::{DefinitionKind, SkillError, UnknownAgent, UnknownDefinition, UnknownModel};
@@ -68,6 +68,28 @@ pub enum Refusal {
     )]
     RestrictingField { field: String },
     #[error(transparent)]
+    Pool(#[from] InvalidPool),
+    #[error(
+        "No server of the fleet is named: use --fleet URL, set {}, or `subagents.fleet.url` in the settings of your agent \
+         directory.",
+        variables::FLEET
+    )]
+    NoFleet,
+    #[error(
+        "An agent that is given as a program cannot run on another machine: what a worker starts is decided there. Name \
+         an agent."
+    )]
+    RemoteProgram,
+    #[error(
+        "{definition} has a key, and secrets are not sent to another machine. Remove \"apiKey\" and give the workers the \
+         key in their environment or agent directory."
+    )]
+    RemoteKey { definition: String },
+    #[error(
+        "{definition} loads extensions, which are files of this machine, so it cannot be used on another one."
+    )]
+    RemoteExtensions { definition: String },
+    #[error(transparent)]
     Start(#[from] StartError),
 }
 
@@ -126,6 +148,11 @@ impl Refusal {
             | Refusal::NoStateDirectory
             | Refusal::MistypedField { .. }
             | Refusal::RestrictingField { .. }
+            | Refusal::Pool(_)
+            | Refusal::NoFleet
+            | Refusal::RemoteProgram
+            | Refusal::RemoteKey { .. }
+            | Refusal::RemoteExtensions { .. }
             | Refusal::Start(_) => None,
         }
     }

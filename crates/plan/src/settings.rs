@@ -53,10 +53,21 @@ pub struct Settings {
     pub ask: bool,
     /// Seconds that a question of an agent waits for an answer.
     pub question_timeout: f64,
+    /// The server of the fleet.
+    pub fleet: FleetSettings,
+}
+
+/// How the server of the fleet is reached. Only the user's own settings say it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct FleetSettings {
+    pub url: Option<String>,
+    pub credentials: Option<PathBuf>,
+    pub ca: Option<PathBuf>,
 }
 
 /// The names of all settings, as they stand below the key `subagents`.
-pub const SETTINGS: [&str; 17] = [
+pub const SETTINGS: [&str; 18] = [
     "agent",
     "agents",
     "extend_timeout_debounce",
@@ -73,6 +84,7 @@ pub const SETTINGS: [&str; 17] = [
     "inlineAnswers",
     "ask",
     "questionTimeout",
+    "fleet",
     "dailyCostUsd",
 ];
 
@@ -138,6 +150,7 @@ impl Default for Settings {
             daily_cost_usd: None,
             ask: false,
             question_timeout: limits.question_timeout_ms as f64 / 1000.0,
+            fleet: FleetSettings::default(),
         }
     }
 }
@@ -257,6 +270,9 @@ impl Reader {
         if let Some(seconds) = self.number(subagents, "questionTimeout") {
             self.settings.question_timeout = seconds.clamp(1.0, 86_400.0);
         }
+        if let Some(value) = subagents.get("fleet") {
+            self.read_fleet(scope, value);
+        }
         if let Some(dollars) = self.number(subagents, "dailyCostUsd") {
             match scope {
                 Scope::User => self.settings.daily_cost_usd = Some(dollars.max(0.0)),
@@ -371,6 +387,31 @@ impl Reader {
                 "\"subagents.writablePaths\" must be a list of paths that begin with \"/\" or \"~/\"",
             ),
         }
+    }
+
+    /// The server of the fleet. A project that was merely cloned sends nothing of the user's anywhere.
+    fn read_fleet(&mut self, scope: Scope, value: &Value) {
+        if scope == Scope::Project {
+            self.warn(
+                "a project cannot set \"subagents.fleet\"; put it into the settings of your agent \
+                 directory",
+            );
+            return;
+        }
+        let known = ["url", "credentials", "ca"];
+        let fields = value.as_object().filter(|fields| {
+            fields.iter().all(|(name, value)| known.contains(&name.as_str()) && value.is_string())
+        });
+        let Some(fields) = fields else {
+            self.warn("\"subagents.fleet\" must be an object with \"url\", \"credentials\" and \"ca\", all texts");
+            return;
+        };
+        let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
+        self.settings.fleet = FleetSettings {
+            url: text("url"),
+            credentials: text("credentials").map(PathBuf::from),
+            ca: text("ca").map(PathBuf::from),
+        };
     }
 
     /// A number that a project does not decide.

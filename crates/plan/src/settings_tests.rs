@@ -136,6 +136,17 @@ fn a_project_can_lower_access_and_raise_nothing() {
 }
 
 #[test]
+fn a_project_cannot_name_the_server_of_the_fleet() {
+    let fleet = r#"{"subagents": {"fleet": {"url": "nats://127.0.0.1", "ca": "/ca.pem"}}}"#;
+    let (settings, warnings) = load("", fleet);
+    assert_eq!(settings.fleet, FleetSettings::default());
+    assert!(warnings[0].contains("a project cannot set"), "{warnings:?}");
+    let (settings, warnings) = load(fleet, "");
+    assert_eq!(settings.fleet.url.as_deref(), Some("nats://127.0.0.1"));
+    assert_eq!((settings.fleet.ca, warnings), (Some("/ca.pem".into()), Vec::new()));
+}
+
+#[test]
 fn a_limit_that_is_not_understood_is_kept_as_a_reason_to_refuse() {
     for value in [r#""raed""#, "5", "null"] {
         let (settings, warnings) = load(&format!(r#"{{"subagents": {{"access": {value}}}}}"#), "");

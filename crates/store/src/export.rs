@@ -2,7 +2,7 @@
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use model::paths;
@@ -68,4 +68,15 @@ mod tests {
         write_export(&path, "two").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "two");
     }
+}
+
+/// Writes a file that only its owner can read, and that must not be there yet.
+pub fn create_export(path: &Path, text: &str) -> Result<(), StoreError> {
+    let write = || -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create_new(true).mode(0o600).open(path)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    };
+    write().map_err(StoreError::io("written", path))
 }

@@ -44,7 +44,7 @@ mod write_once;
 
 pub use agent_versions::{AgentVersion, AgentVersions};
 pub use error::StoreError;
-pub use export::{create_export_directory, write_export, write_temporary_export};
+pub use export::{create_export, create_export_directory, write_export, write_temporary_export};
 pub use journal::{Journal, Log};
 pub use requests::StopForce;
 pub use retention::{Pruned, Retention};

@@ -1,6 +1,6 @@
 //! What tests need: an agent that can be told to misbehave ([`fake_agent`]), a model provider without a network
 //! ([`fake_llm`]), directories and an environment to run in ([`World`]), a client for programs that speak JSON-RPC
-//! ([`RpcClient`]), a terminal ([`pseudo_terminal`]), and comparisons of what agents print ([`pi_stream`]).
+//! ([`RpcClient`]), NATS servers ([`NatsServers`]), a terminal ([`pseudo_terminal`]), and comparisons of what agents print ([`pi_stream`]).
 
 mod clean_start;
 mod fake_acp;
@@ -9,6 +9,7 @@ pub mod fake_llm;
 mod files;
 #[cfg(target_os = "linux")]
 mod forbidden_calls;
+mod nats;
 pub mod pi_stream;
 mod processes;
 pub mod pseudo_terminal;
@@ -19,6 +20,7 @@ pub use clean_start::clean_command;
 pub use files::{client, e2e, is_newest_pi, pi_programs, write_file, write_program};
 #[cfg(target_os = "linux")]
 pub use forbidden_calls::{SystemCall, forbid};
+pub use nats::{NatsServers, Proxy, free_port};
 pub use processes::{kill_and_wait, marked_processes, peak_memory, wait_until};
 pub use rpc_client::RpcClient;
 pub use world::{MARK, Program, Ran, Running, World};

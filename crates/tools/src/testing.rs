@@ -88,6 +88,8 @@ pub(crate) fn options() -> CallOptions<'static> {
         access: None,
         ask: false,
         isolation: None,
+        on: None,
+        fleet: None,
         budget: model::Budget::default(),
         agent_version: |_| None,
     };

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthChar;
 const CUT: &str = "…";
 
 /// The line, or its beginning and `…` if it is wider than `columns`.
-pub(crate) fn fit(line: Line, columns: usize) -> Line {
+pub fn fit(line: Line, columns: usize) -> Line {
     if line_width(&line) <= columns {
         return line;
     }

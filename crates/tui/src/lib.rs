@@ -23,6 +23,7 @@ mod testing;
 pub use clipboard::copy;
 pub use controls::{Command, Controls, Ownership};
 pub use ending::ending;
+pub use fit::fit;
 pub use keys::{Key, Keys};
 pub use layout::{Scene, Size, layout};
 pub use pace::Pace;

@@ -21,6 +21,16 @@ pub enum GitError {
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum WorkspaceError {
+    #[error("the worktree has no commit, so there is nothing to send")]
+    NothingToSend,
+    #[error("the files that were sent are refused: {0}")]
+    Hostile(String),
+    #[error(
+        "{} is in no git repository and too large to be sent to another machine: the limit is 64 MB and 10,000 files. Let \
+         the task work in a smaller directory, or make a repository there",
+        .0.display()
+    )]
+    TooLargeToTravel(PathBuf),
     #[error(
         "{} is not inside of a git repository, so there can be no worktree. Run `git init` there, or \
          leave out the isolation",

@@ -27,6 +27,7 @@ mod prepare;
 mod repository;
 mod snapshot;
 mod survey;
+mod travel;
 mod uncommitted;
 
 pub use change::{Change, ChangedFile, diff};
@@ -39,4 +40,8 @@ pub use layout::WorktreeLayout;
 pub use prepare::{Beginning, Prepared, prepare};
 pub use repository::Repository;
 pub use survey::{Worktree, forget, worktrees_in};
+pub use travel::{
+    Departure, departure_of_worktree, pack_directory, pack_result, pack_worktree, receive_result,
+    receive_snapshot,
+};
 pub use uncommitted::{UncommittedFile, uncommitted_files};

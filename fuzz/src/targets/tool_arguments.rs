@@ -100,6 +100,8 @@ fn options() -> CallOptions<'static> {
         models: Some(vec!["anthropic/claude-haiku-4-5".to_owned(), "openai/gpt-5".to_owned()]),
         budget: model::Budget::default(),
         isolation: None,
+        on: None,
+        fleet: None,
         access: None,
         ask: false,
         agent_version: |_| None,

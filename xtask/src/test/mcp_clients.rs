@@ -3,11 +3,10 @@
 //! The official SDKs are pinned packages, installed once into directories that Git ignores: one from npm,
 //! with the Node that it runs in, and one for the Python of this machine.
 
-use xtask::{Invocation, packages, repository_root};
+use xtask::{Invocation, packages, python_packages, repository_root};
 
 use super::real_pi::{E2E, is_ci, without_packages};
 use super::{StepResult, system_package};
-use crate::python_packages;
 
 /// Builds the tests on every machine, and runs them where both SDKs can be installed.
 pub(super) fn run() -> StepResult {

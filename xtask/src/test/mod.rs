@@ -7,6 +7,7 @@ mod browser;
 mod confined;
 mod containment;
 mod extension;
+mod fleet;
 mod fuzz;
 mod inside_pi;
 mod mcp_clients;
@@ -82,6 +83,7 @@ const STEPS: &[Step] = &[
     Step { name: "inside pi", run: inside_pi::run },
     Step { name: "package", run: package::run },
     Step { name: "mcp clients", run: mcp_clients::run },
+    Step { name: "fleet", run: fleet::run },
     Step { name: "agent clients", run: agent_clients::run },
     Step { name: "agent children", run: agent_children::run },
     Step { name: "shells", run: shells::run },
@@ -167,7 +169,7 @@ fn lints() -> StepResult {
     execute(&Invocation::new(
         "cargo clippy --package pi-subagents --test access --test agent_children --test agent_clients \
          --test all_agents --test browser \
-         --test confined --test contained --test inside_pi \
+         --test confined --test contained --test fleet --test inside_pi \
          --test limits --test real_pi \
          --test mcp_clients --test shells --test tmux --all-features -- -D warnings",
     ))?;

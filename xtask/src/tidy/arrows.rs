@@ -56,6 +56,11 @@ pub(super) const TABLE: &[Arrows] = &[
         to: &["model", "plan", "process", "session", "store", "tools"],
         to_optional: &[],
     },
+    Arrows {
+        from: "fleet",
+        to: &["model", "plan", "process", "runner", "store", "workspace"],
+        to_optional: &[],
+    },
     Arrows { from: "setup", to: &["model"], to_optional: &[] },
     Arrows { from: "tui", to: &["model", "session"], to_optional: &[] },
     Arrows {
@@ -64,6 +69,7 @@ pub(super) const TABLE: &[Arrows] = &[
             "agent",
             "answer",
             "bridge",
+            "fleet",
             "governor",
             "mcp",
             "model",

@@ -73,6 +73,13 @@ const INVARIANTS: &[Invariant] = &[
             "crates/runner/src/supervisor/access/repository.rs",
             // Private indexes of git, and worktrees that a ref has whole.
             "crates/workspace/src/files.rs",
+            // Files that came from another machine, and what a worker keeps while it carries out a task of theirs.
+            "crates/workspace/src/travel.rs",
+            "crates/fleet/src/tasks.rs",
+            "crates/fleet/src/worker/attempt.rs",
+            "crates/fleet/src/worker/mod.rs",
+            "crates/fleet/src/worker/running.rs",
+            "crates/fleet/src/worker/snapshots.rs",
             // What all programs of a user agree on belongs to no run.
             "crates/governor/src/shared_dir.rs",
             // An extension of another program is put where that program looks for it, and an entry

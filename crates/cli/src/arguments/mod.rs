@@ -3,10 +3,12 @@
 mod agent;
 mod answer;
 mod background;
+mod batches;
 mod changes;
 mod completions;
 mod definition;
 mod doctor;
+mod fleet;
 mod init;
 mod man;
 mod models;
@@ -28,12 +30,16 @@ use crate::notification::NotifyArguments;
 pub(crate) use agent::Agent;
 pub(crate) use answer::Answer;
 pub(crate) use background::{Background, BackgroundCommand, List, Logs, Start, Status, Stop, Wait};
+pub(crate) use batches::{
+    Batches, BatchesCommand, FleetInit, FleetResults, FleetSubmit, NamedBatch,
+};
 pub(crate) use changes::{Changes, ChangesCommand, NamedChanges};
 pub(crate) use completions::{Completions, Shell};
 pub(crate) use definition::{
     DefinitionFields, Preset, PresetCommand, PresetFields, Profile, ProfileCommand, ProfileFields,
 };
 pub(crate) use doctor::Doctor;
+pub(crate) use fleet::{OnArguments, Relay, ServerArguments, Worker};
 pub(crate) use init::Init;
 pub(crate) use man::Man;
 pub(crate) use models::Models;
@@ -62,7 +68,10 @@ impl Arguments {
             }
             Command::Demo(output) => output.plain,
             Command::Watch(watch) => watch.plain,
-            Command::Sessions(Sessions { command: SessionsCommand::Show { plain, .. } }) => *plain,
+            Command::Batches(Batches { command: BatchesCommand::Watch { plain, .. } })
+            | Command::Sessions(Sessions { command: SessionsCommand::Show { plain, .. } }) => {
+                *plain
+            }
             _ => false,
         }
     }
@@ -77,9 +86,11 @@ impl Command {
                 | Command::Run(_)
                 | Command::Delegate(_)
                 | Command::Background(_)
+                | Command::Batches(Batches { command: BatchesCommand::Submit(_) })
                 | Command::Doctor(Doctor { ping: true, .. })
                 | Command::Bridge
                 | Command::Supervise(_)
+                | Command::Worker(_)
         )
     }
 }
@@ -109,6 +120,8 @@ pub(crate) enum Command {
     Tell(Tell),
     Answer(Answer),
     Changes(Changes),
+    #[command(name = "fleet")]
+    Batches(Batches),
     Profile(Profile),
     Preset(Preset),
     Sessions(Sessions),
@@ -131,9 +144,13 @@ Examples:
   claude mcp add subagents -- pi-subagents mcp
   npx @modelcontextprotocol/inspector --cli pi-subagents mcp --method tools/list")]
     Mcp,
+    Worker(Worker),
     /// Run the agent of a run directory (started by the other commands)
     #[command(hide = true)]
     Supervise(Supervise),
+    /// Stand for an agent on another machine (started by supervisors)
+    #[command(hide = true)]
+    Relay(Relay),
     /// Compare an answer with its schema (started by supervisors)
     #[command(hide = true)]
     Fits,
@@ -391,6 +408,9 @@ pub(crate) struct AgentArguments {
     /// Trust the project this once: its profiles and presets may load extensions and pass arguments
     #[arg(long)]
     pub(crate) approve: bool,
+
+    #[command(flatten)]
+    pub(crate) on: OnArguments,
 }
 
 /// Watch six agents work on this directory, without a key or a network

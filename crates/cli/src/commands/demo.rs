@@ -11,7 +11,7 @@ use tools::{
 };
 
 use super::tasks::{Answers, Door, Ended};
-use crate::arguments::AgentArguments;
+use crate::arguments::{AgentArguments, OnArguments};
 use crate::error::{CommandError, Exit};
 use crate::printer::Printer;
 
@@ -37,6 +37,7 @@ pub(crate) fn demo(printer: &mut Printer) -> Result<Exit, CommandError> {
         ask: false,
         worktree: false,
         approve: false,
+        on: OnArguments::default(),
     };
     let mut door = Door::open(&agent, printer)?;
     // The agent that hangs was active before. It should time out without an extension.

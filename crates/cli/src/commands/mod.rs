@@ -3,6 +3,7 @@
 pub(crate) mod agent;
 pub(crate) mod answer;
 pub(crate) mod background;
+pub(crate) mod batches;
 pub(crate) mod bridge;
 pub(crate) mod changes;
 pub(crate) mod completions;
@@ -13,6 +14,7 @@ mod demands;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod fits;
+pub(crate) mod fleet;
 pub(crate) mod init;
 pub(crate) mod man;
 pub(crate) mod mcp;

@@ -19,7 +19,7 @@ use tui::{Command, Controls, Ownership};
 pub(super) use self::output_files::OutputFiles;
 use self::view::View;
 use super::{named, surroundings};
-use crate::arguments::AgentArguments;
+use crate::arguments::{AgentArguments, OnArguments};
 use crate::error::{CommandError, Exit};
 use crate::live::Live;
 use crate::notification::NotifyArguments;
@@ -90,6 +90,11 @@ impl Door {
 
     /// A door without options, whose warnings are not shown.
     pub(super) fn silent() -> Result<Door, CommandError> {
+        Door::elsewhere(OnArguments::default())
+    }
+
+    /// A door whose tasks are carried out on these machines, and whose warnings are not shown.
+    pub(super) fn elsewhere(on: OnArguments) -> Result<Door, CommandError> {
         Door::new(
             &AgentArguments {
                 agent: None,
@@ -97,6 +102,7 @@ impl Door {
                 ask: false,
                 worktree: false,
                 approve: false,
+                on,
             },
             None,
         )
@@ -109,6 +115,8 @@ impl Door {
             access: arguments.access,
             ask: arguments.ask,
             isolation: arguments.worktree.then_some(Isolation::Worktree),
+            on: arguments.on.on.clone(),
+            fleet: arguments.on.fleet.clone(),
             columns,
             has_windows: columns.is_some(),
             ..Caller::new(surroundings()?, SHELL)

@@ -37,6 +37,8 @@ fn call(world: &World, arguments: &Value) -> (Vec<RunResult>, String) {
         all_tools: None,
         models: Some(models.into()),
         isolation: None,
+        on: None,
+        fleet: None,
         budget: model::Budget::default(),
         access: None,
         ask: false,

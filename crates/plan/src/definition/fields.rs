@@ -8,7 +8,7 @@ use super::{Definition, DefinitionKind};
 use crate::frontmatter::Fields;
 
 /// All fields besides the name, in the order in which they are written.
-static FIELDS: [Field; 27] = [
+static FIELDS: [Field; 28] = [
     field("description", |d| Value::Text(&mut d.description)),
     field("provider", |d| Value::Text(&mut d.configuration.provider)),
     field("model", |d| Value::Text(&mut d.configuration.model)),
@@ -20,6 +20,8 @@ static FIELDS: [Field; 27] = [
         .only_of(&[DefinitionKind::Profile]),
     field("apiKey", |d| Value::Key(&mut d.configuration.api_key)),
     field("agent", |d| Value::Text(&mut d.agent)),
+    // An agent on another machine than the one that was meant works on other files, with other keys.
+    field("on", |d| Value::Text(&mut d.on)).restricting(),
     field("access", |d| Value::Access(&mut d.access)).restricting(),
     field("isolation", |d| Value::Isolation(&mut d.isolation)).restricting(),
     field("budget", |d| Value::Budget(&mut d.budget)).restricting(),
@@ -45,13 +47,14 @@ static FIELDS: [Field; 27] = [
 ];
 
 /// The order in which they are shown.
-const SHOWN: [&str; 27] = [
+const SHOWN: [&str; 28] = [
     "description",
     "provider",
     "model",
     "fallbackModels",
     "thinkingLevel",
     "agent",
+    "on",
     "access",
     "isolation",
     "budget",

@@ -71,6 +71,12 @@ impl Definitions {
         })
     }
 
+    /// Takes a definition in, in the place of one of the same name.
+    pub fn insert(&mut self, definition: Definition) {
+        self.foreign = OnceLock::new();
+        self.own.insert(definition.name.clone(), definition);
+    }
+
     /// Whether one of ours has that name.
     pub(crate) fn has_own(&self, name: &str) -> bool {
         self.own.contains_key(name)
@@ -128,6 +134,25 @@ pub fn load_definitions(directories: &DefinitionDirectories) -> Definitions {
     }
     let claude = directories.claude.clone();
     Definitions { kind, own, warnings, claude, foreign: OnceLock::new() }
+}
+
+/// The definition in the text of a file, as a caller on another machine has sent it.
+pub fn definition_of_text(kind: DefinitionKind, text: &str) -> Result<Definition, String> {
+    let directory = PathBuf::from("/");
+    let directories = DefinitionDirectories {
+        kind,
+        global: directory.clone(),
+        project: directory,
+        claude: Vec::new(),
+    };
+    let path = Path::new("/definition.md");
+    let document = Document::parse(text.as_bytes()).map_err(|error| error.to_string())?;
+    let (definition, warnings) = from_document(document, path, Scope::Global, &directories);
+    match (definition, warnings.first()) {
+        (Some(definition), None) => Ok(definition),
+        (_, Some(warning)) => Err(warning.problem.clone()),
+        (None, None) => Err("it is not loaded".to_owned()),
+    }
 }
 
 /// The definitions of one directory. If two files define the same name, the last one counts.

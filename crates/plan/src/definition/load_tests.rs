@@ -77,6 +77,7 @@ fn every_field_is_read() {
         path: definition.path.clone(),
         description: Some("Reviews.".into()),
         isolation: None,
+        on: None,
         budget: None,
         configuration: Configuration {
             provider: Some("anthropic".into()),

@@ -28,7 +28,7 @@ pub use display::{definition_detail, definition_summary};
 pub use file::{
     DefinitionFileError, create_definition, delete_definition, import_definition, update_definition,
 };
-pub use load::{Definitions, UnknownDefinition, load_definitions};
+pub use load::{Definitions, UnknownDefinition, definition_of_text, load_definitions};
 pub use markdown::to_markdown;
 pub(crate) use validate::check_trust;
 pub use validate::{Contradiction, InvalidDefinitionName, check_definition, check_definition_name};
@@ -71,6 +71,8 @@ pub struct Definition {
     pub check: Option<String>,
     /// Seconds until the check is stopped.
     pub check_timeout: Option<f64>,
+    /// Where the agent works, if not on this machine.
+    pub on: Option<String>,
 }
 
 impl Definition {
@@ -110,6 +112,7 @@ impl Definition {
             prepare_timeout: None,
             check: None,
             check_timeout: None,
+            on: None,
         }
     }
 }

@@ -77,6 +77,7 @@ pub(crate) fn check_trust(
         ("\"extraArgs\"", !extra_args.is_empty()),
         ("\"prepare\"", definition.prepare.is_some()),
         ("\"check\"", definition.check.is_some()),
+        ("\"on\"", definition.on.is_some()),
         ("\"model\" to a script", !is_model_asked_for && plays_script),
         ("\"fallbackModels\" to a script", falls_back_to_script),
     ];

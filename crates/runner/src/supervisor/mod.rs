@@ -26,7 +26,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Instant;
 
-use model::{AgentKind, Event, Lifetime, Meta, Outcome, Secrets, StopCause, Verdict};
+use model::{AgentKind, Event, Lifetime, Meta, Outcome, Secrets, StopCause, Verdict, paths};
 use process::{Child, ChildSpec, SignalPipe};
 use protocol::{Assignment, Protocol};
 use store::{Journal, RunDir, StoreError};
@@ -242,9 +242,12 @@ fn start_agent(
     for (name, value) in secrets.reveal() {
         environment.insert(name.to_owned(), Some(value.to_owned()));
     }
-    // Our own agent is this very program, also after its file has been replaced.
+    // Our own agent and the relay are this very program, also after its file has been replaced.
+    let is_relay = program == paths::OWN_PROGRAM
+        && Protocol::of(meta.protocol.as_deref()) == Some(Protocol::Events);
     let own = match meta.agent {
         Some(AgentKind::Builtin) => process::own_executable().ok(),
+        _ if is_relay => process::own_executable().ok(),
         _ => None,
     };
     let own = own.as_deref().map(Path::to_string_lossy);

@@ -148,6 +148,8 @@ impl CallServer {
             access: self.caller.access,
             ask: self.caller.ask,
             isolation: self.caller.isolation,
+            on: self.caller.on.clone(),
+            fleet: self.caller.fleet.clone(),
             budget: self.caller.budget,
             agent_version: runner::agent_version,
         };

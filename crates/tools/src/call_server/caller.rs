@@ -1,6 +1,6 @@
 //! What a door says about its caller, and about a call.
 
-use model::{Access, Budget, Isolation, Owner};
+use model::{Access, Budget, FleetPool, Isolation, Owner};
 use plan::Surroundings;
 
 use super::Reporting;
@@ -22,6 +22,10 @@ pub struct Caller {
     pub ask: bool,
     /// How the agents of all tasks are kept apart, if the command line says so.
     pub isolation: Option<Isolation>,
+    /// The machines of the fleet that carry out all tasks.
+    pub on: Option<FleetPool>,
+    /// The server of the fleet.
+    pub fleet: Option<String>,
     /// The most that the tasks of a call may spend together, if the command line says so.
     pub budget: Budget,
     /// The width of the terminal that shows the windows, if there is one.
@@ -49,6 +53,8 @@ impl Caller {
             access: None,
             ask: false,
             isolation: None,
+            on: None,
+            fleet: None,
             budget: Budget::default(),
             columns: None,
             has_windows: false,

@@ -12,6 +12,7 @@ use model::{Access, AccessPaths, Meta};
 use process::{
     Confinement, NoLandlock, ReadOnlyPathError, ReadOnlyPaths, WritablePathError, WritablePaths,
 };
+use protocol::Protocol;
 use store::{RunDir, StoreError, TemporaryDir};
 
 use repository::{Repository, remove_redirection};
@@ -59,10 +60,12 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// Prepares the bounds of a run; none if it may change everything.
+    /// Prepares the bounds of a run; none if it may change everything, or if its agent is on another machine, which keeps it
+    /// within its access there.
     pub(crate) fn prepare(meta: &Meta, dir: &RunDir) -> Result<Option<Bounds>, AccessError> {
         let access = meta.access;
-        if access == Access::Full {
+        let is_elsewhere = Protocol::of(meta.protocol.as_deref()) == Some(Protocol::Events);
+        if access == Access::Full || is_elsewhere {
             return Ok(None);
         }
         let no_paths = AccessPaths::default();

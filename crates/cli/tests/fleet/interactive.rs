@@ -1,0 +1,166 @@
+//! Tasks of `delegate --on fleet`: agents on a worker, whose events, answers and changes come back.
+
+use std::fs;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use test_support::write_file;
+
+use super::machines::{Fleet, await_end_of, await_process, long_turn, shell};
+
+#[test]
+fn agents_work_on_uncommitted_files_elsewhere_and_their_changes_come_back() {
+    let mut fleet = Fleet::new();
+    fleet.worker(&["--slots", "4"]);
+    let tasks: Vec<Value> = (0..6)
+        .map(|index| {
+            let command = format!("cat a.txt new.txt > seen-{index}.txt; ls *.log; pwd");
+            fleet.task(
+                &format!("t{index}"),
+                &json!([shell(&command), {"text": format!("answer {index}")}]),
+            )
+        })
+        .collect();
+    let ran = fleet.delegate(&json!(tasks));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let document = ran.json();
+    for index in 0..6 {
+        let task = &document["tasks"][index];
+        assert_eq!(task["output"], format!("answer {index}"), "{task}");
+        assert_eq!(task["changes"]["files"], 1, "{task}");
+        let base =
+            fleet.git(&["rev-parse", &format!("{}~0", task["changes"]["ref"].as_str().unwrap())]);
+        let seen = fleet.git(&["show", &format!("{base}:seen-{index}.txt")]);
+        assert_eq!(seen, "not committed\nuntracked");
+    }
+    let merged = fleet.world.run(&["changes", "apply", "t3"]);
+    assert_eq!(merged.code, Some(0), "{merged:?}");
+    let text = fs::read_to_string(fleet.world.project().join("seen-3.txt")).unwrap();
+    assert_eq!(text, "not committed\nuntracked\n");
+    fleet.end_all();
+}
+
+#[test]
+fn a_stopped_caller_ends_the_agent_on_the_other_machine() {
+    let mut fleet = Fleet::new();
+    fleet.worker(&[]);
+    for (signal, name) in [(Signal::INT, "interrupted"), (Signal::KILL, "killed")] {
+        let file = fleet.world.path(name);
+        let task = fleet.task("long", &json!([long_turn(&file), {"text": "late"}]));
+        let caller = fleet.start_delegation(&task);
+        let process = await_process(&file);
+        caller.signal(signal);
+        await_end_of(process);
+        let ran = caller.finish();
+        assert_ne!(ran.code, Some(0), "{ran:?}");
+        fleet.await_no_runs(0);
+    }
+    fleet.end_all();
+}
+
+/// An agent that waits until it has begun twice: it writes its process, goes on without end when it is the first, and
+/// makes a file when it is the second.
+fn begun_twice(fleet: &Fleet) -> (Value, std::path::PathBuf) {
+    let first = fleet.world.path("first");
+    let command = format!(
+        "if [ -e {0} ]; then echo done > made.txt; else echo $$ > {0}.new; mv {0}.new {0}; exec sleep 600; fi",
+        first.display()
+    );
+    (fleet.task("again", &json!([shell(&command), {"text": "made"}])), first)
+}
+
+#[test]
+fn a_task_of_a_killed_worker_runs_again_elsewhere_and_counts_once() {
+    let mut fleet = Fleet::new();
+    let worker = fleet.worker(&[]);
+    let (task, first) = begun_twice(&fleet);
+    let caller = fleet.start_delegation(&task);
+    let process = await_process(&first);
+    fleet.kill(worker);
+    await_end_of(process);
+    fleet.worker(&[]);
+    let ran = caller.finish();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let task = &ran.json()["tasks"][0];
+    assert_eq!((&task["output"], &task["changes"]["files"]), (&json!("made"), &json!(1)), "{task}");
+    let warnings = task["warnings"].to_string();
+    assert!(warnings.contains("was lost; attempt 2 begins anew"), "{task}");
+    fleet.end_all();
+}
+
+#[test]
+fn a_task_that_kills_its_workers_is_lost_after_three() {
+    let mut fleet = Fleet::new();
+    let mut worker = fleet.worker(&["--slots", "1"]);
+    // The parent of the supervisor of the agent is the worker.
+    let poison = "kill -9 $(ps -o ppid= -p $(ps -o ppid= -p $PPID))";
+    let task = fleet.task("poison", &json!([shell(poison), {"text": "late"}]));
+    let caller = fleet.start_delegation(&task);
+    for _ in 0..3 {
+        fleet.await_death(worker);
+        worker = fleet.worker(&["--slots", "1"]);
+    }
+    let ran = caller.finish();
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let task = &ran.json()["tasks"][0];
+    assert_eq!(task["outcome"], "lost", "{task}");
+    assert!(task["error"].as_str().unwrap().contains("workers of 3 attempts died"), "{task}");
+    fleet.end_all();
+}
+
+#[test]
+fn a_worker_that_is_told_to_end_gives_its_task_to_another_one() {
+    let mut fleet = Fleet::new();
+    let worker = fleet.worker(&["--grace", "100ms"]);
+    let (task, first) = begun_twice(&fleet);
+    let caller = fleet.start_delegation(&task);
+    let process = await_process(&first);
+    assert_eq!(fleet.end(worker).code, Some(0));
+    await_end_of(process);
+    fleet.worker(&[]);
+    let ran = caller.finish();
+    let task = &ran.json()["tasks"][0];
+    assert_eq!((ran.code, &task["output"]), (Some(0), &json!("made")), "{task}");
+    assert!(task["warnings"].to_string().contains("gave the task back"), "{task}");
+    fleet.end_all();
+}
+
+#[test]
+fn a_key_and_a_program_do_not_leave_this_machine() {
+    let fleet = Fleet::new();
+    let profile = "---\nname: keyed\napiKey: sk-secret-of-the-user\nprovider: anthropic\n---\n";
+    write_file(&fleet.world.agent_dir().join("agent-profiles/keyed.md"), profile);
+    for (arguments, expected) in [
+        (
+            &["--profile", "keyed", "--agent", "builtin"][..],
+            "secrets are not sent to another machine",
+        ),
+        (&["--agent", "[\"/bin/true\"]"], "cannot run on another machine"),
+    ] {
+        let mut all = vec!["run", "--on", "fleet"];
+        all.extend(arguments);
+        all.push("Go.");
+        let mut command = fleet.command(&all);
+        let output = command.output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && stderr.contains(expected), "{stderr}");
+    }
+}
+
+#[test]
+fn a_project_sends_nothing_anywhere_by_itself() {
+    let fleet = Fleet::new();
+    let profile = "---\nname: elsewhere\non: fleet\n---\n";
+    write_file(&fleet.world.project().join(".pi/agent-profiles/elsewhere.md"), profile);
+    let settings = json!({"subagents": {"fleet": {"url": fleet.servers.url()}}});
+    write_file(&fleet.world.project().join(".pi/settings.json"), &settings.to_string());
+    let untrusted =
+        fleet.world.run(&["run", "--agent", "builtin", "--profile", "elsewhere", "Go."]);
+    assert!(untrusted.code == Some(2) && untrusted.stderr.contains("sets \"on\""), "{untrusted:?}");
+    let nowhere = fleet.world.run(&["run", "--agent", "builtin", "--on", "fleet", "Go."]);
+    assert!(nowhere.stderr.contains("a project cannot set \"subagents.fleet\""), "{nowhere:?}");
+    assert!(
+        nowhere.code == Some(2) && nowhere.stderr.contains("No server of the fleet is named"),
+        "{nowhere:?}"
+    );
+}

@@ -1,0 +1,19 @@
+//! The fleet with real NATS servers, pinned in `e2e/fleet/requirements.txt`. `cargo xtask test` installs the server and
+//! says where it is.
+
+#![expect(clippy::unwrap_used, reason = "this is how a test fails")]
+
+mod batch_runs;
+mod batches;
+mod interactive;
+mod machines;
+mod servers;
+
+use std::path::PathBuf;
+
+use test_support::e2e;
+
+/// The server's program.
+fn nats_server() -> PathBuf {
+    e2e().join("fleet/server/bin/nats-server")
+}

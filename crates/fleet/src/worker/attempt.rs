@@ -1,0 +1,336 @@
+//! One attempt to carry out a task.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use async_nats::jetstream::Message;
+use async_nats::jetstream::message::AckKind;
+use model::{Event, Outcome as RunOutcome, Record, RunResult, Usage};
+use runner::now_ms;
+use store::RunDir;
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::time::Instant;
+
+use super::plan::{Planned, plan_task};
+use super::running::Running;
+use super::{Worker, aside, forget_run};
+use crate::{
+    Attempt, AttemptEnd, CallerPing, EventChunk, FleetError, Format, TaskAddress, TaskMessage,
+    TaskResult, TaskState,
+};
+
+/// What becomes of a task that was delivered.
+pub(super) enum Outcome {
+    /// It has a result.
+    Done,
+    /// Another worker may be at it.
+    Later(Duration),
+    /// This worker ends.
+    HandedBack,
+    /// This worker cannot carry it out, for this reason.
+    NotHere(String),
+}
+
+/// How long the server may be silent to a caller that does not exist: nothing listens.
+const ABSENT_PATIENCE: Duration = Duration::from_secs(6);
+
+/// What the state of a task says about a new attempt.
+enum Admission {
+    Begin(u32),
+    Cancelled(u32),
+    Lost(u32),
+    Leased(Duration),
+}
+
+impl Worker {
+    pub(super) async fn attempt(
+        &self,
+        task: &TaskMessage,
+        message: &Message,
+        number: u64,
+    ) -> Result<Outcome, FleetError> {
+        let address = &task.address;
+        if let Some(result) = self.tasks.result(address).await? {
+            self.publish_end(address, &result).await?;
+            return Ok(Outcome::Done);
+        }
+        if !task.is_attended || self.is_caller_there(task).await {
+            // It is waited for.
+        } else {
+            self.cancel_unattended(address).await?;
+        }
+        // What cannot run here is left alone before it counts as an attempt.
+        let snapshot = match &task.snapshot {
+            Some(snapshot) => {
+                Some(self.with_progress(message, self.snapshots.of(&self.fleet, snapshot)).await)
+            }
+            None => None,
+        };
+        let (snapshot, unpacked) = match snapshot.transpose() {
+            Ok(snapshot) => (snapshot, None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        let directory = match &snapshot {
+            Some(snapshot) => snapshot.directory.clone(),
+            None => self.empty_directory(number),
+        };
+        let planned = match unpacked {
+            Some(problem) => Planned::Refused(problem),
+            None => {
+                let (options, task) = (self.options.clone(), task.clone());
+                let plan = move || plan_task(&options, &task, &directory);
+                let planned = aside(plan).await;
+                planned.unwrap_or_else(|error| Planned::Refused(error.to_string()))
+            }
+        };
+        if let Planned::NotHere(reason) = planned {
+            return Ok(Outcome::NotHere(reason));
+        }
+        let attempt = match self.admit(address).await? {
+            Admission::Begin(attempt) => attempt,
+            Admission::Leased(left) => return Ok(Outcome::Later(left)),
+            Admission::Cancelled(attempt) => {
+                let words = "Cancelled before it had begun";
+                return self.end_unrun(task, attempt, RunOutcome::Cancelled, words).await;
+            }
+            Admission::Lost(attempt) => {
+                let words = format!(
+                    "Lost: the workers of {} attempts died while they ran it",
+                    TaskState::ATTEMPTS
+                );
+                return self.end_unrun(task, attempt, RunOutcome::Lost, &words).await;
+            }
+        };
+        let plan = match planned {
+            Planned::Ready(plan) => plan,
+            Planned::Refused(problem) | Planned::NotHere(problem) => {
+                return self.end_unrun(task, attempt, RunOutcome::SpawnFailure, &problem).await;
+            }
+        };
+        let meta = plan.meta.clone();
+        let (sender, changes) = unbounded_channel();
+        let mut running = Running {
+            worker: self,
+            task,
+            message,
+            number,
+            attempt,
+            chunks: 0,
+            run_dir: None,
+            stopped: None,
+            silent_since: None,
+        };
+        let commands = running.listen().await?;
+        self.runner.start_task(number, plan, sender);
+        let (report, end) = running.follow(changes, commands).await?;
+        let ended = running.end(&report, end, &meta).await;
+        if let Some(dir) = &report.run_dir
+            && let Ok(dir) = RunDir::open(dir)
+        {
+            forget_run(&dir);
+        }
+        drop(snapshot);
+        ended
+    }
+
+    /// Does something that may take long while the server knows that the task is not forgotten.
+    pub(super) async fn with_progress<T>(
+        &self,
+        message: &Message,
+        work: impl Future<Output = T>,
+    ) -> T {
+        let mut pulse = tokio::time::interval(self.options.lease / 4);
+        tokio::pin!(work);
+        loop {
+            tokio::select! {
+                done = &mut work => return done,
+                _ = pulse.tick() => drop(message.ack_with(AckKind::Progress).await),
+            }
+        }
+    }
+
+    fn empty_directory(&self, number: u64) -> PathBuf {
+        let directory = self.options.directory.join("empty").join(number.to_string());
+        let _ = fs::create_dir_all(&directory);
+        directory
+    }
+
+    /// Begins an attempt, if the state of the task permits one.
+    async fn admit(&self, address: &TaskAddress) -> Result<Admission, FleetError> {
+        let lease = millis(self.options.lease);
+        let admitted = self.tasks.change(address, |state| {
+            let now = now_ms();
+            let next = state.attempts.last().map_or(1, |attempt| attempt.number + 1);
+            if let Some(running) = state.attempts.last_mut().filter(|attempt| attempt.end.is_none())
+            {
+                if running.worker == self.id {
+                    // The answer of the server to this very change was lost.
+                    return Ok(Admission::Begin(running.number));
+                }
+                let left = running.leased_until.saturating_sub(now);
+                if left > 0 && !state.is_cancelled {
+                    return Err(Admission::Leased(Duration::from_millis(left + 100)));
+                }
+                running.end = Some(AttemptEnd::Lost);
+            }
+            if state.is_cancelled {
+                return Ok(Admission::Cancelled(next));
+            }
+            if state.lost() >= TaskState::ATTEMPTS {
+                return Ok(Admission::Lost(next));
+            }
+            state.attempts.push(Attempt {
+                number: next,
+                worker: self.id.clone(),
+                started_at: now,
+                leased_until: now + lease,
+                end: None,
+            });
+            Ok(Admission::Begin(next))
+        });
+        Ok(admitted.await?.unwrap_or_else(|leased| leased))
+    }
+
+    pub(super) async fn cancel_unattended(&self, address: &TaskAddress) -> Result<(), FleetError> {
+        let marked = self.tasks.change(address, |state| {
+            state.is_cancelled = true;
+            Ok::<(), ()>(())
+        });
+        marked.await.map(drop)
+    }
+
+    async fn is_caller_there(&self, task: &TaskMessage) -> bool {
+        let started = Instant::now();
+        loop {
+            if self.ping(task, 0).await {
+                return true;
+            }
+            if started.elapsed() > ABSENT_PATIENCE && self.fleet.is_connected() {
+                return false;
+            }
+            tokio::time::sleep(Duration::from_millis(300)).await;
+        }
+    }
+
+    pub(super) async fn ping(&self, task: &TaskMessage, attempt: u32) -> bool {
+        let ping = CallerPing { format: Format, attempt, worker: self.id.clone() };
+        let Ok(value) = serde_json::to_vec(&ping) else { return false };
+        let subject = task.address.caller_subject();
+        self.fleet.client().request(subject, value.into()).await.is_ok()
+    }
+
+    /// Ends a task without running it.
+    async fn end_unrun(
+        &self,
+        task: &TaskMessage,
+        attempt: u32,
+        outcome: RunOutcome,
+        error: &str,
+    ) -> Result<Outcome, FleetError> {
+        let now = now_ms();
+        let result = RunResult {
+            format: model::FORMAT,
+            run_id: task.run_id.clone(),
+            session_id: task.session_id.clone(),
+            name: task.task.name.clone(),
+            status: outcome.status(),
+            outcome,
+            error: Some(error.to_owned()),
+            output: String::new(),
+            value: None,
+            check: None,
+            exit_code: None,
+            signal: None,
+            model: None,
+            stop_reason: None,
+            usage: Usage::default(),
+            budget: task.task.limits.budget,
+            tool_calls: 0,
+            started_at: None,
+            ended_at: now,
+            duration_ms: 0,
+            warnings: Vec::new(),
+            leftovers: None,
+            changes: None,
+            resources: None,
+        };
+        let result = TaskResult {
+            format: Format,
+            attempt,
+            worker: self.id.clone(),
+            last_chunk: 1,
+            result: Box::new(result),
+            commit: None,
+        };
+        let result = self.tasks.finish(&task.address, result).await?;
+        self.publish_end(&task.address, &result).await?;
+        self.finish_attempt(&task.address, attempt, AttemptEnd::Finished).await?;
+        Ok(Outcome::Done)
+    }
+
+    /// Publishes the terminal event of a task that has a result. What is there already stays as it is.
+    pub(super) async fn publish_end(
+        &self,
+        address: &TaskAddress,
+        result: &TaskResult,
+    ) -> Result<(), FleetError> {
+        let event = Event::RunEnded {
+            outcome: result.result.outcome,
+            error: result.result.error.clone(),
+            exit_code: result.result.exit_code,
+            signal: result.result.signal,
+            leftovers: result.result.leftovers.clone(),
+        };
+        // Its number is that of no other event; what reads it looks for the terminal event.
+        let record = Record { seq: u64::from(u32::MAX), at: result.result.ended_at, event };
+        let text = serde_json::to_string(&record)? + "\n";
+        self.publish(address, result.attempt, result.last_chunk, &text).await
+    }
+
+    pub(super) async fn publish(
+        &self,
+        address: &TaskAddress,
+        attempt: u32,
+        number: u64,
+        text: &str,
+    ) -> Result<(), FleetError> {
+        let chunk = EventChunk { format: Format, number, text: text.to_owned() };
+        let value = serde_json::to_vec(&chunk)?;
+        let subject = address.event_subject(attempt);
+        let mut headers = async_nats::HeaderMap::new();
+        headers.insert("Nats-Msg-Id", format!("{}.{attempt}.{number}", address.key()));
+        self.fleet
+            .patiently("send events", async || {
+                let jetstream = self.fleet.jetstream();
+                let sent = jetstream
+                    .publish_with_headers(subject.clone(), headers.clone(), value.clone().into())
+                    .await?;
+                sent.await.map(drop)
+            })
+            .await
+    }
+
+    pub(super) async fn finish_attempt(
+        &self,
+        address: &TaskAddress,
+        number: u32,
+        end: AttemptEnd,
+    ) -> Result<(), FleetError> {
+        let finished = self.tasks.change(address, |state| {
+            let attempt = state.attempts.iter_mut().find(|attempt| attempt.number == number);
+            match attempt.filter(|attempt| attempt.end.is_none()) {
+                Some(attempt) => {
+                    attempt.end = Some(end);
+                    Ok(())
+                }
+                None => Err(()),
+            }
+        });
+        finished.await.map(drop)
+    }
+}
+
+pub(super) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

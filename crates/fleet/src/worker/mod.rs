@@ -1,0 +1,367 @@
+//! A worker: takes tasks when it has a free slot, and carries them out like tasks of its own machine.
+
+mod attempt;
+mod plan;
+mod runner_thread;
+mod running;
+mod snapshots;
+
+use std::cell::{Cell, RefCell};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+
+use ::plan::Surroundings;
+use async_nats::jetstream::consumer::{Consumer, pull};
+use async_nats::jetstream::message::AckKind;
+use async_nats::jetstream::{Message, kv};
+use futures_util::StreamExt;
+use model::Access;
+use runner::{StopForce, now_ms};
+use store::{RunDir, Store};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::watch;
+use tokio::task::{JoinSet, LocalSet};
+use tokio::time::{Instant, sleep, timeout};
+
+use self::attempt::Outcome;
+use self::runner_thread::RunnerThread;
+use self::snapshots::Snapshots;
+use crate::{
+    Fleet, FleetError, Format, Heartbeat, OfferedAgent, Pool, ServerAddress, TASKS, TaskMessage,
+    Tasks, WORKERS, task_consumer,
+};
+
+/// How often a worker says that it lives.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+/// How long one request for tasks waits at the server.
+const PULL: Duration = Duration::from_secs(5);
+/// When a task that is not understood or not possible here is offered again.
+const REFUSED: Duration = Duration::from_secs(5);
+
+/// What a worker offers, and what it allows.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the names say the rest")]
+pub struct WorkerOptions {
+    pub server: ServerAddress,
+    pub pool: Pool,
+    pub slots: usize,
+    /// Its own, where it keeps snapshots, worktrees and the records of what runs.
+    pub directory: PathBuf,
+    /// The agents that it offers; all if absent.
+    pub agents: Option<Vec<String>>,
+    /// What its lists say about them.
+    pub offered: Vec<OfferedAgent>,
+    /// The most that agents may change.
+    pub access: Access,
+    /// Whether commands of tasks are run, which prepare or check the work.
+    pub allows_commands: bool,
+    pub surroundings: Surroundings,
+    /// How long its tasks may go on when it was told to end.
+    pub grace: Duration,
+    /// How long the server waits for a worker before it gives a task to another one.
+    pub lease: Duration,
+}
+
+/// What a worker is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkerSignal {
+    /// Take no more tasks, and end.
+    Drain,
+    /// End now.
+    Quit,
+}
+
+/// How far the end of a worker has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Ending {
+    #[default]
+    No,
+    /// It takes no more tasks.
+    Draining,
+    /// What runs is given back.
+    HandingBack,
+}
+
+/// What the parts of a worker share.
+struct Worker {
+    options: WorkerOptions,
+    id: String,
+    fleet: Fleet,
+    tasks: Tasks,
+    workers: kv::Store,
+    runner: RunnerThread,
+    snapshots: Snapshots,
+    running: Cell<usize>,
+    next_number: Cell<u64>,
+    refusal: RefCell<Option<String>>,
+    started_at: u64,
+    ending: watch::Receiver<Ending>,
+}
+
+/// Takes tasks until it is told to end. `say` tells the user what happens.
+pub async fn work(
+    options: WorkerOptions,
+    signals: UnboundedReceiver<WorkerSignal>,
+    say: impl Fn(String),
+) -> Result<(), FleetError> {
+    LocalSet::new().run_until(serve(options, signals, say)).await
+}
+
+async fn serve(
+    options: WorkerOptions,
+    mut signals: UnboundedReceiver<WorkerSignal>,
+    say: impl Fn(String),
+) -> Result<(), FleetError> {
+    let id = worker_id();
+    let fleet = Fleet::connect(&options.server, &format!("pi-subagents worker {id}")).await?;
+    fleet.set_up().await?;
+    let failed = |error: std::io::Error| FleetError::Failed {
+        what: "run tasks here".to_owned(),
+        reason: error.to_string(),
+    };
+    forget_earlier(&options.directory).map_err(failed)?;
+    let (tasks, workers) = (Tasks::open(&fleet).await?, fleet.bucket(WORKERS).await?);
+    let runner = RunnerThread::start(&options.directory, options.slots).map_err(failed)?;
+    let queue = fleet.stream(TASKS).await?;
+    let config = task_consumer(&options.pool, options.lease);
+    let consumer: Consumer<pull::Config> = fleet
+        .patiently("share the queue", async || queue.create_consumer(config.clone()).await)
+        .await?;
+    let (ending_sender, ending) = watch::channel(Ending::No);
+    let snapshots = Snapshots::new(options.directory.join("snapshots"));
+    let worker = Rc::new(Worker {
+        snapshots,
+        options,
+        id,
+        fleet,
+        tasks,
+        workers,
+        runner,
+        running: Cell::new(0),
+        next_number: Cell::new(0),
+        refusal: RefCell::default(),
+        started_at: now_ms(),
+        ending,
+    });
+    say(format!(
+        "Worker {} of the pool \"{}\" takes {} tasks at a time from {}",
+        worker.id, worker.options.pool, worker.options.slots, worker.options.server
+    ));
+    let mut attempts: JoinSet<()> = JoinSet::new();
+    let mut beat_at = Instant::now();
+    let mut hand_back_at = None;
+    loop {
+        while attempts.try_join_next().is_some() {}
+        worker.running.set(attempts.len());
+        let state = *worker.ending.borrow();
+        if state != Ending::No && attempts.is_empty() {
+            break;
+        }
+        let has_room = state == Ending::No && attempts.len() < worker.options.slots;
+        let free = worker.options.slots.saturating_sub(attempts.len());
+        let until = hand_back_at.unwrap_or_else(|| Instant::now() + HEARTBEAT);
+        tokio::select! {
+            biased;
+            signal = signals.recv() => {
+                let next = match (signal, state) {
+                    (Some(WorkerSignal::Drain), Ending::No) => Ending::Draining,
+                    _ => Ending::HandingBack,
+                };
+                if next == Ending::Draining {
+                    say(format!("It takes no more tasks; {} still run", attempts.len()));
+                    hand_back_at = Some(Instant::now() + worker.options.grace);
+                }
+                let _ = ending_sender.send(next);
+                beat_at = Instant::now();
+            }
+            () = tokio::time::sleep_until(beat_at) => {
+                worker.beat().await;
+                beat_at = Instant::now() + HEARTBEAT;
+            }
+            () = tokio::time::sleep_until(until), if hand_back_at.is_some() => {
+                say(format!("It gives {} tasks back", attempts.len()));
+                hand_back_at = None;
+                let _ = ending_sender.send(Ending::HandingBack);
+            }
+            _ = attempts.join_next(), if !attempts.is_empty() => {}
+            messages = pull(&consumer, free), if has_room => {
+                for message in messages {
+                    let worker = worker.clone();
+                    attempts.spawn_local(async move { worker.take(message).await });
+                }
+            }
+        }
+    }
+    let _ = timeout(HEARTBEAT, worker.workers.delete(worker.key())).await;
+    let _ = worker.fleet.client().flush().await;
+    Ok(())
+}
+
+/// Asks for as many tasks as there are free slots. Returns what is there at once, else waits for the first.
+async fn pull(consumer: &Consumer<pull::Config>, free: usize) -> Vec<Message> {
+    let mut messages = Vec::new();
+    let at_once = consumer.fetch().max_messages(free).messages().await;
+    if let Ok(mut batch) = at_once {
+        while let Some(Ok(message)) = batch.next().await {
+            messages.push(message);
+        }
+    }
+    if !messages.is_empty() {
+        return messages;
+    }
+    match consumer.batch().max_messages(1).expires(PULL).messages().await {
+        Ok(mut batch) => {
+            if let Some(Ok(message)) = batch.next().await {
+                messages.push(message);
+            }
+        }
+        // The server is gone, or has no leader.
+        Err(_) => sleep(Duration::from_millis(500)).await,
+    }
+    messages
+}
+
+impl Worker {
+    fn key(&self) -> String {
+        format!("{}.{}", self.options.pool.token(), self.id)
+    }
+
+    async fn beat(&self) {
+        let options = &self.options;
+        let heartbeat = Heartbeat {
+            format: Format,
+            worker: self.id.clone(),
+            host: host(),
+            pool: options.pool.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            slots: options.slots,
+            running: self.running.get(),
+            agents: options.offered.clone(),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            memory: memory(),
+            is_draining: *self.ending.borrow() != Ending::No,
+            refusal: self.refusal.borrow().clone(),
+            started_at: self.started_at,
+            at: now_ms(),
+        };
+        if let Ok(value) = serde_json::to_vec(&heartbeat) {
+            let put = self.workers.put(self.key(), value.into());
+            let _ = timeout(Duration::from_secs(2), put).await;
+        }
+    }
+
+    /// Carries out a task that was delivered, or leaves it to others.
+    async fn take(&self, message: Message) {
+        let task: TaskMessage = match serde_json::from_slice(&message.payload) {
+            Ok(task) => task,
+            Err(error) => {
+                self.refuse(format!("a task is not understood: {error}"));
+                let _ = message.ack_with(AckKind::Nak(Some(REFUSED))).await;
+                return;
+            }
+        };
+        let address = task.address.clone();
+        if address.task_subject() != message.subject.as_str() {
+            self.refuse("a task is not what its subject says".to_owned());
+            let _ = message.ack_with(AckKind::Term).await;
+            return;
+        }
+        let number = self.next_number.get();
+        self.next_number.set(number + 1);
+        let outcome = self.attempt(&task, &message, number).await;
+        let settled = match outcome {
+            Ok(Outcome::Done) => AckKind::Ack,
+            Ok(Outcome::Later(delay)) => AckKind::Nak(Some(delay)),
+            Ok(Outcome::HandedBack) => AckKind::Nak(None),
+            Ok(Outcome::NotHere(reason)) => {
+                self.refuse(reason);
+                AckKind::Nak(Some(REFUSED))
+            }
+            Err(error) => {
+                self.refuse(error.to_string());
+                AckKind::Nak(Some(REFUSED))
+            }
+        };
+        let _ = self
+            .fleet
+            .patiently("settle a task", async || {
+                let sent = if matches!(settled, AckKind::Ack) {
+                    message.double_ack().await
+                } else {
+                    message.ack_with(settled).await
+                };
+                sent.map_err(|error| error.to_string())
+            })
+            .await;
+    }
+
+    fn refuse(&self, reason: String) {
+        *self.refusal.borrow_mut() = Some(reason);
+    }
+
+    /// Waits until what runs must be given back.
+    async fn handing_back(&self) {
+        let mut ending = self.ending.clone();
+        if ending.wait_for(|ending| *ending >= Ending::HandingBack).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    fn stop(&self, number: u64) {
+        self.runner.stop_task(number, StopForce::Gracefully);
+    }
+}
+
+/// What earlier lives of the worker have left. Its snapshots stay.
+fn forget_earlier(directory: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(directory)?;
+    if let Ok(runs) = Store::in_project(directory).runs() {
+        runs.iter().for_each(forget_run);
+    }
+    for name in ["empty", ".pi"] {
+        match std::fs::remove_dir_all(directory.join(name)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Removes what is kept here of a run: the caller keeps everything.
+fn forget_run(dir: &RunDir) {
+    if let Ok(meta) = dir.meta()
+        && let Ok(Some(layout)) = runner::worktree_layout(&meta)
+    {
+        // What cannot be removed is found by `doctor`.
+        let _ = workspace::forget(&layout, &meta.cwd);
+    }
+    dir.discard();
+}
+
+/// Does work that waits for the disk or for other programs beside this thread, which tells the server that the worker lives.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> std::io::Result<T> {
+    let (sender, done) = tokio::sync::oneshot::channel();
+    let work = move || drop(sender.send(work()));
+    process::start_thread(work).map_err(|none| none.error)?;
+    done.await.map_err(std::io::Error::other)
+}
+
+fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// The name of the machine, and what tells its workers apart.
+fn worker_id() -> String {
+    let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || *letter == '-';
+    let host: String = host().chars().filter(is_plain).take(40).collect();
+    let id = ::plan::new_id().to_string().replace('-', "");
+    format!("{host}-{}", &id[id.len().saturating_sub(8)..])
+}
+
+fn memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kilobytes * 1024)
+}

@@ -1,0 +1,306 @@
+//! An attempt whose agent runs: its events go out, and what is asked of it comes in.
+
+use std::fs;
+use std::path::PathBuf;
+
+use std::time::Duration;
+
+use async_nats::jetstream::Message;
+use async_nats::jetstream::message::AckKind;
+use futures_util::StreamExt;
+use model::{Event, Outcome as RunOutcome, Record};
+use runner::{Change, Report, TellUntil, now_ms};
+use store::RunDir;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::{Instant, sleep_until};
+
+use super::attempt::{Outcome, millis};
+use super::{Worker, aside};
+use crate::events::cut_into_chunks;
+use crate::tasks::send_file;
+use crate::{
+    AttemptEnd, CHANGES, Command, CommandReply, EventChunk, FleetError, Format, TaskMessage,
+    TaskResult,
+};
+
+/// How often the caller of a task is asked whether it is there.
+const PING: Duration = Duration::from_secs(2);
+/// How long a caller may be silent: it may be looking for another server.
+const CALLER_PATIENCE: Duration = Duration::from_secs(15);
+
+/// Why an attempt is stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StopReason {
+    Cancelled,
+    /// A later attempt has begun, because this worker was taken for dead.
+    Superseded,
+    HandingBack,
+}
+
+/// An attempt whose agent runs.
+pub(super) struct Running<'a> {
+    pub(super) worker: &'a Worker,
+    pub(super) task: &'a TaskMessage,
+    pub(super) message: &'a Message,
+    pub(super) number: u64,
+    pub(super) attempt: u32,
+    pub(super) chunks: u64,
+    pub(super) run_dir: Option<PathBuf>,
+    pub(super) stopped: Option<StopReason>,
+    pub(super) silent_since: Option<Instant>,
+}
+
+impl Running<'_> {
+    pub(super) async fn listen(&self) -> Result<async_nats::Subscriber, FleetError> {
+        let fleet = &self.worker.fleet;
+        let subject = self.task.address.command_subject();
+        fleet
+            .patiently("listen to the caller", async || {
+                fleet.client().subscribe(subject.clone()).await
+            })
+            .await
+    }
+
+    /// Sends events until the run has ended. Returns its report, and its terminal event, which waits for the result.
+    pub(super) async fn follow(
+        &mut self,
+        mut changes: UnboundedReceiver<Change>,
+        mut commands: async_nats::Subscriber,
+    ) -> Result<(Box<Report>, Option<Record>), FleetError> {
+        let renewal = self.worker.options.lease / 4;
+        let mut renew_at = Instant::now() + renewal;
+        let mut ping_at = Instant::now() + PING;
+        let mut end = None;
+        loop {
+            tokio::select! {
+                change = changes.recv() => {
+                    let Some(change) = change else {
+                        let (what, reason) = ("run the task".to_owned(), "its runner is gone".to_owned());
+                        return Err(FleetError::Failed { what, reason });
+                    };
+                    let mut text = String::new();
+                    let mut report = self.note(change, &mut text, &mut end)?;
+                    // What has happened meanwhile travels in one message.
+                    while report.is_none() && text.len() < EventChunk::TEXT_BYTES
+                        && let Ok(change) = changes.try_recv()
+                    {
+                        report = self.note(change, &mut text, &mut end)?;
+                    }
+                    self.send(&text).await?;
+                    if let Some(report) = report {
+                        return Ok((report, end));
+                    }
+                }
+                command = commands.next() => {
+                    if let Some(command) = command {
+                        self.obey(&command);
+                    }
+                }
+                () = self.worker.handing_back(), if self.stopped.is_none() => {
+                    self.stop(StopReason::HandingBack);
+                }
+                () = sleep_until(renew_at) => {
+                    renew_at = Instant::now() + renewal;
+                    self.renew().await;
+                }
+                () = sleep_until(ping_at), if self.task.is_attended && self.stopped.is_none() => {
+                    self.ask_for_caller().await;
+                    ping_at = Instant::now() + PING;
+                }
+            }
+        }
+    }
+
+    fn note(
+        &mut self,
+        change: Change,
+        text: &mut String,
+        end: &mut Option<Record>,
+    ) -> Result<Option<Box<Report>>, FleetError> {
+        match change {
+            Change::Started { run_dir } => self.run_dir = Some(run_dir),
+            Change::Record(record) if matches!(record.event, Event::RunEnded { .. }) => {
+                *end = Some(record);
+            }
+            Change::Record(record) => {
+                text.push_str(&serde_json::to_string(&record)?);
+                text.push('\n');
+            }
+            Change::Activity(_) | Change::Waiting(_) => {}
+            Change::Ended(report) => return Ok(Some(report)),
+        }
+        Ok(None)
+    }
+
+    async fn send(&mut self, text: &str) -> Result<(), FleetError> {
+        for part in cut_into_chunks(text) {
+            self.chunks += 1;
+            self.worker.publish(&self.task.address, self.attempt, self.chunks, part).await?;
+        }
+        Ok(())
+    }
+
+    fn stop(&mut self, reason: StopReason) {
+        if self.stopped.is_none() {
+            self.stopped = Some(reason);
+            self.worker.stop(self.number);
+        }
+    }
+
+    /// Tells the server that the task is not forgotten, and learns whether it is still wanted of this worker.
+    async fn renew(&mut self) {
+        let _ = self.message.ack_with(AckKind::Progress).await;
+        let until = now_ms() + millis(self.worker.options.lease);
+        let number = self.attempt;
+        let renewed = self.worker.tasks.change(&self.task.address, |state| {
+            if state.is_cancelled {
+                return Err(StopReason::Cancelled);
+            }
+            match state
+                .attempts
+                .last_mut()
+                .filter(|last| last.number == number && last.end.is_none())
+            {
+                Some(own) => {
+                    own.leased_until = until;
+                    Ok(())
+                }
+                None => Err(StopReason::Superseded),
+            }
+        });
+        // A server that cannot be reached says nothing about the task.
+        if let Ok(Err(reason)) = renewed.await {
+            self.stop(reason);
+        }
+    }
+
+    async fn ask_for_caller(&mut self) {
+        if self.worker.ping(self.task, self.attempt).await || !self.worker.fleet.is_connected() {
+            self.silent_since = None;
+            return;
+        }
+        let since = *self.silent_since.get_or_insert_with(Instant::now);
+        if since.elapsed() > CALLER_PATIENCE {
+            let _ = self.worker.cancel_unattended(&self.task.address).await;
+            self.stop(StopReason::Cancelled);
+        }
+    }
+
+    fn obey(&mut self, message: &async_nats::Message) {
+        let command = serde_json::from_slice::<Command>(&message.payload);
+        let (client, reply) = (self.worker.fleet.client().clone(), message.reply.clone());
+        let answer = move |problem: Option<String>| async move {
+            let value = serde_json::to_vec(&CommandReply { format: Format, problem });
+            if let (Some(reply), Ok(value)) = (reply, value) {
+                let _ = client.publish(reply, value.into()).await;
+            }
+        };
+        let dir = self.run_dir.as_ref().and_then(|path| RunDir::open(path).ok());
+        let not_yet = || "the agent has not started yet".to_owned();
+        match (command, dir) {
+            (Ok(Command::Cancel { .. }), _) => {
+                self.stop(StopReason::Cancelled);
+                tokio::task::spawn_local(answer(None));
+            }
+            (Ok(Command::Tell { message, .. }), Some(dir)) => {
+                let tell = move || runner::tell_run(&dir, &message, TellUntil::Accepted);
+                tokio::task::spawn_local(async move {
+                    let problem = match aside(tell).await {
+                        Ok(Ok(told)) => match told.fate {
+                            runner::Fate::Refused(reason) => Some(reason),
+                            runner::Fate::Accepted | runner::Fate::Delivered => None,
+                        },
+                        Ok(Err(error)) => Some(error.to_string()),
+                        Err(error) => Some(error.to_string()),
+                    };
+                    answer(problem).await;
+                });
+            }
+            (Ok(Command::Answer { number, answer: left, .. }), Some(dir)) => {
+                let give = move || runner::answer_run(&dir, Some(number), &left);
+                tokio::task::spawn_local(async move {
+                    let problem = match aside(give).await {
+                        Ok(Ok(_)) => None,
+                        Ok(Err(error)) => Some(error.to_string()),
+                        Err(error) => Some(error.to_string()),
+                    };
+                    answer(problem).await;
+                });
+            }
+            (Ok(_), None) => drop(tokio::task::spawn_local(answer(Some(not_yet())))),
+            (Err(error), _) => {
+                drop(tokio::task::spawn_local(answer(Some(format!(
+                    "it is not understood: {error}"
+                )))));
+            }
+        }
+    }
+
+    /// Stores the result, unless the task is given back or belongs to another attempt by now.
+    pub(super) async fn end(
+        &mut self,
+        report: &Report,
+        end: Option<Record>,
+        meta: &model::Meta,
+    ) -> Result<Outcome, FleetError> {
+        let address = &self.task.address;
+        if self.stopped == Some(StopReason::HandingBack)
+            && report.result.outcome != RunOutcome::Completed
+        {
+            self.worker.finish_attempt(address, self.attempt, AttemptEnd::HandedBack).await?;
+            return Ok(Outcome::HandedBack);
+        }
+        self.renew().await;
+        if self.stopped == Some(StopReason::Superseded) {
+            return Ok(Outcome::Done);
+        }
+        let commit = self.send_changes(meta).await;
+        let mut result = report.result.clone();
+        result.warnings.extend(commit.as_ref().err().cloned());
+        result.output.truncate(result.output.floor_char_boundary(TaskResult::OUTPUT_BYTES));
+        let result = TaskResult {
+            format: Format,
+            attempt: self.attempt,
+            worker: self.worker.id.clone(),
+            last_chunk: self.chunks + 1,
+            result: Box::new(result),
+            commit: commit.unwrap_or_default(),
+        };
+        let stored = self.worker.tasks.finish(address, result).await?;
+        match end.filter(|_| stored.attempt == self.attempt) {
+            Some(end) => {
+                let text = serde_json::to_string(&end)? + "\n";
+                self.worker.publish(address, self.attempt, stored.last_chunk, &text).await?;
+            }
+            None => self.worker.publish_end(address, &stored).await?,
+        }
+        self.worker.finish_attempt(address, self.attempt, AttemptEnd::Finished).await?;
+        Ok(Outcome::Done)
+    }
+
+    /// Sends what the agent changed. Returns the commit, if it changed something.
+    async fn send_changes(&self, meta: &model::Meta) -> Result<Option<String>, String> {
+        let Some(snapshot) = self.task.snapshot.as_ref().filter(|snapshot| snapshot.wants_changes)
+        else {
+            return Ok(None);
+        };
+        let bundle = self.worker.options.directory.join(format!("{}.bundle", meta.run_id));
+        let (directory, run) = (meta.cwd.clone(), meta.run_id.to_string());
+        let (start, path) = (snapshot.commit.clone(), bundle.clone());
+        let pack = move || workspace::pack_result(&directory, &run, &start, &path);
+        let packed = aside(pack).await.map_err(|error| error.to_string())?;
+        let commit =
+            packed.map_err(|error| format!("what the agent changed was not packed: {error}"))?;
+        let Some(commit) = commit else { return Ok(None) };
+        let fleet = &self.worker.fleet;
+        let sent = async {
+            let store = fleet.objects(CHANGES).await?;
+            let name = self.task.address.changes_name(self.attempt);
+            send_file(fleet, &store, &name, &bundle).await
+        };
+        let sent = self.worker.with_progress(self.message, sent).await;
+        let _ = fs::remove_file(&bundle);
+        sent.map_err(|error| format!("what the agent changed was not sent: {error}"))?;
+        Ok(Some(commit))
+    }
+}

@@ -1,0 +1,238 @@
+//! Files that travel to another machine and back, as bundles of git.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::git::Git;
+use crate::layout::reference;
+use crate::repository::Repository;
+use crate::{WorkspaceError, snapshot};
+
+/// The largest directory without a repository that travels.
+const DIRECTORY_BYTES: u64 = 64 * 1024 * 1024;
+/// The most files of such a directory.
+const DIRECTORY_FILES: usize = 10_000;
+
+/// What an agent on another machine starts from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// The commit of the files.
+    pub commit: String,
+    /// The directory of the task below the root, with `/` between its parts.
+    pub prefix: String,
+}
+
+/// What a worktree of ours starts from: the commit that is checked out there.
+pub fn departure_of_worktree(directory: &Path) -> Result<Departure, WorkspaceError> {
+    let repository = Repository::find(directory)?;
+    let commit = repository.head()?.ok_or(WorkspaceError::NothingToSend)?;
+    let prefix = repository.prefix.to_string_lossy().trim_matches('/').to_owned();
+    Ok(Departure { commit, prefix })
+}
+
+/// Writes the commit that is checked out in a worktree, with its history, as a bundle.
+pub fn pack_worktree(directory: &Path, bundle: &Path) -> Result<(), WorkspaceError> {
+    let repository = Repository::find(directory)?;
+    pack(&repository.git(&|| false), bundle, &["HEAD"])
+}
+
+/// Writes a directory that is in no repository as a bundle. `scratch` is a directory that does not exist yet.
+pub fn pack_directory(
+    directory: &Path,
+    scratch: &Path,
+    bundle: &Path,
+) -> Result<Departure, WorkspaceError> {
+    measure(directory)?;
+    init(scratch, true)?;
+    let git = Git::at(directory, &|| false).within(scratch, directory);
+    let commit = snapshot::commit(&git)?;
+    git.run(&["update-ref", "refs/heads/snapshot", &commit])?;
+    pack(&git, bundle, &["refs/heads/snapshot"])?;
+    Ok(Departure { commit, prefix: String::new() })
+}
+
+/// Makes a repository of what another machine has packed, from which worktrees can be made: by the name of the commit, as
+/// if it were the result of a run.
+pub fn receive_snapshot(
+    repository: &Path,
+    bundle: &Path,
+    commit: &str,
+) -> Result<(), WorkspaceError> {
+    init(repository, false)?;
+    let git = Git::at(repository, &|| false).within(&repository.join(".git"), repository);
+    receive(&git, bundle, commit)?;
+    for which in ["base", "result"] {
+        git.run(&["update-ref", &reference(commit, which), commit])?;
+    }
+    Ok(())
+}
+
+/// Writes what a run has left as a bundle for a machine that has the commit from which it started. Returns the commit of the
+/// result; none if nothing was changed.
+pub fn pack_result(
+    directory: &Path,
+    run: &str,
+    start: &str,
+    bundle: &Path,
+) -> Result<Option<String>, WorkspaceError> {
+    let repository = Repository::find(directory)?;
+    let git = repository.git(&|| false);
+    let result = reference(run, "result");
+    let Some(commit) = git.resolve(&format!("{result}^{{commit}}"))? else { return Ok(None) };
+    if commit == start {
+        return Ok(None);
+    }
+    pack(&git, bundle, &[&result, &format!("^{start}")])?;
+    Ok(Some(commit))
+}
+
+/// Brings what a machine has packed into a worktree of ours, which then has the files of that commit.
+pub fn receive_result(directory: &Path, bundle: &Path, commit: &str) -> Result<(), WorkspaceError> {
+    let repository = Repository::find(directory)?;
+    let git = repository.git(&|| false);
+    receive(&git, bundle, commit)?;
+    Ok(git.run(&["reset", "--quiet", "--hard", "--no-recurse-submodules", commit])?)
+}
+
+fn init(directory: &Path, is_bare: bool) -> Result<(), WorkspaceError> {
+    fs::create_dir_all(directory).map_err(WorkspaceError::file("made", directory))?;
+    let mut args = vec!["init", "--quiet", "--template=", "--initial-branch=main"];
+    if is_bare {
+        args.push("--bare");
+    }
+    args.push(".");
+    Ok(Git::at(directory, &|| false).run(&args)?)
+}
+
+fn pack(git: &Git<'_>, bundle: &Path, what: &[&str]) -> Result<(), WorkspaceError> {
+    let mut args: Vec<&OsStr> = ["bundle", "create", "--quiet"].map(OsStr::new).to_vec();
+    args.push(bundle.as_os_str());
+    args.extend(what.iter().map(OsStr::new));
+    Ok(git.run(&args)?)
+}
+
+/// Takes the objects of a bundle in, and makes sure that all of the commit are there and that none of its files would
+/// reach out of the tree.
+fn receive(git: &Git<'_>, bundle: &Path, commit: &str) -> Result<(), WorkspaceError> {
+    if !is_commit(commit) {
+        return Err(WorkspaceError::Hostile(format!("{commit:?} is no commit")));
+    }
+    let args = ["bundle", "unbundle"].map(OsStr::new);
+    git.run(&[&args[..], &[bundle.as_os_str()]].concat())?;
+    git.run(&["cat-file", "-e", &format!("{commit}^{{commit}}")])?;
+    git.run(&["rev-list", "--objects", "--quiet", commit])?;
+    check_files(git, commit)
+}
+
+fn is_commit(text: &str) -> bool {
+    let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    matches!(text.len(), 40 | 64) && text.bytes().all(is_digit)
+}
+
+fn check_files(git: &Git<'_>, commit: &str) -> Result<(), WorkspaceError> {
+    let listed = git.bytes(&["ls-tree", "-r", "-z", "--full-tree", commit])?;
+    for entry in listed.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
+        let text = String::from_utf8_lossy(entry);
+        let hostile = |problem: &str| WorkspaceError::Hostile(format!("{problem}: {text:?}"));
+        let (header, path) = text.split_once('\t').ok_or_else(|| hostile("it cannot be read"))?;
+        if !is_inside(path) {
+            return Err(hostile("its path leads out of the tree, or into a repository"));
+        }
+        let mut words = header.split(' ');
+        if words.next() == Some("120000") {
+            let object = words.nth(1).unwrap_or_default();
+            let target = git.text(&["cat-file", "blob", object])?;
+            if leads_out(path, &target) {
+                return Err(hostile("it is a link that leads out of the tree"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a path stays below the root and touches no repository.
+fn is_inside(path: &str) -> bool {
+    let is_plain = |part: &str| {
+        // What some file systems take for the same name.
+        let name: String = part.trim_end_matches(['.', ' ']).to_lowercase();
+        let name: String = name.chars().filter(char::is_ascii).collect();
+        !matches!(part, "" | "." | "..") && name != ".git" && !name.starts_with("git~")
+    };
+    !path.starts_with('/') && path.split('/').all(is_plain)
+}
+
+/// Whether a link at this path leads out of the tree.
+fn leads_out(path: &str, target: &str) -> bool {
+    if target.starts_with('/') || target.contains('\0') {
+        return true;
+    }
+    let mut depth = path.split('/').count() - 1;
+    for part in target.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if depth == 0 => return true,
+            ".." => depth -= 1,
+            _ => depth += 1,
+        }
+    }
+    false
+}
+
+fn measure(directory: &Path) -> Result<(), WorkspaceError> {
+    let (mut bytes, mut files) = (0, 0);
+    let mut open: Vec<PathBuf> = vec![directory.to_owned()];
+    while let Some(path) = open.pop() {
+        let entries = fs::read_dir(&path).map_err(WorkspaceError::file("read", &path))?;
+        for entry in entries.flatten() {
+            let Ok(found) = entry.metadata() else { continue };
+            files += 1;
+            bytes += found.len();
+            if found.is_dir() {
+                open.push(entry.path());
+            }
+            if bytes > DIRECTORY_BYTES || files > DIRECTORY_FILES {
+                return Err(WorkspaceError::TooLargeToTravel(directory.to_owned()));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_stays_below_the_root_and_out_of_repositories() {
+        for path in ["a", "a/b.c", ".gitignore", "src/.github/x", "..a", "git/x"] {
+            assert!(is_inside(path), "{path}");
+        }
+        for path in [
+            "/a",
+            "../a",
+            "a/../b",
+            "a//b",
+            ".git/config",
+            "a/.GIT/hooks/x",
+            ".git./x",
+            "GIT~1/x",
+            ".g\u{200c}it/config",
+            ".",
+        ] {
+            assert!(!is_inside(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_link_may_lead_anywhere_below_the_root() {
+        for (path, target) in [("a", "b"), ("a/b", "../c"), ("a/b/c", "../../d"), ("a", "b/../c")] {
+            assert!(!leads_out(path, target), "{path} {target}");
+        }
+        for (path, target) in
+            [("a", "/etc/passwd"), ("a", "../b"), ("a/b", "../../c"), ("a", "b/../../c")]
+        {
+            assert!(leads_out(path, target), "{path} {target}");
+        }
+    }
+}
