@@ -159,7 +159,7 @@ fn check_temporary_files(testbed: &Testbed, entries: &Entries, log: &Log) {
 
 /// Checks that no slot is held and no call waits, after all that were killed with one.
 fn check_slots(testbed: &Testbed, log: &Log) {
-    let command = testbed.command(Project::Steady, &["status", "--json"]);
+    let command = testbed.command(Project::Steady, ["status", "--json"]);
     let ended = Shell::new(testbed, log).execute(command, Pace::Eager);
     let status: Value =
         ended.and_then(|ended| serde_json::from_str(&ended.stdout).ok()).unwrap_or_default();
