@@ -273,7 +273,7 @@ mod tests {
         BatchEntry {
             format: Format,
             address: TaskAddress { pool: Pool::default(), batch: name("b"), task: name(key) },
-            run_id: RunId::parse(&format!("run-{key}")).unwrap(),
+            run_id: RunId::parse(&format!("run-{number:06}")).unwrap(),
             session_id: SessionId::parse("0123456789abcdef").unwrap(),
             name: key.to_owned(),
             number,
