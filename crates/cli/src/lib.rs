@@ -18,7 +18,7 @@ mod terminal;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use clap_complete::CompleteEnv;
 use model::variables;
 
@@ -36,7 +36,7 @@ pub fn main() -> ExitCode {
         Ok(true) => return ExitCode::SUCCESS,
         Err(_) => return Exit::Usage.into(),
     }
-    let (mut printer, done) = match Arguments::try_parse() {
+    let (mut printer, done) = match Arguments::read() {
         Ok(arguments) => {
             process::reset_signals();
             let mut printer = Printer::new(arguments.is_plain());

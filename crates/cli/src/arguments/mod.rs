@@ -20,7 +20,8 @@ mod tell;
 use std::path::PathBuf;
 
 use clap::builder::NonEmptyStringValueParser;
-use clap::{Args, Parser, Subcommand, ValueHint};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueHint};
 use clap_complete::ArgValueCandidates;
 use model::{Access, Budget};
 
@@ -59,6 +60,19 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
+    /// Those of this process.
+    pub(crate) fn read() -> Result<Arguments, clap::Error> {
+        Arguments::try_parse().or_else(|error| {
+            if error.kind() == ErrorKind::DisplayVersion {
+                return Err(error);
+            }
+            // Help and mistakes are told with what is known of every command.
+            let mut command = Arguments::command();
+            command.build();
+            Arguments::from_arg_matches(&command.try_get_matches()?)
+        })
+    }
+
     pub(crate) fn is_plain(&self) -> bool {
         match &self.command {
             Command::Run(run) => run.output.plain,
@@ -107,7 +121,11 @@ Exit codes:
 
 /// Most commands have their help text at the struct of their arguments. A doc comment here would
 /// replace it.
+///
+/// The arguments of a command are declared when it is called: those of all commands take half a megabyte and half a
+/// millisecond, which every supervisor would pay for.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     Demo(Demo),
     Run(Run),
@@ -495,8 +513,6 @@ fn agent_help() -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
@@ -534,7 +550,9 @@ mod tests {
                 check(inner, &format!("{path} {}", inner.get_name()));
             }
         }
-        check(&Arguments::command(), NAME);
+        let mut program = Arguments::command().disable_help_subcommand(true);
+        program.build();
+        check(&program, NAME);
         Arguments::command().debug_assert();
     }
 }
