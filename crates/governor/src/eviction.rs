@@ -13,7 +13,8 @@ use crate::slot::running;
 #[derive(Debug)]
 pub struct Eviction {
     shared: SharedDir,
-    gauge: MemoryGauge,
+    /// Found when it is first asked: most short runs end before.
+    gauge: Option<MemoryGauge>,
     look_at: Instant,
     /// Held from the decision until this process ends: meanwhile no other agent is evicted.
     held: Option<Locked>,
@@ -34,7 +35,9 @@ impl Eviction {
         // A user who keeps nothing free does not want memory to be looked at.
         let admission = admission.filter(|admission| admission.memory_reserve != Some(0))?;
         let shared = SharedDir::open(&admission.directories)?;
-        Some(Eviction { shared, gauge: MemoryGauge::find(), look_at: Instant::now(), held: None })
+        // The agent was admitted just now, so memory was looked at.
+        let look_at = Instant::now() + INTERVALS[INTERVALS.len() - 1].1;
+        Some(Eviction { shared, gauge: None, look_at, held: None })
     }
 
     /// When to look again.
@@ -47,12 +50,13 @@ impl Eviction {
         if self.held.is_some() || now < self.look_at {
             return None;
         }
-        let Some(memory) = self.gauge.look() else {
+        let gauge = self.gauge.get_or_insert_with(MemoryGauge::find);
+        let Some(memory) = gauge.look() else {
             self.look_at = now + INTERVALS[0].1;
             return None;
         };
         self.look_at = now + interval(memory);
-        if !is_exhausted(memory, self.gauge.pressure(), || self.shared.last_use(LOCK)) {
+        if !is_exhausted(memory, gauge.pressure(), || self.shared.last_use(LOCK)) {
             return None;
         }
         let locked = self.shared.lock_named(LOCK, 1)?;
@@ -141,7 +145,7 @@ mod tests {
         assert!(Eviction::new(None).is_none());
         let mut eviction = Eviction::new(Some(&admission)).unwrap();
         let run = RunId::parse("01a1e067-9fdf-74f3-92a0-b653fa59fb30").unwrap();
-        let now = Instant::now();
+        let now = eviction.next_look().unwrap();
         assert_eq!(eviction.look(&run, now), None);
         assert!(cfg!(not(target_os = "linux")) || eviction.next_look().unwrap() > now);
     }

@@ -165,6 +165,14 @@ pub(crate) fn names(directory: &Path) -> Vec<String> {
 /// Whether the directory is there afterwards, and only this user can enter it.
 fn make_private(path: &Path, makes_parents: bool) -> bool {
     let user = geteuid().as_raw();
+    let is_private = || {
+        fs::symlink_metadata(path)
+            .is_ok_and(|found| found.is_dir() && found.uid() == user && found.mode() & 0o077 == 0)
+    };
+    // So it is almost always.
+    if makes_parents && is_private() {
+        return true;
+    }
     let is_safe = |parent: &Path| {
         // `sudo` passes the runtime directory of another user on. In a directory like `/tmp` no other user can replace
         // what is ours.
@@ -177,8 +185,7 @@ fn make_private(path: &Path, makes_parents: bool) -> bool {
     } else {
         return false;
     }
-    fs::symlink_metadata(path)
-        .is_ok_and(|found| found.is_dir() && found.uid() == user && found.mode() & 0o077 == 0)
+    is_private()
 }
 
 #[cfg(test)]
