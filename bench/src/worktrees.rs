@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::measure::{measure, measure_in_turns, median_of};
+use crate::measure::{measure, median_of};
 use crate::scratch::Scratch;
 use crate::table::Table;
 use crate::tasks::{TASKS, write_tasks};
@@ -49,13 +49,17 @@ pub(crate) fn run() -> Result<Table, String> {
     let mut bare = by_git(
         "git worktree add --quiet --detach ../wN; cd ../wN; echo changed > changed.txt; git add -A",
     );
-    // Several `git worktree remove` at once stumble over each other.
     let mut removal = shell(&format!(
         "seq {TASKS} | xargs -P {CONCURRENCY} -I N rm -rf ../wN && git worktree prune"
     ));
-    let mut turns =
-        [&mut ours, &mut plain, &mut bare, &mut removal].map(|command| (command, &[0][..]));
-    let costs = measure_in_turns(3, &mut turns)?;
+    let mut costs = [const { Vec::new() }; 4];
+    // Always in this order: the last one removes what the one before it made.
+    for _ in 0..3 {
+        let commands = [&mut ours, &mut plain, &mut bare, &mut removal];
+        for (command, costs) in commands.into_iter().zip(&mut costs) {
+            costs.push(measure(command, &[0])?);
+        }
+    }
     let wall = |index: usize| median_of(&costs[index], |cost| cost.wall.as_secs_f64());
     let (ours, plain, bare, removal) = (wall(0), wall(1), wall(2), wall(3));
     // Our worktrees are removed in the end, which is neither making nor keeping.
