@@ -9,6 +9,7 @@ mod claude;
 mod client_file;
 mod codex;
 mod definition;
+mod fleet;
 mod mcp;
 mod protocol;
 mod provider;
@@ -37,6 +38,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "client_file", check: client_file::check },
     Target { name: "codex", check: codex::check },
     Target { name: "definition", check: definition::check },
+    Target { name: "fleet", check: fleet::check },
     Target { name: "mcp", check: mcp::check },
     Target { name: "protocol", check: protocol::check },
     Target { name: "provider", check: provider::check },
