@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,6 +19,8 @@ pub const FORMAT: u32 = 1;
 
 /// Everything that the supervisor must know to carry out a run, except for the prompt (which has
 /// a file of its own) and secrets (which are in no file): the contents of `meta.json`.
+///
+/// Thousands of runs of one call can wait, and share what is the same for all of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[expect(missing_docs, reason = "the names say the rest")]
@@ -52,7 +55,7 @@ pub struct Meta {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<PathBuf>,
     /// Variables that are set in the child's environment, or, where there is no value, removed.
-    pub environment: BTreeMap<String, Option<String>>,
+    pub environment: Arc<BTreeMap<String, Option<String>>>,
     /// What the agent may change. Runs of earlier versions could change everything.
     #[serde(default)]
     pub access: Access,
@@ -140,10 +143,10 @@ pub struct Meta {
     pub schema: Option<Value>,
     /// Where the programs of the user write down what is spent, and what they learn of providers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ledger: Option<Box<Ledger>>,
+    pub ledger: Option<Arc<Ledger>>,
     /// What decides when the agent may start. Without it, the agent starts at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub admission: Option<Box<Admission>>,
+    pub admission: Option<Arc<Admission>>,
     /// Whether its supervisor takes messages to the agent, be it to refuse them. Those of earlier
     /// versions do not look for any.
     #[serde(default)]
@@ -164,7 +167,7 @@ impl Meta {
     /// many runs.
     pub fn forget_start(&mut self) {
         self.command = Vec::new();
-        self.environment.clear();
+        self.environment = Arc::default();
         self.fallback_starts = Vec::new();
         self.access_paths = None;
         self.ledger = None;
@@ -178,6 +181,7 @@ impl Meta {
     pub fn with_fallback(&self, start: FallbackStart) -> Meta {
         let FallbackStart { model, command, environment } = start;
         // The name of a fallback model says which provider it has.
+        let environment = Arc::new(environment);
         Meta { model: Some(model), provider: None, command, environment, ..self.clone() }
     }
 }

@@ -18,7 +18,7 @@ pub struct Plan {
     /// What the agent is told.
     pub prompt: String,
     /// The child's program and all its arguments.
-    pub command: Vec<Argument>,
+    pub command: Arc<Vec<Argument>>,
     /// The commands and environments with the fallback models of an agent that must be started anew for them.
     pub fallbacks: Vec<PlannedFallback>,
     /// Files that the commands refer to, by their names in the run directory.
@@ -45,7 +45,7 @@ impl Plan {
             meta.system_prompt = Some(text.clone());
             meta.system_prompt_path = Some(run_dir.join(paths::SYSTEM_PROMPT));
         }
-        self.complete_environment(&mut meta.environment, run_dir);
+        self.complete_environment(Arc::make_mut(&mut meta.environment), run_dir);
         let starts = self.fallbacks.iter().map(|fallback| {
             let PlannedFallback { model, command, environment } = fallback;
             let mut environment = environment.clone();
@@ -69,6 +69,8 @@ impl Plan {
         for (variable, name) in &self.file_variables {
             environment.insert(variable.clone(), path(&run_dir.join(name)));
         }
+        environment.insert(variables::CHILD.to_owned(), Some("1".to_owned()));
+        environment.insert(variables::RUN.to_owned(), Some(self.meta.run_id.to_string()));
         environment.insert(variables::RUN_DIR.to_owned(), path(run_dir));
     }
 }

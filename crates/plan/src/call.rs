@@ -4,6 +4,7 @@ mod apply;
 mod demands;
 mod fallbacks;
 mod remote;
+mod shared;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -11,8 +12,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use model::{
-    Access, AgentKind, Budget, CallId, FORMAT, FleetPool, InvalidId, Isolation, Ledger, Lifetime,
-    Limits, Meta, Owner, OwnerKind, Plan, RemoteTask, RunId, SessionId, paths, variables,
+    Access, AgentKind, Budget, CallId, FORMAT, FleetPool, InvalidId, Isolation, Lifetime, Limits,
+    Meta, Owner, OwnerKind, Plan, RemoteTask, RunId, SessionId,
 };
 use protocol::{Configuration, Invocation, Origin, Protocol, Start, Version, VersionQuestion};
 use serde_json::Value;
@@ -22,6 +23,7 @@ use crate::access::{AccessWishes, access_paths};
 use demands::{budget, check};
 use fallbacks::plan_fallbacks;
 use remote::{is_in_repository, relay_limits};
+use shared::Shared;
 
 use crate::{
     Agent, AgentChoice, Contradiction, Definition, DefinitionKind, FileSpec, FileWarning, Refusal,
@@ -157,7 +159,9 @@ pub fn plan_tasks(
     tasks: impl IntoIterator<Item = (Task, Option<ContinuedSession>)>,
 ) -> Result<PlannedTasks, InvalidId> {
     let call_id = CallId::parse(&new_id().to_string())?;
-    let mut planner = Planner { workspace, options, call_id, skills: None, warnings: Vec::new() };
+    let shared = Shared::new(workspace);
+    let (skills, warnings) = (None, Vec::new());
+    let mut planner = Planner { workspace, options, call_id, skills, warnings, shared };
     let tasks: Vec<_> = tasks.into_iter().collect();
     let named = tasks.iter().filter_map(|(task, _)| task.definition());
     let of_files = file_warnings(workspace, &named.collect::<Vec<_>>());
@@ -252,6 +256,7 @@ struct Planner<'a> {
     /// Looked for once, and only if a task needs them.
     skills: Option<Skills>,
     warnings: Vec<String>,
+    shared: Shared,
 }
 
 impl Planner<'_> {
@@ -309,7 +314,7 @@ impl Planner<'_> {
                 })
             }
         };
-        let ((invocation, mut fallbacks), refusal) = match started {
+        let ((invocation, fallbacks), refusal) = match started {
             Ok(started) => (started, None),
             Err(refusal) => (Default::default(), Some(refusal)),
         };
@@ -357,12 +362,6 @@ impl Planner<'_> {
             true => None,
             false => access_paths(access, &run_id, state, settings, surroundings),
         };
-        let mut environment = invocation.environment;
-        let environments = fallbacks.iter_mut().map(|fallback| &mut fallback.environment);
-        for environment in environments.chain([&mut environment]) {
-            environment.insert(variables::CHILD.to_owned(), Some("1".to_owned()));
-            environment.insert(variables::RUN.to_owned(), Some(run_id.to_string()));
-        }
         let limits = Limits {
             timeout_ms: task.timeout.or(timeout).map(to_ms),
             extend_timeout_debounce_ms: to_ms(settings.extend_timeout_debounce),
@@ -394,7 +393,7 @@ impl Planner<'_> {
             cwd,
             // The program that starts the run knows its own cgroup.
             cgroup: None,
-            environment,
+            environment: self.shared.environment.of(invocation.environment),
             access,
             worktree,
             access_paths,
@@ -416,21 +415,18 @@ impl Planner<'_> {
             limits,
             check,
             schema: task.schema,
-            ledger: Some(self.ledger()),
+            ledger: Some(Arc::clone(&self.shared.ledger)),
             // A relay takes next to nothing of this machine; the worker's machine governs its agent.
-            admission: (!is_remote).then(|| self.workspace.admission()),
+            admission: (!is_remote).then(|| Arc::clone(&self.shared.admission)),
             takes_messages: true,
             ask: self.asks() && !is_remote,
             created_at: now_ms(),
         };
         let missing_agent = (!is_remote && agent.is_missing(surroundings)).then(|| agent.kind());
-        let mut command = invocation.command;
-        // Thousands of plans can wait.
-        command.shrink_to_fit();
         let plan = Box::new(Plan {
             meta: Arc::new(meta),
             prompt,
-            command,
+            command: self.shared.command.of(invocation.command),
             fallbacks,
             files: invocation.files,
             file_variables: invocation.file_variables,
@@ -438,13 +434,6 @@ impl Planner<'_> {
             refusal: refusal.as_ref().map(ToString::to_string),
         });
         Ok(PlannedTask { plan, definition: applied.summary, refusal, missing_agent, remote })
-    }
-
-    /// Where what the agent spends is written down.
-    fn ledger(&self) -> Box<Ledger> {
-        let Workspace { surroundings, settings, .. } = self.workspace;
-        let directory = paths::learned(|name| env::var_os(name), &surroundings.agent_dir);
-        Box::new(Ledger { directory, daily_cost_usd: settings.daily_cost_usd })
     }
 
     /// Whether a limit of money can be kept, if there is one.

@@ -33,17 +33,17 @@ pub struct Workspace {
 
 impl Workspace {
     /// What decides when the agents of the user may start.
-    pub fn admission(&self) -> Box<Admission> {
+    pub fn admission(&self) -> Admission {
         let agent_dir = &self.surroundings.agent_dir;
         let variable = |name: &str| env::var_os(name);
         let user = geteuid().as_raw();
         let cores = thread::available_parallelism().map_or(1, NonZero::get);
-        Box::new(Admission {
+        Admission {
             directories: paths::locks(variable, &env::temp_dir(), user, agent_dir),
             learned: paths::learned(variable, agent_dir),
             machine_concurrency: self.settings.machine_concurrency.unwrap_or((4 * cores).max(16)),
             memory_reserve: self.settings.memory_reserve,
-        })
+        }
     }
 
     /// Reads everything. `approval` says whether the project is trusted; without it, pi's own record

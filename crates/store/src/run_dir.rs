@@ -253,7 +253,8 @@ mod tests {
         let mut meta: Meta = serde_json::from_str(meta).unwrap();
         meta.run_id = dir.run_id().clone();
         let recorded = path.to_str().unwrap().to_owned();
-        meta.environment.insert(variables::RUN_DIR.to_owned(), Some(recorded));
+        std::sync::Arc::make_mut(&mut meta.environment)
+            .insert(variables::RUN_DIR.to_owned(), Some(recorded));
         let owner = fs::metadata(&path).unwrap().uid();
         assert!(dir.is_original_for(Uid::from_raw(owner), &meta));
         assert!(!dir.is_original_for(Uid::from_raw(owner + 1), &meta));

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use model::{
@@ -26,7 +27,7 @@ fn meta(number: u32) -> Meta {
         command: vec!["true".to_owned()],
         cwd: "/".into(),
         cgroup: None,
-        environment: BTreeMap::new(),
+        environment: Arc::default(),
         access: model::Access::Full,
         access_paths: None,
         model: None,
@@ -58,7 +59,7 @@ fn plan(number: u32, prompt: &str) -> Plan {
     Plan {
         meta: meta(number).into(),
         prompt: prompt.to_owned(),
-        command: vec![Argument::from("true")],
+        command: Arc::new(vec![Argument::from("true")]),
         fallbacks: Vec::new(),
         files: BTreeMap::new(),
         file_variables: Default::default(),
@@ -303,7 +304,7 @@ fn damage_is_named_with_its_file() {
 fn files_of_a_plan_are_in_the_directory_before_anything_starts() {
     let (_directory, store) = store();
     let mut plan = plan(1, "");
-    plan.command
+    Arc::make_mut(&mut plan.command)
         .extend([Argument::from("--system-prompt"), Argument::File("system-prompt.md".into())]);
     plan.files.insert("system-prompt.md".to_owned(), "Be brief.".to_owned());
     let NewRun { dir, meta, hold: _hold } = store.create(&plan).unwrap();

@@ -119,7 +119,7 @@ pub(crate) fn planned(run: u64, session: u64, prompt: &str, task: Option<&str>) 
         command: Vec::new(),
         cwd: "/work".into(),
         cgroup: None,
-        environment: BTreeMap::new(),
+        environment: Arc::default(),
         access: model::Access::Full,
         access_paths: None,
         model: Some("asked/for".to_owned()),
@@ -148,7 +148,7 @@ pub(crate) fn planned(run: u64, session: u64, prompt: &str, task: Option<&str>) 
     Plan {
         meta: Arc::new(meta),
         prompt: prompt.to_owned(),
-        command: vec![Argument::from("true")],
+        command: Arc::new(vec![Argument::from("true")]),
         fallbacks: Vec::new(),
         files: BTreeMap::new(),
         file_variables: Default::default(),

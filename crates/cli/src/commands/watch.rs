@@ -26,7 +26,7 @@ pub(crate) fn watch(arguments: &Watch, printer: &mut Printer) -> Result<Exit, Co
     let workspace = Workspace::load(Surroundings::of_this_process()?, None);
     let store = tools::project_store(&workspace);
     let mut following = if arguments.everywhere {
-        Following::everywhere(*workspace.admission())
+        Following::everywhere(workspace.admission())
     } else if arguments.ids.is_empty() {
         Following::all(&store)
     } else {

@@ -1,5 +1,7 @@
 //! A child that prints our own events: a run that another supervisor carries out.
 
+use std::sync::Arc;
+
 use model::{Meta, Outcome, Plan, RunResult, Secrets};
 use runner::{Change, Dispatcher, Launcher};
 use serde_json::json;
@@ -45,7 +47,7 @@ fn run(world: &World, protocol: &str, script: &str) -> RunResult {
     let plan = Plan {
         meta: meta.into(),
         prompt: "say \"hello\"".to_owned(),
-        command: ["/bin/sh", "-c", script].map(Into::into).to_vec(),
+        command: Arc::new(["/bin/sh", "-c", script].map(Into::into).to_vec()),
         fallbacks: Vec::new(),
         files: Default::default(),
         file_variables: Default::default(),

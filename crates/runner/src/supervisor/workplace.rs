@@ -20,7 +20,7 @@ impl Workplace {
         worktree: Option<&Worktree>,
         bounds: Option<&Bounds>,
     ) -> Workplace {
-        let mut environment = meta.environment.clone();
+        let mut environment = (*meta.environment).clone();
         if worktree.is_some() {
             environment.extend(Worktree::environment());
         }

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use model::{FORMAT, Lifetime, Limits, Outcome, Owner, OwnerKind, RunId};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ pub(crate) fn session(name: &str, asked: &str, events: Vec<Event>) -> ExportedSe
         command: Vec::new(),
         cwd: "/p".into(),
         cgroup: None,
-        environment: BTreeMap::new(),
+        environment: Arc::default(),
         access: model::Access::Full,
         access_paths: None,
         model: Some("a/b".to_owned()),
