@@ -36,7 +36,7 @@ fn every_example_works() {
 /// the same page have made.
 #[test]
 fn the_first_pages_work_on_a_fresh_machine_in_their_order() {
-    for (document, questions) in [("README.md", 11), ("docs/learn/getting-started.md", 7)] {
+    for (document, questions) in [("README.md", 13), ("docs/learn/getting-started.md", 7)] {
         let examples = Examples::fresh(&root().join(document));
         let text = fs::read_to_string(&examples.document).unwrap();
         let mut script = String::new();
@@ -44,8 +44,8 @@ fn the_first_pages_work_on_a_fresh_machine_in_their_order() {
             match (block.kind.as_str(), block.name.as_str()) {
                 ("sh", _) => script += &block.text.replace("_API_KEY=…", "_API_KEY=key"),
                 // As the words before it say.
-                ("json", "tasks.json") => {
-                    script += &format!("cat > tasks.json <<'END'\n{}END\n", block.text);
+                ("json", name @ ("tasks.json" | "turns.json")) => {
+                    script += &format!("cat > {name} <<'END'\n{}END\n", block.text);
                 }
                 ("console" | "text" | "", _) => {}
                 (kind, name) => panic!("{document}: a block of {kind} {name:?}?"),
