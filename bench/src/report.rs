@@ -1,4 +1,4 @@
-//! `docs/benchmarks.md`: everything that was measured in one run, with its pictures.
+//! `docs/reference/benchmarks.md`: everything that was measured in one run, with its pictures.
 
 use std::fs;
 use std::path::Path;
@@ -29,7 +29,7 @@ pub(crate) fn write(grown: &[Grown], tables: &[(&str, Table)]) -> Result<(), Str
         let path = docs.join("pictures").join(&name);
         save(&path, &chart::draw(&title, &COUNTS, &lines))?;
         page.push_str(&format!(
-            "\n## {}\n\n![{title}](pictures/{name})\n\n{}",
+            "\n## {}\n\n![{title}](../pictures/{name})\n\n{}",
             capital(figure.name),
             growth_table(grown, figure)
         ));
@@ -38,7 +38,7 @@ pub(crate) fn write(grown: &[Grown], tables: &[(&str, Table)]) -> Result<(), Str
     for (name, table) in tables {
         page.push_str(&format!("\n### {name}\n\n{}", table.text()));
     }
-    save(&docs.join("benchmarks.md"), &page)
+    save(&docs.join("reference").join("benchmarks.md"), &page)
 }
 
 /// A figure of all contenders at all counts, in Markdown.

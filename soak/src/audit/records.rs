@@ -32,7 +32,7 @@ pub(super) struct Record {
     pub(super) has_gaps: bool,
 }
 
-/// The files that a run directory may contain; see docs/runs.md.
+/// The files that a run directory may contain; see docs/reference/runs.md.
 const FILES: &[&str] = &[
     "meta.json",
     "prompt.md",
