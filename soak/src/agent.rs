@@ -77,18 +77,18 @@ impl Agent {
         }
     }
 
-    /// It calls a tool, which succeeds. Calls with the same number are the same.
+    /// It calls a tool, which succeeds: always the same one, each time with another number.
     pub(crate) fn call(self, number: usize) -> Vec<Value> {
-        let command = format!("ls {number}");
+        let (id, command) = (format!("call-{number}"), "ls");
         match self {
             Agent::Fake => {
-                let tool = json!({"name": "bash", "args": {"command": command}, "result": "a.txt"});
+                let tool = json!({"id": id, "name": "bash", "args": {"command": command}, "result": "a.txt"});
                 vec![json!({"tool": tool}), json!({"deltas": 200})]
             }
             Agent::Claude => {
-                let call = json!([{"type": "tool_use", "id": "c", "name": "Bash", "input": {"command": command}}]);
+                let call = json!([{"type": "tool_use", "id": id, "name": "Bash", "input": {"command": command}}]);
                 let result =
-                    json!([{"type": "tool_result", "tool_use_id": "c", "content": "a.txt"}]);
+                    json!([{"type": "tool_result", "tool_use_id": id, "content": "a.txt"}]);
                 let mut steps = claude_message(&call, "tool_use");
                 steps.push(claude("user", &result));
                 steps
@@ -99,9 +99,9 @@ impl Agent {
                     "aggregated_output": "a.txt", "exit_code": 0, "status": "completed"}),
             )],
             Agent::Acp => {
-                let call = json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": command, "kind": "execute",
+                let call = json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": command, "kind": "execute",
                     "status": "pending", "rawInput": {"command": command}});
-                let result = json!({"sessionUpdate": "tool_call_update", "toolCallId": "c", "status": "completed"});
+                let result = json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "completed"});
                 [call, result].map(|update| json!({"acp": {"update": update}})).to_vec()
             }
             Agent::Builtin => Vec::new(),

@@ -256,6 +256,12 @@ impl Entries {
         })
     }
 
+    /// Whether so many runs were started there that the oldest are removed, which may look older than a day by the clock.
+    pub(crate) fn is_pruned(&self, project: Project) -> bool {
+        const KEPT: usize = 2_000;
+        self.tasks.values().filter(|entry| entry.project == project).count() > KEPT
+    }
+
     /// Whether the disk was full at any time since then.
     pub(crate) fn was_full_since(&self, submitted_at: Duration) -> bool {
         self.full_disks.iter().any(|(_, until)| until.is_none_or(|until| until >= submitted_at))

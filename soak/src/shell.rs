@@ -31,7 +31,7 @@ const LISTS: [&[&str]; 4] = [
     &["sessions", "list", "--json"],
     &["bg", "list", "--all", "--json"],
     &["watch", "--plain"],
-    &["sessions", "prune", "--json"],
+    &["sessions", "prune", "--keep", "100000", "--json"],
 ];
 /// How long a user watches.
 const GLANCE: Duration = Duration::from_millis(700);

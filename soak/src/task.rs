@@ -197,7 +197,8 @@ impl Task {
             Behaviour::SaysNothing => vec![json!({"exit": 0})],
             Behaviour::IsKilled => [said(), vec![json!({"signal": 9})]].concat(),
             Behaviour::Loops => {
-                vec![json!({"repeat": {"times": 6, "steps": agent.call(1)}}), json!("hang")]
+                let calls = (1..=6).flat_map(|number| agent.call(number));
+                calls.chain([json!("hang")]).collect()
             }
             Behaviour::TimesOut => vec![json!("hang")],
             Behaviour::SpendsTooMuch => {

@@ -135,6 +135,7 @@ fn check_is_there(
 ) {
     let is_removed =
         entry.project == Project::Doomed && entries.is_removed(run_id, entry.submitted_at);
+    let is_removed = is_removed || entries.is_pruned(entry.project);
     match record {
         None if !is_removed => violation(format!("there is no record of its run {run_id}")),
         Some(record) if record.run_id != run_id => {

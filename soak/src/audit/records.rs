@@ -49,6 +49,7 @@ const FILES: &[&str] = &[
     "stop-request",
     "kill-request",
     "notified",
+    "changes-warned",
 ];
 
 /// Reads a run directory, and reports everything that is wrong with it. `None` if it is not one, or if its run
@@ -56,7 +57,7 @@ const FILES: &[&str] = &[
 pub(super) fn read(run: &Path, project: Project, entries: &Entries, log: &Log) -> Option<Record> {
     let run_id = name_of(run);
     if run_id.starts_with('.') {
-        check_hidden(run, &run_id, entries, log);
+        check_hidden(run, &run_id, project, entries, log);
         return None;
     }
     check_locks(run, &run_id, log);
@@ -135,10 +136,12 @@ fn is_full(project: Project, entry: &TaskEntry, entries: &Entries) -> bool {
     project == Project::Small && entries.was_full_since(entry.submitted_at)
 }
 
-/// Checks a hidden directory. Only a door that was killed while it made a run directory may leave one; no run is
-/// old enough to be removed.
-fn check_hidden(run: &Path, name: &str, entries: &Entries, log: &Log) {
-    let is_known = name == ".gitignore" || (name.starts_with(".new-") && is_door_killed(entries));
+/// Checks a hidden directory. Only a door that was killed while it made a run directory, or removed one of too many, may
+/// leave one.
+fn check_hidden(run: &Path, name: &str, project: Project, entries: &Entries, log: &Log) {
+    let is_half =
+        name.starts_with(".new-") || (name.starts_with(".old-") && entries.is_pruned(project));
+    let is_known = name == ".gitignore" || (is_half && is_door_killed(entries));
     if !is_known {
         log.report_violation(&[name], format!("{} is left", run.display()));
     }
