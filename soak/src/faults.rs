@@ -167,8 +167,6 @@ impl Faults<'_> {
 
     /// Removes a directory: every second time by moving it away, otherwise file by file.
     fn remove(&mut self, directory: &Path, run_id: Option<String>) -> bool {
-        let at = self.log.now();
-        self.log.entries().removals.push(Removal { at, run_id });
         self.removed += 1;
         let away = self.testbed.world.path(&format!("away-{}", self.removed));
         let is_removed = if self.removed.is_multiple_of(2) {
@@ -177,6 +175,9 @@ impl Faults<'_> {
             // A file that is written meanwhile may keep a part of it.
             fs::remove_dir_all(directory).is_ok()
         };
+        // What was submitted while it was removed is removed, too.
+        let at = self.log.now();
+        self.log.entries().removals.push(Removal { at, run_id });
         self.log.record_fault(&format!("{} is deleted: {is_removed}", directory.display()));
         is_removed
     }

@@ -1,10 +1,9 @@
 //! Errors of commands (what happened, why, what to do) and exit codes.
 
+mod of_libraries;
+
 use std::fmt;
 use std::process::ExitCode;
-
-use plan::{AgentError, SurroundingsError};
-use store::StoreError;
 
 /// The exit codes that `--help` explains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,23 +57,5 @@ impl CommandError {
 impl fmt::Display for CommandError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.message)
-    }
-}
-
-impl From<SurroundingsError> for CommandError {
-    fn from(error: SurroundingsError) -> CommandError {
-        CommandError::usage(error)
-    }
-}
-
-impl From<AgentError> for CommandError {
-    fn from(error: AgentError) -> CommandError {
-        CommandError::usage(error)
-    }
-}
-
-impl From<StoreError> for CommandError {
-    fn from(error: StoreError) -> CommandError {
-        CommandError::failure(error)
     }
 }

@@ -3,6 +3,7 @@
 use model::Event;
 use serde_json::{Map, Value};
 
+use crate::event_kind::is_in_transcript;
 use crate::text::cut_chars;
 use crate::transcript::{ARGUMENT_CHARS, RESULT_CHARS};
 
@@ -10,19 +11,6 @@ use crate::transcript::{ARGUMENT_CHARS, RESULT_CHARS};
 /// Transcripts of abridged events are the same, letter by letter.
 pub fn abridged(event: &Event) -> Option<Event> {
     match event {
-        Event::UserMessage { .. }
-        | Event::AssistantMessage { .. }
-        | Event::MessageAccepted { .. }
-        | Event::MessageDelivered { .. }
-        | Event::MessageRefused { .. }
-        | Event::ModelFallback { .. }
-        | Event::AnswerChecked { .. }
-        | Event::PreparationStarted { .. }
-        | Event::PreparationEnded { .. }
-        | Event::CheckStarted { .. }
-        | Event::CheckEnded { .. }
-        | Event::QuestionAsked { .. }
-        | Event::QuestionAnswered { .. } => Some(event.clone()),
         Event::ToolCall { id, tool, args } => Some(Event::ToolCall {
             id: id.clone(),
             tool: tool.clone(),
@@ -36,7 +24,7 @@ pub fn abridged(event: &Event) -> Option<Event> {
             text: cut_chars(text, RESULT_CHARS + 1).to_owned(),
             limit_reached: *limit_reached,
         }),
-        _ => None,
+        event => is_in_transcript(event).then(|| event.clone()),
     }
 }
 

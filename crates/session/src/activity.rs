@@ -23,7 +23,10 @@ impl Doing {
     /// Takes the next event; `has_open_calls` says whether tools are running after it.
     pub(crate) fn apply(&mut self, event: &Event, at: u64, has_open_calls: bool) {
         match event {
-            Event::RunStarted { .. } => *self = Doing { activity: Activity::Starting, since: at },
+            // An agent that is prepared starts now.
+            Event::RunStarted { .. } | Event::PreparationEnded { .. } => {
+                *self = Doing { activity: Activity::Starting, since: at };
+            }
             // Of several calls, the latest is shown.
             Event::ToolCall { .. }
             | Event::PreparationStarted { .. }
@@ -35,7 +38,25 @@ impl Doing {
             | Event::ModelFallback { .. }
             | Event::CheckEnded { .. } => self.observe(Activity::Waiting, at),
             Event::RetryScheduled { .. } => self.observe(Activity::Retrying, at),
-            _ => {}
+            // The state of the run says it, or the agent goes on with what it does.
+            Event::Waiting { .. }
+            | Event::MessageAccepted { .. }
+            | Event::MessageDelivered { .. }
+            | Event::MessageRefused { .. }
+            | Event::QuestionAsked { .. }
+            | Event::QuestionAnswered { .. }
+            | Event::UsageReported { .. }
+            | Event::Stderr { .. }
+            | Event::UnreadableLine { .. }
+            | Event::MessageLost { .. }
+            | Event::TimeoutExtended
+            | Event::AnswerChecked { .. }
+            | Event::Stopping { .. }
+            | Event::LogFull { .. }
+            | Event::Warning { .. }
+            | Event::ChangesKept { .. }
+            | Event::RunEnded { .. }
+            | Event::Unknown => {}
         }
     }
 }

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use model::{Event, Record, Usage, clean};
 
 use self::brief::brief;
+use crate::event_kind::is_problem;
 use crate::preview::{PreviewContext, Subject, subject};
 use crate::progress_words::plain_words;
 use crate::text::cut_chars;
@@ -182,22 +183,9 @@ impl Conversation {
                 else {
                     return;
                 };
-                let is_problem = matches!(
-                    event,
-                    Event::RetryScheduled { .. }
-                        | Event::ModelFallback { .. }
-                        | Event::MessageLost { .. }
-                        | Event::MessageRefused { .. }
-                        | Event::AnswerChecked { problem: Some(_) }
-                        | Event::PreparationEnded { succeeded: false, .. }
-                        | Event::CheckEnded { passed: false, .. }
-                        | Event::RunEnded { .. }
-                );
                 let words = self.kept(words.trim());
-                self.push(
-                    at,
-                    if is_problem { EntryKind::Problem(words) } else { EntryKind::Note(words) },
-                );
+                let kind = if is_problem(event) { EntryKind::Problem } else { EntryKind::Note };
+                self.push(at, kind(words));
             }
         }
     }

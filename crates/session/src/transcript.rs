@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use model::{Event, Record, Status, clean};
 use serde_json::Value;
 
+use crate::event_kind::{is_in_transcript, is_message};
 use crate::progress_words::plain_words;
 use crate::text::cut_chars;
 
@@ -78,15 +79,7 @@ where
                 None => events.insert(0, Event::UserMessage { text: prompt }),
             }
         }
-        let is_message = |event: &&Event| {
-            matches!(
-                event,
-                Event::UserMessage { .. }
-                    | Event::AssistantMessage { .. }
-                    | Event::ToolResult { .. }
-            )
-        };
-        let messages = events.iter().filter(is_message);
+        let messages = events.iter().filter(|event| is_message(event));
         parts.push(format!(
             "--- Run {} ({}, {} messages) ---",
             index + 1,
@@ -115,19 +108,7 @@ fn conversation(records: impl IntoIterator<Item = Record>) -> Vec<Event> {
             Event::ToolCall { ref id, .. } => {
                 calls.insert(id.clone(), position);
             }
-            Event::UserMessage { .. }
-            | Event::AssistantMessage { .. }
-            | Event::MessageAccepted { .. }
-            | Event::MessageDelivered { .. }
-            | Event::MessageRefused { .. }
-            | Event::ModelFallback { .. }
-            | Event::AnswerChecked { .. }
-            | Event::PreparationStarted { .. }
-            | Event::PreparationEnded { .. }
-            | Event::CheckStarted { .. }
-            | Event::CheckEnded { .. }
-            | Event::QuestionAsked { .. }
-            | Event::QuestionAnswered { .. } => {}
+            ref event if is_in_transcript(event) => {}
             _ => continue,
         }
         events.extend(sorted(&mut answers));

@@ -1,9 +1,10 @@
 //! `get_subagent_output`, `get_subagent_session` and `list_subagent_profiles`.
 
-use model::{Event, RunId, SessionId, Status};
+use model::{RunId, SessionId, Status};
 use plan::{Definitions, Surroundings, definition_summary};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use session::is_message;
 use store::{RunDir, Store, StoreError};
 
 use crate::session_book::without_absent;
@@ -170,11 +171,4 @@ fn runs_of(store: &Store, session: &SessionId) -> Result<Vec<KnownRun>, StoreErr
         Some(error) if runs.is_empty() => Err(error),
         _ => Ok(runs),
     }
-}
-
-fn is_message(event: &Event) -> bool {
-    matches!(
-        event,
-        Event::UserMessage { .. } | Event::AssistantMessage { .. } | Event::ToolResult { .. }
-    )
 }

@@ -300,13 +300,3 @@ impl<'a> Landing<'a> {
         Landing { name, run_id, outcome: "error", commit: None, files: Vec::new(), error: None }
     }
 }
-
-impl From<ChangesError> for CommandError {
-    fn from(error: ChangesError) -> CommandError {
-        match error {
-            ChangesError::NoWorktree(_) => CommandError::usage(error)
-                .hint("`pi-subagents changes list` lists the runs that have changes"),
-            error => CommandError::failure(error),
-        }
-    }
-}

@@ -19,7 +19,7 @@ pub(crate) mod init;
 pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod models;
-mod named;
+pub(crate) mod named;
 mod named_program;
 pub(crate) mod run;
 pub(crate) mod sessions;

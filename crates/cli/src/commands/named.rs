@@ -5,13 +5,6 @@ use tools::NameError;
 
 use crate::error::CommandError;
 
-impl From<NameError> for CommandError {
-    fn from(error: NameError) -> CommandError {
-        let list = "`pi-subagents sessions list` lists the sessions of this project";
-        refused(error, list)
-    }
-}
-
 /// What to do about a word that names no background run.
 pub(super) fn refused_in_background(error: NameError) -> CommandError {
     let list = "`pi-subagents bg list --all --everyone` lists the background runs of this project";
@@ -19,11 +12,12 @@ pub(super) fn refused_in_background(error: NameError) -> CommandError {
 }
 
 /// What to do about an id that names no session.
-pub(super) fn not_found_hint(similar: &[String], list: &str) -> String {
+pub(crate) fn not_found_hint(similar: &[String], list: &str) -> String {
     format!("{} {list}", did_you_mean(similar)).trim_start().to_owned()
 }
 
-fn refused(error: NameError, list: &str) -> CommandError {
+/// What to do about a word that names none of those in the list.
+pub(crate) fn refused(error: NameError, list: &str) -> CommandError {
     let refused = CommandError::usage(&error);
     match error {
         NameError::NotFound { similar, .. } => refused.hint(not_found_hint(&similar, list)),
@@ -32,6 +26,6 @@ fn refused(error: NameError, list: &str) -> CommandError {
         }
         NameError::Ambiguous { .. } => refused.hint("give more of the id, or the task's name"),
         NameError::SeveralRuns { .. } => refused.hint("give the id or the name of one of them"),
-        NameError::Store(_) => refused,
+        NameError::Store(error) => error.into(),
     }
 }

@@ -6,8 +6,6 @@ mod pi;
 use std::env;
 use std::path::{Path, PathBuf};
 
-use setup::SetupError;
-
 use super::named_program::NamedProgram;
 use crate::arguments::{NAME, Setup, SetupCommand};
 use crate::error::{CommandError, Exit};
@@ -45,15 +43,5 @@ fn warn_of_another(named: &NamedProgram, own_file: &Path, printer: &Printer) {
     if matches!(named, NamedProgram::Other { .. }) {
         let own = own_file.display();
         printer.warning(&format!("{named}; start this program as {own}"));
-    }
-}
-
-impl From<SetupError> for CommandError {
-    fn from(error: SetupError) -> CommandError {
-        if error.is_refusal() {
-            CommandError::usage(error).hint("move it away, and try again")
-        } else {
-            CommandError::failure(error)
-        }
     }
 }

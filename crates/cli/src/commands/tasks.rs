@@ -11,14 +11,14 @@ use model::{AgentKind, Isolation, Meta, Owner, OwnerKind, RunResult, Status};
 use process::{Notice, SignalPipe};
 use tools::{
     CallContext, CallEvent, CallKind, CallOptions, CallServer, Caller, DelegateArguments,
-    FinishedCall, OpenCallId, PlannedCall, RunNames, RunningCall, StartError, StopForce,
-    TaskArguments, ToolError, Workspace,
+    FinishedCall, OpenCallId, PlannedCall, RunNames, RunningCall, StopForce, TaskArguments,
+    Workspace,
 };
 use tui::{Command, Controls, Ownership};
 
 pub(super) use self::output_files::OutputFiles;
 use self::view::View;
-use super::{named, surroundings};
+use super::surroundings;
 use crate::arguments::{AgentArguments, OnArguments};
 use crate::error::{CommandError, Exit};
 use crate::live::Live;
@@ -318,27 +318,6 @@ impl Stopping {
                 server.cancel(self.call, StopForce::AtOnce);
             }
             Command::Tell(..) | Command::Answer { .. } | Command::Leave | Command::Copy(_) => {}
-        }
-    }
-}
-
-impl From<ToolError> for CommandError {
-    fn from(error: ToolError) -> CommandError {
-        match error {
-            ToolError::Launcher(error) => {
-                let refused = CommandError::usage(&error);
-                match error.hint() {
-                    Some(hint) => refused.hint(hint),
-                    None => refused,
-                }
-            }
-            ToolError::UnknownSession { problem, similar } => {
-                let list = "`pi-subagents sessions list` lists the sessions of this project";
-                CommandError::usage(problem).hint(named::not_found_hint(&similar, list))
-            }
-            ToolError::Start(StartError::Background(error)) => error.into(),
-            ToolError::Start(_) | ToolError::Store(_) => CommandError::failure(error),
-            _ => CommandError::usage(error),
         }
     }
 }

@@ -6,6 +6,7 @@ use model::{Event, Usage};
 use serde_json::Value;
 
 use crate::Progress;
+use crate::event_kind::is_problem;
 use crate::export::ExportedRun;
 use crate::preview::{PreviewContext, preview};
 use crate::text::one_line;
@@ -153,15 +154,7 @@ fn entries(run: &ExportedRun) -> Vec<Entry> {
             // The facts above the conversation say it.
             Event::RunEnded { .. } => {}
             event => {
-                let is_error = matches!(
-                    event,
-                    Event::MessageLost { .. }
-                        | Event::MessageRefused { .. }
-                        | Event::AnswerChecked { problem: Some(_) }
-                        | Event::PreparationEnded { succeeded: false, .. }
-                        | Event::CheckEnded { passed: false, .. }
-                        | Event::Stopping { .. }
-                );
+                let is_error = is_problem(event);
                 let note = |text: String| one_line(&text).into_owned();
                 entries.extend(words.map(|words| Entry::Note { at, text: note(words), is_error }));
             }

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use runner::BackgroundError;
 use serde::Serialize;
 use tools::{
     BackgroundArguments, BackgroundCounts, BackgroundRecord, CallContext, CallOptions,
@@ -64,17 +63,4 @@ struct Document<'a> {
     record: &'a BackgroundRecord,
     run_dir: &'a Path,
     counts: BackgroundCounts,
-}
-
-impl From<BackgroundError> for CommandError {
-    fn from(error: BackgroundError) -> CommandError {
-        match error {
-            BackgroundError::Refused(refusal) => CommandError::usage(refusal),
-            BackgroundError::Store(error) => CommandError::failure(format!(
-                "a background run must be recorded: {error}"
-            ))
-            .hint("make the directory writable, or use `pi-subagents run`, which can do without"),
-            error => CommandError::failure(error),
-        }
-    }
 }
