@@ -15,6 +15,8 @@ pub enum GitError {
     Failed { command: String, message: String },
     #[error("it was stopped")]
     Stopped,
+    #[error("{} is a pipe, which git would wait for until a program writes into it: remove it", .0.display())]
+    Pipe(PathBuf),
 }
 
 /// Why there is no worktree, or why the changes in one could not be used.

@@ -1,12 +1,12 @@
 //! The repository in which a task works, and what its settings would make git run.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use process::Exit;
 
-use crate::git::{Git, failed, owned};
+use crate::git::{Git, Setting, failed, owned};
 use crate::{GitError, WorkspaceError};
 
 /// A repository with a working tree.
@@ -20,7 +20,7 @@ pub struct Repository {
     pub common: PathBuf,
     git_dir: PathBuf,
     /// Settings that take the place of those that would run a program of the repository's choice.
-    settings: Vec<(String, String)>,
+    settings: Vec<Setting>,
 }
 
 /// Git LFS may be set up in one repository only. Its commands are always the same.
@@ -133,28 +133,41 @@ fn explain(git: &Git<'_>, directory: &Path, error: GitError) -> WorkspaceError {
 }
 
 /// Takes the place of settings of the repository that name programs. A filter cannot be left out, because what is kept would
-/// not be what a commit keeps, so it is refused.
-fn harmless_settings(git: &Git<'_>) -> Result<Vec<(String, String)>, WorkspaceError> {
-    let pattern = r"^(filter\..*\.(clean|smudge|process)|merge\..*\.driver)$";
+/// not be what a commit keeps, so it is refused. Hooks that are settings (from git 2.54) run no more than those that are files,
+/// the user's included.
+fn harmless_settings(git: &Git<'_>) -> Result<Vec<Setting>, WorkspaceError> {
+    let pattern =
+        r"^(filter\..*\.(clean|smudge|process)|merge\..*\.driver|hook\..*\.(command|event))$";
     let output =
         git.output(&["config", "-z", "--show-scope", "--name-only", "--get-regexp", pattern])?;
     let mut settings = Vec::new();
-    let text = String::from_utf8_lossy(&output.stdout);
-    let words: Vec<&str> = text.split('\0').collect();
+    // As bytes: a name that is no UTF-8 must be taken as it is.
+    let words: Vec<&[u8]> = output.stdout.split(|byte| *byte == 0).collect();
     for pair in words.chunks_exact(2) {
         let [scope, name] = pair else { continue };
-        if !matches!(*scope, "local" | "worktree") {
-            continue;
-        }
-        let middle = name.split_once('.').and_then(|(_, rest)| rest.rsplit_once('.'));
-        let subject = middle.map_or("", |(subject, _)| subject);
-        if name.starts_with("merge.") {
-            settings.push(((*name).to_owned(), PLAIN_MERGE.to_owned()));
-        } else if subject == "lfs" {
-            settings.extend(owned(&LFS));
-        } else {
-            return Err(WorkspaceError::Filter { filter: subject.to_owned() });
+        let Some((section, subject)) = section_and_subject(name) else { continue };
+        let is_of_repository = matches!(*scope, b"local" | b"worktree");
+        match section {
+            b"hook" => settings.push((setting(section, subject, "enabled"), "false".into())),
+            _ if !is_of_repository => {}
+            b"merge" => settings.push((OsStr::from_bytes(name).to_owned(), PLAIN_MERGE.into())),
+            _ if subject == b"lfs" => settings.extend(owned(&LFS)),
+            _ => {
+                let filter = String::from_utf8_lossy(subject).into_owned();
+                return Err(WorkspaceError::Filter { filter });
+            }
         }
     }
     Ok(settings)
+}
+
+/// The first part of a setting's name, and what is between that and the last.
+fn section_and_subject(name: &[u8]) -> Option<(&[u8], &[u8])> {
+    let first = name.iter().position(|byte| *byte == b'.')?;
+    let last = name.iter().rposition(|byte| *byte == b'.').filter(|last| *last > first)?;
+    Some((&name[..first], &name[first + 1..last]))
+}
+
+fn setting(section: &[u8], subject: &[u8], last: &str) -> OsString {
+    OsString::from_vec([section, subject, last.as_bytes()].join(&b'.'))
 }
