@@ -31,6 +31,10 @@ const LFS: [(&str, &str); 4] = [
     ("filter.lfs.required", "true"),
 ];
 
+/// The names of settings that can name programs, as git lists them. Git LFS runs those of its own settings.
+const PROGRAMS: &str =
+    r"^(filter\..*\.(clean|smudge|process)|merge\..*\.driver|hook\..*\.(command|event)|lfs\..*)$";
+
 /// What git does without a driver.
 const PLAIN_MERGE: &str = "git merge-file --marker-size=%L %A %O %B";
 
@@ -136,36 +140,51 @@ fn explain(git: &Git<'_>, directory: &Path, error: GitError) -> WorkspaceError {
 /// not be what a commit keeps, so it is refused. Hooks that are settings (from git 2.54) run no more than those that are files,
 /// the user's included.
 fn harmless_settings(git: &Git<'_>) -> Result<Vec<Setting>, WorkspaceError> {
-    let pattern =
-        r"^(filter\..*\.(clean|smudge|process)|merge\..*\.driver|hook\..*\.(command|event))$";
     let output =
-        git.output(&["config", "-z", "--show-scope", "--name-only", "--get-regexp", pattern])?;
+        git.output(&["config", "-z", "--show-scope", "--name-only", "--get-regexp", PROGRAMS])?;
     let mut settings = Vec::new();
     // As bytes: a name that is no UTF-8 must be taken as it is.
     let words: Vec<&[u8]> = output.stdout.split(|byte| *byte == 0).collect();
     for pair in words.chunks_exact(2) {
         let [scope, name] = pair else { continue };
-        let Some((section, subject)) = section_and_subject(name) else { continue };
+        let (section, subject) = section_and_subject(name);
         let is_of_repository = matches!(*scope, b"local" | b"worktree");
         match section {
             b"hook" => settings.push((setting(section, subject, "enabled"), "false".into())),
             _ if !is_of_repository => {}
             b"merge" => settings.push((OsStr::from_bytes(name).to_owned(), PLAIN_MERGE.into())),
-            _ if subject == b"lfs" => settings.extend(owned(&LFS)),
-            _ => {
+            b"filter" if subject == b"lfs" => settings.extend(owned(&LFS)),
+            b"filter" => {
                 let filter = String::from_utf8_lossy(subject).into_owned();
                 return Err(WorkspaceError::Filter { filter });
             }
+            _ if is_program_of_lfs(name) => {
+                let setting = String::from_utf8_lossy(name).into_owned();
+                return Err(WorkspaceError::LfsProgram { setting });
+            }
+            _ => {}
         }
     }
     Ok(settings)
 }
 
+/// Whether Git LFS would start what the setting says. It makes no difference between small and large letters.
+fn is_program_of_lfs(name: &[u8]) -> bool {
+    let name = name.to_ascii_lowercase();
+    let is_of = |start: &[u8], ends: &[&[u8]]| {
+        name.starts_with(start) && ends.iter().any(|end| name.ends_with(end))
+    };
+    is_of(b"lfs.extension.", &[b".clean", b".smudge"])
+        || is_of(b"lfs.customtransfer.", &[b".path"])
+        || is_of(b"lfs.", &[b".standalonetransferagent"])
+}
+
 /// The first part of a setting's name, and what is between that and the last.
-fn section_and_subject(name: &[u8]) -> Option<(&[u8], &[u8])> {
-    let first = name.iter().position(|byte| *byte == b'.')?;
-    let last = name.iter().rposition(|byte| *byte == b'.').filter(|last| *last > first)?;
-    Some((&name[..first], &name[first + 1..last]))
+fn section_and_subject(name: &[u8]) -> (&[u8], &[u8]) {
+    let mut dots = (0..name.len()).filter(|index| name[*index] == b'.');
+    let first = dots.next().unwrap_or(name.len());
+    let subject = dots.next_back().map_or(&[][..], |last| &name[first + 1..last]);
+    (&name[..first], subject)
 }
 
 fn setting(section: &[u8], subject: &[u8], last: &str) -> OsString {

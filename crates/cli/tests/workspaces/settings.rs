@@ -127,7 +127,8 @@ fn hooks_that_are_settings_never_run() {
     fs::create_dir(world.path("newer")).unwrap();
     test_support::write_program(&world.path("newer/git"), &newer_git);
     let path = format!("{}:{search_path}", world.path("newer").display());
-    let mut command = world.play_command(&shell("echo agent >> a.txt"), &["--worktree", "--name", "t"]);
+    let mut command =
+        world.play_command(&shell("echo agent >> a.txt"), &["--worktree", "--name", "t"]);
     let ran: Ran = command.env("PATH", &path).output().unwrap().into();
     assert_eq!(ran.task()["changes"]["files"], 1, "{ran:?}");
     let mut command = world.command(["changes", "merge", "t"]);
@@ -251,6 +252,29 @@ fn a_filter_of_the_repository_is_refused_and_one_of_the_user_is_used() {
     let id = task["runId"].as_str().unwrap();
     assert_eq!(kept(&world, id, "seen.txt"), "hello");
     assert_eq!(kept(&world, id, "x.big"), "uryyb\nzber");
+}
+
+/// Git LFS is set up in the repository, as it may be, and has settings of its own that name programs.
+#[test]
+fn programs_that_a_repository_names_for_git_lfs_are_refused() {
+    let world = repository();
+    write(&world, ".gitattributes", "*.big filter=lfs\n");
+    git(&world, &["config", "filter.lfs.clean", "git-lfs clean -- %f"]);
+    for name in [
+        "lfs.extension.evil.clean",
+        "lfs.extension.evil.smudge",
+        "lfs.customtransfer.evil.path",
+        "lfs.customTransfer.Evil.path",
+        "lfs.standalonetransferagent",
+        "lfs.https://example.org/x.standalonetransferagent",
+    ] {
+        git(&world, &["config", name, "evil"]);
+        let task = run(&world, "true", &[]).task();
+        let error = task["error"].as_str().unwrap();
+        assert!(error.contains(&format!("name a program for Git LFS, \"{name}\"")), "{error}");
+        git(&world, &["config", "--unset", name]);
+    }
+    assert_eq!(left(&world), Vec::<String>::new());
 }
 
 #[test]
