@@ -237,6 +237,34 @@ mod tests {
     }
 
     #[test]
+    fn a_snapshot_whose_links_lead_out_together_is_refused() {
+        let top = tempfile::tempdir().unwrap();
+        let [from, to, bundle] = ["from", "to", "bundle"].map(|name| top.path().join(name));
+        init(&from, false).unwrap();
+        let git = Git::at(&from, &|| false);
+        let pack_links = |links: &[(&str, &str)]| {
+            for (path, target) in links {
+                fs::write(from.join("target"), target).unwrap();
+                let object = git.text(&["hash-object", "-w", "target"]).unwrap();
+                let entry = format!("120000,{object},{path}");
+                git.run(&["update-index", "--add", "--cacheinfo", &entry]).unwrap();
+            }
+            let tree = git.text(&["write-tree"]).unwrap();
+            let ours = git.clone().with_our_name("@0 +0000");
+            let commit = ours.text(&["commit-tree", &tree, "-m", "Links"]).unwrap();
+            git.run(&["update-ref", "refs/heads/main", &commit]).unwrap();
+            pack(&git, &bundle, &["refs/heads/main"]).unwrap();
+            commit
+        };
+        let commit = pack_links(&[("src/a", "../b"), ("p/q/s", "../..")]);
+        receive_snapshot(&to, &bundle, &commit).unwrap();
+        // The system would follow this one to the root, and then further up.
+        let commit = pack_links(&[("l", "p/q/s/../x")]);
+        let refused = receive_snapshot(&to, &bundle, &commit).unwrap_err().to_string();
+        assert!(refused.contains("it is a link that leads out of the tree"), "{refused}");
+    }
+
+    #[test]
     fn a_link_may_lead_anywhere_below_the_root() {
         for (path, target) in
             [("a", "b"), ("a/b", "../c"), ("a/b/c", "../../d"), ("a/b", ".././c//d/"), ("a", "b..")]
