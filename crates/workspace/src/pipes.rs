@@ -45,8 +45,12 @@ impl PipeSearch {
     /// Begins with a git in this directory, which finds its repository itself unless one is named.
     pub(crate) fn new(tree: &Path, git_dir: Option<&Path>) -> PipeSearch {
         let repositories = match git_dir {
-            // That of a linked worktree is in `worktrees` of the common one.
-            Some(git_dir) => git_dir.ancestors().take(3).map(Path::to_owned).collect(),
+            Some(git_dir) => {
+                // That of a linked worktree is in `worktrees` of the common one.
+                let all = git_dir.parent().filter(|parent| parent.ends_with("worktrees"));
+                let common = all.and_then(Path::parent);
+                [Some(git_dir), common].into_iter().flatten().map(Path::to_owned).collect()
+            }
             None => tree.ancestors().map(|ancestor| ancestor.join(".git")).collect(),
         };
         let (next_look, pause) = (Instant::now() + FIRST_LOOK, FIRST_LOOK);
@@ -133,8 +137,16 @@ mod tests {
         let (tree, common) = (top.path().join("tree"), top.path().join("project/.git"));
         fs::create_dir_all(&tree).unwrap();
         pipe(&common.join("info/attributes"));
-        let found = PipeSearch::new(&tree, Some(&common.join("worktrees/run"))).find();
-        assert_eq!(found, Some(common.join("info/attributes")));
+        let found = |git_dir: &Path| PipeSearch::new(&tree, Some(git_dir)).find();
+        let expected = Some(common.join("info/attributes"));
+        assert_eq!(
+            (found(&common.join("worktrees/run")), found(&common)),
+            (expected.clone(), expected)
+        );
+        // No file of the repository, although it has the name of one.
+        fs::remove_file(common.join("info/attributes")).unwrap();
+        pipe(&top.path().join("project/config"));
+        assert_eq!(found(&common), None);
     }
 
     #[test]
