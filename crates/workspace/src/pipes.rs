@@ -103,13 +103,11 @@ fn find_in_tree(tree: &Path) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use rustix::fs::{CWD, FileType, Mode, mknodat};
-
     use super::*;
 
     fn pipe(path: &Path) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        process::make_named_pipe(path).unwrap();
     }
 
     #[test]
