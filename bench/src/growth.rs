@@ -13,7 +13,7 @@ use xtask::packages;
 
 use crate::bare::{self, Bare};
 use crate::calls::{Extension, HARMS_HAUS, NICOBAILON, OURS, TINTINWEB};
-use crate::measure::median;
+use crate::measure::{median, micros};
 use crate::memory::peak_pss_kib_of_all;
 use crate::provider::Provider;
 use crate::scratch::Scratch;
@@ -248,9 +248,6 @@ fn children_cpu() -> Result<Duration, String> {
     if done != 0 {
         return Err(io::Error::last_os_error().to_string());
     }
-    let time = |value: libc::timeval| {
-        Duration::from_secs(value.tv_sec.unsigned_abs())
-            + Duration::from_micros(value.tv_usec.unsigned_abs())
-    };
-    Ok(time(usage.ru_utime) + time(usage.ru_stime))
+    let micros = micros(usage.ru_utime) + micros(usage.ru_stime);
+    Ok(Duration::from_micros(micros.unsigned_abs()))
 }

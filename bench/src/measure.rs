@@ -72,10 +72,17 @@ pub(crate) fn report(command: &[String]) -> Result<(), String> {
     let child = child.map_err(|error| format!("it cannot be started: {error}"))?;
     let (code, usage) = wait(child.id()).map_err(|error| error.to_string())?;
     let wall = start.elapsed().as_nanos();
-    let micros = |time: libc::timeval| time.tv_sec * 1_000_000 + time.tv_usec;
     let cpu = micros(usage.ru_utime) + micros(usage.ru_stime);
     eprintln!("{code} {wall} {cpu} {}", usage.ru_maxrss);
     Ok(())
+}
+
+/// A time in microseconds. Systems differ in the types of its parts.
+pub(crate) fn micros(time: libc::timeval) -> i64 {
+    fn wide(part: impl Into<i64>) -> i64 {
+        part.into()
+    }
+    wide(time.tv_sec) * 1_000_000 + wide(time.tv_usec)
 }
 
 /// The costs of several commands, each measured `rounds` times. They take turns, so that other load on

@@ -23,6 +23,12 @@ const PLATFORMS: [Platform; 4] = [
     Platform { target: "aarch64-apple-darwin", c_target: "aarch64-macos" },
 ];
 
+impl Platform {
+    fn is_apple(&self) -> bool {
+        self.target.ends_with("-apple-darwin")
+    }
+}
+
 /// What became of the platforms that this machine is not.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Checked {
@@ -50,7 +56,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     if checked.compiled.is_empty() { Err("nothing was compiled".to_owned()) } else { Ok(()) }
 }
 
-/// Compiles the workspace with its tests for every other platform whose standard library is installed, without warnings.
+/// Compiles the workspace and its tests for every other platform whose standard library is installed, without warnings.
 pub(crate) fn check() -> Result<Checked, Problem> {
     let host = host().map_err(|(command, what)| Problem::Failed(command, what))?;
     let mut checked = Checked::default();
@@ -59,15 +65,14 @@ pub(crate) fn check() -> Result<Checked, Problem> {
             checked.left_out.push(platform.target);
             continue;
         }
-        let compile = clippy(platform);
         // Apple's own compiler needs no help to compile for its other processor.
-        let compile = if host.ends_with("-apple-darwin") && platform.target.ends_with("-darwin") {
-            compile
-        } else {
+        let needs_zig = !(host.ends_with("-apple-darwin") && platform.is_apple());
+        if needs_zig {
             python_packages::install_zig()
                 .map_err(|(install, what)| Problem::NoCompiler(install, what))?;
-            with_zig(compile, platform)
-        };
+        }
+        let compile = clippy(platform);
+        let compile = if needs_zig { with_zig(compile, platform) } else { compile };
         println!("$ {compile}");
         compile.run().map_err(|what| Problem::Failed(compile, what))?;
         checked.compiled.push(platform.target);

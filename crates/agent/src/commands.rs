@@ -42,6 +42,15 @@ pub(crate) enum Waits {
     FollowUp,
 }
 
+/// What an agent in RPC mode answers to each of its commands that cannot be carried out; nothing for the others.
+pub fn refusals(mut commands: &[u8]) -> Vec<Option<String>> {
+    let commands = std::iter::from_fn(|| read_command(&mut commands));
+    let refusal = |Command { id, name, kind }: Command| {
+        kind.err().map(|error| response(id.as_ref(), &name, Err(error)).to_string())
+    };
+    commands.map(refusal).collect()
+}
+
 /// The messages that wait.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {

@@ -29,6 +29,7 @@ pub mod tools;
 
 pub use agent::Ending;
 pub use answer::message_of;
+pub use commands::refusals;
 pub use config::take_profile_key;
 pub use run::{AgentError, LAST_WORDS, Report, RunInputs, run};
 pub use session_file::{SessionFileError, continue_session};

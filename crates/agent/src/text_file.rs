@@ -87,7 +87,7 @@ mod tests {
         let binary = top.path().join("binary");
         fs::write(&binary, [b'a', 0xff, b'b']).unwrap();
         let pipe = top.path().join("pipe");
-        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
+        process::make_named_pipe(&pipe).unwrap();
         for (path, problem) in [
             (binary.as_path(), "it is not UTF-8"),
             (pipe.as_path(), "it is not a regular file"),

@@ -5,7 +5,6 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, mkfifoat};
 use serde_json::{Value, json};
 use test_support::{Ran, World, write_program};
 
@@ -158,7 +157,7 @@ fn pipes_devices_and_bombs_in_a_project_hold_nobody_up() {
             let path = plant(&world, name, "");
             fs::remove_file(&path).unwrap();
             match kind {
-                "pipe" => mkfifoat(CWD, &path, Mode::RUSR | Mode::WUSR).unwrap(),
+                "pipe" => process::make_named_pipe(&path).unwrap(),
                 "device" => symlink("/dev/zero", &path).unwrap(),
                 "loop" => symlink(&path, &path).unwrap(),
                 "bomb" => {

@@ -36,12 +36,14 @@ pub(crate) fn shortage(
     let kept = reserve.unwrap_or_else(|| usual_reserve(memory.total));
     let growing =
         || running.iter().filter(|agent| now.saturating_sub(agent.admitted_at) < GROWING_MS);
-    let most: u64 = growing().map(|agent| agent.expected_memory).sum();
+    // What a file says can be anything.
+    let sum = |all: &mut dyn Iterator<Item = u64>| all.fold(0, u64::saturating_add);
+    let most = sum(&mut growing().map(|agent| agent.expected_memory));
     if memory.available.saturating_sub(most) >= kept {
         return None;
     }
-    let expected: u64 =
-        growing().map(|agent| agent.expected_memory.saturating_sub(measure(agent))).sum();
+    let expected =
+        sum(&mut growing().map(|agent| agent.expected_memory.saturating_sub(measure(agent))));
     let free = memory.available.saturating_sub(expected);
     (free < kept).then_some(WaitReason::Memory { free, kept })
 }
@@ -97,6 +99,8 @@ mod tests {
         assert_eq!(ask(3 * GIGABYTE - 1, &one, GIGABYTE / 2), None, "it has taken half of it");
         assert_eq!(ask(3 * GIGABYTE - 1, &[agent(GIGABYTE, old)], 0), None, "it takes no more");
         assert_eq!(ask(GIGABYTE, &[agent(GIGABYTE, old)], 0), short(GIGABYTE));
+        let nonsense = [agent(u64::MAX, young), agent(u64::MAX, young)];
+        assert_eq!(ask(3 * GIGABYTE, &nonsense, 0), short(0));
     }
 
     #[test]

@@ -112,6 +112,8 @@ const LONGEST_WAIT: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(10);
 const LEAST_LOOK: Duration = Duration::from_millis(2);
 const MINUTE: u64 = 60_000;
+/// A provider that takes so many requests in a longer time is asked again anyway.
+const LONGEST_PERIOD: u64 = 2 * MINUTE;
 
 impl Provider {
     /// The account is told apart by a hash of its key; the key itself is kept nowhere.
@@ -146,8 +148,16 @@ impl Provider {
             return true;
         }
         let mut may_be_sent = true;
-        let is_counted = change(&self.file(), |state: &mut State| may_be_sent = state.send(now));
+        let is_counted = change(&self.file(), |state: &mut State| {
+            *state = state.believed(now);
+            may_be_sent = state.send(now);
+        });
         may_be_sent || !is_counted
+    }
+
+    /// How long a request would have to wait now.
+    pub fn wait(&self) -> Duration {
+        self.state().wait(now_ms())
     }
 
     /// The provider has refused the request because of a limit, or because it is overloaded.
@@ -157,11 +167,14 @@ impl Provider {
         // Without a time, the agent decides how long to wait.
         let wait = after.unwrap_or_default();
         let sent_at = request.sent_at;
-        change(&self.file(), |state: &mut State| state.narrow(now, sent_at, wait, under_way));
+        change(&self.file(), |state: &mut State| {
+            *state = state.believed(now);
+            state.narrow(now, sent_at, wait, under_way);
+        });
     }
 
     fn state(&self) -> State {
-        load(&self.file())
+        load::<State>(&self.file()).believed(now_ms())
     }
 
     fn file(&self) -> PathBuf {
@@ -191,12 +204,27 @@ impl Drop for Request {
 }
 
 impl State {
+    /// The state without what only a clock that was ahead, or another program, can have written. It would hold up requests
+    /// until then.
+    fn believed(mut self, now: u64) -> State {
+        if self.not_before > now.saturating_add(LONGEST_PERIOD) {
+            self.not_before = 0;
+        }
+        if self.began > now {
+            (self.began, self.sent) = (0, 0);
+        }
+        self.limited_at = self.limited_at.min(now);
+        self.pace = self.pace.filter(|pace| pace.period <= LONGEST_PERIOD);
+        self
+    }
+
     fn is_limited(&self) -> bool {
         self.width >= 1.0
     }
 
     fn wait(&self, now: u64) -> Duration {
-        let of_pace = self.pace.filter(|pace| self.sent >= pace.requests + self.clean_minutes(now));
+        let may_be_sent = |pace: &Pace| pace.requests.saturating_add(self.clean_minutes(now));
+        let of_pace = self.pace.filter(|pace| self.sent >= may_be_sent(pace));
         let period_ends = of_pace.map_or(0, |pace| self.began.saturating_add(pace.period));
         let until = self.not_before.max(period_ends);
         Duration::from_millis(until.saturating_sub(now)).min(LONGEST_WAIT)
@@ -224,7 +252,7 @@ impl State {
         if self.began < self.not_before || is_over {
             (self.began, self.sent) = (now, 0);
         }
-        self.sent += 1;
+        self.sent = self.sent.saturating_add(1);
         true
     }
 
@@ -242,7 +270,8 @@ impl State {
             self.width = (wide as f64 * 0.7).max(1.0);
             self.limited_at = now;
             let period = until.saturating_sub(self.began);
-            let is_known = self.began > 0 && self.sent > 0 && until > now && period <= MINUTE * 2;
+            let is_known =
+                self.began > 0 && self.sent > 0 && until > now && period <= LONGEST_PERIOD;
             self.pace = is_known.then_some(Pace { requests: self.sent, period }).or(self.pace);
         } else if let Some(pace) = &mut self.pace {
             // It was counted as one that the provider takes.
@@ -286,6 +315,37 @@ mod tests {
         let mut state = State::default();
         state.narrow(5, 1, Duration::from_secs(3_600), 1);
         assert_eq!(state.wait(5), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_clock_that_was_ahead_and_a_file_of_nonsense_hold_up_no_request_for_long() {
+        let mut state = State::default();
+        let (second, day) = (Duration::from_secs(1), 24 * 60 * MINUTE);
+        state.narrow(day, day - 1, 30 * second, 4);
+        assert_eq!(state.believed(day), state);
+        // The clock was set back. The limit that is met then counts.
+        let mut state = state.believed(MINUTE);
+        assert_eq!(state.wait(MINUTE), Duration::ZERO);
+        assert!(state.send(MINUTE));
+        state.narrow(MINUTE + 2, MINUTE + 1, second, 4);
+        assert_eq!((state.wait(MINUTE + 2), state.places(MINUTE + 2)), (second, 1));
+        let most = u64::MAX;
+        for period in [most, MINUTE] {
+            let pace = Some(Pace { requests: most, period });
+            let nonsense = State {
+                not_before: most,
+                width: 1e308,
+                limited_at: most,
+                began: most,
+                sent: most,
+                pace,
+            };
+            let mut state = nonsense.believed(5);
+            assert_eq!((state.wait(5), state.places(5)), (Duration::ZERO, PLACES));
+            assert!(state.send(5));
+            state.narrow(6, 5, second, 3);
+            assert_eq!(state.wait(6), second);
+        }
     }
 
     #[test]

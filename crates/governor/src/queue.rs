@@ -153,10 +153,11 @@ fn is_held(pipe: &File) -> bool {
     matches!((&mut &*pipe).read(&mut byte), Err(error) if error.kind() == io::ErrorKind::WouldBlock)
 }
 
-/// The numbers of all turns, in their order.
+/// The numbers of all turns, in their order. After the largest there would be none.
 fn numbers(shared: &SharedDir) -> Vec<u64> {
     let names = names(&shared.queue());
-    let mut numbers: Vec<u64> = names.iter().filter_map(|name| name.parse().ok()).collect();
+    let numbers = names.iter().filter_map(|name| name.parse().ok());
+    let mut numbers: Vec<u64> = numbers.filter(|number| *number < u64::MAX).collect();
     numbers.sort_unstable();
     numbers
 }
@@ -204,6 +205,7 @@ mod tests {
         make_named_pipe(&path(&shared, 4)).unwrap();
         std::fs::write(path(&shared, 5), "no pipe").unwrap();
         std::fs::write(shared.queue().join("note"), "no number").unwrap();
+        std::fs::write(path(&shared, u64::MAX), "the last number").unwrap();
         let mut turn = Turn::take(&shared).unwrap();
         assert_eq!(turn.number, 6);
         assert!(turn.look_ahead(&shared));

@@ -215,6 +215,17 @@ mod tests {
     }
 
     #[test]
+    fn a_pipe_and_a_huge_file_are_nothing() {
+        let top = tempfile::tempdir().unwrap();
+        let (pipe, huge) = (top.path().join("pipe"), top.path().join("huge"));
+        process::make_named_pipe(&pipe).unwrap();
+        File::create(&huge).unwrap().set_len(LARGEST + 1).unwrap();
+        assert_eq!((read_file(&pipe), read_file(&huge)), (None, None));
+        fs::write(&huge, "small").unwrap();
+        assert_eq!(read_file(&huge).unwrap(), b"small");
+    }
+
+    #[test]
     fn one_program_decides_at_a_time() {
         let top = tempfile::tempdir().unwrap();
         let shared = SharedDir::open(&[top.path().join("locks")]).unwrap();

@@ -51,11 +51,18 @@ mod tests {
     #[test]
     fn what_is_no_plain_file_is_an_error_at_once() {
         let top = tempfile::tempdir().unwrap();
-        let pipe = top.path().join("pipe");
-        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, Mode::RUSR).unwrap();
-        for path in [pipe.as_path(), top.path(), Path::new("/dev/zero"), Path::new("/dev/tty")] {
+        for path in [top.path(), Path::new("/dev/zero"), Path::new("/dev/tty")] {
             assert!(open_plain(path).is_err(), "{}", path.display());
         }
+    }
+
+    // rustix makes no pipes on other systems.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_pipe_is_an_error_at_once() {
+        let top = tempfile::tempdir().unwrap();
+        let pipe = top.path().join("pipe");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, Mode::RUSR).unwrap();
         assert_eq!(open_plain(&pipe).unwrap_err().to_string(), "it is not a plain file");
     }
 

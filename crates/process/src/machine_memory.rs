@@ -1,7 +1,9 @@
 //! How much memory there is, and how much of it can still be had: by the machine, and by the cgroups that bound this
 //! process.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
+#[cfg(target_os = "linux")]
+use std::path::PathBuf;
 
 /// What is known of the memory that this process and its children can use. In bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +14,7 @@ pub struct Memory {
     pub available: u64,
 }
 
+#[cfg(any(target_os = "linux", test))]
 impl Memory {
     fn tighter(self, other: Memory) -> Memory {
         if other.available < self.available { other } else { self }
@@ -30,16 +33,19 @@ pub struct MemoryPressure {
 /// Where the memory of this process is counted. What is found once is looked at often.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryGauge {
+    #[cfg(target_os = "linux")]
     groups: Vec<Group>,
 }
 
 /// A cgroup with a limit of memory.
+#[cfg(target_os = "linux")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Group {
     directory: PathBuf,
     version: Version,
 }
 
+#[cfg(any(target_os = "linux", test))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Version {
     One,
@@ -157,6 +163,7 @@ fn text(path: &Path) -> Option<String> {
 }
 
 /// What `/proc/meminfo` says.
+#[cfg(any(target_os = "linux", test))]
 fn of_machine(text: &str) -> Option<Memory> {
     let value = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
@@ -167,6 +174,7 @@ fn of_machine(text: &str) -> Option<Memory> {
 
 /// What is left in a cgroup. The cache of files gives way; of what was used lately, only half is counted, because the
 /// programs that run are in it.
+#[cfg(any(target_os = "linux", test))]
 fn in_group(limit: u64, used: u64, statistics: &str, version: Version) -> Memory {
     let prefix = match version {
         Version::One => "total_",
@@ -182,6 +190,7 @@ fn in_group(limit: u64, used: u64, statistics: &str, version: Version) -> Memory
 }
 
 /// What a file of the kernel's pressure information says.
+#[cfg(any(target_os = "linux", test))]
 fn pressure(text: &str) -> Option<MemoryPressure> {
     let average = |word: &str| {
         let line = text.lines().find(|line| line.starts_with(word))?;

@@ -8,7 +8,6 @@ use crate::tree::{KillTarget, Pid, Signal};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marker {
     words: Vec<String>,
-    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there is no `/proc`"))]
     pub(crate) source: MarkerSource,
 }
 

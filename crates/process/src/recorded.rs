@@ -19,10 +19,10 @@ impl ProcessStamp {
     /// The process that has this number now. Its start time is zero where it cannot be known.
     pub fn now(pid: Pid) -> ProcessStamp {
         #[cfg(target_os = "linux")]
-        let stamp = crate::proc_table::stamp(pid);
+        let start_time = crate::proc_table::stamp(pid).map_or(0, |stamp| stamp.start_time);
         #[cfg(not(target_os = "linux"))]
-        let stamp = None;
-        stamp.unwrap_or(ProcessStamp { pid, start_time: 0 })
+        let start_time = 0;
+        ProcessStamp { pid, start_time }
     }
 
     /// Whether this very process lives, given where its number was recorded.

@@ -6,7 +6,7 @@ pub use rustix::process::Pid;
 use rustix::process::{WaitOptions, WaitStatus};
 
 use crate::cgroup::Cgroup;
-use crate::marker::{Marker, stop_blocking};
+use crate::marker::Marker;
 use crate::recorded::ProcessStamp;
 use crate::resources::{self, Resources};
 
@@ -367,7 +367,7 @@ pub fn stop_adopted(known_children: &[Pid], grace: Duration) -> Option<usize> {
     #[cfg(target_os = "linux")]
     {
         let target = KillTarget::DescendantsExcept(known_children.to_vec());
-        let remaining = stop_blocking(&target, grace);
+        let remaining = crate::marker::stop_blocking(&target, grace);
         // The known children are left to those who wait for them.
         for (pid, _) in crate::proc_table::children().ok()? {
             if !known_children.contains(&pid) {

@@ -542,6 +542,12 @@ fn parent() -> io::Result<rustix::process::Pid> {
     rustix::process::getppid().ok_or_else(|| io::Error::other("there is no parent"))
 }
 
+#[cfg(not(target_os = "linux"))]
+fn trace_parent() -> io::Result<()> {
+    Err(io::Error::other("only Linux can do that"))
+}
+
+#[cfg(target_os = "linux")]
 fn trace_parent() -> io::Result<()> {
     let parent = parent()?.as_raw_nonzero().get();
     let nothing = std::ptr::null_mut::<libc::c_void>;

@@ -9,7 +9,6 @@ mod network;
 mod proxy;
 
 use std::fs::{self, File};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 
@@ -235,6 +234,8 @@ impl Drop for NatsServers {
 fn end_with_this_thread(command: &mut std::process::Command) {
     #[cfg(target_os = "linux")]
     {
+        use std::os::unix::process::CommandExt;
+
         let bind = || {
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
             Ok(())

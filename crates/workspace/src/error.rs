@@ -15,6 +15,8 @@ pub enum GitError {
     Failed { command: String, message: String },
     #[error("it was stopped")]
     Stopped,
+    #[error("{} is a pipe, which git would wait for until a program writes into it: remove it", .0.display())]
+    Pipe(PathBuf),
 }
 
 /// Why there is no worktree, or why the changes in one could not be used.
@@ -56,6 +58,11 @@ pub enum WorkspaceError {
          for smudge and process"
     )]
     Filter { filter: String },
+    #[error(
+        "the repository's own settings name a program for Git LFS, \"{setting}\". If you trust it, put it into your own \
+         settings: git config --global {setting} …"
+    )]
+    LfsProgram { setting: String },
     #[error("{} is not in your own directory of worktrees, so it stays as it is", .0.display())]
     NotOwn(PathBuf),
     #[error("the result of run {0} is not in this repository any more, so it cannot be continued")]

@@ -9,6 +9,7 @@ use std::time::Duration;
 use process::{CommandOutput, Exit, OutputError, ToolCommand, tool_output};
 
 use crate::GitError;
+use crate::pipes::PipeSearch;
 
 /// The variables that lead git to a repository other than that of its directory. An agent in a worktree must not inherit
 /// them, for example from a hook that has started its caller.
@@ -85,12 +86,15 @@ const TIME_LIMIT: Duration = Duration::from_secs(15 * 60);
 /// A command of git that prints more is not what we asked for.
 const LARGEST_OUTPUT: usize = 256 * 1024 * 1024;
 
+/// A setting and its value. The name can hold any bytes.
+pub(crate) type Setting = (OsString, OsString);
+
 /// A way to start git: where, with which variables, and until when.
 #[derive(Clone)]
 pub(crate) struct Git<'a> {
     directory: PathBuf,
     environment: BTreeMap<OsString, Option<OsString>>,
-    settings: Vec<(String, String)>,
+    settings: Vec<Setting>,
     is_stopped: &'a dyn Fn() -> bool,
     dies_with_caller: bool,
 }
@@ -148,7 +152,7 @@ impl<'a> Git<'a> {
 
     /// git with further settings.
     #[must_use]
-    pub(crate) fn with_settings(mut self, settings: &[(String, String)]) -> Git<'a> {
+    pub(crate) fn with_settings(mut self, settings: &[Setting]) -> Git<'a> {
         self.settings.extend_from_slice(settings);
         self
     }
@@ -168,11 +172,11 @@ impl<'a> Git<'a> {
     pub(crate) fn output<S: AsRef<OsStr>>(&self, args: &[S]) -> Result<CommandOutput, GitError> {
         let args: Vec<&OsStr> = args.iter().map(AsRef::as_ref).collect();
         let mut environment = self.environment.clone();
-        let mut set = |name: String, value: &str| {
-            environment.insert(name.into(), Some(value.into()));
+        let mut set = |name: String, value: &OsStr| {
+            environment.insert(name.into(), Some(value.to_owned()));
         };
         // By the environment, because the name of a setting can hold any character.
-        set("GIT_CONFIG_COUNT".to_owned(), &self.settings.len().to_string());
+        set("GIT_CONFIG_COUNT".to_owned(), self.settings.len().to_string().as_ref());
         for (index, (name, value)) in self.settings.iter().enumerate() {
             set(format!("GIT_CONFIG_KEY_{index}"), name);
             set(format!("GIT_CONFIG_VALUE_{index}"), value);
@@ -186,8 +190,11 @@ impl<'a> Git<'a> {
             largest: LARGEST_OUTPUT,
             dies_with_caller: self.dies_with_caller,
         };
-        tool_output(tool, self.is_stopped).map_err(|error| match error {
-            OutputError::Stopped => GitError::Stopped,
+        let git_dir = self.environment.get(OsStr::new("GIT_DIR")).and_then(Option::as_deref);
+        let pipes = PipeSearch::new(&self.directory, git_dir.map(Path::new));
+        let is_stopped = || (self.is_stopped)() || pipes.has_found();
+        tool_output(tool, &is_stopped).map_err(|error| match error {
+            OutputError::Stopped => pipes.into_found().map_or(GitError::Stopped, GitError::Pipe),
             error => GitError::NotRun(error),
         })
     }
@@ -226,8 +233,8 @@ impl<'a> Git<'a> {
     }
 }
 
-pub(crate) fn owned(settings: &[(&str, &str)]) -> Vec<(String, String)> {
-    settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+pub(crate) fn owned(settings: &[(&str, &str)]) -> Vec<Setting> {
+    settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect()
 }
 
 /// What is said of a command that failed: its first words, and the line of its output that says most.

@@ -9,7 +9,7 @@ use process::Exit;
 
 use crate::change::count;
 use crate::files::{read_short, remove_index, remove_stale_lock, remove_tree, set_aside};
-use crate::git::{Git, failed};
+use crate::git::{Git, failed, owned};
 use crate::layout::WorktreeLayout;
 use crate::left_out::LeftOut;
 use crate::lock::RepositoryLock;
@@ -95,7 +95,7 @@ impl Tree<'_> {
         let admin = self.repository.admin(self.layout.run_id().as_str());
         let index = self.layout.index();
         remove_stale_lock(&index);
-        let durable = [("core.fsync".to_owned(), "committed,reference".to_owned())];
+        let durable = owned(&[("core.fsync", "committed,reference")]);
         let git = self.repository.git_of(&admin, &self.path, &|| false)?;
         let git = git.with_settings(&durable).with_index(&index);
         let mut obstacle = None;

@@ -23,6 +23,7 @@ mod landing;
 mod layout;
 mod left_out;
 mod lock;
+mod pipes;
 mod prepare;
 mod repository;
 mod snapshot;
@@ -41,7 +42,7 @@ pub use prepare::{Beginning, Prepared, prepare};
 pub use repository::Repository;
 pub use survey::{Worktree, forget, worktrees_in};
 pub use travel::{
-    Departure, departure_of_worktree, pack_directory, pack_result, pack_worktree, receive_result,
-    receive_snapshot,
+    Departure, ReceivedFile, checked_entry, departure_of_worktree, leads_out, pack_directory,
+    pack_result, pack_worktree, receive_result, receive_snapshot,
 };
 pub use uncommitted::{UncommittedFile, uncommitted_files};

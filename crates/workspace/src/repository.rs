@@ -1,12 +1,12 @@
 //! The repository in which a task works, and what its settings would make git run.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use process::Exit;
 
-use crate::git::{Git, failed, owned};
+use crate::git::{Git, Setting, failed, owned};
 use crate::{GitError, WorkspaceError};
 
 /// A repository with a working tree.
@@ -20,7 +20,7 @@ pub struct Repository {
     pub common: PathBuf,
     git_dir: PathBuf,
     /// Settings that take the place of those that would run a program of the repository's choice.
-    settings: Vec<(String, String)>,
+    settings: Vec<Setting>,
 }
 
 /// Git LFS may be set up in one repository only. Its commands are always the same.
@@ -30,6 +30,10 @@ const LFS: [(&str, &str); 4] = [
     ("filter.lfs.process", "git-lfs filter-process"),
     ("filter.lfs.required", "true"),
 ];
+
+/// The names of settings that can name programs, as git lists them. Git LFS runs those of its own settings.
+const PROGRAMS: &str =
+    r"^(filter\..*\.(clean|smudge|process)|merge\..*\.driver|hook\..*\.(command|event)|lfs\..*)$";
 
 /// What git does without a driver.
 const PLAIN_MERGE: &str = "git merge-file --marker-size=%L %A %O %B";
@@ -133,28 +137,56 @@ fn explain(git: &Git<'_>, directory: &Path, error: GitError) -> WorkspaceError {
 }
 
 /// Takes the place of settings of the repository that name programs. A filter cannot be left out, because what is kept would
-/// not be what a commit keeps, so it is refused.
-fn harmless_settings(git: &Git<'_>) -> Result<Vec<(String, String)>, WorkspaceError> {
-    let pattern = r"^(filter\..*\.(clean|smudge|process)|merge\..*\.driver)$";
+/// not be what a commit keeps, so it is refused. Hooks that are settings (from git 2.54) run no more than those that are files,
+/// the user's included.
+fn harmless_settings(git: &Git<'_>) -> Result<Vec<Setting>, WorkspaceError> {
     let output =
-        git.output(&["config", "-z", "--show-scope", "--name-only", "--get-regexp", pattern])?;
+        git.output(&["config", "-z", "--show-scope", "--name-only", "--get-regexp", PROGRAMS])?;
     let mut settings = Vec::new();
-    let text = String::from_utf8_lossy(&output.stdout);
-    let words: Vec<&str> = text.split('\0').collect();
+    // As bytes: a name that is no UTF-8 must be taken as it is.
+    let words: Vec<&[u8]> = output.stdout.split(|byte| *byte == 0).collect();
     for pair in words.chunks_exact(2) {
         let [scope, name] = pair else { continue };
-        if !matches!(*scope, "local" | "worktree") {
-            continue;
-        }
-        let middle = name.split_once('.').and_then(|(_, rest)| rest.rsplit_once('.'));
-        let subject = middle.map_or("", |(subject, _)| subject);
-        if name.starts_with("merge.") {
-            settings.push(((*name).to_owned(), PLAIN_MERGE.to_owned()));
-        } else if subject == "lfs" {
-            settings.extend(owned(&LFS));
-        } else {
-            return Err(WorkspaceError::Filter { filter: subject.to_owned() });
+        let (section, subject) = section_and_subject(name);
+        let is_of_repository = matches!(*scope, b"local" | b"worktree");
+        match section {
+            b"hook" => settings.push((setting(section, subject, "enabled"), "false".into())),
+            _ if !is_of_repository => {}
+            b"merge" => settings.push((OsStr::from_bytes(name).to_owned(), PLAIN_MERGE.into())),
+            b"filter" if subject == b"lfs" => settings.extend(owned(&LFS)),
+            b"filter" => {
+                let filter = String::from_utf8_lossy(subject).into_owned();
+                return Err(WorkspaceError::Filter { filter });
+            }
+            _ if is_program_of_lfs(name) => {
+                let setting = String::from_utf8_lossy(name).into_owned();
+                return Err(WorkspaceError::LfsProgram { setting });
+            }
+            _ => {}
         }
     }
     Ok(settings)
+}
+
+/// Whether Git LFS would start what the setting says. It makes no difference between small and large letters.
+fn is_program_of_lfs(name: &[u8]) -> bool {
+    let name = name.to_ascii_lowercase();
+    let is_of = |start: &[u8], ends: &[&[u8]]| {
+        name.starts_with(start) && ends.iter().any(|end| name.ends_with(end))
+    };
+    is_of(b"lfs.extension.", &[b".clean", b".smudge"])
+        || is_of(b"lfs.customtransfer.", &[b".path"])
+        || is_of(b"lfs.", &[b".standalonetransferagent"])
+}
+
+/// The first part of a setting's name, and what is between that and the last.
+fn section_and_subject(name: &[u8]) -> (&[u8], &[u8]) {
+    let mut dots = (0..name.len()).filter(|index| name[*index] == b'.');
+    let first = dots.next().unwrap_or(name.len());
+    let subject = dots.next_back().map_or(&[][..], |last| &name[first + 1..last]);
+    (&name[..first], subject)
+}
+
+fn setting(section: &[u8], subject: &[u8], last: &str) -> OsString {
+    OsString::from_vec([section, subject, last.as_bytes()].join(&b'.'))
 }

@@ -134,21 +134,38 @@ fn check_files(git: &Git<'_>, commit: &str) -> Result<(), WorkspaceError> {
     let listed = git.bytes(&["ls-tree", "-r", "-z", "--full-tree", commit])?;
     for entry in listed.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
         let text = String::from_utf8_lossy(entry);
-        let hostile = |problem: &str| WorkspaceError::Hostile(format!("{problem}: {text:?}"));
-        let (header, path) = text.split_once('\t').ok_or_else(|| hostile("it cannot be read"))?;
-        if !is_inside(path) {
-            return Err(hostile("its path leads out of the tree, or into a repository"));
-        }
-        let mut words = header.split(' ');
-        if words.next() == Some("120000") {
-            let object = words.nth(1).unwrap_or_default();
+        let hostile =
+            |problem: &str| WorkspaceError::Hostile(format!("{problem}: {:?}", text.as_ref()));
+        let found = checked_entry(&text).map_err(hostile)?;
+        if let Some(object) = found.link {
             let target = git.text(&["cat-file", "blob", object])?;
-            if leads_out(path, &target) {
+            if leads_out(found.path, &target) {
                 return Err(hostile("it is a link that leads out of the tree"));
             }
         }
     }
     Ok(())
+}
+
+/// A file of a tree that came from another machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceivedFile<'a> {
+    /// Its path, which stays below the root and touches no repository.
+    pub path: &'a str,
+    /// The object that holds its target, if it is a link.
+    pub link: Option<&'a str>,
+}
+
+/// Reads a line of `git ls-tree`, or says why its file is refused.
+pub fn checked_entry(entry: &str) -> Result<ReceivedFile<'_>, &'static str> {
+    let (header, path) = entry.split_once('\t').ok_or("it cannot be read")?;
+    if !is_inside(path) {
+        return Err("its path leads out of the tree, or into a repository");
+    }
+    let mut words = header.split(' ');
+    let is_link = words.next() == Some("120000");
+    let link = is_link.then(|| words.nth(1).unwrap_or_default());
+    Ok(ReceivedFile { path, link })
 }
 
 /// Whether a path stays below the root and touches no repository.
@@ -162,21 +179,16 @@ fn is_inside(path: &str) -> bool {
     !path.starts_with('/') && path.split('/').all(is_plain)
 }
 
-/// Whether a link at this path leads out of the tree.
-fn leads_out(path: &str, target: &str) -> bool {
+/// Whether a link at this path can lead out of the tree. A way up is only followed at the beginning, where it goes through the
+/// directories of the link itself: further on, another link can stand for a directory, and lead elsewhere than its name says.
+pub fn leads_out(path: &str, target: &str) -> bool {
     if target.starts_with('/') || target.contains('\0') {
         return true;
     }
-    let mut depth = path.split('/').count() - 1;
-    for part in target.split('/') {
-        match part {
-            "" | "." => {}
-            ".." if depth == 0 => return true,
-            ".." => depth -= 1,
-            _ => depth += 1,
-        }
-    }
-    false
+    let depth = path.split('/').count() - 1;
+    let parts = || target.split('/').filter(|part| !matches!(*part, "" | "."));
+    let ups = parts().take_while(|part| *part == "..").count();
+    ups > depth || parts().skip(ups).any(|part| part == "..")
 }
 
 fn measure(directory: &Path) -> Result<(), WorkspaceError> {
@@ -225,13 +237,47 @@ mod tests {
     }
 
     #[test]
+    fn a_snapshot_whose_links_lead_out_together_is_refused() {
+        let top = tempfile::tempdir().unwrap();
+        let [from, to, bundle] = ["from", "to", "bundle"].map(|name| top.path().join(name));
+        init(&from, false).unwrap();
+        let git = Git::at(&from, &|| false);
+        let pack_links = |links: &[(&str, &str)]| {
+            for (path, target) in links {
+                fs::write(from.join("target"), target).unwrap();
+                let object = git.text(&["hash-object", "-w", "target"]).unwrap();
+                let entry = format!("120000,{object},{path}");
+                git.run(&["update-index", "--add", "--cacheinfo", &entry]).unwrap();
+            }
+            let tree = git.text(&["write-tree"]).unwrap();
+            let ours = git.clone().with_our_name("@0 +0000");
+            let commit = ours.text(&["commit-tree", &tree, "-m", "Links"]).unwrap();
+            git.run(&["update-ref", "refs/heads/main", &commit]).unwrap();
+            pack(&git, &bundle, &["refs/heads/main"]).unwrap();
+            commit
+        };
+        let commit = pack_links(&[("src/a", "../b"), ("p/q/s", "../..")]);
+        receive_snapshot(&to, &bundle, &commit).unwrap();
+        // The system would follow this one to the root, and then further up.
+        let commit = pack_links(&[("l", "p/q/s/../x")]);
+        let refused = receive_snapshot(&to, &bundle, &commit).unwrap_err().to_string();
+        assert!(refused.contains("it is a link that leads out of the tree"), "{refused}");
+    }
+
+    #[test]
     fn a_link_may_lead_anywhere_below_the_root() {
-        for (path, target) in [("a", "b"), ("a/b", "../c"), ("a/b/c", "../../d"), ("a", "b/../c")] {
+        for (path, target) in
+            [("a", "b"), ("a/b", "../c"), ("a/b/c", "../../d"), ("a/b", ".././c//d/"), ("a", "b..")]
+        {
             assert!(!leads_out(path, target), "{path} {target}");
         }
-        for (path, target) in
-            [("a", "/etc/passwd"), ("a", "../b"), ("a/b", "../../c"), ("a", "b/../../c")]
-        {
+        for (path, target) in [
+            ("a", "/etc/passwd"),
+            ("a", "../b"),
+            ("a/b", "../../c"),
+            ("a", "b/../../c"),
+            ("a", "b/../c"),
+        ] {
             assert!(leads_out(path, target), "{path} {target}");
         }
     }

@@ -10,12 +10,16 @@ mod client_file;
 mod codex;
 mod definition;
 mod fleet;
+mod governor;
 mod mcp;
 mod protocol;
 mod provider;
+mod requests;
 mod run_directory;
+mod schema;
 mod session_file;
 mod settings;
+mod snapshot;
 mod terminal;
 mod tool_arguments;
 
@@ -39,14 +43,18 @@ pub const TARGETS: &[Target] = &[
     Target { name: "codex", check: codex::check },
     Target { name: "definition", check: definition::check },
     Target { name: "fleet", check: fleet::check },
+    Target { name: "governor", check: governor::check },
     Target { name: "mcp", check: mcp::check },
     Target { name: "protocol", check: protocol::check },
     Target { name: "provider", check: provider::check },
     Target { name: "provider_gemini", check: provider::check_gemini },
     Target { name: "provider_responses", check: provider::check_responses },
+    Target { name: "requests", check: requests::check },
     Target { name: "run_directory", check: run_directory::check },
+    Target { name: "schema", check: schema::check },
     Target { name: "session_file", check: session_file::check },
     Target { name: "settings", check: settings::check },
+    Target { name: "snapshot", check: snapshot::check },
     Target { name: "terminal", check: terminal::check },
     Target { name: "tool_arguments", check: tool_arguments::check },
 ];

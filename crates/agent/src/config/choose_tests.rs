@@ -542,8 +542,7 @@ fn broken_files_are_named_with_their_lines() {
         assert!(error.contains("models.json: it "), "{error}");
     }
     let world = World::new();
-    let mode = rustix::fs::Mode::RUSR;
-    rustix::fs::mkfifoat(rustix::fs::CWD, world.at("auth.json"), mode).unwrap();
+    process::make_named_pipe(&world.at("auth.json")).unwrap();
     assert!(world.model("", "").unwrap_err().contains("it is not a regular file"));
 }
 

@@ -219,8 +219,7 @@ fn the_agent_directory_above_the_project_counts_once() {
 #[test]
 fn context_files_can_be_anything_and_do_no_harm() {
     let world = World::new();
-    let mode = rustix::fs::Mode::RUSR;
-    rustix::fs::mkfifoat(rustix::fs::CWD, world.at("repo/AGENTS.md"), mode).unwrap();
+    process::make_named_pipe(&world.at("repo/AGENTS.md")).unwrap();
     world.write("repo/CLAUDE.md", "after the pipe");
     world.write("repo/sub/AGENTS.override.md", [b'a', 0xff]);
     fs::create_dir_all(world.at("repo/sub/AGENTS.md")).unwrap();

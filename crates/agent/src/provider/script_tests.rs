@@ -85,7 +85,7 @@ fn a_script_that_cannot_be_played_is_refused_with_the_reason() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("bad.json"), r#"[{"txt": "x"}]"#).unwrap();
     let pipe = directory.path().join("pipe");
-    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RUSR).unwrap();
+    process::make_named_pipe(&pipe).unwrap();
     for (path, reason) in [
         ("bad.json", "unknown field `txt`"),
         ("missing.json", "no such file"),

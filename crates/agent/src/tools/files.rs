@@ -261,8 +261,7 @@ mod tests {
     fn what_cannot_be_written_is_told_and_left_as_it_is() {
         let directory = TestDirectory::new();
         fs::create_dir(directory.path("d")).unwrap();
-        rustix::fs::mkfifoat(rustix::fs::CWD, directory.path("pipe"), rustix::fs::Mode::RWXU)
-            .unwrap();
+        process::make_named_pipe(&directory.path("pipe")).unwrap();
         let at = |name: &str| directory.path(name).display().to_string();
         assert_eq!(
             write(&directory.path("d"), b"x").unwrap_err().0,

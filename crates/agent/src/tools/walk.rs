@@ -108,7 +108,7 @@ mod tests {
         directory.file("deep/.gitignore", nested(100_000));
         directory.file("pipe/c", "word");
         let pipe = directory.path("pipe/.ignore");
-        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+        process::make_named_pipe(&pipe).unwrap();
         directory.file("usual/d", "word");
         directory.file("usual/.gitignore", "{e,f}\n");
         directory.file("usual/e", "word");

@@ -35,7 +35,6 @@ fn library(world: &World) -> PathBuf {
 }
 
 #[test]
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn a_clock_before_1970_stops_nothing() {
     let world = world().with_scout();
     let library = library(&world);

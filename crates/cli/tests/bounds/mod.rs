@@ -1,6 +1,7 @@
 //! What no file and no peer can do: hold a command up, or make it grow. And what runs are kept for how
 //! long.
 
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod clock;
 mod damaged_runs;
 mod retention;

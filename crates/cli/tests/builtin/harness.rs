@@ -130,8 +130,7 @@ impl Builtin {
         fs::create_dir_all(&repository).unwrap();
         self.project_file(&format!("{name}/.git"), &format!("gitdir: {}\n", repository.display()));
         let pipe = repository.join("commondir");
-        let mode = rustix::fs::Mode::from_raw_mode(0o600);
-        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, mode).unwrap();
+        process::make_named_pipe(&pipe).unwrap();
         pipe
     }
 

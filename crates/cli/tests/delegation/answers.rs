@@ -64,8 +64,7 @@ fn every_task_has_a_file_in_the_output_directory_that_tells_failures_from_answer
     assert_eq!(fs::read_dir(&directory).unwrap().count(), 3, "nothing else is there");
 
     // A pipe that is not read must not hold everything up.
-    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
-    rustix::fs::mkfifoat(rustix::fs::CWD, directory.join("pipe.md"), mode).unwrap();
+    process::make_named_pipe(&directory.join("pipe.md")).unwrap();
     let ran = delegate(&agent, &["pipe", "d"]);
     assert_eq!(ran.code, Some(0));
     assert!(ran.stderr.contains("pipe.md is not a plain file, and was not written"), "{ran:?}");

@@ -260,7 +260,7 @@ fn an_export_is_written_into_a_pipe_or_a_device_and_does_not_replace_it() {
     assert!(fs::symlink_metadata("/dev/stdout").unwrap().is_symlink());
     assert!(fs::read_to_string(&file).unwrap().starts_with("# count\n"));
     let pipe = world.path("pipe");
-    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, 0o600.into()).unwrap();
+    process::make_named_pipe(&pipe).unwrap();
     let reader = thread::spawn({
         let pipe = pipe.clone();
         move || fs::read_to_string(pipe).unwrap()

@@ -246,14 +246,7 @@ fn a_pipe_in_the_place_of_a_file_holds_nobody_up() {
     for name in ["meta.json", "result.json"] {
         let path = run_dir.join(name);
         fs::remove_file(&path).unwrap();
-        rustix::fs::mknodat(
-            rustix::fs::CWD,
-            &path,
-            rustix::fs::FileType::Fifo,
-            rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
-            0,
-        )
-        .unwrap();
+        process::make_named_pipe(&path).unwrap();
         let listed = world.run(&["sessions", "list"]);
         assert!(listed.stderr.contains("it is not a plain file"), "{listed:?}");
         world.run(&["sessions", "prune", "--keep", "0"]);

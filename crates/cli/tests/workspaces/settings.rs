@@ -92,6 +92,74 @@ fn a_look_at_the_tree_that_tasks_share_runs_nothing_either() {
 }
 
 #[test]
+fn a_merge_driver_whose_name_is_no_text_never_runs() {
+    let world = repository();
+    let evil = program(&world, &world.path("evil"), "ran");
+    let git_dir = world.project().join(".git");
+    let mut config = fs::read(git_dir.join("config")).unwrap();
+    config.extend(b"[merge \"\xff\"]\n\tdriver = ");
+    config.extend(format!("{evil} %A\n").as_bytes());
+    fs::write(git_dir.join("config"), config).unwrap();
+    fs::write(git_dir.join("info/attributes"), b"* merge=\xff\n").unwrap();
+    run(&world, "echo agent >> a.txt", &["--name", "t"]).task();
+    write(&world, "a.txt", "zero\none\ntwo\nthree\n");
+    let applied = world.run(&["changes", "apply", "t"]);
+    assert_eq!(applied.code, Some(0), "{applied:?}");
+    let merged = fs::read_to_string(world.project().join("a.txt")).unwrap();
+    assert_eq!(merged, "zero\none\ntwo\nthree\nagent\n");
+    assert!(!world.path("ran").exists(), "a program of the repository ran");
+}
+
+/// From version 2.54 on, git also runs hooks that are settings. One that does so stands for it here.
+#[test]
+fn hooks_that_are_settings_never_run() {
+    let world = repository();
+    let evil = program(&world, &world.path("evil"), "ran");
+    git(&world, &["config", "hook.evil\u{e9}.event", "reference-transaction"]);
+    git(&world, &["config", "hook.evil\u{e9}.command", &evil]);
+    let search_path = std::env::var("PATH").unwrap();
+    let newer_git = format!(
+        "#!/bin/sh\nPATH='{search_path}'\nhook=hook.evil\u{e9}\n\
+         case \"$*\" in config*|rev-parse*) ;; *)\n\
+         [ \"$(git config --type=bool --default=true $hook.enabled)\" = false ] || \
+         sh -c \"$(git config --default=true $hook.command)\" < /dev/null ;;\nesac\nexec git \"$@\"\n"
+    );
+    fs::create_dir(world.path("newer")).unwrap();
+    test_support::write_program(&world.path("newer/git"), &newer_git);
+    let path = format!("{}:{search_path}", world.path("newer").display());
+    let mut command =
+        world.play_command(&shell("echo agent >> a.txt"), &["--worktree", "--name", "t"]);
+    let ran: Ran = command.env("PATH", &path).output().unwrap().into();
+    assert_eq!(ran.task()["changes"]["files"], 1, "{ran:?}");
+    let mut command = world.command(["changes", "merge", "t"]);
+    let merged: Ran = command.env("PATH", &path).output().unwrap().into();
+    assert_eq!(merged.code, Some(0), "{merged:?}");
+    assert!(!world.path("ran").exists(), "a hook of the repository ran");
+    // It would have.
+    let status = world.command_of("git").env("PATH", &path).args(["status"]).output().unwrap();
+    assert!(status.status.success() && world.path("ran").exists(), "{status:?}");
+}
+
+#[test]
+fn a_pipe_in_the_place_of_a_file_that_git_reads_holds_nobody_up() {
+    let world = repository();
+    // Of an agent, in its worktree.
+    let task = run(&world, "echo precious > made.txt && mkfifo sub/.gitignore", &[]).task();
+    let problem = task["changes"]["problem"].as_str().unwrap();
+    assert!(problem.contains("sub/.gitignore is a pipe"), "{task}");
+    let directory = PathBuf::from(task["changes"]["directory"].as_str().unwrap());
+    assert_eq!(fs::read_to_string(directory.join("made.txt")).unwrap(), "precious\n");
+    // Of the project.
+    let pipe = world.project().join(".git/info/exclude");
+    let _ = fs::remove_file(&pipe);
+    let made = world.command_of("mkfifo").arg(&pipe).output().unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let task = run(&world, "true", &[]).task();
+    assert!(task["error"].as_str().unwrap().contains("info/exclude is a pipe"), "{task}");
+    world.wait_until_nothing_is_left();
+}
+
+#[test]
 fn settings_that_hold_only_in_worktrees_run_nothing_either() {
     let world = repository();
     let evil = program(&world, &world.path("evil"), "ran");
@@ -184,6 +252,29 @@ fn a_filter_of_the_repository_is_refused_and_one_of_the_user_is_used() {
     let id = task["runId"].as_str().unwrap();
     assert_eq!(kept(&world, id, "seen.txt"), "hello");
     assert_eq!(kept(&world, id, "x.big"), "uryyb\nzber");
+}
+
+/// Git LFS is set up in the repository, as it may be, and has settings of its own that name programs.
+#[test]
+fn programs_that_a_repository_names_for_git_lfs_are_refused() {
+    let world = repository();
+    write(&world, ".gitattributes", "*.big filter=lfs\n");
+    git(&world, &["config", "filter.lfs.clean", "git-lfs clean -- %f"]);
+    for name in [
+        "lfs.extension.evil.clean",
+        "lfs.extension.evil.smudge",
+        "lfs.customtransfer.evil.path",
+        "lfs.customTransfer.Evil.path",
+        "lfs.standalonetransferagent",
+        "lfs.https://example.org/x.standalonetransferagent",
+    ] {
+        git(&world, &["config", name, "evil"]);
+        let task = run(&world, "true", &[]).task();
+        let error = task["error"].as_str().unwrap();
+        assert!(error.contains(&format!("name a program for Git LFS, \"{name}\"")), "{error}");
+        git(&world, &["config", "--unset", name]);
+    }
+    assert_eq!(left(&world), Vec::<String>::new());
 }
 
 #[test]

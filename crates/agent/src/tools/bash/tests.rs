@@ -62,7 +62,7 @@ fn cancel_when(
 fn output_is_reported_while_the_command_runs() {
     let directory = TestDirectory::new();
     let go = directory.path("go");
-    rustix::fs::mkfifoat(rustix::fs::CWD, &go, rustix::fs::Mode::RWXU).unwrap();
+    process::make_named_pipe(&go).unwrap();
     let mut reports = Vec::new();
     // The command goes on only when its first line was reported.
     let output = directory.run_reporting(
@@ -236,7 +236,7 @@ fn what_was_printed_before_the_end_is_shown() {
     let done = directory.path("done");
     // More than is read at once, and less than a pipe holds.
     let command = "echo ready; sleep 0 <go; printf '%060000d\\nlast' 0; touch done; sleep 1000";
-    rustix::fs::mkfifoat(rustix::fs::CWD, directory.path("go"), rustix::fs::Mode::RWXU).unwrap();
+    process::make_named_pipe(&directory.path("go")).unwrap();
     let go = directory.path("go");
     let error = directory
         .run_reporting("bash", &json!({ "command": command }), &mut |output| {

@@ -88,7 +88,7 @@ fn what_is_no_text_is_passed_over() {
     directory.file("latin", b"needle \xe9\n");
     let wide: Vec<u8> = "\u{feff}needle é\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
     directory.file("wide", wide);
-    rustix::fs::mkfifoat(rustix::fs::CWD, directory.path("pipe"), rustix::fs::Mode::RWXU).unwrap();
+    process::make_named_pipe(&directory.path("pipe")).unwrap();
     symlink("latin", directory.path("link")).unwrap();
     assert_eq!(
         directory.text("grep", &json!({"pattern": "needle", "limit": 1_000_000})),

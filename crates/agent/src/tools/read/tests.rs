@@ -4,7 +4,6 @@ use std::fs;
 use std::io::Write as _;
 
 use base64::Engine as _;
-use rustix::fs::{CWD, Mode};
 use serde_json::json;
 
 use super::*;
@@ -108,7 +107,7 @@ fn a_file_of_any_size_can_be_read() {
 fn what_has_no_content_is_refused_without_waiting() {
     let directory = TestDirectory::new();
     fs::create_dir(directory.path("directory")).unwrap();
-    rustix::fs::mkfifoat(CWD, directory.path("pipe"), Mode::RWXU).unwrap();
+    process::make_named_pipe(&directory.path("pipe")).unwrap();
     std::os::unix::fs::symlink("nowhere", directory.path("link")).unwrap();
     directory.file("file", "");
     let at = |name: &str| directory.path(name).display().to_string();
