@@ -16,7 +16,7 @@ pub(crate) struct SharedDir {
     path: PathBuf,
 }
 
-/// While it is there, no other program decides anything.
+/// A lock that this program holds, as long as this is there.
 #[derive(Debug)]
 pub(crate) struct Locked {
     file: File,
@@ -72,17 +72,23 @@ impl SharedDir {
 
     /// Takes a lock, or does not.
     pub(crate) fn lock_named(&self, name: &str, attempts: u32) -> Option<Locked> {
-        let file = open_file(&self.path.join(name), Access::Make).ok()?;
-        for attempt in 0..attempts {
-            if attempt > 0 {
-                sleep(PAUSE);
-            }
-            if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
-                return Some(Locked { file });
-            }
-        }
-        None
+        lock(&self.path.join(name), attempts)
     }
+}
+
+/// Takes the lock that a file is, or does not: to wait for a program that was stopped would stop this one, too. So there are
+/// attempts, with pauses between them, which are short beside the time for which a lock is held.
+pub(crate) fn lock(path: &Path, attempts: u32) -> Option<Locked> {
+    let file = open_file(path, Access::Make).ok()?;
+    for attempt in 0..attempts {
+        if attempt > 0 {
+            sleep(PAUSE);
+        }
+        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            return Some(Locked { file });
+        }
+    }
+    None
 }
 
 impl Locked {

@@ -1,6 +1,6 @@
 //! Events cut to what a transcript shows, for programs that keep many of them in memory.
 
-use model::Event;
+use model::{Event, WaitReason, Waiting};
 use serde_json::{Map, Value};
 
 use crate::text::cut_chars;
@@ -16,6 +16,7 @@ pub fn abridged(event: &Event) -> Option<Event> {
         | Event::MessageDelivered { .. }
         | Event::MessageRefused { .. }
         | Event::ModelFallback { .. }
+        | Event::Waiting { waiting: Waiting { reason: WaitReason::Quota { .. }, .. } }
         | Event::AnswerChecked { .. }
         | Event::PreparationStarted { .. }
         | Event::PreparationEnded { .. }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use model::{Event, Record, Status, clean};
+use model::{Event, Record, Status, WaitReason, Waiting, clean};
 use serde_json::Value;
 
 use crate::progress_words::plain_words;
@@ -99,6 +99,11 @@ where
     finish(&parts.join("\n\n"))
 }
 
+/// The prompt for an agent that continues what a transcript says.
+pub fn continued(transcript: &str, prompt: &str) -> String {
+    format!("Previously:\n\n{transcript}\n\nInstructions:\n\n{prompt}")
+}
+
 /// The messages, calls and results. Tools that run side by side finish in any order; their results
 /// are put into the order of the calls.
 fn conversation(records: impl IntoIterator<Item = Record>) -> Vec<Event> {
@@ -121,6 +126,7 @@ fn conversation(records: impl IntoIterator<Item = Record>) -> Vec<Event> {
             | Event::MessageDelivered { .. }
             | Event::MessageRefused { .. }
             | Event::ModelFallback { .. }
+            | Event::Waiting { waiting: Waiting { reason: WaitReason::Quota { .. }, .. } }
             | Event::AnswerChecked { .. }
             | Event::PreparationStarted { .. }
             | Event::PreparationEnded { .. }
@@ -154,7 +160,9 @@ fn entry(event: &Event) -> Option<String> {
         Event::MessageRefused { number, reason } => {
             Some(format!("[message {number} refused]: {reason}"))
         }
-        Event::ModelFallback { .. } => plain_words(event).map(|words| format!("[model]: {words}")),
+        Event::ModelFallback { .. } | Event::Waiting { .. } => {
+            plain_words(event).map(|words| format!("[model]: {words}"))
+        }
         Event::PreparationStarted { .. } | Event::PreparationEnded { .. } => {
             plain_words(event).map(|words| format!("[preparation]: {words}"))
         }

@@ -1,6 +1,7 @@
 //! The loop around one child.
 
 mod fallback;
+mod parking;
 mod reviewing;
 
 use std::mem;
@@ -491,9 +492,7 @@ impl Supervision {
             processor_ms: u64::try_from(used.processor_time.as_millis()).unwrap_or(u64::MAX),
             peak_memory: used.peak_memory,
         });
-        if let Some(admission) = &self.interpreter.sink.meta.admission {
-            governor::remember(admission, &self.interpreter.sink.meta, used.peak_memory);
-        }
+        governor::remember(&self.interpreter.sink.meta, used.peak_memory);
         self.tree.remove_cgroup();
         self.stop_questions();
         let unread = self.interpreter.conversation.end();

@@ -1,4 +1,7 @@
-//! What becomes of an agent whose provider gives nothing more, on real processes.
+//! What becomes of agents whose provider gives nothing more, or bears only some at a time, on real processes.
+
+mod quota;
+mod width;
 
 use serde_json::json;
 use test_support::fake_agent::quick;
