@@ -27,7 +27,7 @@ const LARGEST: u64 = 64 * 1024;
 
 /// How often a lock is asked for that another program holds. It is held for less than a millisecond, unless its holder
 /// was stopped.
-const ATTEMPTS: u32 = 20;
+pub(crate) const ATTEMPTS: u32 = 20;
 const PAUSE: Duration = Duration::from_micros(250);
 
 impl SharedDir {
@@ -92,6 +92,16 @@ pub(crate) fn lock(path: &Path, attempts: u32) -> Option<Locked> {
 }
 
 impl Locked {
+    /// Whether the file is still in its directory.
+    pub(crate) fn is_there(&self) -> bool {
+        self.file.metadata().is_ok_and(|metadata| metadata.nlink() > 0)
+    }
+
+    /// Puts a text into the file, in place of what is in it.
+    pub(crate) fn write(&self, text: &[u8]) {
+        let _ = rewrite(&self.file, text);
+    }
+
     /// Notes the time.
     pub(crate) fn touch(&self) {
         let _ = self.file.set_modified(SystemTime::now());

@@ -139,11 +139,11 @@ fn a_parked_run_is_stopped_at_once_and_ended_like_any_other_if_its_supervisor_di
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn an_agent_that_has_kept_its_conversation_is_not_told_it_again() {
     let refused = json!({"error": 403, "error_message": used_up()});
-    let turns = json!([bash("echo one"), refused, {"text": "done"}]);
+    let turns = json!([bash("echo marked"), refused, {"text": "done"}]);
     let builtin = Builtin::new(Api::Completions, &turns);
     let world = &builtin.world;
     let clock = Clock::new(&world.path("")).unwrap();
-    let preset = "---\nname: scout\ndescription: Looks around.\n---\n";
+    let preset = "---\nname: scout\ndescription: Looks around.\nmodel: fake/fake-1\n---\n";
     write_file(&world.agent_dir().join("subagents/scout.md"), preset);
     let start = ["bg", "start", "--preset", "scout", "--agent", "builtin", "find the cause"];
     let mut command = world.command(start);
@@ -160,7 +160,7 @@ fn an_agent_that_has_kept_its_conversation_is_not_told_it_again() {
     let last = builtin.asked().pop().unwrap();
     let messages: Vec<String> = last["messages"].as_array().unwrap().iter().map(text_of).collect();
     let has = |words: &str| messages.iter().filter(|text| text.contains(words)).count();
-    assert_eq!((has("find the cause"), has("one"), has("Previously:")), (1, 1, 0), "{last}");
+    assert_eq!((has("find the cause"), has("marked\n"), has("Previously:")), (1, 1, 0), "{last}");
     assert!(messages.last().unwrap().contains("do the rest of the task"), "{last}");
     world.wait_until_nothing_is_left();
 }
