@@ -9,20 +9,6 @@ use test_support::wait_until;
 
 use crate::world;
 
-#[test]
-fn an_allowance_that_is_used_up_is_a_quota_and_says_when_to_come_again() {
-    let world = world();
-    let error = "You've hit your limit. It resets 3pm (Europe/Berlin)";
-    let script =
-        json!(["start", {"message": {"stop": "error", "error": error}}, {"end": false}, "settle"]);
-    let ran = world.play(&script, &[]);
-    let task = ran.task();
-    assert_eq!(
-        (ran.code, task["outcome"].as_str(), task["error"].as_str()),
-        (Some(1), Some("quota"), Some(error))
-    );
-}
-
 /// One agent was refused and goes on after a while; until then no other one is started for the same provider.
 #[test]
 fn what_one_agent_is_asked_to_wait_all_others_wait_for() {

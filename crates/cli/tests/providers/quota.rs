@@ -71,6 +71,20 @@ impl Parked {
 }
 
 #[test]
+fn an_allowance_that_is_used_up_is_a_quota_and_says_when_to_come_again() {
+    let world = world();
+    let error = "You've hit your limit. It resets 3pm (Europe/Berlin)";
+    let script =
+        json!(["start", {"message": {"stop": "error", "error": error}}, {"end": false}, "settle"]);
+    let ran = world.play(&script, &[]);
+    let task = ran.task();
+    assert_eq!(
+        (ran.code, task["outcome"].as_str(), task["error"].as_str()),
+        (Some(1), Some("quota"), Some(error))
+    );
+}
+
+#[test]
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn a_background_run_is_parked_for_an_hour_and_goes_on_by_itself() {
     let parked = Parked::new();
@@ -160,7 +174,7 @@ fn an_agent_that_has_kept_its_conversation_is_not_told_it_again() {
     let last = builtin.asked().pop().unwrap();
     let messages: Vec<String> = last["messages"].as_array().unwrap().iter().map(text_of).collect();
     let has = |words: &str| messages.iter().filter(|text| text.contains(words)).count();
-    assert_eq!((has("find the cause"), has("marked\n"), has("Previously:")), (1, 1, 0), "{last}");
+    assert_eq!((has("find the cause"), has("marked"), has("Previously:")), (1, 1, 0), "{last}");
     assert!(messages.last().unwrap().contains("do the rest of the task"), "{last}");
     world.wait_until_nothing_is_left();
 }
