@@ -23,6 +23,12 @@ fn used_up() -> String {
     format!("Claude AI usage limit reached|{}", now + HOUR)
 }
 
+fn pass_an_hour(clock: &Clock, world: &World) {
+    clock.set(i64::try_from(HOUR).unwrap() + 61).unwrap();
+    // It looks at the clock, as it does every minute.
+    kill_process(world.supervisor(), Signal::CONT).unwrap();
+}
+
 /// A run in a world with one slot, whose agent has done half of its work when its allowance was used up. The agent in its place
 /// answers with its prompt.
 struct Parked {
@@ -33,6 +39,11 @@ struct Parked {
 
 impl Parked {
     fn new() -> Parked {
+        Parked::before(&json!(["start", {"tell": "prompt"}, {"end": false}, "settle"]))
+    }
+
+    /// One whose agent is followed by one that plays this script.
+    fn before(rest: &Value) -> Parked {
         let world = world();
         let half = json!([
             "start",
@@ -42,8 +53,7 @@ impl Parked {
             {"end": false},
             "settle",
         ]);
-        let rest = json!(["start", {"tell": "prompt"}, {"end": false}, "settle"]);
-        let program = program_in_turn(&world, &[half, rest]);
+        let program = program_in_turn(&world, &[half, rest.clone()]);
         let agents = json!({"oracle": {"command": [program], "protocol": "pi"}});
         world.settings(&json!({"machineConcurrency": 1, "agents": agents}));
         let clock = Clock::new(&world.path("")).unwrap();
@@ -55,6 +65,11 @@ impl Parked {
         let parked = Parked { id: ran.stdout.trim().to_owned(), world, clock };
         wait_until(|| parked.record()["waiting"]["for"] == "quota");
         parked
+    }
+
+    /// Lets the hour be over, and the minute for clocks that differ.
+    fn let_the_hour_pass(&self) {
+        pass_an_hour(&self.clock, &self.world);
     }
 
     fn record(&self) -> Value {
@@ -107,8 +122,7 @@ fn a_background_run_is_parked_for_an_hour_and_goes_on_by_itself() {
     kill_process(world.supervisor(), Signal::CONT).unwrap();
     assert_eq!(parked.starts(), 1);
 
-    clock.set(i64::try_from(HOUR).unwrap() + 1).unwrap();
-    kill_process(world.supervisor(), Signal::CONT).unwrap();
+    parked.let_the_hour_pass();
     let ran = world.run(&["bg", "wait", id]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let ended = parked.record();
@@ -148,6 +162,17 @@ fn a_parked_run_is_stopped_at_once_and_ended_like_any_other_if_its_supervisor_di
     killed.world.assert_nothing_left();
 }
 
+#[test]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn a_provider_that_names_the_same_time_again_is_not_asked_for_ever() {
+    let again = json!({"message": {"stop": "error", "error": used_up()}});
+    let parked = Parked::before(&json!(["start", again, {"end": false}, "settle"]));
+    parked.let_the_hour_pass();
+    assert_eq!(parked.world.run(&["bg", "wait", &parked.id]).code, Some(1));
+    assert_eq!((parked.record()["outcome"].as_str(), parked.starts()), (Some("quota"), 2));
+    parked.world.wait_until_nothing_is_left();
+}
+
 /// Where the agent keeps its conversation, it is told no more than to go on.
 #[test]
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -167,8 +192,7 @@ fn an_agent_that_has_kept_its_conversation_is_not_told_it_again() {
     let id = ran.stdout.trim();
     let record = || world.run(&["bg", "status", id, "--json"]).json()["runs"][0].clone();
     wait_until(|| record()["waiting"]["for"] == "quota");
-    clock.set(i64::try_from(HOUR).unwrap() + 1).unwrap();
-    kill_process(world.supervisor(), Signal::CONT).unwrap();
+    pass_an_hour(&clock, world);
     assert_eq!(world.run(&["bg", "wait", id]).code, Some(0), "{}", record());
     assert_eq!(record()["finalText"], "done");
     let last = builtin.asked().pop().unwrap();

@@ -67,6 +67,8 @@ pub(crate) struct Supervision {
     eviction: Option<Eviction>,
     /// When to look at the memory of the tree again.
     look_at_memory_at: Instant,
+    /// When the last quota was to be over, as the provider has said. In milliseconds since 1970.
+    quota_named: Option<u64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -117,6 +119,7 @@ impl Supervision {
             is_interrupted: false,
             eviction,
             look_at_memory_at: Instant::now() + MEMORY_INTERVAL,
+            quota_named: None,
         }
     }
 

@@ -10,6 +10,7 @@ use session::{Demands, PastRun, continued, resume_transcript};
 use store::RunDir;
 
 use super::Supervision;
+use crate::now_ms;
 use crate::supervisor::admission::await_slot;
 use crate::supervisor::confined_start::Started;
 use crate::supervisor::early_stop::EarlyStop;
@@ -17,19 +18,28 @@ use crate::supervisor::early_stop::EarlyStop;
 /// What the agent is told that goes on.
 const GO_ON: &str = "What your provider allows was used up, so you were stopped. You can go on now: do the rest of the task.";
 
+/// So many milliseconds after the time that was named, an agent goes on: times are rounded, and clocks differ.
+const GRACE: u64 = 60_000;
+
 impl Supervision {
     /// What the run waits for, if its agent has ended at a quota and another one can go on later. The parent of a foreground
-    /// run is told at once instead.
-    pub(crate) fn quota(&self) -> Option<Parked> {
+    /// run is told at once instead, and another supervisor, whose events the child passes on, has ended the run.
+    pub(crate) fn quota(&mut self) -> Option<Parked> {
         let sink = &self.interpreter.sink;
-        if sink.meta.lifetime != Lifetime::Background || self.is_stopped() {
+        let is_own = sink.meta.protocol.as_deref() != Some(Protocol::Events.word());
+        if sink.meta.lifetime != Lifetime::Background || !is_own || self.is_stopped() {
             return None;
         }
         let verdict = self.verdict(Demands::default());
         let words = verdict.error.filter(|_| verdict.outcome == Outcome::Quota)?;
         let of_provider = sink.facts.provider_error.as_deref().and_then(quota_ends);
-        let until = of_provider.or_else(|| quota_ends(&words))?;
-        Some(Parked { words, until })
+        let named = of_provider.or_else(|| quota_ends(&words))?;
+        // A provider that names the same time again, when it has passed, would be asked for ever.
+        if self.quota_named.is_some_and(|before| named <= before) {
+            return None;
+        }
+        self.quota_named = Some(named);
+        Some(Parked { words, until: named.max(now_ms()).saturating_add(GRACE) })
     }
 
     /// Waits until the agent may go on. Returns nothing if the run is stopped meanwhile.
