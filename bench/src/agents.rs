@@ -373,7 +373,7 @@ fn one_way(words: &[&str]) -> Vec<String> {
 }
 
 /// The path of a program, with the names of this platform.
-fn of_this_platform(path: &str) -> String {
+pub(crate) fn of_this_platform(path: &str) -> String {
     let (node, rust) = match (env::consts::OS, env::consts::ARCH) {
         ("macos", "aarch64") => ("darwin-arm64", "aarch64-apple-darwin"),
         ("macos", _) => ("darwin-x64", "x86_64-apple-darwin"),

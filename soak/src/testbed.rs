@@ -12,8 +12,8 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::process::Signal;
 use serde_json::json;
 use test_support::fake_llm::FakeLlm;
-use test_support::{Program, World};
-use xtask::{Invocation, repository_root};
+use test_support::{Clock, Program, World};
+use xtask::Invocation;
 
 use crate::agent::Agent;
 use crate::plan::Project;
@@ -24,7 +24,7 @@ pub(crate) struct Testbed {
     pub(crate) world: World,
     /// As `--agent` takes it: the fake agent, which finds its script in the prompt.
     pub(crate) fake_agent: String,
-    clock: fs::File,
+    clock: Clock,
     has_disk: bool,
     _provider: FakeLlm,
 }
@@ -82,10 +82,8 @@ impl Testbed {
         world = world
             .with_agent_file("models.json", &models.to_string())
             .with_agent_file("settings.json", &settings.to_string());
-        fs::write(world.path("clock"), 0_i64.to_ne_bytes()).map_err(failed)?;
         fs::create_dir(world.path("tmp")).map_err(failed)?;
-        let clock = fs::OpenOptions::new().write(true).open(world.path("clock")).map_err(failed)?;
-        build_clock(&world.path("clock.so"))?;
+        let clock = Clock::new(&world.path("")).map_err(failed)?;
         let fake_agent = json!([program.fake_agent, "-"]).to_string();
         let testbed =
             Testbed { world, fake_agent, clock, has_disk: disk.is_some(), _provider: provider };
@@ -153,15 +151,14 @@ impl Testbed {
         command
             .current_dir(self.project(project))
             .env("TMPDIR", self.temporary())
-            .env("PI_SUBAGENTS_AGENT", &self.fake_agent)
-            .env("SOAK_CLOCK", self.world.path("clock"))
-            .env("LD_PRELOAD", self.world.path("clock.so"));
+            .env("PI_SUBAGENTS_AGENT", &self.fake_agent);
+        self.clock.offer(&mut command);
         command
     }
 
     /// Makes the wall clock wrong by so many seconds.
     pub(crate) fn set_clock(&self, seconds: i64) -> io::Result<()> {
-        self.clock.write_all_at(&seconds.to_ne_bytes(), 0)
+        self.clock.set(seconds)
     }
 
     fn disk(&self) -> PathBuf {
@@ -218,13 +215,4 @@ impl Drop for Testbed {
     fn drop(&mut self) {
         self.unmount();
     }
-}
-
-/// Compiles the clock. A machine that can link Rust programs has a compiler for C.
-fn build_clock(library: &Path) -> Result<(), String> {
-    let source = repository_root().join("soak/src/clock.c");
-    let compile = Invocation::new("cc -shared -fPIC -O2 -Wall -Werror -o")
-        .word(library.display().to_string())
-        .word(source.display().to_string());
-    compile.probe().map_err(|what| format!("`{compile}` {what}"))
 }

@@ -3,7 +3,8 @@
 //! `bench-runs single COUNT [ACCESS]` alternates between starting the child bare and running it as a task;
 //! `bench-runs many COUNT CONCURRENCY` runs it as many tasks and watches what grows. Both print a
 //! JSON document, and keep their runs in the current directory. `bench-runs finished COUNT` puts so
-//! many finished background runs there, and `bench-runs read` reads the two small files of each.
+//! many finished background runs there, `bench-runs admission COUNT` asks so often whether an agent may start, with nothing else
+//! on this machine and beside fifteen agents, and `bench-runs read` reads the two small files of each.
 #![expect(clippy::print_stdout, reason = "this program prints its measurements")]
 
 use std::error::Error;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
+use governor::{Answer, Applicant};
 use model::{Access, FORMAT, Lifetime, Outcome, Owner, OwnerKind, Plan, RunResult, Status, Usage};
 use plan::{Agent, AgentChoice, PlanOptions, Surroundings, Task, Workspace};
 use runner::{Change, Dispatcher, Launcher};
@@ -29,9 +31,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         ["many", count, concurrency] => many(count.parse()?, concurrency.parse()?)?,
         ["finished", count] => finished(count.parse()?)?,
         ["read"] => read()?,
+        ["admission", count] => admission(count.parse()?)?,
         _ => {
             return Err(
-                "bench-runs single COUNT [ACCESS] | many COUNT CONCURRENCY | finished COUNT | read"
+                "bench-runs single COUNT [ACCESS] | many COUNT CONCURRENCY | finished COUNT | \
+                 admission COUNT | read"
                     .into(),
             );
         }
@@ -141,6 +145,32 @@ fn read() -> Result<Value, Box<dyn Error>> {
         }
     }
     Ok(json!({"bytes": bytes}))
+}
+
+/// The wall clock of asking for a slot that is free and giving it back, in microseconds.
+fn admission(count: usize) -> Result<Value, Box<dyn Error>> {
+    let plan = trivial_plan(Access::Full)?;
+    let ask = |plan: &Plan| match Applicant::new(plan.meta.admission.as_deref()).ask(&plan.meta, 1)
+    {
+        Answer::Start(slot) => Ok(slot),
+        Answer::Wait(waiting) => Err(waiting.words()),
+    };
+    let measured = || -> Result<Vec<f64>, String> {
+        let one = |_| {
+            let start = Instant::now();
+            drop(ask(&plan)?);
+            Ok(start.elapsed().as_secs_f64() * 1e6)
+        };
+        (0..count).map(one).collect()
+    };
+    let alone = measured()?;
+    let mut others = Vec::new();
+    for _ in 0..15 {
+        others.push(ask(&*trivial_plan(Access::Full)?)?);
+    }
+    let beside = measured()?;
+    drop(others);
+    Ok(json!({"alone": alone, "beside15": beside}))
 }
 
 fn sample(ended: usize) -> Result<Value, Box<dyn Error>> {

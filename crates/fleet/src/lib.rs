@@ -38,8 +38,8 @@ pub use message::{
     OfferedAgent, Snapshot, TaskMessage, TaskResult, TaskState,
 };
 pub use names::{
-    BUCKETS, CHANGES, EVENTS, InvalidName, Pool, RESULTS, SNAPSHOTS, STATES, TASKS, TaskAddress,
-    TaskName, WORKERS, consumer,
+    BUCKETS, CHANGES, EVENTS, InvalidName, LIMITS, Pool, RESULTS, SNAPSHOTS, STATES, TASKS,
+    TaskAddress, TaskName, WORKERS, consumer,
 };
 pub use relay::{RelayInput, RelayOptions, relay};
 pub use role::{Key, KeyError, Role, server_configuration};

@@ -15,8 +15,10 @@ pub const STATES: &str = "SUBAGENTS_STATES";
 pub const RESULTS: &str = "SUBAGENTS_RESULTS";
 /// The bucket with a [`crate::Heartbeat`] for each worker that lives.
 pub const WORKERS: &str = "SUBAGENTS_WORKERS";
+/// The bucket with what the machines of workers have learned of providers, and with what each has spent.
+pub const LIMITS: &str = "SUBAGENTS_LIMITS";
 /// The key-value buckets.
-pub const BUCKETS: [&str; 3] = [STATES, RESULTS, WORKERS];
+pub const BUCKETS: [&str; 4] = [STATES, RESULTS, WORKERS, LIMITS];
 /// The object store with the bundles that callers send, each under the id of its commit.
 pub const SNAPSHOTS: &str = "SUBAGENTS_SNAPSHOTS";
 /// The object store with the bundles that workers send back, each under the key of its task and the number of its attempt.

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use std::path::Path;
 
 use crate::{
-    BATCHES, BUCKETS, CHANGES, EVENTS, Pool, RESULTS, SNAPSHOTS, STATES, TASKS, WORKERS, consumer,
+    BATCHES, BUCKETS, CHANGES, EVENTS, LIMITS, Pool, RESULTS, SNAPSHOTS, STATES, TASKS, WORKERS,
+    consumer,
 };
 
 /// Who a program is to the server.
@@ -164,6 +165,7 @@ fn permissions(role: &Role, public_key: &str) -> Permissions {
                 format!("$KV.{STATES}.{pool}.>"),
                 format!("$KV.{RESULTS}.{pool}.>"),
                 format!("$KV.{WORKERS}.>"),
+                format!("$KV.{LIMITS}.>"),
                 format!("$O.{CHANGES}.>"),
                 "$JS.FC.>".to_owned(),
             ]);
@@ -171,7 +173,8 @@ fn permissions(role: &Role, public_key: &str) -> Permissions {
                 publish
                     .extend(reading(&of_bucket(bucket), Some(&format!("$KV.{bucket}.{pool}.>"))));
             }
-            publish.extend(reading(&of_bucket(WORKERS), None));
+            publish
+                .extend([WORKERS, LIMITS].iter().flat_map(|name| reading(&of_bucket(name), None)));
             publish.extend(stores.iter().flat_map(|store| reading(store, None)));
             subscribe.push(format!("subagents.command.{pool}.>"));
         }

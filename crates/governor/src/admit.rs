@@ -1,10 +1,12 @@
 //! May this agent start now? Asked in one place, with every reason why not.
 
-use model::{Admission, Meta, WaitReason};
+use model::{Admission, Ledger, Meta, WaitReason};
 use process::{Memory, MemoryGauge};
 
 use crate::learned::expected_memory;
 use crate::memory::{shortage, usual_reserve};
+use crate::money::day_is_spent;
+use crate::now_ms;
 use crate::provider::asked_to_wait;
 use crate::shared_dir::SharedDir;
 use crate::slot::{RunningAgent, Slot, running};
@@ -24,8 +26,13 @@ impl Gate {
     /// What keeps this task from starting that is no matter of the machine, so that it takes no turn in the queue: other
     /// calls pass it meanwhile.
     #[expect(clippy::unused_self, reason = "what it looks at is named by the run")]
-    pub(crate) fn own_reason(&self, meta: &Meta, now: u64) -> Option<WaitReason> {
-        asked_to_wait(meta, now)
+    pub(crate) fn own_reason(
+        &self,
+        shared: &SharedDir,
+        meta: &Meta,
+        now: u64,
+    ) -> Option<WaitReason> {
+        asked_to_wait(meta, shared, now)
     }
 
     /// What keeps any agent from starting now. Without the lock it is only an opinion.
@@ -50,10 +57,24 @@ impl Gate {
 
     /// Makes a slot, under the lock.
     pub(crate) fn grant(&self, shared: &SharedDir, meta: &Meta, now: u64) -> Slot {
-        let expected = expected_memory(&self.admission, meta);
+        let expected = expected_memory(meta);
         // Where there is no slot to be had (the disk is full), work goes on.
         Slot::make(shared, &RunningAgent::of(meta, expected, now))
             .unwrap_or_else(|_| Slot::ungoverned())
+    }
+}
+
+/// How many agents this machine bears besides those that run, by its slots; or why none may start now.
+pub fn room(admission: &Admission, ledger: &Ledger) -> Result<usize, String> {
+    if let Some(words) = day_is_spent(ledger) {
+        return Err(words);
+    }
+    let most = admission.machine_concurrency;
+    let Some(shared) = SharedDir::open(&admission.directories) else { return Ok(most) };
+    let gate = Gate::new(admission.clone());
+    match gate.common_reason(&shared, false, now_ms()) {
+        Some(reason) => Err(reason.words(now_ms())),
+        None => Ok(most.saturating_sub(running(&shared, false).len())),
     }
 }
 

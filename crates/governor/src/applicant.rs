@@ -8,6 +8,7 @@ use model::{Admission, Meta, WaitReason, Waiting};
 
 use crate::admit::Gate;
 use crate::notice::{Notice, Posted};
+use crate::now_ms;
 use crate::queue::{Turn, is_waited, pass_over_first};
 use crate::shared_dir::{SharedDir, names};
 use crate::slot::Slot;
@@ -28,6 +29,8 @@ pub struct Applicant {
     turn: Option<Turn>,
     /// Where the run is recorded that waits, if it is recorded already.
     run_dir: Option<PathBuf>,
+    /// What a run waits for that had begun.
+    parked: Option<Parked>,
     notice: Option<Posted>,
     waiting: Option<Waiting>,
     ask_at: Option<Instant>,
@@ -35,6 +38,17 @@ pub struct Applicant {
     unused_since: Option<Instant>,
 }
 
+/// A run that had begun, and goes on when its provider gives something again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parked {
+    /// What the provider says.
+    pub words: String,
+    /// In milliseconds since 1970.
+    pub until: u64,
+}
+
+/// How often a parked run looks at the clock, which can be set, and goes on while the machine sleeps.
+const PARKED_LOOK: Duration = Duration::from_secs(60);
 /// How often the first in the queue looks by itself: a supervisor that is killed rings no bell, and memory never does.
 const FIRST_LOOKS: Duration = Duration::from_millis(500);
 /// How often all others look whether the calls before them take what is free: their programs can be stopped, or held up by a
@@ -56,6 +70,7 @@ impl Applicant {
             gate,
             turn: None,
             run_dir: None,
+            parked: None,
             notice: None,
             waiting: None,
             ask_at: None,
@@ -69,28 +84,30 @@ impl Applicant {
         Applicant { run_dir: Some(run_dir.to_owned()), ..self }
     }
 
+    /// The same for a run that waits for its provider first.
+    #[must_use]
+    pub fn parked(self, parked: Option<Parked>) -> Applicant {
+        Applicant { parked, ..self }
+    }
+
     /// May this run start its agent now? `tasks` says how many of the call have not started.
     pub fn ask(&mut self, meta: &Meta, tasks: usize) -> Answer {
         let now = now_ms();
-        let Some((gate, shared)) = self.gate.take() else {
-            return Answer::Start(Slot::ungoverned());
-        };
-        let answer = match gate.own_reason(meta, now) {
-            Some(reason) => {
-                self.turn = None;
-                self.ask_at = Some(Instant::now() + FIRST_LOOKS);
-                Err(reason)
-            }
-            None => self.ask_for_slot(&gate, &shared, meta, now),
+        let gate = self.gate.take();
+        let shared = gate.as_ref().map(|(_, shared)| shared);
+        let answer = match (self.still_parked(now), &gate) {
+            (Some(reason), _) => Err(reason),
+            (None, None) => Ok(Slot::ungoverned()),
+            (None, Some((gate, shared))) => self.ask_gate(gate, shared, meta, now),
         };
         let answer = match answer {
             Ok(slot) => {
                 self.leave();
                 Answer::Start(slot)
             }
-            Err(reason) => Answer::Wait(self.note(&shared, reason, meta, tasks, now)),
+            Err(reason) => Answer::Wait(self.note(shared, reason, meta, tasks, now)),
         };
-        self.gate = Some((gate, shared));
+        self.gate = gate;
         answer
     }
 
@@ -111,6 +128,37 @@ impl Applicant {
     /// When it is worth asking again, whatever happens until then.
     pub fn ask_at(&self) -> Option<Instant> {
         self.ask_at
+    }
+
+    /// Why a parked run does not go on yet. From its time on, it waits like any other.
+    fn still_parked(&mut self, now: u64) -> Option<WaitReason> {
+        if self.parked.take_if(|parked| parked.until <= now).is_some() {
+            self.ask_at = None;
+        }
+        let Parked { words, until } = self.parked.clone()?;
+        let left = Duration::from_millis(until - now);
+        self.ask_at = Some(Instant::now() + left.min(PARKED_LOOK));
+        Some(WaitReason::Quota { words, until })
+    }
+
+    fn ask_gate(
+        &mut self,
+        gate: &Gate,
+        shared: &SharedDir,
+        meta: &Meta,
+        now: u64,
+    ) -> Result<Slot, WaitReason> {
+        match gate.own_reason(shared, meta, now) {
+            Some(reason) => Err(self.step_aside(reason)),
+            None => self.ask_for_slot(gate, shared, meta, now),
+        }
+    }
+
+    /// Lets others pass, because of a reason of the task itself.
+    fn step_aside(&mut self, reason: WaitReason) -> WaitReason {
+        self.turn = None;
+        self.ask_at = Some(Instant::now() + FIRST_LOOKS);
+        reason
     }
 
     fn ask_for_slot(
@@ -162,7 +210,11 @@ impl Applicant {
         };
         let reason = gate.common_reason(shared, true, now);
         if is_first && reason.is_none() {
-            return Ok(gate.grant(shared, meta, now));
+            // Another agent may have taken the last place at the provider since that was asked.
+            return match gate.own_reason(shared, meta, now) {
+                Some(reason) => Err(self.step_aside(reason)),
+                None => Ok(gate.grant(shared, meta, now)),
+            };
         }
         if self.turn.is_none() {
             self.turn = Turn::take(shared).ok();
@@ -194,7 +246,7 @@ impl Applicant {
     /// Says what is waited for, to the caller and to other programs.
     fn note(
         &mut self,
-        shared: &SharedDir,
+        shared: Option<&SharedDir>,
         reason: WaitReason,
         meta: &Meta,
         tasks: usize,
@@ -210,13 +262,8 @@ impl Applicant {
             Notice { name, cwd, run_id, run_dir, tasks, program, waiting: waiting.clone() };
         match &mut self.notice {
             Some(posted) => posted.update(notice),
-            None => self.notice = Posted::new(shared, notice),
+            None => self.notice = shared.and_then(|shared| Posted::new(shared, notice)),
         }
         waiting
     }
-}
-
-fn now_ms() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

@@ -138,7 +138,6 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         let admission = Admission {
             directories: vec![top.path().join("locks")],
-            learned: top.path().to_owned(),
             machine_concurrency: 1,
             memory_reserve: None,
         };

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use model::{Admission, AgentKind, Meta};
+use model::{AgentKind, Meta};
 use serde::{Deserialize, Serialize};
 
-use crate::shared_dir::{SharedDir, make_directory, read_file, replace};
+use crate::ledger::{change, load};
 
 /// What an agent is expected to take of which nothing is known, in bytes.
 const UNKNOWN_AGENT: u64 = 256 << 20;
@@ -21,11 +21,6 @@ const KINDS: usize = 200;
 struct Peaks(Vec<(String, Vec<u64>)>);
 
 impl Peaks {
-    fn load(directory: &Path) -> Peaks {
-        let read = read_file(&file(directory));
-        read.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
-    }
-
     fn add(&mut self, kind: String, peak: u64) {
         let known = self.0.iter().position(|(known, _)| *known == kind);
         let mut peaks = known.map(|index| self.0.remove(index).1).unwrap_or_default();
@@ -45,23 +40,20 @@ impl Peaks {
 }
 
 /// How much memory the run is expected to take, in bytes.
-pub(crate) fn expected_memory(admission: &Admission, meta: &Meta) -> u64 {
+pub(crate) fn expected_memory(meta: &Meta) -> u64 {
     let usual = match meta.agent {
         Some(AgentKind::Builtin) => UNKNOWN_BUILTIN,
         _ => UNKNOWN_AGENT,
     };
-    Peaks::load(&admission.learned).expected(&kind(meta)).unwrap_or(usual)
+    let learned = meta.ledger.as_ref().map(|ledger| load::<Peaks>(&file(&ledger.directory)));
+    learned.and_then(|peaks| peaks.expected(&kind(meta))).unwrap_or(usual)
 }
 
 /// Remembers the most memory that a run has taken at one time, in bytes.
-pub fn remember(admission: &Admission, meta: &Meta, peak: u64) {
-    let Some(shared) = SharedDir::open(&admission.directories) else { return };
-    // Of two runs that end at once, both are remembered, unless the machine is very busy.
-    let _locked = shared.lock_named("learned.lock", 20);
-    let mut peaks = Peaks::load(&admission.learned);
-    peaks.add(kind(meta), peak);
-    if make_directory(&admission.learned) {
-        let _ = serde_json::to_vec(&peaks).map(|text| replace(&file(&admission.learned), &text));
+pub fn remember(meta: &Meta, peak: u64) {
+    // Of a run that needed no admission here, another machine learns.
+    if let (Some(_), Some(ledger)) = (&meta.admission, &meta.ledger) {
+        change(&file(&ledger.directory), |peaks: &mut Peaks| peaks.add(kind(meta), peak));
     }
 }
 

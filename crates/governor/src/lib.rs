@@ -13,6 +13,8 @@
 //! Only the program that has the first turn looks for a free slot. Each of the others watches the turn before its own, so
 //! that something that ends wakes one program, however many wait.
 
+use std::time::SystemTime;
+
 mod admit;
 mod applicant;
 mod eviction;
@@ -23,14 +25,27 @@ mod money;
 mod notice;
 mod provider;
 mod queue;
+mod quota;
 mod shared_dir;
 mod slot;
 
-pub use admit::{MachineMemory, machine_memory, measured_memory};
-pub use applicant::{Answer, Applicant};
+pub use admit::{MachineMemory, machine_memory, measured_memory, room};
+pub use applicant::{Answer, Applicant, Parked};
 pub use eviction::Eviction;
 pub use learned::remember;
-pub use money::{Till, day_is_spent, spent_today};
+pub use money::{
+    SpentHere, Till, day_is_spent, machine_id, note_spent_elsewhere, spent_here, spent_today,
+};
 pub use notice::{Notice, waiting_calls};
-pub use provider::{Provider, Request, agent_was_refused};
+pub use provider::{
+    Lesson, Pace, Provider, ProviderLimits, Request, agent_was_refused, learn, lessons,
+    provider_limits,
+};
+pub use quota::quota_ends;
 pub use slot::{RunningAgent, Slot, running_agents};
+
+/// Milliseconds since 1970.
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}

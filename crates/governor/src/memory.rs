@@ -50,8 +50,6 @@ pub(crate) fn shortage(
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use model::RunId;
 
     use super::*;
@@ -59,18 +57,8 @@ mod tests {
     const GIGABYTE: u64 = 1 << 30;
 
     fn agent(expected_memory: u64, admitted_at: u64) -> RunningAgent {
-        RunningAgent {
-            run_id: RunId::parse("01a1e067-9fdf-74f3-92a0-b653fa59fb30").unwrap(),
-            name: "one".to_owned(),
-            agent: None,
-            profile: None,
-            cwd: PathBuf::new(),
-            run_dir: None,
-            supervisor: None,
-            cgroup: None,
-            expected_memory,
-            admitted_at,
-        }
+        let run_id = RunId::parse("01a1e067-9fdf-74f3-92a0-b653fa59fb30").unwrap();
+        RunningAgent { expected_memory, admitted_at, ..RunningAgent::unknown(run_id) }
     }
 
     #[test]

@@ -34,7 +34,7 @@ impl Till {
         Till { ledger, pending: 0.0 }
     }
 
-    /// Adds an amount in US dollars.
+    /// Adds an amount in US dollars, and what could not be added before.
     pub fn add(&mut self, amount: f64) {
         self.pending += amount;
         if self.pending > 0.0 {
@@ -61,16 +61,62 @@ impl Today {
     }
 }
 
-/// What all agents of the user have spent today, in US dollars.
+/// What all agents of the user have spent today, in US dollars: here, and on other machines as far as that was told.
 pub fn spent_today(ledger: &Ledger) -> f64 {
-    load::<Today>(&file(ledger)).on(&date_of(&Zoned::now()))
+    spent_on(ledger, &date_of(&Zoned::now()))
+}
+
+fn spent_on(ledger: &Ledger, date: &str) -> f64 {
+    [file(ledger), elsewhere(ledger)].map(|path| load::<Today>(&path).on(date)).iter().sum()
+}
+
+/// What the agents of one machine have spent on a day, as it travels to others.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SpentHere {
+    /// By the clock of that machine.
+    pub date: String,
+    /// In US dollars.
+    pub cost_usd: f64,
+}
+
+/// What tells this machine, with this user and agent directory, from others: the candidate, if there is nothing yet.
+pub fn machine_id(ledger: &Ledger, candidate: &str) -> String {
+    let path = ledger.directory.join("machine.json");
+    change(&path, |id: &mut String| {
+        if id.is_empty() {
+            candidate.clone_into(id);
+        }
+    });
+    let id: String = load(&path);
+    // It becomes a part of a key.
+    let is_plain = |letter: u8| letter.is_ascii_alphanumeric() || letter == b'-';
+    let is_usable = (1..=64).contains(&id.len()) && id.bytes().all(is_plain);
+    if is_usable { id } else { candidate.to_owned() }
+}
+
+/// What the agents of this machine have spent on the day of the last amount.
+pub fn spent_here(ledger: &Ledger) -> SpentHere {
+    let Today { date, cost_usd } = load(&file(ledger));
+    SpentHere { date, cost_usd }
+}
+
+/// Takes note of what all other machines have spent. What was spent on another day counts there no more than here.
+pub fn note_spent_elsewhere<'a>(ledger: &Ledger, machines: impl Iterator<Item = &'a SpentHere>) {
+    let date = date_of(&Zoned::now());
+    let of_today = machines.filter(|machine| machine.date == date);
+    let cost_usd = of_today.map(|machine| machine.cost_usd).filter(|cost| *cost > 0.0).sum();
+    let told = Today { date, cost_usd };
+    if load::<Today>(&elsewhere(ledger)) != told {
+        change(&elsewhere(ledger), |today| *today = told);
+    }
 }
 
 /// Why no agent may start today, if the money of the day is spent.
 pub fn day_is_spent(ledger: &Ledger) -> Option<String> {
     let limit = ledger.daily_cost_usd?;
     let now = Zoned::now();
-    let spent = load::<Today>(&file(ledger)).on(&date_of(&now));
+    let spent = spent_on(ledger, &date_of(&now));
     (spent >= limit).then(|| refusal(limit, spent, now.date()))
 }
 
@@ -89,6 +135,10 @@ fn date_of(now: &Zoned) -> String {
 
 fn file(ledger: &Ledger) -> PathBuf {
     ledger.directory.join("money.json")
+}
+
+fn elsewhere(ledger: &Ledger) -> PathBuf {
+    ledger.directory.join("money-elsewhere.json")
 }
 
 #[cfg(test)]
@@ -119,6 +169,23 @@ mod tests {
         Till::new(ledger(&top)).add(0.3);
         let words = day_is_spent(&ledger(&top)).unwrap();
         assert!(words.contains("of the day, $0.50 (spent $0.5"), "{words}");
+    }
+
+    #[test]
+    fn what_other_machines_have_spent_today_counts_and_is_not_told_on() {
+        let top = tempfile::tempdir().unwrap();
+        let ledger = ledger(&top);
+        Till::new(ledger.clone()).add(0.2);
+        let here = spent_here(&ledger);
+        let yesterday = SpentHere { date: "2001-01-01".to_owned(), cost_usd: 9.0 };
+        let odd = SpentHere { cost_usd: -5.0, ..here.clone() };
+        note_spent_elsewhere(&ledger, [&here, &here, &yesterday, &odd].into_iter());
+        assert!((spent_today(&ledger) - 0.6).abs() < 1e-9);
+        assert_eq!(spent_here(&ledger), here);
+        let words = day_is_spent(&ledger).unwrap();
+        assert!(words.contains("of the day, $0.50 (spent $0.60)"), "{words}");
+        note_spent_elsewhere(&ledger, [].into_iter());
+        assert!((spent_today(&ledger) - 0.2).abs() < 1e-9);
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! What calls wait for, for people.
 
-use std::fs::File;
 use std::path::PathBuf;
 
 use model::{Admission, RunId, Waiting};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
-use crate::shared_dir::{Access, SharedDir, names, open_file, read_file, remove, rewrite};
+use crate::shared_dir::{
+    ATTEMPTS, Access, Locked, SharedDir, lock, names, open_file, read_file, remove,
+};
 
 /// A call that waits to start its next task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,9 +34,12 @@ pub struct Notice {
 #[derive(Debug)]
 pub(crate) struct Posted {
     path: PathBuf,
-    file: File,
+    held: Locked,
     notice: Notice,
 }
+
+/// How often a notice is made anew.
+const RETRIES: u32 = 3;
 
 impl Posted {
     pub(crate) fn new(shared: &SharedDir, notice: Notice) -> Option<Posted> {
@@ -44,9 +48,9 @@ impl Posted {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = shared.waiting().join(format!("{}-{number}", std::process::id()));
-        let file = open_file(&path, Access::Make).ok()?;
-        let posted = Posted { path, file, notice };
-        flock(&posted.file, FlockOperation::NonBlockingLockExclusive).ok()?;
+        // A program that just looks at it before it is locked takes it for one whose process has ended, and removes it.
+        let held = (0..RETRIES).find_map(|_| lock(&path, ATTEMPTS).filter(Locked::is_there))?;
+        let posted = Posted { path, held, notice };
         posted.write();
         Some(posted)
     }
@@ -59,14 +63,13 @@ impl Posted {
     }
 
     fn write(&self) {
-        let _ = rewrite(&self.file, &serde_json::to_vec(&self.notice).unwrap_or_default());
+        self.held.write(&serde_json::to_vec(&self.notice).unwrap_or_default());
     }
 }
 
 impl Drop for Posted {
     fn drop(&mut self) {
         remove(&self.path);
-        let _ = flock(&self.file, FlockOperation::Unlock);
     }
 }
 
@@ -88,4 +91,47 @@ pub fn waiting_calls(admission: &Admission) -> Vec<Notice> {
     let mut notices: Vec<Notice> = posted.collect();
     notices.sort_by_key(|notice| notice.waiting.since);
     notices
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use model::WaitReason;
+
+    use super::*;
+
+    #[test]
+    fn a_notice_is_there_whoever_looks_while_it_is_posted() {
+        let top = tempfile::tempdir().unwrap();
+        let admission = Admission {
+            directories: vec![top.path().join("locks")],
+            machine_concurrency: 1,
+            memory_reserve: None,
+        };
+        let shared = SharedDir::open(&admission.directories).unwrap();
+        let notice = Notice {
+            name: "one".to_owned(),
+            cwd: PathBuf::new(),
+            run_id: None,
+            run_dir: None,
+            tasks: 1,
+            program: 1,
+            waiting: Waiting { reason: WaitReason::Turn, since: 1 },
+        };
+        let is_over = AtomicBool::new(false);
+        let seen = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    waiting_calls(&admission);
+                }
+            });
+            let post = || Posted::new(&shared, notice.clone()).is_some_and(|it| it.path.exists());
+            let seen = (0..2_000).filter(|_| post()).count();
+            is_over.store(true, Ordering::Relaxed);
+            seen
+        });
+        assert_eq!(seen, 2_000);
+        assert_eq!(waiting_calls(&admission), []);
+    }
 }

@@ -10,15 +10,17 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use model::{AgentKind, Meta, WaitReason};
+use model::{AgentKind, Ledger, Meta, WaitReason};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::ledger::{change, load};
-use crate::shared_dir::{Access, make_directory, open_file};
+use crate::now_ms;
+use crate::shared_dir::{Access, SharedDir, make_directory, names, open_file};
+use crate::slot::running;
 
 /// A provider as one account sees it.
 #[derive(Clone, Debug)]
@@ -34,14 +36,18 @@ pub struct Request {
     sent_at: u64,
 }
 
-/// What keeps an agent from starting because its provider asks to wait. The built-in agent asks before each request instead.
-pub(crate) fn asked_to_wait(meta: &Meta, now: u64) -> Option<WaitReason> {
-    if meta.agent == Some(AgentKind::Builtin) {
-        return None;
+/// What keeps an agent from starting because of its provider: it asks to wait, or bears no more agents at a time. The
+/// built-in agent asks before each request instead.
+pub(crate) fn asked_to_wait(meta: &Meta, shared: &SharedDir, now: u64) -> Option<WaitReason> {
+    let (account, provider) = of_agent(meta)?;
+    let state = account.state();
+    if state.not_before > now {
+        return Some(WaitReason::Provider { provider, until: state.not_before });
     }
-    let (provider, name) = provider_of(meta)?;
-    let until = provider.state().not_before;
-    (until > now).then_some(WaitReason::Provider { provider: name, until })
+    // Most providers have refused nothing, and then the agents need not be counted.
+    let most = Some(state.places(now)).filter(|_| state.is_limited())?;
+    let running = account.agents(shared);
+    (running >= most).then_some(WaitReason::ProviderWidth { provider, running, most })
 }
 
 /// The agent of this run was refused by its provider, and tries again after this time.
@@ -57,19 +63,27 @@ pub fn agent_was_refused(meta: &Meta, error: &str, after: Duration) {
         "high demand",
     ];
     let error = error.to_lowercase();
-    // The built-in agent tells by itself.
-    let is_told = meta.agent == Some(AgentKind::Builtin);
-    if !is_told
-        && LIMITS.iter().any(|limit| error.contains(limit))
-        && let Some((provider, _)) = provider_of(meta)
-    {
-        let now = now_ms();
-        change(&provider.file(), |state: &mut State| state.narrow(now, now, after, 1));
+    if !LIMITS.iter().any(|limit| error.contains(limit)) {
+        return;
     }
+    let Some((account, _)) = of_agent(meta) else { return };
+    let shared = meta.admission.as_ref().and_then(|it| SharedDir::open(&it.directories));
+    let under_way = shared.map_or(1, |shared| account.agents(&shared));
+    let now = now_ms();
+    let sent_at = now.saturating_sub(SAME_LIMIT);
+    change(&account.file(), |state: &mut State| state.narrow(now, sent_at, after, under_way));
 }
 
-/// The provider of a run, and its name, as far as that is known. Of its account nothing is known.
-fn provider_of(meta: &Meta) -> Option<(Provider, String)> {
+/// The name under which it is known what the provider bears of such agents.
+pub(crate) fn account_name(meta: &Meta) -> Option<String> {
+    of_agent(meta).map(|(account, _)| account.name)
+}
+
+/// The provider that an agent of another make asks, and its name, as far as that is known. The built-in agent tells by itself.
+fn of_agent(meta: &Meta) -> Option<(Provider, String)> {
+    if meta.agent == Some(AgentKind::Builtin) {
+        return None;
+    }
     let of_model = || Some(meta.model.as_deref()?.split_once('/')?.0);
     let of_protocol = match meta.protocol.as_deref() {
         Some("claude") => Some("anthropic"),
@@ -79,6 +93,83 @@ fn provider_of(meta: &Meta) -> Option<(Provider, String)> {
     let name = meta.provider.as_deref().or_else(of_model).or(of_protocol)?;
     let directory = &meta.ledger.as_ref()?.directory;
     Some((Provider::new(directory, name, None), name.to_owned()))
+}
+
+/// What one machine has learned of the limits of a provider, as it travels to others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Lesson {
+    /// The name of the provider and the hash of the key, which are letters, digits and hyphens.
+    pub account: String,
+    state: State,
+}
+
+/// Everything that this machine knows of providers that have refused something.
+pub fn lessons(ledger: &Ledger) -> Vec<Lesson> {
+    let directory = ledger.directory.join("providers");
+    let lessons = names(&directory).into_iter().filter_map(|name| {
+        let account = name.strip_suffix(".json")?.to_owned();
+        let state: State = load(&directory.join(&name));
+        state.is_limited().then_some(Lesson { account, state })
+    });
+    lessons.collect()
+}
+
+/// Takes in what another machine has learned, unless this one has met a limit later.
+pub fn learn(ledger: &Ledger, lesson: &Lesson) {
+    let Lesson { account, state: theirs } = lesson;
+    let is_plain = |letter: u8| letter.is_ascii_alphanumeric() || letter == b'-';
+    if account.is_empty() || account.len() > 80 || !account.bytes().all(is_plain) {
+        return;
+    }
+    let account = Provider { directory: ledger.directory.join("providers"), name: account.clone() };
+    let now = now_ms();
+    // Nothing is written as long as nothing is new.
+    if account.state().heard(theirs, now) != account.state() {
+        change(&account.file(), |state: &mut State| *state = state.heard(theirs, now));
+    }
+}
+
+/// What is known of the limits of a provider, for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProviderLimits {
+    /// The name of the provider.
+    pub provider: String,
+    /// The hash of the key; absent where the key is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
+    /// Nothing is asked before this time, in milliseconds since 1970; absent if it has passed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<u64>,
+    /// How many requests of built-in agents, and how many agents of other makes, it bears at a time.
+    pub at_a_time: usize,
+    /// How many requests it takes in which time, once that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pace: Option<Pace>,
+}
+
+/// What is known of the limits of all providers that have refused something, by name.
+pub fn provider_limits(ledger: &Ledger) -> Vec<ProviderLimits> {
+    let directory = ledger.directory.join("providers");
+    let now = now_ms();
+    let limits = names(&directory).into_iter().filter_map(|name| {
+        let state: State = load(&directory.join(&name));
+        let (provider, account) = name.strip_suffix(".json")?.rsplit_once('-')?;
+        let at_a_time = Some(state.places(now)).filter(|places| *places < PLACES)?;
+        Some(ProviderLimits {
+            provider: provider.to_owned(),
+            account: Some(account.to_owned()).filter(|account| *account != hash("")),
+            until: Some(state.not_before).filter(|until| *until > now),
+            at_a_time,
+            pace: state.pace,
+        })
+    });
+    let mut limits: Vec<ProviderLimits> = limits.collect();
+    limits.sort_by(|one, other| {
+        (&one.provider, &one.account).cmp(&(&other.provider, &other.account))
+    });
+    limits
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -98,11 +189,14 @@ struct State {
     pace: Option<Pace>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Pace {
-    requests: u64,
+/// How many requests a provider takes in which time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Pace {
+    /// So many requests.
+    pub requests: u64,
     /// In so many milliseconds.
-    period: u64,
+    pub period: u64,
 }
 
 /// More requests of a user are never under way at a provider.
@@ -114,12 +208,13 @@ const LEAST_LOOK: Duration = Duration::from_millis(2);
 const MINUTE: u64 = 60_000;
 /// A provider that takes so many requests in a longer time is asked again anyway.
 const LONGEST_PERIOD: u64 = 2 * MINUTE;
+/// Agents that tell of a limit within so many milliseconds have met the same one, which narrows the width once.
+const SAME_LIMIT: u64 = 5_000;
 
 impl Provider {
     /// The account is told apart by a hash of its key; the key itself is kept nowhere.
     pub fn new(learned: &Path, name: &str, key: Option<&str>) -> Provider {
-        let hash = Sha256::digest(key.unwrap_or_default().as_bytes());
-        let hash: String = hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        let hash = hash(key.unwrap_or_default());
         let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
         let name: String = name.chars().take(60).map(plain).collect();
         Provider { directory: learned.join("providers"), name: format!("{name}-{hash}") }
@@ -171,6 +266,12 @@ impl Provider {
             *state = state.believed(now);
             state.narrow(now, sent_at, wait, under_way);
         });
+    }
+
+    /// How many agents of other makes run with this account.
+    fn agents(&self, shared: &SharedDir) -> usize {
+        let agents = running(shared, false);
+        agents.iter().filter(|agent| agent.account.as_ref() == Some(&self.name)).count()
     }
 
     fn state(&self) -> State {
@@ -256,6 +357,20 @@ impl State {
         true
     }
 
+    /// The same with what another machine knows, whose clock may be wrong and whose word may be anything.
+    fn heard(self, theirs: &State, now: u64) -> State {
+        let latest = now + u64::try_from(LONGEST_WAIT.as_millis()).unwrap_or(MINUTE);
+        let not_before = self.not_before.max(theirs.not_before.min(latest));
+        if !theirs.is_limited()
+            || theirs.limited_at <= self.limited_at
+            || theirs.limited_at > latest
+        {
+            return State { not_before, ..self };
+        }
+        let (width, limited_at) = (theirs.width.min(PLACES as f64), theirs.limited_at);
+        State { not_before, width, limited_at, pace: theirs.pace.or(self.pace), ..self }
+    }
+
     /// Takes note of a limit. Requests that were under way together meet the same limit, which narrows the width once.
     fn narrow(&mut self, now: u64, sent_at: u64, wait: Duration, under_way: usize) {
         let until = match u64::try_from(wait.as_millis()) {
@@ -281,9 +396,8 @@ impl State {
     }
 }
 
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+fn hash(key: &str) -> String {
+    Sha256::digest(key.as_bytes()).iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -308,6 +422,47 @@ mod tests {
         }
         assert_eq!(state.places(state.limited_at), 1, "never below one");
         assert_eq!(state.places(state.limited_at + 2 * MINUTE), 3);
+    }
+
+    #[test]
+    fn what_another_machine_has_learned_later_counts_and_its_clock_stops_nothing() {
+        let now = 1_000_000;
+        let mut theirs = State::default();
+        theirs.narrow(now, now, Duration::from_secs(20), 10);
+        let heard = State::default().heard(&theirs, now);
+        assert_eq!((heard.places(now), heard.not_before), (7, now + 20_000));
+        let own = State { width: 3.0, limited_at: now + 1, ..State::default() };
+        let heard = own.heard(&theirs, now + 1);
+        assert_eq!(
+            (heard.places(now + 1), heard.not_before),
+            (3, now + 20_000),
+            "it met one later"
+        );
+        let wild = State { width: 1e300, limited_at: u64::MAX, not_before: u64::MAX, ..theirs };
+        let heard = own.heard(&wild, now);
+        assert_eq!((heard.width, heard.not_before), (3.0, now + 60_000));
+    }
+
+    #[test]
+    fn lessons_go_from_one_directory_to_another_under_plain_names_only() {
+        let [here, there] = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+        let ledger = |top: &tempfile::TempDir| Ledger {
+            directory: top.path().to_owned(),
+            daily_cost_usd: None,
+        };
+        let provider = Provider::new(here.path(), "anthropic", Some("sk-secret"));
+        let requests: Vec<Request> = (0..3).map(|_| provider.begin()).collect();
+        provider.refused(&requests[0], Some(Duration::from_secs(9)));
+        let lesson = lessons(&ledger(&here)).pop().unwrap();
+        let text = serde_json::to_string(&lesson).unwrap();
+        assert!(!text.contains("secret"), "{text}");
+        let lesson: Lesson = serde_json::from_str(&text).unwrap();
+        learn(&ledger(&there), &lesson);
+        let known = provider_limits(&ledger(&there)).pop().unwrap();
+        assert_eq!((known.provider.as_str(), known.at_a_time), ("anthropic", 2));
+        assert!(known.until.is_some());
+        learn(&ledger(&there), &Lesson { account: "../money".to_owned(), ..lesson });
+        assert_eq!(names(there.path()), ["providers"]);
     }
 
     #[test]

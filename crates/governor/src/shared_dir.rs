@@ -16,7 +16,7 @@ pub(crate) struct SharedDir {
     path: PathBuf,
 }
 
-/// While it is there, no other program decides anything.
+/// A lock that this program holds, as long as this is there.
 #[derive(Debug)]
 pub(crate) struct Locked {
     file: File,
@@ -27,7 +27,7 @@ const LARGEST: u64 = 64 * 1024;
 
 /// How often a lock is asked for that another program holds. It is held for less than a millisecond, unless its holder
 /// was stopped.
-const ATTEMPTS: u32 = 20;
+pub(crate) const ATTEMPTS: u32 = 20;
 const PAUSE: Duration = Duration::from_micros(250);
 
 impl SharedDir {
@@ -72,20 +72,36 @@ impl SharedDir {
 
     /// Takes a lock, or does not.
     pub(crate) fn lock_named(&self, name: &str, attempts: u32) -> Option<Locked> {
-        let file = open_file(&self.path.join(name), Access::Make).ok()?;
-        for attempt in 0..attempts {
-            if attempt > 0 {
-                sleep(PAUSE);
-            }
-            if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
-                return Some(Locked { file });
-            }
-        }
-        None
+        lock(&self.path.join(name), attempts)
     }
 }
 
+/// Takes the lock that a file is, or does not: to wait for a program that was stopped would stop this one, too. So there are
+/// attempts, with pauses between them, which are short beside the time for which a lock is held.
+pub(crate) fn lock(path: &Path, attempts: u32) -> Option<Locked> {
+    let file = open_file(path, Access::Make).ok()?;
+    for attempt in 0..attempts {
+        if attempt > 0 {
+            sleep(PAUSE);
+        }
+        if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            return Some(Locked { file });
+        }
+    }
+    None
+}
+
 impl Locked {
+    /// Whether the file is still in its directory.
+    pub(crate) fn is_there(&self) -> bool {
+        self.file.metadata().is_ok_and(|metadata| metadata.nlink() > 0)
+    }
+
+    /// Puts a text into the file, in place of what is in it.
+    pub(crate) fn write(&self, text: &[u8]) {
+        let _ = rewrite(&self.file, text);
+    }
+
     /// Notes the time.
     pub(crate) fn touch(&self) {
         let _ = self.file.set_modified(SystemTime::now());

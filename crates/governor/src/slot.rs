@@ -8,6 +8,7 @@ use model::{Admission, AgentKind, Meta, RunId};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
+use crate::provider::account_name;
 use crate::queue::ring;
 use crate::shared_dir::{Access, SharedDir, names, open_file, read_file, remove, rewrite};
 
@@ -32,6 +33,9 @@ pub struct RunningAgent {
     pub supervisor: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<PathBuf>,
+    /// The provider and the account that bound it, unless it asks before each request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
     /// How much memory it is expected to take, in bytes.
     pub expected_memory: u64,
     /// When it got its slot, in milliseconds since 1970.
@@ -39,6 +43,23 @@ pub struct RunningAgent {
 }
 
 impl RunningAgent {
+    /// An agent of which nothing else is known.
+    pub(crate) fn unknown(run_id: RunId) -> RunningAgent {
+        RunningAgent {
+            name: run_id.to_string(),
+            run_id,
+            agent: None,
+            profile: None,
+            cwd: PathBuf::new(),
+            run_dir: None,
+            supervisor: None,
+            cgroup: None,
+            account: None,
+            expected_memory: 0,
+            admitted_at: 0,
+        }
+    }
+
     pub(crate) fn of(meta: &Meta, expected_memory: u64, now: u64) -> RunningAgent {
         RunningAgent {
             run_id: meta.run_id.clone(),
@@ -49,6 +70,7 @@ impl RunningAgent {
             run_dir: None,
             supervisor: None,
             cgroup: meta.cgroup.clone(),
+            account: account_name(meta),
             expected_memory,
             admitted_at: now,
         }
@@ -146,26 +168,11 @@ pub(crate) fn running(shared: &SharedDir, is_locked: bool) -> Vec<RunningAgent> 
             return None;
         }
         // A slot counts also while its description is being written.
-        Some(read(&path).unwrap_or_else(|| unreadable(run_id)))
+        Some(read(&path).unwrap_or_else(|| RunningAgent::unknown(run_id)))
     });
     held.collect()
 }
 
 fn read(path: &std::path::Path) -> Option<RunningAgent> {
     serde_json::from_slice(&read_file(path)?).ok()
-}
-
-fn unreadable(run_id: RunId) -> RunningAgent {
-    RunningAgent {
-        name: run_id.to_string(),
-        run_id,
-        agent: None,
-        profile: None,
-        cwd: PathBuf::new(),
-        run_dir: None,
-        supervisor: None,
-        cgroup: None,
-        expected_memory: 0,
-        admitted_at: 0,
-    }
 }

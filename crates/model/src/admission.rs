@@ -4,8 +4,6 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::short_path;
-
 /// Where the programs of a user agree on what may start, and the limits of the user's settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -13,9 +11,6 @@ pub struct Admission {
     /// The directories that can hold the locks, the best first. All programs take the first one that is, or can be made, this
     /// user's alone.
     pub directories: Vec<PathBuf>,
-    /// The directory of what was learned, which lasts.
-    #[serde(deserialize_with = "short_path")]
-    pub learned: PathBuf,
     /// How many agents run at a time, over all programs and projects.
     pub machine_concurrency: usize,
     /// How many bytes of memory are kept free; absent for what is usual. With zero,

@@ -25,7 +25,7 @@ pub struct Record {
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 #[expect(missing_docs, reason = "the names say the rest")]
 pub enum Event {
-    /// The agent is not started yet.
+    /// The agent is not started yet, or not started again.
     Waiting { waiting: Waiting },
     /// The command that prepares the worktree was started, before the agent.
     PreparationStarted { command: String },
@@ -43,7 +43,7 @@ pub enum Event {
         output: String,
     },
     /// The child was started, under this process id as the supervisor sees it. It is started once more behind a
-    /// [`Event::ModelFallback`], unless the agent changes its model by itself.
+    /// [`Event::ModelFallback`], unless the agent changes its model by itself, and when a quota is over.
     RunStarted {
         pid: u32,
         /// Runs of earlier versions do not say.
@@ -257,8 +257,8 @@ impl Event {
             Event::RunEnded { error: text, .. } | Event::Stopping { seen: text, .. } => {
                 text.iter_mut().for_each(change);
             }
-            Event::Waiting { .. }
-            | Event::RunStarted { .. }
+            Event::Waiting { waiting } => waiting.reason.for_each_text(change),
+            Event::RunStarted { .. }
             | Event::MessageDelivered { .. }
             | Event::UsageReported { .. }
             | Event::TimeoutExtended
@@ -306,6 +306,7 @@ impl Event {
                 client.iter_mut().for_each(|client| cut(client, LeftAnswer::CLIENT_BYTES));
             }
             Event::ChangesKept { changes } => changes.problem.iter_mut().for_each(line),
+            Event::Waiting { waiting } => waiting.reason.for_each_text(&mut |text| line(text)),
             Event::RunEnded { error: text, .. } | Event::Stopping { seen: text, .. } => {
                 text.iter_mut().for_each(line);
             }

@@ -1,4 +1,4 @@
-//! Where the programs of a user write down what they share about money and providers.
+//! Where the programs of a user write down what they learn and spend.
 
 use std::path::PathBuf;
 
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::short_path;
 
-/// Where the programs of a user write down what they share about money and providers, and the limit of the user's
-/// settings.
+/// Where the programs of a user write down what they learn of agents and providers and what they spend, and the limit of the
+/// user's settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Ledger {

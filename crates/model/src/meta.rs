@@ -141,7 +141,7 @@ pub struct Meta {
     /// The JSON Schema that the answer must fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
-    /// Where the programs of the user write down what is spent, and what they learn of providers.
+    /// Where the programs of the user write down what they learn and spend.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<Arc<Ledger>>,
     /// What decides when the agent may start. Without it, the agent starts at once.

@@ -35,12 +35,31 @@ pub enum WaitReason {
     Turn,
     /// The provider has asked to be left alone until this time, in milliseconds since 1970.
     Provider { provider: String, until: u64 },
+    /// As many agents of the provider run as it bears at a time, since it has refused some.
+    ProviderWidth { provider: String, running: usize, most: usize },
+    /// What the provider allows is used up until this time, in milliseconds since 1970. The words are the provider's. The run
+    /// had begun, and goes on then.
+    Quota { words: String, until: u64 },
     /// A reason of a newer version.
     #[serde(other)]
     Unknown,
 }
 
 impl WaitReason {
+    /// Changes every text that came from the child or from a file.
+    pub fn for_each_text(&mut self, change: &mut dyn FnMut(&mut String)) {
+        match self {
+            WaitReason::Provider { provider: text, .. }
+            | WaitReason::ProviderWidth { provider: text, .. }
+            | WaitReason::Quota { words: text, .. } => change(text),
+            WaitReason::Slots { .. }
+            | WaitReason::Memory { .. }
+            | WaitReason::MemoryPressure
+            | WaitReason::Turn
+            | WaitReason::Unknown => {}
+        }
+    }
+
     /// What is shown instead of the activity of an agent, at the time `now` in milliseconds since 1970.
     pub fn words(&self, now: u64) -> String {
         let why = match self {
@@ -56,6 +75,10 @@ impl WaitReason {
                 let seconds = until.saturating_sub(now).div_ceil(1000);
                 format!("{provider} asks to wait {seconds} s")
             }
+            WaitReason::ProviderWidth { provider, running, most } => {
+                format!("{running} agents use {provider}, which bears {most} at a time")
+            }
+            WaitReason::Quota { words, .. } => return format!("parked: {words}"),
             WaitReason::Unknown => return "queued".to_owned(),
         };
         format!("queued: {why}")
@@ -94,6 +117,14 @@ mod tests {
             (
                 WaitReason::Provider { provider: "anthropic".to_owned(), until: 34_500 },
                 "queued: anthropic asks to wait 34 s",
+            ),
+            (
+                WaitReason::ProviderWidth { provider: "openai".to_owned(), running: 8, most: 7 },
+                "queued: 8 agents use openai, which bears 7 at a time",
+            ),
+            (
+                WaitReason::Quota { words: "It resets 3pm".to_owned(), until: 34_500 },
+                "parked: It resets 3pm",
             ),
             (WaitReason::Unknown, "queued"),
         ] {

@@ -4,7 +4,7 @@ use std::env;
 use std::num::NonZero;
 use std::thread;
 
-use model::{Admission, paths};
+use model::{Admission, Ledger, paths};
 use rustix::process::geteuid;
 
 use crate::default_provider::default_provider;
@@ -40,10 +40,15 @@ impl Workspace {
         let cores = thread::available_parallelism().map_or(1, NonZero::get);
         Admission {
             directories: paths::locks(variable, &env::temp_dir(), user, agent_dir),
-            learned: paths::learned(variable, agent_dir),
             machine_concurrency: self.settings.machine_concurrency.unwrap_or((4 * cores).max(16)),
             memory_reserve: self.settings.memory_reserve,
         }
+    }
+
+    /// Where what the agents of the user spend is written down, and what is learned about them.
+    pub fn ledger(&self) -> Ledger {
+        let directory = paths::learned(|name| env::var_os(name), &self.surroundings.agent_dir);
+        Ledger { directory, daily_cost_usd: self.settings.daily_cost_usd }
     }
 
     /// Reads everything. `approval` says whether the project is trusted; without it, pi's own record

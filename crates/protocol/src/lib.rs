@@ -155,6 +155,12 @@ impl Protocol {
         }
     }
 
+    /// The file in which an agent with this command keeps its conversation, and from which it goes on when it is started once
+    /// more.
+    pub fn conversation_file(self, command: &[String]) -> Option<&str> {
+        if self.is_of_pi() { pi::start::conversation_file(command) } else { None }
+    }
+
     /// What an agent of this protocol may change if no word is said about it. Agents of other makes ask
     /// their user before they change something; here they cannot, so they get less.
     pub fn default_access(self) -> Access {

@@ -1,20 +1,13 @@
-//! What a run waits for whose agent was not started.
+//! What a run waits for that has no agent.
 
-use model::{Event, Record, Waiting};
-use store::{EVENTS, RunDir, StoreError};
+use model::{Event, Waiting};
+use store::{RunDir, StoreError};
 
-/// Why the agent of a background run was not started yet, and since when. Reads no further than to its start.
+/// Why a background run that lives has no agent, and since when: it was not started yet, or it is parked. Nothing else is
+/// recorded meanwhile, so the last event tells.
 pub fn waiting(dir: &RunDir) -> Result<Option<Waiting>, StoreError> {
-    let mut events = dir.tail(EVENTS);
-    let mut found = None;
-    while let Some(line) = events.next_line()? {
-        // A line that is not an event is passed over.
-        let Ok(record) = serde_json::from_slice::<Record>(&line) else { continue };
-        match record.event {
-            Event::Waiting { waiting } => found = Some(waiting),
-            Event::PreparationStarted { .. } | Event::RunStarted { .. } => return Ok(None),
-            _ => {}
-        }
-    }
-    Ok(found)
+    Ok(match dir.last_event()?.map(|record| record.event) {
+        Some(Event::Waiting { waiting }) => Some(waiting),
+        _ => None,
+    })
 }

@@ -1,7 +1,7 @@
 //! What kinds of events there are. Each question is asked here once, of every event, so that a new event is no part of an
 //! answer by accident, and no two views answer differently.
 
-use model::Event;
+use model::{Event, WaitReason, Waiting};
 
 /// Whether it is part of the conversation: what was said, called and asked. Transcripts are made of these.
 pub(crate) fn is_in_transcript(event: &Event) -> bool {
@@ -16,6 +16,8 @@ pub(crate) fn is_in_transcript(event: &Event) -> bool {
         | Event::QuestionAsked { .. }
         | Event::QuestionAnswered { .. }
         | Event::ModelFallback { .. }
+        // A run that is parked goes on later, with another agent.
+        | Event::Waiting { waiting: Waiting { reason: WaitReason::Quota { .. }, .. } }
         | Event::AnswerChecked { .. }
         | Event::PreparationStarted { .. }
         | Event::PreparationEnded { .. }

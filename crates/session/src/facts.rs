@@ -46,6 +46,8 @@ pub struct Facts {
     pub output: String,
     /// The sum over all messages.
     pub usage: Usage,
+    /// Whether an agent or a model was replaced that had not told what it cost, so that the price of all is unknown.
+    pub is_cost_lost: bool,
     pub tool_calls: u64,
     /// The last lines of the child's standard error.
     pub last_stderr: Vec<String>,
@@ -63,7 +65,7 @@ pub struct Facts {
     pub open_messages: Vec<u64>,
     /// What the agent asks, and has no answer to yet.
     pub open_questions: Vec<OpenQuestion>,
-    /// How long questions have waited, in milliseconds. The clock of the timeout stood still.
+    /// How long questions and a run that was parked have waited, in milliseconds. The clock of the timeout stood still.
     pub waited_ms: u64,
     /// Since when a question waits, in milliseconds since 1970.
     pub asking_since: Option<u64>,
@@ -89,7 +91,12 @@ impl Facts {
         match &record.event {
             Event::Waiting { waiting } => self.waiting = Some(Box::new(waiting.clone())),
             Event::RunStarted { .. } => {
-                self.waiting = None;
+                let waiting = self.waiting.take();
+                if self.started_at.is_some() {
+                    let since = waiting.map_or(record.at, |waiting| waiting.since);
+                    self.waited_ms = self.waited_ms.saturating_add(record.at.saturating_sub(since));
+                    self.forget_agent();
+                }
                 self.started_at.get_or_insert(record.at);
             }
             Event::AssistantMessage { text, model, stop_reason, error, usage } => {
@@ -98,7 +105,7 @@ impl Facts {
                 // What was found before says nothing about what the agent has done since.
                 (self.answer, self.check) = (None, None);
                 self.message_lost = false;
-                self.usage += *usage;
+                self.add_usage(*usage);
                 if model.is_some() {
                     self.model.clone_from(model);
                 }
@@ -108,7 +115,7 @@ impl Facts {
                     self.output.clone_from(text);
                 }
             }
-            Event::UsageReported { usage } => self.usage += *usage,
+            Event::UsageReported { usage } => self.add_usage(*usage),
             Event::MessageAccepted { number, .. } => self.open_messages.push(*number),
             Event::MessageDelivered { number } | Event::MessageRefused { number, .. } => {
                 self.open_messages.retain(|open| open != number);
@@ -167,12 +174,7 @@ impl Facts {
             Event::ModelFallback { from, to, .. } => {
                 self.failed_models.push(from.clone());
                 self.model = Some(to.clone());
-                // What the failed model said, and how its agent ended, says nothing about the next one.
-                (self.stop_reason, self.provider_error) = (None, None);
-                self.is_unanswered = true;
-                self.message_lost = false;
-                self.last_stderr.clear();
-                self.stopping = self.stopping.filter(|cause| !cause.is_cleanup());
+                self.forget_agent();
             }
             Event::RunEnded { outcome, error, exit_code, signal, leftovers } => {
                 self.waiting = None;
@@ -209,6 +211,23 @@ impl Facts {
         }
     }
 
+    /// What the model before said, and how its agent ended, says nothing about the next one.
+    fn forget_agent(&mut self) {
+        self.is_cost_lost |= self.usage.cost.is_none() && self.usage.all_tokens() > 0;
+        (self.stop_reason, self.provider_error) = (None, None);
+        self.is_unanswered = true;
+        self.message_lost = false;
+        self.last_stderr.clear();
+        self.stopping = self.stopping.filter(|cause| !cause.is_cleanup());
+    }
+
+    fn add_usage(&mut self, usage: Usage) {
+        self.usage += usage;
+        if self.is_cost_lost {
+            self.usage.cost = None;
+        }
+    }
+
     fn close_question(&mut self, number: u64, at: u64) {
         self.open_questions.retain(|open| open.number != number);
         if self.open_questions.is_empty()
@@ -237,4 +256,60 @@ fn warning_about(changes: &Changes) -> Option<String> {
             "The changes of this run were not kept as a ref, and are in {directory}: {problem}"
         ),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Cost, WaitReason};
+
+    use super::*;
+
+    fn facts(events: &[Event]) -> Facts {
+        let records = events.iter().cloned().zip(1..);
+        Facts::replay(records.map(|(event, seq)| Record { seq, at: 10 * seq, event }))
+    }
+
+    fn used(cost: Option<f64>) -> Event {
+        let cost = cost.map(|total| Cost { total, ..Cost::default() });
+        Event::UsageReported {
+            usage: Usage { output: 5, total_tokens: 5, cost, ..Usage::default() },
+        }
+    }
+
+    fn started() -> Event {
+        Event::RunStarted { pid: 1, agent: None }
+    }
+
+    fn fallback() -> Event {
+        Event::ModelFallback { from: "a".into(), to: "b".into(), reason: "no".into() }
+    }
+
+    #[test]
+    fn the_price_of_a_later_model_is_not_that_of_all() {
+        let cost = |events: &[Event]| facts(events).usage.cost.map(|cost| cost.total);
+        assert_eq!(cost(&[started(), used(None), fallback(), used(Some(1.0))]), None);
+        assert_eq!(cost(&[started(), used(None), fallback(), started(), used(Some(1.0))]), None);
+        assert_eq!(cost(&[started(), used(Some(1.0)), fallback(), used(Some(2.0))]), Some(3.0));
+        assert_eq!(cost(&[started(), fallback(), used(Some(2.0))]), Some(2.0), "it used nothing");
+        // An agent may tell its cost at the end.
+        assert_eq!(cost(&[started(), used(None), used(Some(1.0))]), Some(1.0));
+    }
+
+    #[test]
+    fn an_agent_that_goes_on_after_a_quota_has_not_failed_yet() {
+        let reason = WaitReason::Quota { words: "resets 3pm".to_owned(), until: 90 };
+        let waiting = Event::Waiting { waiting: Waiting { reason, since: 30 } };
+        let refused = Event::AssistantMessage {
+            text: String::new(),
+            model: None,
+            stop_reason: Some(StopReason::Error),
+            error: Some("You've hit your limit".to_owned()),
+            usage: Usage::default(),
+        };
+        let parked = facts(&[started(), refused.clone(), waiting.clone()]);
+        assert!(parked.waiting.is_some() && parked.provider_error.is_some());
+        let going = facts(&[started(), refused, waiting, started()]);
+        assert!(going.waiting.is_none() && going.provider_error.is_none() && going.is_unanswered);
+        assert_eq!((going.started_at, going.waited_ms), (Some(10), 10), "its clock stood still");
+    }
 }

@@ -45,6 +45,6 @@ pub use summary::summary_line;
 pub use text::{cut_bytes, cut_chars, shorten};
 pub use todos::Todos;
 pub use tool_summary::tool_summary;
-pub use transcript::{PastRun, resume_transcript, transcript, transcript_with_prompts};
+pub use transcript::{PastRun, continued, resume_transcript, transcript, transcript_with_prompts};
 pub use usage::{cost_words, token_words, total_cost_words, usage_words};
 pub use verdict::{Demands, Ending, decide, failed_command};

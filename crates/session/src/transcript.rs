@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use model::{Event, Record, Status, clean};
+use model::{Event, Record, Status, WaitReason, Waiting, clean};
 use serde_json::Value;
 
 use crate::event_kind::{is_in_transcript, is_message};
@@ -92,6 +92,11 @@ where
     finish(&parts.join("\n\n"))
 }
 
+/// The prompt for an agent that continues what a transcript says.
+pub fn continued(transcript: &str, prompt: &str) -> String {
+    format!("Previously:\n\n{transcript}\n\nInstructions:\n\n{prompt}")
+}
+
 /// The messages, calls and results. Tools that run side by side finish in any order; their results
 /// are put into the order of the calls.
 fn conversation(records: impl IntoIterator<Item = Record>) -> Vec<Event> {
@@ -135,7 +140,9 @@ fn entry(event: &Event) -> Option<String> {
         Event::MessageRefused { number, reason } => {
             Some(format!("[message {number} refused]: {reason}"))
         }
-        Event::ModelFallback { .. } => plain_words(event).map(|words| format!("[model]: {words}")),
+        Event::ModelFallback { .. } | Event::Waiting { .. } => {
+            plain_words(event).map(|words| format!("[model]: {words}"))
+        }
         Event::PreparationStarted { .. } | Event::PreparationEnded { .. } => {
             plain_words(event).map(|words| format!("[preparation]: {words}"))
         }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, BufReader, Read};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use model::{FORMAT, Meta, Record, RunId, RunResult, paths, variables};
@@ -21,6 +21,8 @@ pub(crate) const PROMPT: &str = "prompt.md";
 /// The name of the file of events.
 pub const EVENTS: &str = "events.jsonl";
 pub(crate) const RESULT: &str = "result.json";
+/// A line of cut texts is shorter, also if all of them are escaped.
+const LAST_BYTES: u64 = 64 * 1024;
 
 /// The directory of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -186,6 +188,19 @@ impl RunDir {
             (file.read_until(b'\n', &mut line).ok()? > 0).then_some(line)
         });
         Ok(lines.filter_map(|line| serde_json::from_slice(&line).ok()))
+    }
+
+    /// The last whole event, which is read without the others; `None` if there is none, or its line cannot be read.
+    pub fn last_event(&self) -> Result<Option<Record>, StoreError> {
+        let path = self.file(EVENTS);
+        let failed = StoreError::io("read", &path);
+        let (file, length) = open_bounded(&path, LARGEST_LOG)?;
+        let count = length.min(LAST_BYTES);
+        let mut end = vec![0; usize::try_from(count).unwrap_or_default()];
+        let read = file.read_at(&mut end, length - count).map_err(failed)?;
+        let whole = end[..read].iter().rposition(|byte| *byte == b'\n').unwrap_or_default();
+        let line = end[..whole].rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+        Ok(serde_json::from_slice(line).ok())
     }
 
     /// Whether its run lives, has ended or was abandoned.

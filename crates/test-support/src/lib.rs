@@ -3,6 +3,7 @@
 //! ([`RpcClient`]), NATS servers ([`NatsServers`]), a terminal ([`pseudo_terminal`]), and comparisons of what agents print ([`pi_stream`]).
 
 mod clean_start;
+mod clock;
 mod fake_acp;
 pub mod fake_agent;
 pub mod fake_llm;
@@ -17,6 +18,7 @@ mod rpc_client;
 mod world;
 
 pub use clean_start::clean_command;
+pub use clock::Clock;
 pub use files::{client, e2e, is_newest_pi, pi_programs, write_file, write_program};
 #[cfg(target_os = "linux")]
 pub use forbidden_calls::{SystemCall, forbid};

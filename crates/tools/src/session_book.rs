@@ -19,7 +19,7 @@ use session::{Facts, PastRun};
 
 pub(crate) use self::entry::without_absent;
 use crate::SessionError;
-use crate::sessions::{answer, continued};
+use crate::sessions::answer;
 
 /// The kind of the log entry for a run that begins, and for a run that has ended.
 pub const SESSION_ENTRY: &str = "pi-subagents";
@@ -141,7 +141,7 @@ impl SessionBook {
             prompt: Some(run.started.prompt.clone()),
             records: run.records(),
         });
-        Ok(continued(&session::resume_transcript(runs.collect()), prompt))
+        Ok(session::continued(&session::resume_transcript(runs.collect()), prompt))
     }
 
     /// What the latest agent of the session could change.

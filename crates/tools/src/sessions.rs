@@ -242,7 +242,7 @@ impl Session {
             run.asked()?;
             drop(run.dir.events()?);
         }
-        Ok(continued(&session::resume_transcript(self.past_runs()), prompt))
+        Ok(session::continued(&session::resume_transcript(self.past_runs()), prompt))
     }
 
     /// Everything, for a document.
@@ -274,11 +274,6 @@ pub(crate) const NO_OUTPUT: &str = "(no text output from sub-agent)";
 /// The answer of an agent whose last text is this.
 pub(crate) fn answer(output: &str) -> &str {
     if output.trim().is_empty() { NO_OUTPUT } else { output }
-}
-
-/// The prompt for an agent that continues what a transcript says.
-pub(crate) fn continued(transcript: &str, prompt: &str) -> String {
-    format!("Previously:\n\n{transcript}\n\nInstructions:\n\n{prompt}")
 }
 
 #[cfg(test)]

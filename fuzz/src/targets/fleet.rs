@@ -7,6 +7,7 @@ use fleet::{
     BatchEntry, CallerPing, Command, CommandReply, EventChunk, EventLines, Heartbeat, Overview,
     Pool, TaskAddress, TaskMessage, TaskName, TaskResult, TaskState,
 };
+use governor::{Lesson, SpentHere};
 use model::Record;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -40,6 +41,10 @@ fn check_messages(message: &[u8]) {
     read::<CallerPing>(message);
     read::<Heartbeat>(message);
     read::<BatchEntry>(message);
+    read::<SpentHere>(message);
+    read::<Lesson>(message);
+    // Of words without a time there is none.
+    governor::quota_ends(&String::from_utf8_lossy(message));
 }
 
 /// What is understood is understood by every other program of this version, too.

@@ -58,7 +58,7 @@ pub(super) const TABLE: &[Arrows] = &[
     },
     Arrows {
         from: "fleet",
-        to: &["model", "plan", "process", "runner", "store", "workspace"],
+        to: &["governor", "model", "plan", "process", "runner", "store", "workspace"],
         to_optional: &[],
     },
     Arrows { from: "setup", to: &["model"], to_optional: &[] },

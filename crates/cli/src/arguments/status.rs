@@ -4,8 +4,8 @@ use clap::Args;
 
 /// Show which agents run and wait on this machine, in all of your projects
 ///
-/// Says how many agents may run at a time, why others wait and since when, and how much memory is free. It changes
-/// nothing.
+/// Says how many agents may run at a time, why others wait and since when, how much memory is free, which providers have
+/// refused requests, and what was spent today. It changes nothing.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use governor::{MachineMemory, Notice, RunningAgent};
-use model::{RunId, Waiting, amount};
+use governor::{MachineMemory, Notice, ProviderLimits, RunningAgent};
+use model::{RunId, Waiting, amount, dollars};
 use plan::Surroundings;
 use serde::Serialize;
 use session::clean;
@@ -24,6 +24,11 @@ struct Report {
     waiting: Vec<Call>,
     #[serde(skip_serializing_if = "Option::is_none")]
     memory: Option<MachineMemory>,
+    providers: Vec<ProviderLimits>,
+    /// What all agents have spent today, in US dollars.
+    spent_today_usd: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    daily_cost_usd: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -51,7 +56,7 @@ struct Call {
 
 pub(crate) fn status(arguments: &MachineStatus, printer: &Printer) -> Result<Exit, CommandError> {
     let workspace = Workspace::load(Surroundings::of_this_process()?, None);
-    let admission = workspace.admission();
+    let (admission, ledger) = (workspace.admission(), workspace.ledger());
     let running = governor::running_agents(&admission).into_iter();
     let running = running.map(|agent| Agent { memory: governor::measured_memory(&agent), agent });
     let report = Report {
@@ -59,6 +64,9 @@ pub(crate) fn status(arguments: &MachineStatus, printer: &Printer) -> Result<Exi
         running: running.collect(),
         waiting: governor::waiting_calls(&admission).into_iter().map(Call::of).collect(),
         memory: governor::machine_memory(&admission),
+        providers: governor::provider_limits(&ledger),
+        spent_today_usd: governor::spent_today(&ledger),
+        daily_cost_usd: ledger.daily_cost_usd,
     };
     if arguments.json {
         printer.json(&report)?;
@@ -93,7 +101,26 @@ fn page(report: &Report) -> String {
         let [available, total, kept] = [available, total, kept].map(amount);
         lines.push(format!("{available} of {total} of memory is free, {kept} are kept."));
     }
+    lines.extend(report.providers.iter().map(provider_line));
+    let spent = dollars(report.spent_today_usd);
+    lines.push(match report.daily_cost_usd {
+        Some(limit) => format!("{spent} of {} are spent today.", dollars(limit)),
+        None => format!("{spent} are spent today."),
+    });
     lines.join("\n")
+}
+
+fn provider_line(limits: &ProviderLimits) -> String {
+    let ProviderLimits { provider, account, until, at_a_time, pace } = limits;
+    let mut line = clean(provider).into_owned();
+    line.extend(account.iter().map(|account| format!(" (key {})", clean(account))));
+    line.push_str(&format!(" has refused requests: {at_a_time} at a time"));
+    line.extend(
+        pace.iter().map(|pace| format!(", {} in {} s", pace.requests, pace.period as f64 / 1000.0)),
+    );
+    let left = until.map(|until| until.saturating_sub(runner::now_ms()).div_ceil(1000));
+    line.extend(left.map(|seconds| format!(", none for {seconds} s")));
+    line + "."
 }
 
 fn agent_line(Agent { agent, memory }: &Agent) -> String {

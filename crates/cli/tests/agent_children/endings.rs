@@ -186,3 +186,22 @@ fn what_a_command_leaves_behind_is_stopped() {
         }
     }
 }
+
+/// Claude Code tells its cost at the end of its work, and keeps the budget of money by itself.
+#[test]
+fn claude_code_ends_at_its_budget_of_money_and_codex_is_refused_one() {
+    let turns: Vec<Value> = (0..20).map(|turn| Claude.running(&format!("echo {turn}"))).collect();
+    let scene = Scene::new(Claude, &json!(turns));
+    let ran = scene.run(&["--max-cost", "0.0001"]);
+    let (outcome_word, error) = outcome(&ran);
+    assert_eq!((outcome_word.as_str(), ran.code), ("budget", Some(1)), "{error}\n{ran:#?}");
+    assert!(error.contains("stopped at its budget"), "{error}");
+    assert!(scene.asked().len() < 20, "it was stopped: {} requests", scene.asked().len());
+    assert!(ran.task()["usage"]["cost"]["total"].as_f64() > Some(0.0001), "{ran:#?}");
+    let command = fs::read_to_string(ran.run_dir().join("meta.json")).unwrap();
+    assert!(command.contains("--max-budget-usd"), "{command}");
+
+    let refused = Scene::new(Codex, &json!([{"text": "done"}])).run(&["--max-cost", "1"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("A budget of money cannot be kept"), "{}", refused.stderr);
+}

@@ -4,9 +4,9 @@ use std::fs;
 
 use serde_json::{Value, json};
 use test_support::fake_agent::saying;
-use test_support::{Ran, World, write_file, write_program};
+use test_support::{Ran, World, write_file};
 
-use super::{meta, outcome, recorded, run, story, then_exit};
+use super::{meta, outcome, program_in_turn, recorded, run, story, then_exit};
 use crate::world;
 
 const AGENT: &str = "oracle";
@@ -15,19 +15,7 @@ const REFUSAL: &str = "529 overloaded";
 /// A world with an agent that plays another script each time that it is started, and writes down its arguments.
 fn playing_in_turn(protocol: &str, scripts: &[Value]) -> World {
     let world = world();
-    for (number, script) in (1..).zip(scripts) {
-        write_file(&world.path(&format!("script-{number}.json")), &script.to_string());
-    }
-    let program = world.path("programs/oracle");
-    let (calls, scripts) = (world.path("calls"), world.path("script"));
-    let text = format!(
-        "#!/bin/sh\necho \"$*\" >> {calls}\nnumber=$(grep -c '' {calls})\n\
-         exec {} @{}-$number.json \"$@\"\n",
-        env!("CARGO_BIN_EXE_fake-agent"),
-        scripts.display(),
-        calls = calls.display(),
-    );
-    write_program(&program, &text);
+    let program = program_in_turn(&world, scripts);
     world.settings(&json!({"agents": {AGENT: {"command": [program], "protocol": protocol}}}));
     world
 }

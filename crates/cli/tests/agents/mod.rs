@@ -10,10 +10,10 @@ mod fields;
 mod sessions;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use test_support::{Ran, World};
+use test_support::{Ran, World, write_file, write_program};
 
 use crate::spine::events::events;
 use crate::world;
@@ -24,6 +24,24 @@ fn playing(agent: &str, script: &Value) -> World {
     let command = json!([env!("CARGO_BIN_EXE_fake-agent"), script.to_string()]);
     world.settings(&json!({"agents": {agent: {"command": command, "protocol": agent}}}));
     world
+}
+
+/// A program that plays another script each time that it is started, and writes its arguments into the file `calls`.
+pub(crate) fn program_in_turn(world: &World, scripts: &[Value]) -> PathBuf {
+    for (number, script) in (1..).zip(scripts) {
+        write_file(&world.path(&format!("script-{number}.json")), &script.to_string());
+    }
+    let program = world.path("programs/oracle");
+    let (calls, scripts) = (world.path("calls"), world.path("script"));
+    let text = format!(
+        "#!/bin/sh\necho \"$*\" >> {calls}\nnumber=$(grep -c '' {calls})\n\
+         exec {} @{}-$number.json \"$@\"\n",
+        env!("CARGO_BIN_EXE_fake-agent"),
+        scripts.display(),
+        calls = calls.display(),
+    );
+    write_program(&program, &text);
+    program
 }
 
 /// A task of that agent, with these arguments. It may change everything: not every system can keep it
@@ -43,7 +61,7 @@ fn outcome(ran: &Ran) -> (String, String) {
 }
 
 /// The steps that print a recorded stream.
-fn recorded(agent: &str, name: &str) -> Vec<Value> {
+pub(crate) fn recorded(agent: &str, name: &str) -> Vec<Value> {
     let path =
         format!("{}/../protocol/tests/streams/{agent}/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(path).unwrap();

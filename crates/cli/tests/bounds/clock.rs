@@ -1,47 +1,23 @@
 //! A machine whose clock is wrong.
 
 use std::fs::File;
-use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use serde_json::json;
-use test_support::clean_command;
+use test_support::Clock;
 
 use super::*;
-
-/// A library that sets the wall clock of a program to 1963.
-const CLOCK: &str = r"
-#define _GNU_SOURCE
-#include <sys/syscall.h>
-#include <sys/time.h>
-#include <time.h>
-#include <unistd.h>
-int clock_gettime(clockid_t clock, struct timespec *time) {
-    int failed = syscall(SYS_clock_gettime, clock, time);
-    if (!failed && clock == CLOCK_REALTIME) time->tv_sec = -200000000 + time->tv_sec % 1000000;
-    return failed;
-}
-";
-
-/// Builds the library. A machine that builds Rust programs has a compiler for this.
-fn library(world: &World) -> PathBuf {
-    let (source, library) = (world.path("clock.c"), world.path("clock.so"));
-    std::fs::write(&source, CLOCK).unwrap();
-    let built =
-        clean_command("cc").args(["-shared", "-fPIC", "-o"]).args([&library, &source]).output();
-    let built = built.unwrap();
-    assert!(built.status.success(), "{built:?}");
-    library
-}
 
 #[test]
 fn a_clock_before_1970_stops_nothing() {
     let world = world().with_scout();
-    let library = library(&world);
+    let clock = Clock::new(&world.path("")).unwrap();
+    // In 1963, or a year or two later.
+    clock.set(-63 * 365 * 24 * 60 * 60).unwrap();
     let agent = world.agent(&answers("done"));
     let run = |arguments: &[&str]| {
         let mut command = world.command(arguments);
-        command.env("LD_PRELOAD", &library);
+        clock.offer(&mut command);
         Ran::from(command.output().unwrap())
     };
     let ran = run(&["run", "--json", "--agent", &agent, "do it"]);

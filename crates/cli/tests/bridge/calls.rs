@@ -447,3 +447,33 @@ fn nothing_is_started_in_a_project_that_is_gone() {
     assert!(!world.project().exists(), "it was made anew");
     bridge.close();
 }
+
+#[test]
+fn a_task_that_waits_for_its_slot_says_so_in_its_window() {
+    let world = world();
+    world.settings(&json!({"machineConcurrency": 1}));
+    let first = world.start(&world.working(), &[]);
+    wait_until(|| world.path("working").exists());
+    let mut bridge = Bridge::initialized(&world, &quick(), "tui");
+    let call = bridge.begin_call("call", "delegate_to_subagents", &tasks(1));
+    let waits = loop {
+        let update = bridge.wait_for("tools/update")["params"].clone();
+        if update["details"]["windows"][0]["waiting"].is_object() {
+            break update;
+        }
+    };
+    let window = &waits["details"]["windows"][0];
+    assert_eq!(window["status"], "queued", "{waits}");
+    let waiting = &window["waiting"];
+    assert_eq!(
+        (&waiting["for"], &waiting["running"], &waiting["most"]),
+        (&json!("slots"), &json!(1), &json!(1)),
+        "{waits}"
+    );
+    assert!(waits.to_string().contains("queued: 1 of 1 agents are running"), "{waits}");
+    world.let_go();
+    assert_eq!(first.finish().code, Some(0));
+    assert_eq!(bridge.response(call)["result"]["details"]["status"], json!("done"));
+    bridge.close();
+    world.wait_until_nothing_is_left();
+}

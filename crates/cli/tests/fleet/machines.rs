@@ -1,7 +1,7 @@
 //! Callers, a server and workers, all on this machine.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::process::Signal;
@@ -53,10 +53,20 @@ impl Fleet {
 
     /// Starts a worker that gives tasks up after two seconds of silence.
     pub(crate) fn worker(&mut self, arguments: &[&str]) -> usize {
+        self.worker_with(arguments, |_| ())
+    }
+
+    /// The same on a machine of its own, as far as programs agree on anything there.
+    pub(crate) fn worker_on(&mut self, machine: &Machine) -> usize {
+        self.worker_with(&[], |command| machine.hold(command))
+    }
+
+    fn worker_with(&mut self, arguments: &[&str], hold: impl FnOnce(&mut Command)) -> usize {
         let index = self.workers.len();
         let directory = self.world.path(&format!("worker-{index}"));
         let mut command = self.command(&["worker", "--lease", "2", "--workspace"]);
         command.arg(directory).args(arguments);
+        hold(&mut command);
         self.workers.push(Some(Running::start(command)));
         index
     }
@@ -128,6 +138,31 @@ impl Fleet {
             let mut entries = fs::read_dir(&runs).into_iter().flatten().flatten();
             !entries.any(|entry| entry.path().is_dir())
         });
+    }
+}
+
+/// What a machine has for itself: the agent directory, the locks, and what was learned.
+pub(crate) struct Machine(PathBuf);
+
+impl Machine {
+    /// One with these settings.
+    pub(crate) fn new(world: &World, name: &str, subagents: &Value) -> Machine {
+        let machine = Machine(world.path(name));
+        let settings = json!({"subagents": subagents}).to_string();
+        write_file(&machine.0.join("agent/settings.json"), &settings);
+        machine
+    }
+
+    /// Lets a command run there.
+    pub(crate) fn hold(&self, command: &mut Command) {
+        command.env("PI_AGENT_DIR", self.0.join("agent"));
+        command.env("PI_SUBAGENTS_STATE_DIR", self.0.join("state"));
+    }
+
+    pub(crate) fn status(&self, world: &World) -> Value {
+        let mut command = world.command(["status", "--json"]);
+        self.hold(&mut command);
+        Ran::from(command.output().unwrap()).json()
     }
 }
 

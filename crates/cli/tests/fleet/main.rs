@@ -6,6 +6,7 @@
 mod batch_runs;
 mod batches;
 mod interactive;
+mod limits;
 mod machines;
 mod servers;
 

@@ -127,3 +127,34 @@ fn waiting_is_given_up_without_stopping_what_is_waited_for() {
     server.close();
     world.wait_until_nothing_is_left();
 }
+
+#[test]
+fn a_call_that_waits_for_its_slot_says_so_in_progress_and_in_structure() {
+    const WORDS: &str = "queued: 1 of 1 agents are running";
+    let world = world();
+    world.settings(&json!({"mcpAnswerAfter": 1, "machineConcurrency": 1}));
+    let first = world.start(&world.working(), &[]);
+    wait_until(|| world.path("working").exists());
+    let mut server = Server::initialized(&world, &quick());
+    let heard = server.begin_call("delegate_to_subagents", &tasks(1), Some("token"));
+    // The first message may come before the reason is known.
+    let mut messages = (0..3).map(|_| server.wait_for("notifications/progress"));
+    let says_why = |said: Value| said["params"]["message"].as_str().unwrap().contains(WORDS);
+    assert!(messages.any(says_why));
+    // A client that hears no progress is answered meanwhile.
+    let result = server.call("delegate_to_subagents", &tasks(1));
+    let session = &result["structuredContent"]["sessions"][0];
+    assert_eq!(session["status"], "queued", "{result}");
+    let waiting = &session["waiting"];
+    assert_eq!(
+        (&waiting["for"], &waiting["running"], &waiting["most"]),
+        (&json!("slots"), &json!(1), &json!(1)),
+        "{result}"
+    );
+    assert!(text(&result).contains(WORDS), "{result}");
+    world.let_go();
+    assert_eq!(first.finish().code, Some(0));
+    assert_eq!(server.result(heard)["structuredContent"]["status"], json!("done"));
+    server.close();
+    world.wait_until_nothing_is_left();
+}

@@ -1,6 +1,7 @@
 //! A worker: takes tasks when it has a free slot, and carries them out like tasks of its own machine.
 
 mod attempt;
+mod machine;
 mod plan;
 mod runner_thread;
 mod running;
@@ -25,6 +26,7 @@ use tokio::task::{JoinSet, LocalSet};
 use tokio::time::{Instant, sleep, timeout};
 
 use self::attempt::Outcome;
+use self::machine::Machine;
 use self::runner_thread::RunnerThread;
 use self::snapshots::Snapshots;
 use crate::{
@@ -36,6 +38,8 @@ use crate::{
 const HEARTBEAT: Duration = Duration::from_secs(5);
 /// How long one request for tasks waits at the server.
 const PULL: Duration = Duration::from_secs(5);
+/// How often it is looked whether a machine that bears no more agents bears some again.
+const ROOM: Duration = Duration::from_millis(500);
 /// When a task that is not understood or not possible here is offered again.
 const REFUSED: Duration = Duration::from_secs(5);
 
@@ -123,6 +127,8 @@ async fn serve(
     forget_earlier(&options.directory).map_err(failed)?;
     let (tasks, workers) = (Tasks::open(&fleet).await?, fleet.bucket(WORKERS).await?);
     let runner = RunnerThread::start(&options.directory, options.slots).map_err(failed)?;
+    let machine = Rc::new(Machine::open(&fleet, &options).await?);
+    let sharing = tokio::task::spawn_local(machine.clone().share());
     let queue = fleet.stream(TASKS).await?;
     let config = task_consumer(&options.pool, options.lease);
     let consumer: Consumer<pull::Config> = fleet
@@ -160,6 +166,12 @@ async fn serve(
         }
         let has_room = state == Ending::No && attempts.len() < worker.options.slots;
         let free = worker.options.slots.saturating_sub(attempts.len());
+        // What this machine cannot bear waits at the server, where another worker can take it.
+        let room = if has_room { machine.room(attempts.len()) } else { Ok(0) };
+        let free = free.min(room.clone().unwrap_or_default());
+        if let Err(words) = room {
+            worker.refuse(words);
+        }
         let until = hand_back_at.unwrap_or_else(|| Instant::now() + HEARTBEAT);
         tokio::select! {
             biased;
@@ -185,7 +197,8 @@ async fn serve(
                 let _ = ending_sender.send(Ending::HandingBack);
             }
             _ = attempts.join_next(), if !attempts.is_empty() => {}
-            messages = pull(&consumer, free), if has_room => {
+            () = sleep(ROOM), if has_room && free == 0 => {}
+            messages = pull(&consumer, free), if has_room && free > 0 => {
                 for message in messages {
                     let worker = worker.clone();
                     attempts.spawn_local(async move { worker.take(message).await });
@@ -193,6 +206,7 @@ async fn serve(
             }
         }
     }
+    sharing.abort();
     let _ = timeout(HEARTBEAT, worker.workers.delete(worker.key())).await;
     let _ = worker.fleet.client().flush().await;
     Ok(())

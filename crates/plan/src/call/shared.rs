@@ -1,10 +1,9 @@
 //! What most tasks of a call have in common. Thousands of them can wait.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::sync::Arc;
 
-use model::{Admission, Argument, Ledger, paths};
+use model::{Admission, Argument, Ledger};
 
 use crate::Workspace;
 
@@ -19,12 +18,10 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn new(workspace: &Workspace) -> Shared {
-        let Workspace { surroundings, settings, .. } = workspace;
-        let directory = paths::learned(|name| env::var_os(name), &surroundings.agent_dir);
         Shared {
             command: Latest::default(),
             environment: Latest::default(),
-            ledger: Arc::new(Ledger { directory, daily_cost_usd: settings.daily_cost_usd }),
+            ledger: Arc::new(workspace.ledger()),
             admission: Arc::new(workspace.admission()),
         }
     }

@@ -39,6 +39,12 @@ pub(crate) fn need_json_mode(extra_args: &[String]) -> bool {
     })
 }
 
+/// The file from which an agent with this command goes on with its conversation.
+pub(crate) fn conversation_file(command: &[String]) -> Option<&str> {
+    let option = command.iter().position(|word| word == "--session")?;
+    command.get(option + 1).map(String::as_str)
+}
+
 /// The command line, the environment, the files and the secrets of one agent.
 pub(crate) fn invocation(start: Start<'_>, mode: &[&str]) -> Result<Invocation, StartError> {
     let configuration = start.configuration;

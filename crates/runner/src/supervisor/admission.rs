@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use governor::{Answer, Applicant, Slot};
+use governor::{Answer, Applicant, Parked, Slot};
 use model::{Event, Lifetime, Meta};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use store::{RunDir, Watch};
@@ -23,10 +23,15 @@ pub(super) fn take_slot(meta: &Meta, dir: &RunDir) -> Option<Slot> {
     Some(slot)
 }
 
-/// Waits until the agent of a background run may start. Requests to stop the run are heard meanwhile.
-pub(super) fn await_slot(stop: &mut EarlyStop<'_>, dir: &RunDir) -> Result<Slot, Unprepared> {
+/// Waits until the agent of a background run may start, and a parked one once more. Requests to stop the run are heard meanwhile.
+pub(super) fn await_slot(
+    stop: &mut EarlyStop<'_>,
+    dir: &RunDir,
+    parked: Option<Parked>,
+) -> Result<Slot, Unprepared> {
     let meta = stop.sink.meta.clone();
-    let mut applicant = Applicant::new(meta.admission.as_deref()).of_run(dir.path());
+    let applicant = Applicant::new(meta.admission.as_deref());
+    let mut applicant = applicant.of_run(dir.path()).parked(parked);
     let (mut watch, mut told) = (None, None);
     loop {
         let waiting = match applicant.ask(&meta, 1) {

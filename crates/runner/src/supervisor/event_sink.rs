@@ -200,6 +200,9 @@ impl EventSink {
             Some(_) => u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
             None => 0,
         };
+        if let Some(till) = &mut self.till {
+            till.add(0.0);
+        }
         self.journal.flush();
         let trouble = self.journal.trouble().map(not_complete);
         if let Some(message) = &trouble {

@@ -110,8 +110,8 @@ pub fn supervise(
         return Ok(());
     };
     let mut stop = EarlyStop::new(&mut signals, &mut sink, &dir);
-    let _slot = match slot.map_or_else(|| await_slot(&mut stop, &dir), Ok) {
-        Ok(slot) => slot,
+    let mut slot = match slot.map_or_else(|| await_slot(&mut stop, &dir, None), Ok) {
+        Ok(slot) => Some(slot),
         Err(unprepared) => {
             end_unprepared(sink, unprepared, None);
             return Ok(());
@@ -197,27 +197,35 @@ pub fn supervise(
     let mut supervision =
         Supervision::new(child, opening, keep, interpreter, signals, requests, bounds, review);
     supervision.run();
-    for fallback in meta.fallback_starts.clone() {
-        let Some(failure) = supervision.failure_of_model() else { break };
-        let model = fallback.model.clone();
-        let meta = meta.with_fallback(fallback);
-        (confines.bounds, confines.cgroup) = supervision.release();
-        let workplace = Workplace::new(&meta, worktree.as_ref(), confines.bounds.as_ref());
-        let started = start_agent(&meta, &workplace, &secrets, &mut confines);
-        supervision.bounds = confines.bounds.take();
-        match started {
-            Ok(started) => {
-                let assignment = Assignment::new(&meta, prompt.clone());
-                let opening = protocol.opening(&assignment);
-                let reader = protocol.reader(assignment);
-                supervision.restart(model, failure, started, opening, reader);
-                supervision.run();
-            }
-            Err(NotStarted { reason, .. }) => {
-                supervision.warn(vec![format!("The agent could not be started again: {reason}")]);
-                break;
-            }
+    loop {
+        for fallback in meta.fallback_starts.clone() {
+            let Some(failure) = supervision.failure_of_model() else { break };
+            let model = fallback.model.clone();
+            let meta = meta.with_fallback(fallback);
+            let worktree = worktree.as_ref();
+            let started = start_again(&mut supervision, &meta, worktree, &secrets, &mut confines);
+            let Some(started) = started else { break };
+            let assignment = Assignment::new(&meta, prompt.clone());
+            let opening = protocol.opening(&assignment);
+            let reader = protocol.reader(assignment);
+            supervision.restart(model, failure, started, opening, reader);
+            supervision.run();
         }
+        let Some(parked) = supervision.quota() else { break };
+        // Another agent may run meanwhile.
+        drop(slot.take());
+        slot = supervision.park(parked, &dir);
+        if slot.is_none() {
+            break;
+        }
+        let worktree = worktree.as_ref();
+        let started = start_again(&mut supervision, &meta, worktree, &secrets, &mut confines);
+        let Some(started) = started else { break };
+        let prompt = supervision.prompt_to_go_on(&meta, protocol, &dir);
+        let assignment = Assignment::new(&meta, prompt);
+        let opening = protocol.opening(&assignment);
+        supervision.go_on(started, opening, protocol.reader(assignment));
+        supervision.run();
     }
     supervision.finish();
     Ok(())
@@ -258,6 +266,27 @@ fn start_agent(
         cwd: &workplace.cwd,
         environment: &environment,
     })
+}
+
+/// Starts an agent in the place of one that is gone.
+fn start_again(
+    supervision: &mut Supervision,
+    meta: &Meta,
+    worktree: Option<&Worktree>,
+    secrets: &Secrets,
+    confines: &mut Confines<'_>,
+) -> Option<Started> {
+    (confines.bounds, confines.cgroup) = supervision.release();
+    let workplace = Workplace::new(meta, worktree, confines.bounds.as_ref());
+    let started = start_agent(meta, &workplace, secrets, confines);
+    supervision.bounds = confines.bounds.take();
+    match started {
+        Ok(started) => Some(started),
+        Err(NotStarted { reason, .. }) => {
+            supervision.warn(vec![format!("The agent could not be started again: {reason}")]);
+            None
+        }
+    }
 }
 
 /// Ends a run for which a process could not be started.

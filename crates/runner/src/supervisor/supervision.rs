@@ -1,6 +1,7 @@
 //! The loop around one child.
 
 mod fallback;
+mod parking;
 mod reviewing;
 
 use std::mem;
@@ -66,6 +67,8 @@ pub(crate) struct Supervision {
     eviction: Option<Eviction>,
     /// When to look at the memory of the tree again.
     look_at_memory_at: Instant,
+    /// When the last quota was to be over, as the provider has said. In milliseconds since 1970.
+    quota_named: Option<u64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -116,6 +119,7 @@ impl Supervision {
             is_interrupted: false,
             eviction,
             look_at_memory_at: Instant::now() + MEMORY_INTERVAL,
+            quota_named: None,
         }
     }
 
@@ -491,9 +495,7 @@ impl Supervision {
             processor_ms: u64::try_from(used.processor_time.as_millis()).unwrap_or(u64::MAX),
             peak_memory: used.peak_memory,
         });
-        if let Some(admission) = &self.interpreter.sink.meta.admission {
-            governor::remember(admission, &self.interpreter.sink.meta, used.peak_memory);
-        }
+        governor::remember(&self.interpreter.sink.meta, used.peak_memory);
         self.tree.remove_cgroup();
         self.stop_questions();
         let unread = self.interpreter.conversation.end();

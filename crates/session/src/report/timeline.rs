@@ -163,8 +163,17 @@ impl<'a> Fold<'a> {
 
     fn apply(&mut self, event: &'a Event) {
         match event {
-            // It was started once more, with another model.
-            Event::RunStarted { .. } if self.was_told => self.turn_to(Doing::Starting),
+            // It was started once more: with another model, or because a quota is over.
+            Event::RunStarted { .. } if self.was_told => {
+                if self.doing == Doing::Waiting {
+                    self.finish(SpanKind::Waiting, "waiting for the provider");
+                }
+                self.turn_to(Doing::Starting);
+            }
+            Event::Waiting { .. } if self.was_told => {
+                self.warn(event);
+                self.turn_to(Doing::Waiting);
+            }
             Event::RunStarted { .. } => {
                 self.timeline.started = self.now;
                 self.finish(SpanKind::Waiting, "waiting for its turn");
@@ -287,6 +296,9 @@ impl<'a> Fold<'a> {
             self.close(0, kind, how);
         }
         match self.doing {
+            Doing::Waiting if self.was_told => {
+                self.finish(SpanKind::Waiting, "waiting for the provider");
+            }
             Doing::Waiting if has_ended => self.finish(SpanKind::Waiting, "never started"),
             Doing::Waiting => self.finish(SpanKind::Waiting, "waiting for its turn"),
             Doing::Starting => self.finish(SpanKind::Starting, "starting"),

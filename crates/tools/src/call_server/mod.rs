@@ -25,7 +25,7 @@ use model::{RunId, SessionId};
 use plan::Surroundings;
 use runner::{Change, Dispatcher, StopForce, Update};
 use serde_json::Value;
-use session::view::{self, Phase};
+use session::view::{self, Phase, TaskView};
 use store::Store;
 
 use self::background_log::BackgroundLog;
@@ -149,7 +149,12 @@ impl CallServer {
                 let overview = [view::overview(&views)].into_iter();
                 let running = views.iter().filter(|task| task.phase == Phase::Running);
                 let running = running.take(CallServer::MOST_NAMED).map(view::compact_line);
-                let parts = overview.chain(running).map(|line| line.text());
+                // All that wait wait for the same.
+                let is_waiting = |task: &&TaskView<'_>| {
+                    task.phase == Phase::Queued && task.state.facts.waiting.is_some()
+                };
+                let waiting = views.iter().find(is_waiting).map(view::compact_line);
+                let parts = overview.chain(running).chain(waiting).map(|line| line.text());
                 parts.collect::<Vec<String>>().join(" | ")
             }
             Some(Work::Session(session)) => {

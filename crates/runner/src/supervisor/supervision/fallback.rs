@@ -9,6 +9,7 @@ use super::Supervision;
 use crate::supervisor::access::Bounds;
 use crate::supervisor::child_streams::{Input, Source};
 use crate::supervisor::confined_start::Started;
+use crate::supervisor::interpreter::Interpreter;
 use crate::supervisor::pid_of;
 use crate::supervisor::stopper::Stopper;
 
@@ -18,16 +19,22 @@ impl Supervision {
     pub(crate) fn failure_of_model(&self) -> Option<String> {
         let interpreter = &self.interpreter;
         let facts = &interpreter.sink.facts;
-        let is_stopped = interpreter.rules.is_stop_requested()
-            || self.quit.is_some()
-            || facts.stopping.is_some_and(|cause| !StopCause::is_cleanup(cause));
         let has_acted = facts.tool_calls > 0 || interpreter.has_talked;
-        if is_stopped || has_acted || self.leftovers.is_some() {
+        if self.is_stopped() || has_acted {
             return None;
         }
         let verdict = self.verdict(Demands::default());
         let error = facts.provider_error.clone().or(verdict.error);
         error.filter(|_| matches!(verdict.outcome, Outcome::ProviderError | Outcome::Quota))
+    }
+
+    /// Whether the run is stopped, or its agent has left something behind, so that no other agent takes its place.
+    pub(super) fn is_stopped(&self) -> bool {
+        let Interpreter { sink, rules, .. } = &self.interpreter;
+        rules.is_stop_requested()
+            || self.quit.is_some()
+            || sink.facts.stopping.is_some_and(|cause| !StopCause::is_cleanup(cause))
+            || self.leftovers.is_some()
     }
 
     /// Hands over what the agent that is gone has left to the one in its place.
@@ -44,11 +51,16 @@ impl Supervision {
         opening: Opening,
         reader: Reader,
     ) {
-        let Started { child, process } = started;
         let sink = &self.interpreter.sink;
         let from = sink.facts.model.clone().or_else(|| sink.meta.model.clone());
         let from = from.unwrap_or_else(|| "the agent's own model".to_owned());
         self.interpreter.record([Event::ModelFallback { from, to, reason }]);
+        self.replace_agent(started, opening, reader);
+    }
+
+    /// An agent was started in the place of the one that is gone.
+    pub(super) fn replace_agent(&mut self, started: Started, opening: Opening, reader: Reader) {
+        let Started { child, process } = started;
         self.interpreter.sink.started(pid_of(&child), process);
         self.interpreter.restart(reader);
         self.tree = child.tree;

@@ -1,4 +1,4 @@
-/* A wall clock that can be set, which the processes of the soak read instead of the system's.
+/* A wall clock that can be set, which the processes of a test or of the soak read instead of the system's.
  *
  * The offset in seconds is in a file that is mapped into every process, so that all of them see a
  * jump at the same moment. There is no lock, which a killed process could keep, and no other clock is
@@ -16,7 +16,7 @@
 static const volatile int64_t *offset;
 
 __attribute__((constructor)) static void open_clock(void) {
-    const char *path = getenv("SOAK_CLOCK");
+    const char *path = getenv("TEST_CLOCK");
     int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     if (file < 0) {
         return;
