@@ -1,7 +1,9 @@
 //! What callers, workers and the server's buckets tell each other. Each message has the version of its format, so that a
 //! program of another version refuses what it does not understand.
 
-use model::{LeftAnswer, Message, Outcome, RemoteTask, RunId, RunResult, SessionId};
+use model::{
+    Budget, LeftAnswer, Message, Outcome, RemoteTask, RunId, RunResult, SessionId, Usage,
+};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::TaskAddress;
@@ -164,9 +166,52 @@ pub struct TaskResult {
     pub commit: Option<String>,
 }
 
+/// What is known of a task that no agent has begun with.
+pub(crate) struct Unrun<'a> {
+    pub(crate) run_id: &'a RunId,
+    pub(crate) session_id: &'a SessionId,
+    pub(crate) name: &'a str,
+    pub(crate) budget: Budget,
+    /// In milliseconds since 1970.
+    pub(crate) now: u64,
+}
+
 impl TaskResult {
     /// The longest answer in it. The rest of a longer one is in the events only.
     pub const OUTPUT_BYTES: usize = 256 * 1024;
+
+    /// The result of a task that no agent has begun with.
+    pub(crate) fn unrun(task: Unrun<'_>, outcome: Outcome, error: &str) -> TaskResult {
+        let Unrun { run_id, session_id, name, budget, now } = task;
+        let result = RunResult {
+            format: model::FORMAT,
+            run_id: run_id.clone(),
+            session_id: session_id.clone(),
+            name: name.to_owned(),
+            status: outcome.status(),
+            outcome,
+            error: Some(error.to_owned()),
+            output: String::new(),
+            value: None,
+            check: None,
+            exit_code: None,
+            signal: None,
+            model: None,
+            stop_reason: None,
+            usage: Usage::default(),
+            budget,
+            tool_calls: 0,
+            started_at: None,
+            ended_at: now,
+            duration_ms: 0,
+            warnings: Vec::new(),
+            leftovers: None,
+            changes: None,
+            resources: None,
+        };
+        let (worker, result) = (String::new(), Box::new(result));
+        TaskResult { format: Format, attempt: 0, worker, last_chunk: 0, result, commit: None }
+    }
 
     /// How it ended.
     pub fn outcome(&self) -> Outcome {
@@ -187,6 +232,8 @@ pub enum Command {
     },
     Tell {
         format: Format,
+        /// The caller's. A message that is sent twice counts once.
+        number: u64,
         message: Message,
     },
     Answer {
@@ -206,6 +253,12 @@ pub struct CommandReply {
     /// Why it was not carried out, if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// The number of the message, in the attempt that runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u64>,
+    /// Whether it is too early for it: the caller asks again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_early: bool,
 }
 
 /// What a worker asks the caller that waits for a task: whether it is still there. Any answer will do.
@@ -329,7 +382,7 @@ mod tests {
         reads_back(&EventChunk { format: Format, number: 3, text: "{\"seq\":1".to_owned() });
         reads_back(&Command::Cancel { format: Format, is_forced: true });
         let message = Message { text: "Stop that".to_owned(), timing: MessageTiming::After };
-        reads_back(&Command::Tell { format: Format, message });
+        reads_back(&Command::Tell { format: Format, number: 1, message });
         reads_back(&CommandReply::default());
         reads_back(&CallerPing { format: Format, attempt: 2, worker: "w".to_owned() });
         reads_back(&Heartbeat {

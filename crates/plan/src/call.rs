@@ -419,7 +419,7 @@ impl Planner<'_> {
             // A relay takes next to nothing of this machine; the worker's machine governs its agent.
             admission: (!is_remote).then(|| Arc::clone(&self.shared.admission)),
             takes_messages: true,
-            ask: self.asks() && !is_remote,
+            ask: self.asks(),
             created_at: now_ms(),
         };
         let missing_agent = (!is_remote && agent.is_missing(surroundings)).then(|| agent.kind());

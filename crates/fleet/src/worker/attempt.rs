@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Duration;
 
 use async_nats::jetstream::Message;
 use async_nats::jetstream::message::AckKind;
-use model::{Event, Outcome as RunOutcome, Record, RunResult, Usage};
+use model::{Event, Outcome as RunOutcome, Record};
 use runner::now_ms;
 use store::RunDir;
 use tokio::sync::mpsc::unbounded_channel;
@@ -15,6 +16,7 @@ use tokio::time::Instant;
 use super::plan::{Planned, plan_task};
 use super::running::Running;
 use super::{Worker, aside, forget_run};
+use crate::message::Unrun;
 use crate::{
     Attempt, AttemptEnd, CallerPing, EventChunk, FleetError, Format, TaskAddress, TaskMessage,
     TaskResult, TaskState,
@@ -120,6 +122,7 @@ impl Worker {
             run_dir: None,
             stopped: None,
             silent_since: None,
+            told: Rc::default(),
         };
         let commands = running.listen().await?;
         self.runner.start_task(number, plan, sender);
@@ -228,41 +231,12 @@ impl Worker {
         outcome: RunOutcome,
         error: &str,
     ) -> Result<Outcome, FleetError> {
-        let now = now_ms();
-        let result = RunResult {
-            format: model::FORMAT,
-            run_id: task.run_id.clone(),
-            session_id: task.session_id.clone(),
-            name: task.task.name.clone(),
-            status: outcome.status(),
-            outcome,
-            error: Some(error.to_owned()),
-            output: String::new(),
-            value: None,
-            check: None,
-            exit_code: None,
-            signal: None,
-            model: None,
-            stop_reason: None,
-            usage: Usage::default(),
-            budget: task.task.limits.budget,
-            tool_calls: 0,
-            started_at: None,
-            ended_at: now,
-            duration_ms: 0,
-            warnings: Vec::new(),
-            leftovers: None,
-            changes: None,
-            resources: None,
-        };
-        let result = TaskResult {
-            format: Format,
-            attempt,
-            worker: self.id.clone(),
-            last_chunk: 1,
-            result: Box::new(result),
-            commit: None,
-        };
+        let TaskMessage { run_id, session_id, task: asked, .. } = task;
+        let (name, budget) = (&asked.name, asked.limits.budget);
+        let unrun = Unrun { run_id, session_id, name, budget, now: now_ms() };
+        let worker = self.id.clone();
+        let result = TaskResult::unrun(unrun, outcome, error);
+        let result = TaskResult { attempt, worker, last_chunk: 1, ..result };
         let result = self.tasks.finish(&task.address, result).await?;
         self.publish_end(&task.address, &result).await?;
         self.finish_attempt(&task.address, attempt, AttemptEnd::Finished).await?;

@@ -1,15 +1,18 @@
 //! An attempt whose agent runs: its events go out, and what is asked of it comes in.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs;
 use std::path::PathBuf;
-
+use std::rc::Rc;
 use std::time::Duration;
 
 use async_nats::jetstream::Message;
 use async_nats::jetstream::message::AckKind;
 use futures_util::StreamExt;
-use model::{Event, Outcome as RunOutcome, Record};
-use runner::{Change, Report, TellUntil, now_ms};
+use model::{Event, LeftAnswer, Outcome as RunOutcome, Record};
+use runner::{Answered, Change, Fate, Report, TellError, TellUntil, Told, now_ms};
 use store::RunDir;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep_until};
@@ -48,6 +51,63 @@ pub(super) struct Running<'a> {
     pub(super) run_dir: Option<PathBuf>,
     pub(super) stopped: Option<StopReason>,
     pub(super) silent_since: Option<Instant>,
+    /// What became of the caller's messages, by their numbers.
+    pub(super) told: Rc<RefCell<BTreeMap<u64, Telling>>>,
+}
+
+/// How far the agent was told a message.
+pub(super) enum Telling {
+    InProgress,
+    Told(CommandReply),
+}
+
+/// The way back to the caller that has sent a command.
+struct Replying {
+    client: async_nats::Client,
+    subject: Option<async_nats::Subject>,
+}
+
+impl Replying {
+    fn say(self, reply: CommandReply) {
+        let (Some(subject), Ok(value)) = (self.subject, serde_json::to_vec(&reply)) else { return };
+        let client = self.client;
+        // Without an answer, the caller asks again.
+        tokio::task::spawn_local(async move { drop(client.publish(subject, value.into()).await) });
+    }
+}
+
+fn early() -> CommandReply {
+    CommandReply { is_early: true, ..CommandReply::default() }
+}
+
+fn refused(reason: String) -> CommandReply {
+    CommandReply { problem: Some(reason), ..CommandReply::default() }
+}
+
+async fn tell(dir: RunDir, message: model::Message) -> CommandReply {
+    match aside(move || runner::tell_run(&dir, &message, TellUntil::Accepted)).await {
+        Ok(Ok(Told { number, fate: Fate::Refused(reason) })) => {
+            CommandReply { number, ..refused(reason) }
+        }
+        Ok(Ok(Told { number, fate: Fate::Accepted | Fate::Delivered })) => {
+            CommandReply { number, ..CommandReply::default() }
+        }
+        // It waits in the run directory.
+        Ok(Err(TellError::NoAnswer(number))) => {
+            CommandReply { number: Some(number), ..CommandReply::default() }
+        }
+        Ok(Err(error)) => refused(error.to_string()),
+        Err(error) => refused(error.to_string()),
+    }
+}
+
+async fn give(dir: RunDir, number: u64, answer: LeftAnswer) -> CommandReply {
+    match aside(move || runner::answer_run(&dir, Some(number), &answer)).await {
+        Ok(Ok(Answered::Given { .. })) => CommandReply::default(),
+        Ok(Ok(Answered::Refused { reason, .. })) => refused(reason),
+        Ok(Err(error)) => refused(error.to_string()),
+        Err(error) => refused(error.to_string()),
+    }
 }
 
 impl Running<'_> {
@@ -188,51 +248,39 @@ impl Running<'_> {
 
     fn obey(&mut self, message: &async_nats::Message) {
         let command = serde_json::from_slice::<Command>(&message.payload);
-        let (client, reply) = (self.worker.fleet.client().clone(), message.reply.clone());
-        let answer = move |problem: Option<String>| async move {
-            let value = serde_json::to_vec(&CommandReply { format: Format, problem });
-            if let (Some(reply), Ok(value)) = (reply, value) {
-                let _ = client.publish(reply, value.into()).await;
-            }
+        let reply = Replying {
+            client: self.worker.fleet.client().clone(),
+            subject: message.reply.clone(),
         };
         let dir = self.run_dir.as_ref().and_then(|path| RunDir::open(path).ok());
-        let not_yet = || "the agent has not started yet".to_owned();
         match (command, dir) {
             (Ok(Command::Cancel { .. }), _) => {
                 self.stop(StopReason::Cancelled);
-                tokio::task::spawn_local(answer(None));
+                reply.say(CommandReply::default());
             }
-            (Ok(Command::Tell { message, .. }), Some(dir)) => {
-                let tell = move || runner::tell_run(&dir, &message, TellUntil::Accepted);
-                tokio::task::spawn_local(async move {
-                    let problem = match aside(tell).await {
-                        Ok(Ok(told)) => match told.fate {
-                            runner::Fate::Refused(reason) => Some(reason),
-                            runner::Fate::Accepted | runner::Fate::Delivered => None,
-                        },
-                        Ok(Err(error)) => Some(error.to_string()),
-                        Err(error) => Some(error.to_string()),
-                    };
-                    answer(problem).await;
-                });
+            (Ok(Command::Tell { number, message, .. }), Some(dir)) => {
+                // A caller that got no answer asks again.
+                match self.told.borrow_mut().entry(number) {
+                    Entry::Occupied(known) => match known.get() {
+                        Telling::Told(told) => reply.say(told.clone()),
+                        Telling::InProgress => reply.say(early()),
+                    },
+                    Entry::Vacant(new) => {
+                        new.insert(Telling::InProgress);
+                        let told = self.told.clone();
+                        tokio::task::spawn_local(async move {
+                            let done = tell(dir, message).await;
+                            told.borrow_mut().insert(number, Telling::Told(done.clone()));
+                            reply.say(done);
+                        });
+                    }
+                }
             }
-            (Ok(Command::Answer { number, answer: left, .. }), Some(dir)) => {
-                let give = move || runner::answer_run(&dir, Some(number), &left);
-                tokio::task::spawn_local(async move {
-                    let problem = match aside(give).await {
-                        Ok(Ok(_)) => None,
-                        Ok(Err(error)) => Some(error.to_string()),
-                        Err(error) => Some(error.to_string()),
-                    };
-                    answer(problem).await;
-                });
+            (Ok(Command::Answer { number, answer, .. }), Some(dir)) => {
+                tokio::task::spawn_local(async move { reply.say(give(dir, number, answer).await) });
             }
-            (Ok(_), None) => drop(tokio::task::spawn_local(answer(Some(not_yet())))),
-            (Err(error), _) => {
-                drop(tokio::task::spawn_local(answer(Some(format!(
-                    "it is not understood: {error}"
-                )))));
-            }
+            (Ok(_), None) => reply.say(early()),
+            (Err(error), _) => reply.say(refused(format!("it is not understood: {error}"))),
         }
     }
 

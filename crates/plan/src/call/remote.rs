@@ -75,8 +75,7 @@ impl Planner<'_> {
             schema: task.schema.clone(),
             check: task.check.clone(),
             check_timeout: task.check_timeout,
-            // An answer would not reach it.
-            ask: false,
+            ask: self.asks(),
         })
     }
 

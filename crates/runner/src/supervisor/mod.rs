@@ -177,8 +177,9 @@ pub fn supervise(
         }
     };
     sink.started(pid_of(&child), process);
-    let conversation = Conversation::new(protocol.ear().err(), protocol.shows_messages());
-    let questions = Questions::new(meta.access, &meta.limits);
+    let conversation = Conversation::new(protocol.ear().err(), protocol.shows_messages())
+        .relayed(protocol.is_relayed());
+    let questions = Questions::new(meta.access, &meta.limits).relayed(protocol.is_relayed());
     let assignment = Assignment::new(&meta, prompt.clone());
     let opening = protocol.opening(&assignment);
     let reader = protocol.reader(assignment);
@@ -187,8 +188,7 @@ pub fn supervise(
     let requests = Requests::of(dir.clone(), meta.lifetime);
     let keep = protocol.keep();
     // Another supervisor, whose events the child passes on, has done it.
-    let is_reviewed = protocol == Protocol::Events;
-    let review = if is_reviewed {
+    let review = if protocol.is_relayed() {
         Review::default()
     } else {
         Review::new(meta.schema.clone(), meta.check.clone(), workplace)

@@ -3,6 +3,8 @@
 //! It prints the events of one attempt at a time, in our own format. When another attempt begins, its events follow, behind a
 //! warning. The result that the server has decides which attempt counts.
 
+mod dialogue;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,11 +12,13 @@ use std::time::Duration;
 use async_nats::jetstream::consumer::pull;
 use async_nats::jetstream::stream::Stream;
 use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use model::{Event, LeftAnswer, Message, Outcome, Record, RemoteTask, RunId, SessionId};
 use serde::Deserialize;
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
+use self::dialogue::Dialogue;
 use crate::events::EventLines;
 use crate::tasks::{fetch_file, has_object, send_file};
 use crate::{
@@ -26,6 +30,10 @@ use crate::{
 const CANCEL_PATIENCE: Duration = Duration::from_millis(4_500);
 /// How often the result is looked for, should its event not have arrived.
 const LOOK: Duration = Duration::from_secs(5);
+/// When a command is sent again that its worker did not take.
+const AGAIN: Duration = Duration::from_millis(300);
+/// How long the fate of a message may stay open behind the end of the run.
+const SETTLED: Duration = Duration::from_secs(2);
 /// How long the supervisor may take to acknowledge the end.
 const ACKNOWLEDGEMENT: Duration = Duration::from_secs(20);
 
@@ -121,7 +129,7 @@ pub async fn relay(
             }
         }
     };
-    let _ = tokio::time::timeout(ACKNOWLEDGEMENT, acknowledged).await;
+    let _ = timeout(ACKNOWLEDGEMENT, acknowledged).await;
     Ok(())
 }
 
@@ -250,7 +258,17 @@ impl<'a> Relay<'a> {
         let mut is_chosen = false;
         let mut look_at = Instant::now() + LOOK;
         let mut give_up_at: Option<Instant> = None;
+        let mut dialogue = Dialogue::default();
+        // One at a time, so that they arrive in their order.
+        let mut sending = FuturesUnordered::new();
+        let mut send_at = Instant::now();
         loop {
+            let command = dialogue.next().filter(|_| sending.is_empty());
+            let has_command = command.is_some();
+            if let Some(command) = command.filter(|_| Instant::now() >= send_at) {
+                sending.push(self.command(command));
+                continue;
+            }
             let give_up = give_up_at.unwrap_or_else(|| Instant::now() + Duration::from_secs(3600));
             tokio::select! {
                 Some(ping) = pings.next() => {
@@ -258,6 +276,14 @@ impl<'a> Relay<'a> {
                         let _ = client.publish(reply, "here".into()).await;
                     }
                 }
+                Some(reply) = sending.next(), if !sending.is_empty() => match reply {
+                    Ok(CommandReply { is_early: false, .. }) => {
+                        dialogue.replied(reply.unwrap_or_default()).into_iter().for_each(|event| printer.print(event));
+                    }
+                    // Its worker may be gone; then another one begins.
+                    Ok(_) | Err(_) => send_at = Instant::now() + AGAIN,
+                },
+                () = sleep_until(send_at), if has_command => {}
                 chunk = chunks.next() => {
                     let Some(Ok(chunk)) = chunk else {
                         // The stream's leader is gone, for example.
@@ -275,6 +301,8 @@ impl<'a> Relay<'a> {
                         if attempt > 0 {
                             printer.print(self.told_anew(of).await);
                         }
+                        sending.clear();
+                        dialogue.begin_anew().into_iter().for_each(|event| printer.print(event));
                         (attempt, lines) = (of, EventLines::default());
                     }
                     for record in lines.read(&chunk.payload) {
@@ -287,6 +315,10 @@ impl<'a> Relay<'a> {
                                     chunks = self.chunks(&self.address.event_subject(attempt)).await?;
                                     break;
                                 }
+                                // What the agent has heard is known of every message.
+                                if let Ok(Some(Ok(reply))) = timeout(SETTLED, sending.next()).await {
+                                    dialogue.replied(reply).into_iter().for_each(|event| printer.print(event));
+                                }
                                 if let Err(problem) = self.bring_back(&result).await {
                                     printer.print(warning(format!(
                                         "What the agent changed could not be brought back: {problem}"
@@ -296,7 +328,11 @@ impl<'a> Relay<'a> {
                             }
                             // The supervisor here keeps what has come back.
                             Event::ChangesKept { .. } => {}
-                            event => printer.print(event),
+                            event => {
+                                if let Some(event) = dialogue.translate(event) {
+                                    printer.print(event);
+                                }
+                            }
                         }
                     }
                 }
@@ -312,16 +348,10 @@ impl<'a> Relay<'a> {
                         return Ok(ended(Outcome::Interrupted, "The supervisor is gone"));
                     }
                     Some(RelayInput::Message { number, message }) => {
-                        let command = Command::Tell { format: Format, message };
-                        if let Err(reason) = self.command(&command).await {
-                            printer.print(Event::MessageRefused { number, reason });
-                        }
+                        dialogue.say(number, message);
                     }
                     Some(RelayInput::Answer { number, answer }) => {
-                        let command = Command::Answer { format: Format, number, answer };
-                        if let Err(reason) = self.command(&command).await {
-                            printer.print(warning(format!("The answer did not reach the agent: {reason}")));
-                        }
+                        dialogue.answer(number, answer);
                     }
                     Some(_) => {}
                 },
@@ -336,7 +366,6 @@ impl<'a> Relay<'a> {
                     if self.tasks.result(&self.address).await?.is_some() {
                         // Its event should have come.
                         chunks = self.chunks(&self.address.event_subjects()).await?;
-                        (attempt, lines) = (attempt, lines);
                     }
                 }
             }
@@ -412,21 +441,23 @@ impl<'a> Relay<'a> {
         });
         let is_running = marked.await?.unwrap_or_default();
         if is_running {
-            let _ = self.command(&Command::Cancel { format: Format, is_forced: false }).await;
+            let _ = self.command(Command::Cancel { format: Format, is_forced: false }).await;
         } else if let Ok(queue) = self.fleet.jetstream().get_stream(crate::TASKS).await {
             let _ = queue.delete_message(self.sequence).await;
         }
         Ok(is_running)
     }
 
-    async fn command(&self, command: &Command) -> Result<(), String> {
-        let value = serde_json::to_vec(command).map_err(|error| error.to_string())?;
-        let subject = self.address.command_subject();
-        let reply = self.fleet.client().request(subject, value.into()).await;
-        let reply = reply.map_err(|error| format!("its worker does not answer: {error}"))?;
-        let reply: CommandReply =
-            serde_json::from_slice(&reply.payload).map_err(|error| error.to_string())?;
-        reply.problem.map_or(Ok(()), Err)
+    /// Tells the worker something, and returns what it says to that.
+    fn command(&self, command: Command) -> impl Future<Output = Result<CommandReply, FleetError>> + use<> {
+        let (client, subject) = (self.fleet.client().clone(), self.address.command_subject());
+        async move {
+            let failed = |reason: String| FleetError::Failed { what: "reach the worker".to_owned(), reason };
+            let value = serde_json::to_vec(&command)?;
+            let reply = client.request(subject, value.into()).await;
+            let reply = reply.map_err(|error| failed(error.to_string()))?;
+            Ok(serde_json::from_slice(&reply.payload)?)
+        }
     }
 
     /// Removes what is kept here by now. What cannot be removed goes by its age.
