@@ -16,6 +16,7 @@ mod calls;
 mod chart;
 mod claude_client;
 mod delegate;
+mod fleet;
 mod growth;
 mod measure;
 mod memory;
@@ -42,7 +43,7 @@ struct Benchmark {
     run: fn() -> Result<Table, String>,
 }
 
-const BENCHMARKS: [Benchmark; 8] = [
+const BENCHMARKS: [Benchmark; 9] = [
     Benchmark { name: "spine", title: "A run, and a long stream", run: spine::run },
     Benchmark { name: "delegate", title: "Many tasks", run: delegate::run },
     Benchmark { name: "agent", title: "The built-in agent", run: agent::run },
@@ -50,6 +51,7 @@ const BENCHMARKS: [Benchmark; 8] = [
     Benchmark { name: "background", title: "Listing many runs", run: background::run },
     Benchmark { name: "pi", title: "Inside of pi", run: pi::run },
     Benchmark { name: "view", title: "The live view", run: view::run },
+    Benchmark { name: "fleet", title: "The fleet", run: fleet::run },
     Benchmark { name: "worktrees", title: "Worktrees", run: worktrees::run },
 ];
 

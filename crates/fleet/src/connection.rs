@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use async_nats::jetstream::consumer::pull;
 use async_nats::jetstream::kv::Store as Bucket;
+use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::object_store::ObjectStore;
 use async_nats::jetstream::stream::{self, RetentionPolicy, Stream};
 use async_nats::jetstream::{self, Context, ContextBuilder};
@@ -203,6 +204,23 @@ impl Fleet {
     pub async fn objects(&self, name: &str) -> Result<ObjectStore, FleetError> {
         self.patiently(&format!("find the object store {name}"), async || {
             self.jetstream.get_object_store(name).await
+        })
+        .await
+    }
+
+    /// Publishes a message of a stream until the server has it, once. Returns its number in the stream.
+    pub(crate) async fn publish(
+        &self,
+        what: &str,
+        subject: String,
+        id: &str,
+        value: Vec<u8>,
+    ) -> Result<u64, FleetError> {
+        // Sent again, it is known by its id.
+        self.patiently(what, async || {
+            let message = PublishMessage::build().payload(value.clone().into()).message_id(id);
+            let sent = self.jetstream.send_publish(subject.clone(), message).await?;
+            sent.await.map(|acknowledged| acknowledged.sequence)
         })
         .await
     }

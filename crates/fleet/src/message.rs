@@ -1,9 +1,7 @@
 //! What callers, workers and the server's buckets tell each other. Each message has the version of its format, so that a
 //! program of another version refuses what it does not understand.
 
-use model::{
-    Budget, LeftAnswer, Message, Outcome, RemoteTask, RunId, RunResult, SessionId, Usage,
-};
+use model::{Budget, LeftAnswer, Message, Outcome, RemoteTask, RunId, RunResult, SessionId, Usage};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::TaskAddress;
@@ -85,7 +83,6 @@ pub struct TaskState {
 /// A worker's attempt to carry out a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the names say the rest")]
 pub struct Attempt {
     /// Counts from one.
     pub number: u32,
@@ -93,8 +90,10 @@ pub struct Attempt {
     pub worker: String,
     /// In milliseconds since 1970, by the clock of the worker.
     pub started_at: u64,
-    /// Renewed while the attempt runs. Another worker does not begin before it has run out.
-    pub leased_until: u64,
+    /// In milliseconds: the worker stores the state of the task anew within this time. Another worker does not begin before it
+    /// has passed by the server's clock without a change.
+    pub lease: u64,
+    /// The last attempt of a task has none while it runs, and none if its result is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<AttemptEnd>,
 }
@@ -103,8 +102,6 @@ pub struct Attempt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptEnd {
-    /// It has a result.
-    Finished,
     /// Its worker was told to end, and gave the task back. Such an attempt does not count.
     HandedBack,
     /// Its worker was not heard of any more.
@@ -261,14 +258,18 @@ pub struct CommandReply {
     pub is_early: bool,
 }
 
-/// What a worker asks the caller that waits for a task: whether it is still there. Any answer will do.
+/// What a worker asks the caller that waits for a task: whether it is still there. Any answer will do. With a refusal nothing is
+/// asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct CallerPing {
     pub format: Format,
     pub attempt: u32,
     pub worker: String,
+    /// Why this worker does not carry out the task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<String>,
 }
 
 /// What a worker says of itself every few seconds.
@@ -375,7 +376,7 @@ mod tests {
             number: 1,
             worker: "w".to_owned(),
             started_at: 17,
-            leased_until: 18,
+            lease: 18,
             end: Some(AttemptEnd::Lost),
         };
         reads_back(&TaskState { attempts: vec![attempt], ..TaskState::default() });
@@ -384,7 +385,12 @@ mod tests {
         let message = Message { text: "Stop that".to_owned(), timing: MessageTiming::After };
         reads_back(&Command::Tell { format: Format, number: 1, message });
         reads_back(&CommandReply::default());
-        reads_back(&CallerPing { format: Format, attempt: 2, worker: "w".to_owned() });
+        reads_back(&CallerPing {
+            format: Format,
+            attempt: 2,
+            worker: "w".to_owned(),
+            refusal: Some("no such agent".to_owned()),
+        });
         reads_back(&Heartbeat {
             format: Format,
             worker: "w".to_owned(),
@@ -405,13 +411,8 @@ mod tests {
 
     #[test]
     fn only_lost_attempts_count_against_a_task() {
-        let attempt = |end| Attempt {
-            number: 1,
-            worker: "w".to_owned(),
-            started_at: 17,
-            leased_until: 18,
-            end,
-        };
+        let attempt =
+            |end| Attempt { number: 1, worker: "w".to_owned(), started_at: 17, lease: 18, end };
         let ends = [Some(AttemptEnd::Lost), Some(AttemptEnd::HandedBack), None];
         let state = TaskState { attempts: ends.map(attempt).into(), ..TaskState::default() };
         assert_eq!((state.lost(), state.running().is_some()), (1, true));

@@ -96,50 +96,64 @@ impl EventReader {
     }
 
     fn meaning(&mut self, seq: u64, event: Event) -> Reading {
-    let is_tool_activity = matches!(event, Event::ToolCall { .. } | Event::ToolResult { .. });
-    let activity = match &event {
-        Event::RunStarted { .. }
-        | Event::AssistantMessage { .. }
-        | Event::ToolResult { .. }
-        | Event::ModelFallback { .. } => Some(Activity::Waiting),
-        Event::ToolCall { .. } => Some(Activity::Tool),
-        Event::RetryScheduled { .. } => Some(Activity::Retrying),
-        Event::RunEnded { .. } => Some(Activity::Done),
-        _ => None,
-    };
-    let mut reading =
-        Reading { activity, is_tool_activity, last_word: LastWord::NotYet, ..Reading::default() };
-    match event {
-        Event::RunEnded { outcome, error, .. } => {
-            reading.last_word = LastWord::Said;
-            reading.verdict = Some(Verdict { outcome, error });
-            reading.reply = line_of(&json!({"type": "acknowledged", "seq": seq}));
+        let is_tool_activity = matches!(event, Event::ToolCall { .. } | Event::ToolResult { .. });
+        let activity = match &event {
+            Event::RunStarted { .. }
+            | Event::AssistantMessage { .. }
+            | Event::ToolResult { .. }
+            | Event::ModelFallback { .. } => Some(Activity::Waiting),
+            Event::ToolCall { .. } => Some(Activity::Tool),
+            Event::RetryScheduled { .. } => Some(Activity::Retrying),
+            Event::RunEnded { .. } => Some(Activity::Done),
+            _ => None,
+        };
+        // Its supervisor takes messages from now on, and knows when the agent can read them.
+        let is_under_way = matches!(event, Event::RunStarted { .. });
+        let mut reading = Reading {
+            activity,
+            is_tool_activity,
+            is_under_way,
+            last_word: LastWord::NotYet,
+            ..Reading::default()
+        };
+        match event {
+            Event::RunEnded { outcome, error, .. } => {
+                reading.last_word = LastWord::Said;
+                reading.verdict = Some(Verdict { outcome, error });
+                reading.reply = line_of(&json!({"type": "acknowledged", "seq": seq}));
+            }
+            Event::MessageDelivered { number } => {
+                reading.deliveries.push(Delivery::Delivered(number))
+            }
+            Event::MessageRefused { number, reason } => {
+                reading.deliveries.push(Delivery::Refused(number, reason));
+            }
+            Event::QuestionAsked { number, question } => {
+                self.open.insert(number, question.clone());
+                reading.questions.push(Asked {
+                    number,
+                    question,
+                    deed: Deed::Other,
+                    patience: None,
+                });
+            }
+            Event::QuestionAnswered { number, .. } => {
+                self.open.remove(&number);
+                reading.answered.push(event);
+            }
+            // These are about the other supervisor's own tree and files, or of a newer version.
+            Event::Waiting { .. }
+            | Event::RunStarted { .. }
+            | Event::MessageAccepted { .. }
+            | Event::Stopping { .. }
+            | Event::LogFull { .. }
+            | Event::Unknown => {}
+            Event::ToolCall { id, tool, args } => {
+                reading.events.push(Event::ToolCall { id, tool, args: readable_arguments(args) });
+            }
+            event => reading.events.push(event),
         }
-        Event::MessageDelivered { number } => reading.deliveries.push(Delivery::Delivered(number)),
-        Event::MessageRefused { number, reason } => {
-            reading.deliveries.push(Delivery::Refused(number, reason));
-        }
-        Event::QuestionAsked { number, question } => {
-            self.open.insert(number, question.clone());
-            reading.questions.push(Asked { number, question, deed: Deed::Other, patience: None });
-        }
-        Event::QuestionAnswered { number, .. } => {
-            self.open.remove(&number);
-            reading.answered.push(event);
-        }
-        // These are about the other supervisor's own tree and files, or of a newer version.
-        Event::Waiting { .. }
-        | Event::RunStarted { .. }
-        | Event::MessageAccepted { .. }
-        | Event::Stopping { .. }
-        | Event::LogFull { .. }
-        | Event::Unknown => {}
-        Event::ToolCall { id, tool, args } => {
-            reading.events.push(Event::ToolCall { id, tool, args: readable_arguments(args) });
-        }
-        event => reading.events.push(event),
-    }
-    reading
+        reading
     }
 }
 

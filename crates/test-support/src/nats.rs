@@ -205,6 +205,12 @@ impl NatsServers {
         }
     }
 
+    /// The bytes of all messages that the nodes keep.
+    pub fn stored_bytes(&self) -> u64 {
+        let of = |node| self.facts(node, "/jsz").and_then(|facts| facts["storage"].as_u64());
+        self.running().filter_map(of).sum()
+    }
+
     fn running(&self) -> impl Iterator<Item = usize> {
         (0..self.count()).filter(|node| self.nodes[*node].process.is_some())
     }

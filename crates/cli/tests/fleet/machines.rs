@@ -1,7 +1,7 @@
 //! Callers, a server and workers, all on this machine.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::process::Signal;
@@ -119,6 +119,15 @@ impl Fleet {
     pub(crate) fn delegate(&self, tasks: &Value) -> Ran {
         let command = self.command(&["delegate", "--on", "fleet", "--concurrency", "16", "--json"]);
         self.world.feed(command, &tasks.to_string())
+    }
+
+    /// Where a worker records the only run that it carries out; the worker's own directory if there is none.
+    pub(crate) fn run_of(&self, worker: usize) -> PathBuf {
+        let directory = self.world.path(&format!("worker-{worker}"));
+        let runs = directory.join(".pi/subagents/runs");
+        let entries = fs::read_dir(runs).into_iter().flatten().flatten();
+        let mut runs = entries.map(|entry| entry.path()).filter(|path| path.is_dir());
+        runs.next().unwrap_or(directory)
     }
 
     /// Waits until a worker keeps no run that it has carried out.

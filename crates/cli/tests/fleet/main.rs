@@ -5,6 +5,7 @@
 
 mod batch_runs;
 mod batches;
+mod conversation;
 mod interactive;
 mod machines;
 mod servers;

@@ -28,7 +28,7 @@ pub(super) struct Dialogue {
     /// The caller's number of the last question.
     last: u64,
     open: BTreeSet<u64>,
-    /// Whether the agent of this attempt has its prompt, so that it can be told more.
+    /// Whether the agent of this attempt was started: from then on its supervisor takes messages.
     is_open: bool,
 }
 
@@ -70,7 +70,10 @@ impl Dialogue {
         let CommandReply { problem, number, .. } = reply;
         if self.answers.pop_front().is_some() {
             let message = |problem| format!("The answer did not reach the agent: {problem}");
-            return problem.map(|problem| Event::Warning { message: message(problem) }).into_iter().collect();
+            return problem
+                .map(|problem| Event::Warning { message: message(problem) })
+                .into_iter()
+                .collect();
         }
         let Some((own, _)) = self.messages.get(self.taken) else { return Vec::new() };
         let own = *own;
@@ -102,7 +105,7 @@ impl Dialogue {
                 Some(Event::QuestionAnswered { number, answer, text, by, client })
             }
             event => {
-                self.is_open |= matches!(event, Event::UserMessage { .. });
+                self.is_open |= matches!(event, Event::RunStarted { .. });
                 Some(event)
             }
         }
@@ -164,8 +167,8 @@ mod tests {
         })
     }
 
-    fn prompt() -> Event {
-        Event::UserMessage { text: "Go.".to_owned() }
+    fn started() -> Event {
+        Event::RunStarted { pid: 7, agent: None }
     }
 
     fn asked(number: u64) -> Event {
@@ -178,7 +181,7 @@ mod tests {
         dialogue.say(4, message("a"));
         dialogue.say(6, message("b"));
         assert_eq!(dialogue.next(), None, "the agent has not begun");
-        dialogue.translate(prompt());
+        dialogue.translate(started());
         assert_eq!(told(&dialogue), Some(4));
         // It was delivered before the worker could say which number it has.
         assert_eq!(dialogue.translate(Event::MessageDelivered { number: 1 }), None);
@@ -188,7 +191,7 @@ mod tests {
         assert_eq!(told(&dialogue), None);
         assert_eq!(dialogue.begin_anew(), []);
         assert_eq!(told(&dialogue), None, "the new agent has not begun");
-        dialogue.translate(prompt());
+        dialogue.translate(started());
         assert_eq!((told(&dialogue), dialogue.replied(accepted(1))), (Some(4), Vec::new()));
         assert_eq!((told(&dialogue), dialogue.replied(accepted(2))), (Some(6), Vec::new()));
         assert_eq!(dialogue.translate(Event::MessageDelivered { number: 1 }), None, "once");
@@ -199,7 +202,7 @@ mod tests {
     #[test]
     fn a_question_keeps_its_number_and_one_of_a_lost_attempt_is_withdrawn() {
         let mut dialogue = Dialogue::default();
-        dialogue.translate(prompt());
+        dialogue.translate(started());
         assert_eq!(dialogue.translate(asked(1)), Some(asked(1)));
         assert_eq!(dialogue.translate(asked(2)), Some(asked(2)));
         dialogue.answer(1, LeftAnswer::new("yes", AnsweredBy::Shell));
@@ -207,10 +210,13 @@ mod tests {
         assert_eq!(dialogue.replied(CommandReply::default()), []);
         let withdrawn = dialogue.begin_anew();
         assert!(
-            matches!(&withdrawn[..], [Event::QuestionAnswered { number: 2, by: AnsweredBy::Agent, .. }]),
+            matches!(
+                &withdrawn[..],
+                [Event::QuestionAnswered { number: 2, by: AnsweredBy::Agent, .. }]
+            ),
             "{withdrawn:?}"
         );
-        dialogue.translate(prompt());
+        dialogue.translate(started());
         dialogue.answer(2, LeftAnswer::new("yes", AnsweredBy::Shell));
         assert_eq!(told(&dialogue), None, "the agent that asked is gone");
         assert_eq!(dialogue.translate(asked(1)), Some(asked(3)));

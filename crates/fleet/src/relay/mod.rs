@@ -5,6 +5,7 @@
 
 mod dialogue;
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,7 +23,7 @@ use self::dialogue::Dialogue;
 use crate::events::EventLines;
 use crate::tasks::{fetch_file, has_object, send_file};
 use crate::{
-    CHANGES, Command, CommandReply, EVENTS, Fleet, FleetError, Format, Pool, SNAPSHOTS,
+    CHANGES, CallerPing, Command, CommandReply, EVENTS, Fleet, FleetError, Format, Pool, SNAPSHOTS,
     ServerAddress, Snapshot, TaskAddress, TaskMessage, TaskName, TaskResult, Tasks, WORKERS,
 };
 
@@ -216,24 +217,10 @@ impl<'a> Relay<'a> {
             warnings,
             is_cancelled: false,
         };
-        relay.sequence = relay.publish(&message).await?;
+        let (subject, value) = (message.address.task_subject(), serde_json::to_vec(&message)?);
+        let id = message.address.key();
+        relay.sequence = relay.fleet.publish("queue the task", subject, &id, value).await?;
         Ok(relay)
-    }
-
-    async fn publish(&self, message: &TaskMessage) -> Result<u64, FleetError> {
-        let value = serde_json::to_vec(message)?;
-        let mut headers = async_nats::HeaderMap::new();
-        headers.insert("Nats-Msg-Id", message.address.key());
-        let subject = message.address.task_subject();
-        self.fleet
-            .patiently("queue the task", async || {
-                let jetstream = self.fleet.jetstream();
-                let sent = jetstream
-                    .publish_with_headers(subject.clone(), headers.clone(), value.clone().into())
-                    .await?;
-                sent.await.map(|acknowledged| acknowledged.sequence)
-            })
-            .await
     }
 
     /// Prints what happens until the task has ended, and returns how.
@@ -258,6 +245,7 @@ impl<'a> Relay<'a> {
         let mut is_chosen = false;
         let mut look_at = Instant::now() + LOOK;
         let mut give_up_at: Option<Instant> = None;
+        let mut refused_by = BTreeSet::new();
         let mut dialogue = Dialogue::default();
         // One at a time, so that they arrive in their order.
         let mut sending = FuturesUnordered::new();
@@ -274,6 +262,11 @@ impl<'a> Relay<'a> {
                 Some(ping) = pings.next() => {
                     if let Some(reply) = ping.reply {
                         let _ = client.publish(reply, "here".into()).await;
+                    } else if let Ok(CallerPing { worker, refusal: Some(reason), .. }) =
+                        serde_json::from_slice(&ping.payload)
+                        && refused_by.insert(worker.clone())
+                    {
+                        printer.print(warning(format!("The worker {worker} does not take the task: {reason}")));
                     }
                 }
                 Some(reply) = sending.next(), if !sending.is_empty() => match reply {
@@ -449,10 +442,14 @@ impl<'a> Relay<'a> {
     }
 
     /// Tells the worker something, and returns what it says to that.
-    fn command(&self, command: Command) -> impl Future<Output = Result<CommandReply, FleetError>> + use<> {
+    fn command(
+        &self,
+        command: Command,
+    ) -> impl Future<Output = Result<CommandReply, FleetError>> + use<> {
         let (client, subject) = (self.fleet.client().clone(), self.address.command_subject());
         async move {
-            let failed = |reason: String| FleetError::Failed { what: "reach the worker".to_owned(), reason };
+            let failed =
+                |reason: String| FleetError::Failed { what: "reach the worker".to_owned(), reason };
             let value = serde_json::to_vec(&command)?;
             let reply = client.request(subject, value.into()).await;
             let reply = reply.map_err(|error| failed(error.to_string()))?;

@@ -14,9 +14,10 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::Instant;
 
 use super::plan::{Planned, plan_task};
-use super::running::Running;
+use super::running::{Changes, Running};
 use super::{Worker, aside, forget_run};
 use crate::message::Unrun;
+use crate::tasks::SeenState;
 use crate::{
     Attempt, AttemptEnd, CallerPing, EventChunk, FleetError, Format, TaskAddress, TaskMessage,
     TaskResult, TaskState,
@@ -53,7 +54,9 @@ impl Worker {
         number: u64,
     ) -> Result<Outcome, FleetError> {
         let address = &task.address;
-        if let Some(result) = self.tasks.result(address).await? {
+        let is_first = message.info().is_ok_and(|info| info.delivered <= 1);
+        // What is delivered for the first time has no result, unless it was cancelled; then its state says so.
+        if !is_first && let Some(result) = self.tasks.result(address).await? {
             self.publish_end(address, &result).await?;
             return Ok(Outcome::Done);
         }
@@ -89,7 +92,12 @@ impl Worker {
         if let Planned::NotHere(reason) = planned {
             return Ok(Outcome::NotHere(reason));
         }
-        let attempt = match self.admit(address).await? {
+        // Of a task that is delivered for the first time there is no state.
+        let mut seen = SeenState::default();
+        if !is_first {
+            seen = self.tasks.see(address).await?;
+        }
+        let attempt = match self.admit(address, &mut seen).await? {
             Admission::Begin(attempt) => attempt,
             Admission::Leased(left) => return Ok(Outcome::Later(left)),
             Admission::Cancelled(attempt) => {
@@ -123,13 +131,25 @@ impl Worker {
             stopped: None,
             silent_since: None,
             told: Rc::default(),
+            seen,
         };
         let commands = running.listen().await?;
-        self.runner.start_task(number, plan, sender);
-        let (report, end) = running.follow(changes, commands).await?;
-        let ended = running.end(&report, end, &meta).await;
-        if let Some(dir) = &report.run_dir
-            && let Ok(dir) = RunDir::open(dir)
+        let waiting = self.runner.start_task(number, plan, sender);
+        let mut changes = Changes { received: changes, waiting };
+        let followed = running.follow(&mut changes, commands).await;
+        let (ended, run_dir) = match followed {
+            Ok((report, end)) => {
+                let ended = running.end(&report, end, &meta).await;
+                (ended, report.run_dir)
+            }
+            // The slot is free when nothing of the agent is left.
+            Err(error) => {
+                self.stop(number);
+                (Err(error), changes.end().await)
+            }
+        };
+        if let Some(dir) = run_dir
+            && let Ok(dir) = RunDir::open(&dir)
         {
             forget_run(&dir);
         }
@@ -160,10 +180,12 @@ impl Worker {
     }
 
     /// Begins an attempt, if the state of the task permits one.
-    async fn admit(&self, address: &TaskAddress) -> Result<Admission, FleetError> {
-        let lease = millis(self.options.lease);
-        let admitted = self.tasks.change(address, |state| {
-            let now = now_ms();
+    async fn admit(
+        &self,
+        address: &TaskAddress,
+        seen: &mut SeenState,
+    ) -> Result<Admission, FleetError> {
+        let admitted = self.tasks.change_seen(address, seen, |state, changed_at| {
             let next = state.attempts.last().map_or(1, |attempt| attempt.number + 1);
             if let Some(running) = state.attempts.last_mut().filter(|attempt| attempt.end.is_none())
             {
@@ -171,7 +193,7 @@ impl Worker {
                     // The answer of the server to this very change was lost.
                     return Ok(Admission::Begin(running.number));
                 }
-                let left = running.leased_until.saturating_sub(now);
+                let left = self.lease_left(changed_at, running.lease);
                 if left > 0 && !state.is_cancelled {
                     return Err(Admission::Leased(Duration::from_millis(left + 100)));
                 }
@@ -186,13 +208,22 @@ impl Worker {
             state.attempts.push(Attempt {
                 number: next,
                 worker: self.id.clone(),
-                started_at: now,
-                leased_until: now + lease,
+                started_at: now_ms(),
+                lease: millis(self.options.lease),
                 end: None,
             });
             Ok(Admission::Begin(next))
         });
         Ok(admitted.await?.unwrap_or_else(|leased| leased))
+    }
+
+    /// How many milliseconds are left of a lease that was renewed at this time of the server.
+    fn lease_left(&self, renewed_at: Option<u64>, lease: u64) -> u64 {
+        match (renewed_at, self.server_clock.get()) {
+            (Some(renewed_at), Some(clock)) => (renewed_at + lease).saturating_sub(clock.now()),
+            // The time of the server is not known yet.
+            _ => lease,
+        }
     }
 
     pub(super) async fn cancel_unattended(&self, address: &TaskAddress) -> Result<(), FleetError> {
@@ -217,10 +248,20 @@ impl Worker {
     }
 
     pub(super) async fn ping(&self, task: &TaskMessage, attempt: u32) -> bool {
-        let ping = CallerPing { format: Format, attempt, worker: self.id.clone() };
+        let ping = CallerPing { format: Format, attempt, worker: self.id.clone(), refusal: None };
         let Ok(value) = serde_json::to_vec(&ping) else { return false };
         let subject = task.address.caller_subject();
         self.fleet.client().request(subject, value.into()).await.is_ok()
+    }
+
+    /// Tells a caller that waits why this worker does not carry out its task.
+    pub(super) async fn tell_refusal(&self, task: &TaskMessage, reason: &str) {
+        let (worker, refusal) = (self.id.clone(), Some(reason.to_owned()));
+        let told = CallerPing { format: Format, attempt: 0, worker, refusal };
+        if let Ok(value) = serde_json::to_vec(&told) {
+            // Each worker that refuses it again says so again.
+            let _ = self.fleet.client().publish(task.address.caller_subject(), value.into()).await;
+        }
     }
 
     /// Ends a task without running it.
@@ -239,7 +280,6 @@ impl Worker {
         let result = TaskResult { attempt, worker, last_chunk: 1, ..result };
         let result = self.tasks.finish(&task.address, result).await?;
         self.publish_end(&task.address, &result).await?;
-        self.finish_attempt(&task.address, attempt, AttemptEnd::Finished).await?;
         Ok(Outcome::Done)
     }
 
@@ -272,17 +312,8 @@ impl Worker {
         let chunk = EventChunk { format: Format, number, text: text.to_owned() };
         let value = serde_json::to_vec(&chunk)?;
         let subject = address.event_subject(attempt);
-        let mut headers = async_nats::HeaderMap::new();
-        headers.insert("Nats-Msg-Id", format!("{}.{attempt}.{number}", address.key()));
-        self.fleet
-            .patiently("send events", async || {
-                let jetstream = self.fleet.jetstream();
-                let sent = jetstream
-                    .publish_with_headers(subject.clone(), headers.clone(), value.clone().into())
-                    .await?;
-                sent.await.map(drop)
-            })
-            .await
+        let id = format!("{}.{attempt}.{number}", address.key());
+        self.fleet.publish("send events", subject, &id, value).await.map(drop)
     }
 
     pub(super) async fn finish_attempt(

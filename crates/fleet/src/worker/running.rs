@@ -6,21 +6,24 @@ use std::collections::btree_map::Entry;
 use std::fs;
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_nats::jetstream::Message;
 use async_nats::jetstream::message::AckKind;
 use futures_util::StreamExt;
 use model::{Event, LeftAnswer, Outcome as RunOutcome, Record};
-use runner::{Answered, Change, Fate, Report, TellError, TellUntil, Told, now_ms};
+use runner::{Answered, Change, Fate, Report, TellError, TellUntil, Told};
 use store::RunDir;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep_until};
 
-use super::attempt::{Outcome, millis};
+use super::attempt::Outcome;
+use super::runner_thread::{is_too_much, weight};
 use super::{Worker, aside};
 use crate::events::cut_into_chunks;
-use crate::tasks::send_file;
+use crate::tasks::{SeenState, send_file};
 use crate::{
     AttemptEnd, CHANGES, Command, CommandReply, EventChunk, FleetError, Format, TaskMessage,
     TaskResult,
@@ -30,6 +33,15 @@ use crate::{
 const PING: Duration = Duration::from_secs(2);
 /// How long a caller may be silent: it may be looking for another server.
 const CALLER_PATIENCE: Duration = Duration::from_secs(15);
+
+/// How long a worker that ends goes on trying to send events.
+const LAST_EVENTS: Duration = Duration::from_secs(8);
+/// How long an agent goes on while the server cannot be reached.
+const OUTAGE: Duration = Duration::from_secs(600);
+
+fn failed(what: &str, reason: &str) -> FleetError {
+    FleetError::Failed { what: what.to_owned(), reason: reason.to_owned() }
+}
 
 /// Why an attempt is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,8 +63,48 @@ pub(super) struct Running<'a> {
     pub(super) run_dir: Option<PathBuf>,
     pub(super) stopped: Option<StopReason>,
     pub(super) silent_since: Option<Instant>,
+    /// The state of the task that it has stored last.
+    pub(super) seen: SeenState,
     /// What became of the caller's messages, by their numbers.
     pub(super) told: Rc<RefCell<BTreeMap<u64, Telling>>>,
+}
+
+/// What happens to the run of an attempt, as its runner tells.
+pub(super) struct Changes {
+    pub(super) received: UnboundedReceiver<Change>,
+    /// The size of those that were not received yet.
+    pub(super) waiting: Arc<AtomicUsize>,
+}
+
+impl Changes {
+    async fn next(&mut self) -> Option<Change> {
+        let change = self.received.recv().await?;
+        Some(self.count(change))
+    }
+
+    fn next_at_once(&mut self) -> Option<Change> {
+        let change = self.received.try_recv().ok()?;
+        Some(self.count(change))
+    }
+
+    fn count(&self, change: Change) -> Change {
+        self.waiting.fetch_sub(weight(&change), Ordering::Relaxed);
+        change
+    }
+
+    fn is_too_much(&self) -> bool {
+        is_too_much(&self.waiting)
+    }
+
+    /// Waits for the end of the run. Returns its directory.
+    pub(super) async fn end(&mut self) -> Option<PathBuf> {
+        while let Some(change) = self.next().await {
+            if let Change::Ended(report) = change {
+                return report.run_dir;
+            }
+        }
+        None
+    }
 }
 
 /// How far the agent was told a message.
@@ -124,7 +176,7 @@ impl Running<'_> {
     /// Sends events until the run has ended. Returns its report, and its terminal event, which waits for the result.
     pub(super) async fn follow(
         &mut self,
-        mut changes: UnboundedReceiver<Change>,
+        changes: &mut Changes,
         mut commands: async_nats::Subscriber,
     ) -> Result<(Box<Report>, Option<Record>), FleetError> {
         let renewal = self.worker.options.lease / 4;
@@ -133,18 +185,20 @@ impl Running<'_> {
         let mut end = None;
         loop {
             tokio::select! {
-                change = changes.recv() => {
+                change = changes.next() => {
                     let Some(change) = change else {
-                        let (what, reason) = ("run the task".to_owned(), "its runner is gone".to_owned());
-                        return Err(FleetError::Failed { what, reason });
+                        return Err(failed("run the task", "its runner is gone"));
                     };
                     let mut text = String::new();
                     let mut report = self.note(change, &mut text, &mut end)?;
                     // What has happened meanwhile travels in one message.
                     while report.is_none() && text.len() < EventChunk::TEXT_BYTES
-                        && let Ok(change) = changes.try_recv()
+                        && let Some(change) = changes.next_at_once()
                     {
                         report = self.note(change, &mut text, &mut end)?;
+                    }
+                    if changes.is_too_much() {
+                        self.stopped.get_or_insert(StopReason::HandingBack);
                     }
                     self.send(&text).await?;
                     if let Some(report) = report {
@@ -192,10 +246,27 @@ impl Running<'_> {
         Ok(None)
     }
 
+    /// Sends events. While the server is away the agent goes on, for as long as its events find room here.
     async fn send(&mut self, text: &str) -> Result<(), FleetError> {
         for part in cut_into_chunks(text) {
             self.chunks += 1;
-            self.worker.publish(&self.task.address, self.attempt, self.chunks, part).await?;
+            let started = Instant::now();
+            let (worker, address) = (self.worker, &self.task.address);
+            loop {
+                let sent = tokio::select! {
+                    sent = worker.publish(address, self.attempt, self.chunks, part) => sent,
+                    () = worker.handing_back_for(LAST_EVENTS) => {
+                        return Err(failed("send events", "this worker ends"));
+                    }
+                };
+                match sent {
+                    Ok(()) => break,
+                    Err(error) if started.elapsed() > OUTAGE || worker.fleet.is_connected() => {
+                        return Err(error);
+                    }
+                    Err(_) => {}
+                }
+            }
         }
         Ok(())
     }
@@ -210,21 +281,15 @@ impl Running<'_> {
     /// Tells the server that the task is not forgotten, and learns whether it is still wanted of this worker.
     async fn renew(&mut self) {
         let _ = self.message.ack_with(AckKind::Progress).await;
-        let until = now_ms() + millis(self.worker.options.lease);
         let number = self.attempt;
-        let renewed = self.worker.tasks.change(&self.task.address, |state| {
+        let tasks = &self.worker.tasks;
+        let renewed = tasks.change_seen(&self.task.address, &mut self.seen, |state, _| {
             if state.is_cancelled {
                 return Err(StopReason::Cancelled);
             }
-            match state
-                .attempts
-                .last_mut()
-                .filter(|last| last.number == number && last.end.is_none())
-            {
-                Some(own) => {
-                    own.leased_until = until;
-                    Ok(())
-                }
+            match state.attempts.last().filter(|last| last.number == number && last.end.is_none()) {
+                // Storing it is what renews the lease.
+                Some(_) => Ok(()),
                 None => Err(StopReason::Superseded),
             }
         });
@@ -248,10 +313,8 @@ impl Running<'_> {
 
     fn obey(&mut self, message: &async_nats::Message) {
         let command = serde_json::from_slice::<Command>(&message.payload);
-        let reply = Replying {
-            client: self.worker.fleet.client().clone(),
-            subject: message.reply.clone(),
-        };
+        let reply =
+            Replying { client: self.worker.fleet.client().clone(), subject: message.reply.clone() };
         let dir = self.run_dir.as_ref().and_then(|path| RunDir::open(path).ok());
         match (command, dir) {
             (Ok(Command::Cancel { .. }), _) => {
@@ -298,7 +361,10 @@ impl Running<'_> {
             self.worker.finish_attempt(address, self.attempt, AttemptEnd::HandedBack).await?;
             return Ok(Outcome::HandedBack);
         }
-        self.renew().await;
+        if self.task.snapshot.is_some() {
+            // Sending what the agent changed may take long, and is in vain if another attempt has begun.
+            self.renew().await;
+        }
         if self.stopped == Some(StopReason::Superseded) {
             return Ok(Outcome::Done);
         }
@@ -322,7 +388,6 @@ impl Running<'_> {
             }
             None => self.worker.publish_end(address, &stored).await?,
         }
-        self.worker.finish_attempt(address, self.attempt, AttemptEnd::Finished).await?;
         Ok(Outcome::Done)
     }
 

@@ -98,8 +98,9 @@ impl Interpreter {
             Some(activity) => self.sink.send_activity(activity),
             None => {}
         }
-        let Reading { reply, verdict, deliveries, mut events, questions, withdrawn, answered, .. } =
-            reading;
+        let Reading {
+            reply, verdict, deliveries, mut events, questions, withdrawn, answered, ..
+        } = reading;
         let is_prompt = |event: &Event| matches!(event, Event::UserMessage { .. });
         if self.omits_prompt
             && let Some(prompt) = events.iter().position(is_prompt)
