@@ -26,6 +26,8 @@ const REQUEST: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// For how long events, results and bundles are kept.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// For how long tasks, their states and results are kept: a little longer than the entries of their batches.
+const TASK_KEPT: Duration = Duration::from_secs(31 * 24 * 60 * 60);
 /// A worker that was not heard of for so long is gone.
 pub(crate) const WORKER_KEPT: Duration = Duration::from_secs(60);
 /// Within so long the server knows a message again that was sent twice.
@@ -136,7 +138,7 @@ impl Fleet {
                 } else {
                     RetentionPolicy::Limits
                 },
-                max_age: if is_queue { Duration::ZERO } else { KEPT },
+                max_age: if is_queue { TASK_KEPT } else { KEPT },
                 duplicate_window: DUPLICATES,
                 allow_direct: true,
                 num_replicas: replicas,
@@ -154,7 +156,7 @@ impl Fleet {
             let config = jetstream::kv::Config {
                 bucket: name.to_owned(),
                 history: 1,
-                max_age: if name == WORKERS { WORKER_KEPT } else { Duration::ZERO },
+                max_age: if name == WORKERS { WORKER_KEPT } else { TASK_KEPT },
                 num_replicas: replicas,
                 ..jetstream::kv::Config::default()
             };

@@ -22,6 +22,7 @@ use uuid::Uuid;
 use crate::access::{AccessWishes, access_paths};
 use demands::{budget, check};
 use fallbacks::plan_fallbacks;
+pub use remote::named_server;
 use remote::{is_in_repository, relay_limits};
 use shared::Shared;
 

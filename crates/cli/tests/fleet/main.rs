@@ -6,6 +6,8 @@
 mod batch_runs;
 mod batches;
 mod conversation;
+#[cfg(target_os = "linux")]
+mod faults;
 mod interactive;
 mod machines;
 mod servers;

@@ -1,6 +1,7 @@
 //! One attempt to carry out a task.
 
 use std::fs;
+use std::io;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use tokio::time::Instant;
 
 use super::plan::{Planned, plan_task};
 use super::running::{Changes, Running};
-use super::{Worker, aside, forget_run};
+use super::{Worker, aside, forget_run, snapshots};
 use crate::message::Unrun;
 use crate::tasks::SeenState;
 use crate::{
@@ -38,12 +39,26 @@ pub(super) enum Outcome {
 /// How long the server may be silent to a caller that does not exist: nothing listens.
 const ABSENT_PATIENCE: Duration = Duration::from_secs(6);
 
+/// After so many deliveries no worker is expected to unpack the files of a task.
+const UNPACKINGS: i64 = 8;
+/// When a task is offered again whose last attempt must wait for that of another one.
+const ALONE: Duration = Duration::from_secs(1);
+
 /// What the state of a task says about a new attempt.
 enum Admission {
     Begin(u32),
     Cancelled(u32),
     Lost(u32),
     Leased(Duration),
+}
+
+/// A task in its last attempt runs on this worker.
+struct LastAttempt<'a>(&'a Worker);
+
+impl Drop for LastAttempt<'_> {
+    fn drop(&mut self) {
+        self.0.has_last_attempt.set(false);
+    }
 }
 
 impl Worker {
@@ -66,19 +81,30 @@ impl Worker {
             self.cancel_unattended(address).await?;
         }
         // What cannot run here is left alone before it counts as an attempt.
-        let snapshot = match &task.snapshot {
+        let unsound = task.snapshot.as_ref().and_then(|snapshot| snapshots::check(snapshot).err());
+        let snapshot = match task.snapshot.as_ref().filter(|_| unsound.is_none()) {
             Some(snapshot) => {
                 Some(self.with_progress(message, self.snapshots.of(&self.fleet, snapshot)).await)
             }
             None => None,
         };
+        let delivered = message.info().map_or(1, |info| info.delivered);
         let (snapshot, unpacked) = match snapshot.transpose() {
-            Ok(snapshot) => (snapshot, None),
+            Ok(snapshot) => (snapshot, unsound),
+            // The disk of another worker may have room for it.
+            Err(error) if delivered < UNPACKINGS => return Ok(Outcome::NotHere(error.to_string())),
             Err(error) => (None, Some(error.to_string())),
         };
         let directory = match &snapshot {
             Some(snapshot) => snapshot.directory.clone(),
-            None => self.empty_directory(number),
+            None => match self.empty_directory(number) {
+                Ok(directory) => directory,
+                Err(error) => {
+                    return Ok(Outcome::NotHere(format!(
+                        "no directory can be made for it: {error}"
+                    )));
+                }
+            },
         };
         let planned = match unpacked {
             Some(problem) => Planned::Refused(problem),
@@ -112,6 +138,7 @@ impl Worker {
                 return self.end_unrun(task, attempt, RunOutcome::Lost, &words).await;
             }
         };
+        let _last = self.note_last_attempt(&seen);
         let plan = match planned {
             Planned::Ready(plan) => plan,
             Planned::Refused(problem) | Planned::NotHere(problem) => {
@@ -173,10 +200,10 @@ impl Worker {
         }
     }
 
-    fn empty_directory(&self, number: u64) -> PathBuf {
+    fn empty_directory(&self, number: u64) -> io::Result<PathBuf> {
         let directory = self.options.directory.join("empty").join(number.to_string());
-        let _ = fs::create_dir_all(&directory);
-        directory
+        fs::create_dir_all(&directory)?;
+        Ok(directory)
     }
 
     /// Begins an attempt, if the state of the task permits one.
@@ -205,6 +232,11 @@ impl Worker {
             if state.lost() >= TaskState::ATTEMPTS {
                 return Ok(Admission::Lost(next));
             }
+            let is_last = state.lost() + 1 == TaskState::ATTEMPTS;
+            if is_last && self.has_last_attempt.get() {
+                // If one of them kills its worker, the other one must not be lost with it.
+                return Err(Admission::Leased(ALONE));
+            }
             state.attempts.push(Attempt {
                 number: next,
                 worker: self.id.clone(),
@@ -224,6 +256,15 @@ impl Worker {
             // The time of the server is not known yet.
             _ => lease,
         }
+    }
+
+    /// Notes whether a task that has begun is in its last attempt, until the note is dropped.
+    fn note_last_attempt(&self, seen: &SeenState) -> Option<LastAttempt<'_>> {
+        let is_last = seen.state.lost() + 1 == TaskState::ATTEMPTS;
+        is_last.then(|| {
+            self.has_last_attempt.set(true);
+            LastAttempt(self)
+        })
     }
 
     pub(super) async fn cancel_unattended(&self, address: &TaskAddress) -> Result<(), FleetError> {

@@ -40,6 +40,8 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 const PULL: Duration = Duration::from_secs(1);
 /// How many requests for tasks are under way at a time: what is free meanwhile need not wait for the one before.
 const PULLS: usize = 2;
+/// How long a slot is kept whose task cannot run here.
+const SICK: Duration = Duration::from_millis(500);
 /// When a task that is not understood or not possible here is offered again.
 const REFUSED: Duration = Duration::from_secs(5);
 
@@ -99,6 +101,8 @@ struct Worker {
     running: Cell<usize>,
     next_number: Cell<u64>,
     refusal: RefCell<Option<String>>,
+    /// Whether a task runs here whose attempts before were all lost with their workers. There is one at a time.
+    has_last_attempt: Cell<bool>,
     /// The time of the server, once it is known.
     server_clock: Cell<Option<ServerClock>>,
     started_at: u64,
@@ -161,6 +165,7 @@ async fn serve(
         running: Cell::new(0),
         next_number: Cell::new(0),
         refusal: RefCell::default(),
+        has_last_attempt: Cell::default(),
         server_clock: Cell::default(),
         started_at: now_ms(),
         ending,
@@ -317,6 +322,8 @@ impl Worker {
                     self.tell_refusal(&task, &reason).await;
                 }
                 self.refuse(reason);
+                // What is wrong with this worker must not make it the fastest one.
+                sleep(SICK).await;
                 AckKind::Nak(Some(REFUSED))
             }
             Err(error) => {
