@@ -318,3 +318,18 @@ fn background_runs_profiles_presets_and_tasks_choose_the_fleet_from_every_door()
     assert!(locals <= 1, "{locals}");
     fleet.end_all();
 }
+
+#[test]
+fn the_limits_of_a_task_hold_on_its_worker() {
+    let mut fleet = Fleet::new();
+    fleet.worker(&[]);
+    let file = fleet.world.path("process");
+    let mut task = fleet.task("slow", &json!([long_turn(&file), {"text": "late"}]));
+    task["timeout"] = json!(1);
+    fleet.world.settings(&json!({"extendTimeoutDebounce": 0.5}));
+    let ran = fleet.delegate(&json!([task]));
+    let task = &ran.json()["tasks"][0];
+    assert_eq!((ran.code, &task["outcome"]), (Some(1), &json!("timeout")), "{task}");
+    await_end_of(await_process(&file));
+    fleet.end_all();
+}

@@ -10,6 +10,7 @@ mod conversation;
 mod faults;
 mod interactive;
 mod machines;
+mod security;
 mod servers;
 
 use std::path::PathBuf;

@@ -35,7 +35,7 @@ impl Planner<'_> {
         }
     }
 
-    /// What is sent to a machine of the fleet. Its limits are known later.
+    /// What is sent to a machine of the fleet, without its limits.
     pub(super) fn remote_task(
         &mut self,
         task: &Task,
