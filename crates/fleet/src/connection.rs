@@ -45,6 +45,8 @@ pub enum FleetError {
     Credentials { path: String, reason: String },
     #[error("the fleet cannot {what}: {reason}")]
     Failed { what: String, reason: String },
+    #[error("the key may not {what}: {reason}")]
+    Forbidden { what: String, reason: String },
     #[error("a message of the fleet cannot be read: {0}")]
     Unreadable(#[from] serde_json::Error),
 }
@@ -242,8 +244,8 @@ impl Fleet {
                 Ok(Err(error)) => error.to_string(),
                 Err(_) => "it did not answer in time".to_owned(),
             };
-            if let Some(complaint) = self.forbidden() {
-                return Err(FleetError::Failed { what: what.to_owned(), reason: complaint });
+            if let Some(reason) = self.forbidden() {
+                return Err(FleetError::Forbidden { what: what.to_owned(), reason });
             }
             if started.elapsed() > PATIENCE {
                 let reason = format!("{reason} (server {})", self.server);

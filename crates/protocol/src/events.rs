@@ -123,7 +123,7 @@ impl EventReader {
                 reading.reply = line_of(&json!({"type": "acknowledged", "seq": seq}));
             }
             Event::MessageDelivered { number } => {
-                reading.deliveries.push(Delivery::Delivered(number))
+                reading.deliveries.push(Delivery::Delivered(number));
             }
             Event::MessageRefused { number, reason } => {
                 reading.deliveries.push(Delivery::Refused(number, reason));

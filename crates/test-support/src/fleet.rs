@@ -1,7 +1,6 @@
 //! A fleet of three nodes and three workers with many tasks under way, what can happen to it, and the proof that nothing was lost.
 
-#![expect(clippy::panic, clippy::unwrap_used, reason = "a harness fails its test by panicking")]
-#![expect(clippy::missing_panics_doc, reason = "the names say it")]
+#![expect(clippy::unwrap_used, reason = "a harness fails its test by panicking")]
 
 mod audit;
 mod fault;

@@ -53,11 +53,20 @@ impl Fleet {
 
     /// Starts a worker that gives tasks up after two seconds of silence.
     pub(crate) fn worker(&mut self, arguments: &[&str]) -> usize {
+        self.worker_with(arguments, |command| command)
+    }
+
+    /// The same with a command that was changed.
+    pub(crate) fn worker_with(
+        &mut self,
+        arguments: &[&str],
+        change: impl FnOnce(Command) -> Command,
+    ) -> usize {
         let index = self.workers.len();
         let directory = self.world.path(&format!("worker-{index}"));
         let mut command = self.command(&["worker", "--lease", "2", "--workspace"]);
         command.arg(directory).args(arguments);
-        self.workers.push(Some(Running::start(command)));
+        self.workers.push(Some(Running::start(change(command))));
         index
     }
 

@@ -10,6 +10,7 @@ mod conversation;
 mod faults;
 mod interactive;
 mod machines;
+mod real_pi;
 mod security;
 mod servers;
 

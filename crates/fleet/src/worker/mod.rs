@@ -43,7 +43,7 @@ const PULLS: usize = 2;
 /// How long a slot is kept whose task cannot run here.
 const SICK: Duration = Duration::from_millis(500);
 /// When a task that is not understood or not possible here is offered again.
-const REFUSED: Duration = Duration::from_secs(5);
+const REFUSED: Duration = Duration::from_secs(2);
 
 /// What a worker offers, and what it allows.
 #[derive(Clone, Debug)]
@@ -139,7 +139,7 @@ async fn serve(
 ) -> Result<(), FleetError> {
     let id = worker_id();
     let fleet = Fleet::connect(&options.server, &format!("pi-subagents worker {id}")).await?;
-    fleet.set_up().await?;
+    wait_for_streams(&fleet, &mut signals, &say).await?;
     let failed = |error: std::io::Error| FleetError::Failed {
         what: "run tasks here".to_owned(),
         reason: error.to_string(),
@@ -233,6 +233,28 @@ async fn serve(
     let _ = timeout(HEARTBEAT, worker.workers.delete(worker.key())).await;
     let _ = worker.fleet.client().flush().await;
     Ok(())
+}
+
+/// Makes the streams, or waits until a caller has made them: a worker with a key of its own may not.
+async fn wait_for_streams(
+    fleet: &Fleet,
+    signals: &mut UnboundedReceiver<WorkerSignal>,
+    say: &impl Fn(String),
+) -> Result<(), FleetError> {
+    let mut is_told = false;
+    loop {
+        let error = match fleet.set_up().await {
+            Err(error @ FleetError::Forbidden { .. }) => error,
+            done => return done,
+        };
+        if !std::mem::replace(&mut is_told, true) {
+            say("It waits for the first caller, which makes the queue".to_owned());
+        }
+        tokio::select! {
+            _ = signals.recv() => return Err(error),
+            () = sleep(REFUSED) => {}
+        }
+    }
 }
 
 /// Asks for as many tasks as there are free slots. Returns what is there at once, else waits for the first.
