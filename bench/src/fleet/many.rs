@@ -64,8 +64,12 @@ pub(super) fn run(scratch: &Scratch, table: &mut Table) -> Result<(), String> {
             table.at_most(&what, (ours.0, &ours.1), (most, &format!("{most:.0} MB")), 1.0);
         }
         table.note(
-            &format!("kept by the servers for each task, {nodes}"),
-            &format!("{:.1} kB", cost.stored as f64 / TASKS as f64 / 1e3),
+            &format!("kept by all nodes together for each task, {nodes}"),
+            &format!(
+                "{:.1} messages, {:.1} kB",
+                cost.stored.0 as f64 / TASKS as f64,
+                cost.stored.1 as f64 / TASKS as f64 / 1e3
+            ),
             "",
         );
     }
@@ -108,8 +112,8 @@ struct Cost {
     agents: f64,
     caller_kib: u64,
     worker_kib: u64,
-    /// Bytes.
-    stored: u64,
+    /// Messages, and their bytes, on all nodes.
+    stored: (u64, u64),
 }
 
 fn remote(
@@ -163,7 +167,7 @@ fn remote(
         agents: used.children,
         caller_kib,
         worker_kib,
-        stored: servers.stored_bytes(),
+        stored: servers.stored(),
     })
 }
 

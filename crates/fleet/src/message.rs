@@ -164,6 +164,7 @@ pub struct TaskResult {
 }
 
 /// What is known of a task that no agent has begun with.
+#[derive(Clone, Copy)]
 pub(crate) struct Unrun<'a> {
     pub(crate) run_id: &'a RunId,
     pub(crate) session_id: &'a SessionId,

@@ -186,12 +186,12 @@ pub async fn fetch_file(
                 // A server that has lost its leader may say nothing more about what it has begun to send.
                 let read = timeout(SILENCE, object.read(&mut bytes)).await;
                 let read = read.map_err(|_| "the server sends nothing more".to_owned())?;
-                match read.map_err(|error| error.to_string())? {
-                    0 => break,
-                    count => {
-                        file.write_all(&bytes[..count]).await.map_err(|error| error.to_string())?
-                    }
+                let count = read.map_err(|error| error.to_string())?;
+                if count == 0 {
+                    break;
                 }
+                let written = file.write_all(&bytes[..count]).await;
+                written.map_err(|error| error.to_string())?;
             }
             file.sync_all().await.map_err(|error| error.to_string())
         })

@@ -205,10 +205,11 @@ impl NatsServers {
         }
     }
 
-    /// The bytes of all messages that the nodes keep.
-    pub fn stored_bytes(&self) -> u64 {
-        let of = |node| self.facts(node, "/jsz").and_then(|facts| facts["storage"].as_u64());
-        self.running().filter_map(of).sum()
+    /// What all nodes keep together: how many messages, and their bytes.
+    pub fn stored(&self) -> (u64, u64) {
+        let all: Vec<Value> = self.running().filter_map(|node| self.facts(node, "/jsz")).collect();
+        let sum = |name: &str| all.iter().filter_map(|facts| facts[name].as_u64()).sum();
+        (sum("messages"), sum("storage"))
     }
 
     fn running(&self) -> impl Iterator<Item = usize> {

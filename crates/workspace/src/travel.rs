@@ -37,18 +37,26 @@ pub fn pack_worktree(directory: &Path, bundle: &Path) -> Result<(), WorkspaceErr
     pack(&repository.git(&|| false), bundle, &["HEAD"])
 }
 
-/// Writes a directory that is in no repository as a bundle. `scratch` is a directory that does not exist yet.
+/// Writes the files of a directory as a bundle, without those that it ignores, and without a history. `scratch` is a directory that does not exist yet.
 pub fn pack_directory(
     directory: &Path,
     scratch: &Path,
     bundle: &Path,
 ) -> Result<Departure, WorkspaceError> {
-    measure(directory)?;
+    let is_repository = directory.join(".git").exists();
+    if !is_repository {
+        measure(directory)?;
+    }
     init(scratch, true)?;
     let git = Git::at(directory, &|| false).within(scratch, directory);
     let commit = snapshot::commit(&git)?;
     git.run(&["update-ref", "refs/heads/snapshot", &commit])?;
     pack(&git, bundle, &["refs/heads/snapshot"])?;
+    // What a repository ignores does not count, so that it is known only now how much it is.
+    let packed = fs::metadata(bundle).map_err(WorkspaceError::file("read", bundle))?;
+    if packed.len() > DIRECTORY_BYTES {
+        return Err(WorkspaceError::TooLargeToTravel(directory.to_owned()));
+    }
     Ok(Departure { commit, prefix: String::new() })
 }
 

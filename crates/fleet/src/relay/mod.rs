@@ -7,7 +7,7 @@ mod dialogue;
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::pull;
@@ -20,11 +20,12 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use self::dialogue::Dialogue;
+use crate::departure::{send_directory, send_worktree};
 use crate::events::EventLines;
-use crate::tasks::{fetch_file, has_object, send_file};
+use crate::tasks::{fetch_file, has_object};
 use crate::{
-    CHANGES, CallerPing, Command, CommandReply, EVENTS, Fleet, FleetError, Format, Pool, SNAPSHOTS,
-    ServerAddress, Snapshot, TaskAddress, TaskMessage, TaskName, TaskResult, Tasks, WORKERS,
+    CHANGES, CallerPing, Command, CommandReply, EVENTS, Fleet, FleetError, Format, Pool,
+    ServerAddress, TaskAddress, TaskMessage, TaskName, TaskResult, Tasks, WORKERS,
 };
 
 /// How long the end of a cancelled task is waited for. The supervisor kills its child a little later.
@@ -189,7 +190,11 @@ impl<'a> Relay<'a> {
             batch: name(&format!("call-{}", options.call))?,
             task: name(options.run_id.as_str())?,
         };
-        let snapshot = send_snapshot(&fleet, options).await?;
+        let directory = &options.directory;
+        let snapshot = match options.is_worktree {
+            true => send_worktree(&fleet, directory).await?,
+            false => send_directory(&fleet, directory).await?,
+        };
         let (tasks, events) = (Tasks::open(&fleet).await?, fleet.stream(EVENTS).await?);
         let message = TaskMessage {
             format: Format,
@@ -487,38 +492,4 @@ async fn workers_of(fleet: &Fleet, pool: &Pool) -> usize {
     })
     .count()
     .await
-}
-
-/// Sends the files on which the agent works, unless the server has them already.
-async fn send_snapshot(fleet: &Fleet, options: &RelayOptions) -> Result<Snapshot, FleetError> {
-    let store = fleet.objects(SNAPSHOTS).await?;
-    let failed = |reason: String| FleetError::Failed { what: "pack the files".to_owned(), reason };
-    let scratch = tempfile::tempdir().map_err(|error| failed(error.to_string()))?;
-    let bundle = scratch.path().join("snapshot.bundle");
-    let (departure, is_packed) =
-        departure(options, scratch.path(), &bundle).map_err(|error| failed(error.to_string()))?;
-    if !has_object(&store, &departure.commit).await {
-        if !is_packed {
-            workspace::pack_worktree(&options.directory, &bundle)
-                .map_err(|error| failed(error.to_string()))?;
-        }
-        send_file(fleet, &store, &departure.commit, &bundle).await?;
-    }
-    Ok(Snapshot {
-        commit: departure.commit,
-        directory: departure.prefix,
-        wants_changes: options.is_worktree,
-    })
-}
-
-fn departure(
-    options: &RelayOptions,
-    scratch: &Path,
-    bundle: &Path,
-) -> Result<(workspace::Departure, bool), workspace::WorkspaceError> {
-    if options.is_worktree {
-        return Ok((workspace::departure_of_worktree(&options.directory)?, false));
-    }
-    let git = scratch.join("git");
-    Ok((workspace::pack_directory(&options.directory, &git, bundle)?, true))
 }

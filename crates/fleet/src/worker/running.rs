@@ -120,8 +120,8 @@ struct Replying {
 }
 
 impl Replying {
-    fn say(self, reply: CommandReply) {
-        let (Some(subject), Ok(value)) = (self.subject, serde_json::to_vec(&reply)) else { return };
+    fn say(self, reply: &CommandReply) {
+        let (Some(subject), Ok(value)) = (self.subject, serde_json::to_vec(reply)) else { return };
         let client = self.client;
         // Without an answer, the caller asks again.
         tokio::task::spawn_local(async move { drop(client.publish(subject, value.into()).await) });
@@ -319,14 +319,14 @@ impl Running<'_> {
         match (command, dir) {
             (Ok(Command::Cancel { .. }), _) => {
                 self.stop(StopReason::Cancelled);
-                reply.say(CommandReply::default());
+                reply.say(&CommandReply::default());
             }
             (Ok(Command::Tell { number, message, .. }), Some(dir)) => {
                 // A caller that got no answer asks again.
                 match self.told.borrow_mut().entry(number) {
                     Entry::Occupied(known) => match known.get() {
-                        Telling::Told(told) => reply.say(told.clone()),
-                        Telling::InProgress => reply.say(early()),
+                        Telling::Told(told) => reply.say(told),
+                        Telling::InProgress => reply.say(&early()),
                     },
                     Entry::Vacant(new) => {
                         new.insert(Telling::InProgress);
@@ -334,16 +334,18 @@ impl Running<'_> {
                         tokio::task::spawn_local(async move {
                             let done = tell(dir, message).await;
                             told.borrow_mut().insert(number, Telling::Told(done.clone()));
-                            reply.say(done);
+                            reply.say(&done);
                         });
                     }
                 }
             }
             (Ok(Command::Answer { number, answer, .. }), Some(dir)) => {
-                tokio::task::spawn_local(async move { reply.say(give(dir, number, answer).await) });
+                tokio::task::spawn_local(
+                    async move { reply.say(&give(dir, number, answer).await) },
+                );
             }
-            (Ok(_), None) => reply.say(early()),
-            (Err(error), _) => reply.say(refused(format!("it is not understood: {error}"))),
+            (Ok(_), None) => reply.say(&early()),
+            (Err(error), _) => reply.say(&refused(format!("it is not understood: {error}"))),
         }
     }
 
