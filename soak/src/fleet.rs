@@ -1,5 +1,5 @@
 //! `cargo xtask soak fleet`: everything that can happen to the fleet, one after another, each with 300 tasks under way. The table
-//! that it prints is the one in `docs/fleet.md`.
+//! that it prints is the one in `docs/use/fleet.md`.
 
 use std::path::Path;
 use std::thread;

@@ -11,6 +11,7 @@
     reason = "a program for developers, whose whole result is what it prints"
 )]
 
+mod agent;
 mod audit;
 mod faults;
 mod fleet;

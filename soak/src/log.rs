@@ -238,6 +238,12 @@ impl Entries {
         self.hits.iter().any(|hit| hit.pid == pid && hit.kind == HitKind::DoorKilled)
     }
 
+    /// Whether its door has said that the task completed.
+    pub(crate) fn has_completed(&self, token: &str) -> bool {
+        let reported = self.tasks.get(token).map(|entry| &entry.reported);
+        matches!(reported, Some(Reported::Ended(ending)) if ending.status == "completed")
+    }
+
     /// Whether a process of the run was hit in this way.
     pub(crate) fn is_hit(&self, run_id: &str, kind: HitKind) -> bool {
         self.hits.iter().any(|hit| hit.run_id.as_deref() == Some(run_id) && hit.kind == kind)

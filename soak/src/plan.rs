@@ -81,6 +81,8 @@ pub(crate) struct Action {
     pub(crate) pace: Pace,
     /// When it is cancelled, from its start.
     pub(crate) cancelled_after: Option<Duration>,
+    /// Whether it goes on with the session of an earlier task, where it can.
+    pub(crate) resumes: bool,
 }
 
 /// The kinds of actions. Every door has each of them, in its own form.
@@ -173,8 +175,8 @@ pub(crate) enum Role {
     Git,
 }
 
-/// Runs that finished 30 days ago are pruned, which is right; so the clock must not be wrong by as much.
-const FARTHEST_CLOCK: u64 = 20 * 24 * 60 * 60;
+/// Runs that finished 30 days ago are pruned, which is right; so the clock must not go from one end to the other by as much.
+const FARTHEST_CLOCK: u64 = 14 * 24 * 60 * 60;
 
 const LANES: [(Door, Project); 7] = [
     (Door::Shell, Project::Steady),
@@ -243,6 +245,7 @@ fn plan_lane(
                 _ => Pace::Absent(milliseconds(300..3_000, &mut random)),
             },
             cancelled_after: random.chance(12).then(|| milliseconds(0..1_500, &mut random)),
+            resumes: random.chance(30),
         };
         Planned { at, what: action }
     });

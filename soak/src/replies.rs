@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::agent::Agent;
 use crate::log::{GivenReply, Log, Reported};
 use crate::plan::{Pace, Planned, Project, Reply};
 use crate::shell::Shell;
-use crate::task::{Agent, Task};
+use crate::task::Task;
 use crate::testbed::Testbed;
 
 /// Answers go to tasks that were submitted this recently: most of the others have ended.
@@ -49,7 +50,7 @@ fn asker(log: &Log, choice: u64) -> Option<(Task, Project)> {
     let asking: Vec<_> = entries
         .tasks
         .values()
-        .filter(|entry| entry.task.agent == Agent::Asker && entry.submitted_at >= since)
+        .filter(|entry| entry.task.agent == Agent::Acp && entry.submitted_at >= since)
         .filter(|entry| is_running(&entry.reported))
         .collect();
     let index = usize::try_from(choice).unwrap_or(usize::MAX).checked_rem(asking.len())?;

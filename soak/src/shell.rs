@@ -10,18 +10,31 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::PATIENCE;
+use crate::agent::Agent;
 use crate::log::{Ending, Hit, HitKind, Log, Reported, TaskEntry};
 use crate::plan::{Action, ActionKind, Afterwards, Door, Pace, Planned, Project};
 use crate::reading::PacedReader;
-use crate::task::{Agent, Task};
+use crate::task::{Behaviour, Task};
 use crate::testbed::Testbed;
 
 pub(crate) struct Shell<'a> {
     testbed: &'a Testbed,
     log: &'a Log,
-    /// How many lists were made: every second one is of another kind.
+    /// How many lists were made: each is of another kind.
     lists: usize,
+    /// A task of this user's that has completed where nothing happens to its files.
+    completed: Option<String>,
 }
+
+/// What looks at runs. All of them recover those that were abandoned.
+const LISTS: [&[&str]; 4] = [
+    &["sessions", "list", "--json"],
+    &["bg", "list", "--all", "--json"],
+    &["watch", "--plain"],
+    &["sessions", "prune", "--json"],
+];
+/// How long a user watches.
+const GLANCE: Duration = Duration::from_millis(700);
 
 /// A command that has ended.
 pub(crate) struct Ended {
@@ -38,7 +51,7 @@ enum Piece {
 
 impl<'a> Shell<'a> {
     pub(crate) fn new(testbed: &'a Testbed, log: &'a Log) -> Shell<'a> {
-        Shell { testbed, log, lists: 0 }
+        Shell { testbed, log, lists: 0, completed: None }
     }
 
     /// Does the actions one after the other, each not before its time, until the time is over.
@@ -59,13 +72,20 @@ impl<'a> Shell<'a> {
         }
     }
 
-    fn run(&self, task: &Task, action: &Action) {
+    fn run(&mut self, task: &Task, action: &Action) {
         let timeout = task.timeout().map(|seconds| ["--timeout".to_owned(), seconds.to_string()]);
         let words = ["run", "--json", "--name", &task.token];
         let mut command = self.testbed.command(action.project, words);
         command.args(["--profile", &task.definition()]);
+        // It finds the last script of what it is told; another model may look at the first.
+        let is_resumable = action.project == Project::Steady && task.agent == Agent::Fake;
+        let earlier = self.completed.take_if(|_| action.resumes && is_resumable);
+        command.args(earlier.iter().flat_map(|earlier| ["--resume", earlier]));
         command.args(timeout.into_iter().flatten()).arg(task.prompt());
         self.run_tasks(command, &[task], action);
+        if is_resumable && self.log.entries().has_completed(&task.token) {
+            self.completed = Some(task.token.clone());
+        }
     }
 
     fn delegate(&self, tasks: &[Task], action: &Action) {
@@ -149,22 +169,30 @@ impl<'a> Shell<'a> {
         }
     }
 
-    /// Lists runs, which recovers abandoned ones.
-    pub(crate) fn list(&mut self, project: Project, pace: Pace) {
+    /// Looks at runs, each time in another way.
+    fn list(&mut self, project: Project, pace: Pace) {
+        let words = LISTS[self.lists % LISTS.len()];
         self.lists += 1;
-        let words: &[&str] = if self.lists.is_multiple_of(2) {
-            &["sessions", "list", "--json"]
-        } else {
-            &["bg", "list", "--all", "--json"]
-        };
-        let Some(ended) = self.execute(self.testbed.command(project, words), pace) else {
+        self.look(words, project, pace);
+    }
+
+    /// Lists all runs, those that were abandoned and those that nothing has notified of.
+    pub(crate) fn list_all(&self, project: Project) {
+        LISTS[..2].iter().for_each(|words| self.look(words, project, Pace::Eager));
+    }
+
+    fn look(&self, words: &[&str], project: Project, pace: Pace) {
+        let glance = (words[0] == "watch").then_some(GLANCE);
+        let Some(ended) = self.execute_until(self.testbed.command(project, words), pace, glance)
+        else {
             return;
         };
         let document: Value = serde_json::from_str(&ended.stdout).unwrap_or_default();
         for notified in document["notifications"].as_array().into_iter().flatten() {
             self.log.record_notification(notified["runId"].as_str().unwrap_or_default(), "bg list");
         }
-        let is_fine = ended.status.code() == Some(0) || self.is_cut_off(&ended);
+        let is_interrupted = glance.is_some() && ended.status.code() == Some(130);
+        let is_fine = ended.status.code() == Some(0) || is_interrupted || self.is_cut_off(&ended);
         if !is_fine && project == Project::Steady {
             let what = format!("`{}`: {}: {}", words.join(" "), ended.status, ended.stderr);
             self.log.report_violation(&[&ended.pid.to_string()], what);
@@ -203,11 +231,21 @@ impl<'a> Shell<'a> {
     }
 
     /// Runs a command to its end.
-    pub(crate) fn execute(&self, mut command: Command, pace: Pace) -> Option<Ended> {
+    pub(crate) fn execute(&self, command: Command, pace: Pace) -> Option<Ended> {
+        self.execute_until(command, pace, None)
+    }
+
+    /// The same, with Ctrl-C after so long.
+    fn execute_until(
+        &self,
+        mut command: Command,
+        pace: Pace,
+        interrupted_after: Option<Duration>,
+    ) -> Option<Ended> {
         let child = self.spawn(&mut command)?;
         let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
         self.log.note(format!("process {}: {}", child.id(), words.join(" ")));
-        self.wait(child, pace, None, &[])
+        self.wait(child, pace, interrupted_after, &[])
     }
 
     /// Starts a command, unless its directory is removed at the moment.
@@ -293,7 +331,7 @@ impl<'a> Shell<'a> {
 /// A task as `delegate` takes it.
 pub(crate) fn as_json(task: &Task) -> Value {
     let mut fields = json!({"name": task.token, "prompt": task.prompt()});
-    if task.agent != Agent::Fake {
+    if task.agent != Agent::Fake || task.behaviour == Behaviour::SpendsTooMuch {
         fields["profile"] = json!(task.definition());
     }
     if let Some(access) = task.access {

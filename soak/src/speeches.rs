@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::agent::Agent;
 use crate::log::{Log, Message};
 use crate::plan::{Pace, Planned, Project, Speech};
 use crate::shell::Shell;
-use crate::task::{Agent, Task};
+use crate::task::Task;
 use crate::testbed::Testbed;
 
 /// Messages go to tasks that were submitted this recently: most of the others have ended.
@@ -41,10 +42,10 @@ fn listener(log: &Log, choice: u64) -> Option<(Task, Project)> {
     let entries = log.entries();
     let has_ear = |task: &Task| match task.agent {
         Agent::Builtin => true,
-        // It refuses every message, so that most go to the other.
-        Agent::Fake => choice.is_multiple_of(8),
-        // Its script has no answer to a second prompt.
-        Agent::Asker => false,
+        // They refuse every message, so that most go to the other.
+        Agent::Fake | Agent::Codex => choice.is_multiple_of(8),
+        // Their scripts have no answer to a second prompt.
+        Agent::Claude | Agent::Acp => false,
     };
     let recent: Vec<_> = entries
         .tasks

@@ -7,16 +7,8 @@ use std::sync::LazyLock;
 
 use serde_json::{Value, json};
 
+use crate::agent::{Agent, ask};
 use crate::random::Random;
-
-/// The agent that runs a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Agent {
-    Fake,
-    Builtin,
-    /// The fake agent, which speaks the Agent Client Protocol and asks for permissions.
-    Asker,
-}
 
 /// How an agent behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +39,8 @@ pub(crate) enum Behaviour {
     TimesOut,
     /// It asks so many times whether it may run a command, and answers whatever it is told.
     Asks(u64),
+    /// It has a budget of two messages of its model, and sends more.
+    SpendsTooMuch,
 }
 
 /// One task.
@@ -64,7 +58,14 @@ pub(crate) struct Task {
 impl Task {
     /// Draws a task.
     pub(crate) fn draw(token: String, random: &mut Random) -> Task {
-        let agent = if random.chance(35) { Agent::Builtin } else { Agent::Fake };
+        let agents = [
+            (50, Agent::Fake),
+            (30, Agent::Builtin),
+            (7, Agent::Claude),
+            (7, Agent::Codex),
+            (6, Agent::Acp),
+        ];
+        let agent = random.weighted(&agents).unwrap_or(Agent::Fake);
         let pause = random.within(100..2_500);
         let questions = random.within(1..4);
         let behaviours = [
@@ -81,19 +82,19 @@ impl Task {
             (3, Behaviour::Loops),
             (3, Behaviour::TimesOut),
             (6, Behaviour::Asks(questions)),
+            (3, Behaviour::SpendsTooMuch),
         ];
         let behaviour = random.weighted(&behaviours).unwrap_or(Behaviour::AnswersAtOnce);
-        // A real agent does not do these by itself.
-        let is_fake_only = matches!(
-            behaviour,
-            Behaviour::IgnoresSigterm
-                | Behaviour::ExitsWithCode
-                | Behaviour::SaysNothing
-                | Behaviour::IsKilled
-        );
         let agent = match behaviour {
-            Behaviour::Asks(_) => Agent::Asker,
-            _ if is_fake_only => Agent::Fake,
+            Behaviour::Asks(_) => Agent::Acp,
+            // Only this one can do them with every protocol alike.
+            Behaviour::ExitsWithCode | Behaviour::SaysNothing | Behaviour::SpendsTooMuch => {
+                Agent::Fake
+            }
+            // A real agent does not do these by itself.
+            Behaviour::IgnoresSigterm | Behaviour::IsKilled if agent == Agent::Builtin => {
+                Agent::Fake
+            }
             _ => agent,
         };
         let access = random.chance(10).then(|| ACCESSES[usize::from(random.chance(50))]);
@@ -123,6 +124,7 @@ impl Task {
             Behaviour::IsKilled => "killed_by_signal",
             Behaviour::Loops => "loop",
             Behaviour::TimesOut => "timeout",
+            Behaviour::SpendsTooMuch => "budget",
         }
     }
 
@@ -133,22 +135,22 @@ impl Task {
 
     /// The profile or preset that it is run with; see [`definitions`].
     pub(crate) fn definition(&self) -> String {
-        let agent = match self.agent {
-            Agent::Fake => "fake",
-            Agent::Builtin => "builtin",
-            Agent::Asker => "asker",
+        let agent = self.agent.word();
+        let pace = match self.behaviour {
+            Behaviour::TimesOut => "-hasty",
+            Behaviour::SpendsTooMuch => "-thrifty",
+            _ => "",
         };
-        let hasty = self.timeout().map_or("", |_| "-hasty");
         let access = self.access.map(|access| format!("-{access}")).unwrap_or_default();
         let isolated = if self.is_isolated { "-worktree" } else { "" };
-        format!("{agent}{hasty}{access}{isolated}")
+        format!("{agent}{pace}{access}{isolated}")
     }
 
     /// The prompt, with the script in it.
     pub(crate) fn prompt(&self) -> String {
         let mut script = match self.agent {
-            Agent::Fake | Agent::Asker => self.steps(),
             Agent::Builtin => self.turns(),
+            _ => Value::Array(self.steps()),
         };
         if let (true, Some(steps)) = (self.is_isolated, script.as_array_mut()) {
             // The mark says that the file is complete, and what must not be lost.
@@ -157,62 +159,54 @@ impl Task {
                 format!("echo {token} > {made} && mkdir -p ~/{MARKS} && touch ~/{MARKS}/{token}");
             steps.insert(1, json!({"shell": write}));
         }
-        format!("[{}] Do it. <<SCRIPT>>{script}<<END>>", self.token)
+        format!("[{}{ORDER}{script}<<END>>", self.token)
     }
 
-    /// The token of a prompt.
+    /// The token of a prompt. That of a resumed run begins with what was said before.
     pub(crate) fn token_in(prompt: &str) -> Option<&str> {
-        prompt.split_once('[')?.1.split_once(']').map(|(token, _)| token)
+        let (before, _) = prompt.rsplit_once(ORDER)?;
+        before.rsplit_once('[').map(|(_, token)| token)
     }
 
     /// The script of `fake-agent`.
-    fn steps(&self) -> Value {
-        let answer = |before: Value| {
-            let mut steps = vec![json!("start")];
-            steps.extend(before.as_array().cloned().unwrap_or_default());
-            steps.extend([json!({"say": self.answer()}), json!({"end": false}), json!("settle")]);
-            Value::Array(steps)
-        };
-        let said = json!({"message": {"text": "Let me see.", "stop": "toolUse"}});
-        match self.behaviour {
-            Behaviour::AnswersAtOnce => answer(json!([])),
-            Behaviour::Pauses(pause) => answer(json!([said, {"sleep_ms": pause}])),
-            Behaviour::CallsTool => {
-                let tool = json!({"name": "bash", "args": {"command": "ls"}, "result": "a.txt"});
-                answer(json!([said, {"tool": tool}, {"deltas": 200}]))
-            }
+    fn steps(&self) -> Vec<Value> {
+        let agent = self.agent;
+        let said = || agent.say("Let me see.");
+        let pause = |milliseconds: u64| json!({"sleep_ms": milliseconds});
+        let work = match self.behaviour {
+            Behaviour::AnswersAtOnce => Vec::new(),
+            Behaviour::Pauses(milliseconds) => [said(), vec![pause(milliseconds)]].concat(),
+            Behaviour::CallsTool => [said(), agent.call(1)].concat(),
             Behaviour::PrintsMuch => {
-                let line = json!({"message": {"text": "word ".repeat(40), "stop": "toolUse"}});
-                answer(json!([{"repeat": {"times": 600, "steps": [line]}}]))
+                let line = agent.say(&"word ".repeat(40));
+                vec![json!({"repeat": {"times": 600, "steps": line}})]
             }
             Behaviour::LeavesProcesses => {
                 let child = json!({"spawn": {"steps": ["setsid", "hang"], "holds_stdout": true}});
-                answer(json!([child, child, {"sleep_ms": 200}]))
+                vec![child.clone(), child, pause(200)]
             }
             Behaviour::IgnoresSigterm => {
                 let child = json!({"spawn": {"steps": ["ignore_sigterm", "setsid", "hang"]}});
-                answer(json!(["ignore_sigterm", child, {"sleep_ms": 200}]))
+                vec![json!("ignore_sigterm"), child, pause(200)]
             }
-            Behaviour::ExitsWithCode => json!(["start", said, {"stderr": "no luck"}, {"exit": 3}]),
-            Behaviour::IsRefused => {
-                let error = json!({"text": "", "stop": "error", "error": "401: who are you"});
-                json!(["start", {"message": error}, {"exit": 1}])
+            Behaviour::Asks(questions) => (1..=questions).map(ask).collect(),
+            Behaviour::ExitsWithCode => {
+                [said(), vec![json!({"stderr": "no luck"}), json!({"exit": 3})]].concat()
             }
-            Behaviour::SaysNothing => json!(["start"]),
-            Behaviour::IsKilled => json!(["start", said, {"signal": 9}]),
+            Behaviour::IsRefused => agent.refuse("401: who are you"),
+            Behaviour::SaysNothing => vec![json!({"exit": 0})],
+            Behaviour::IsKilled => [said(), vec![json!({"signal": 9})]].concat(),
             Behaviour::Loops => {
-                let tool = json!({"name": "read", "args": {"path": "a.txt"}, "result": "nothing"});
-                json!(["start", {"repeat": {"times": 6, "steps": [{"tool": tool}]}}, "hang"])
+                vec![json!({"repeat": {"times": 6, "steps": agent.call(1)}}), json!("hang")]
             }
-            Behaviour::TimesOut => json!(["start", "hang"]),
-            Behaviour::Asks(questions) => {
-                let mut steps: Vec<Value> = (1..=questions).map(ask).collect();
-                steps.push(json!({"acp": {"say": self.answer()}}));
-                steps.push(json!({"acp": {"answer": {"stopReason": "end_turn"}}}));
-                steps.push(json!({"acp": "await_end"}));
-                Value::Array(steps)
+            Behaviour::TimesOut => vec![json!("hang")],
+            Behaviour::SpendsTooMuch => {
+                vec![json!({"repeat": {"times": 4, "steps": said()}}), json!("hang")]
             }
-        }
+        };
+        let ends_otherwise = self.expected() != "completed";
+        let answer = if ends_otherwise { Vec::new() } else { agent.answer(&self.answer()) };
+        [agent.start(), work, answer].concat()
     }
 
     /// The script of `fake-llm`, for the built-in agent.
@@ -240,23 +234,15 @@ impl Task {
     }
 }
 
+/// What stands between the token and the script of a prompt.
+const ORDER: &str = "] Do it. <<SCRIPT>>";
+
 /// The directory below the home with a mark for each file that was written in a worktree.
 pub(crate) const MARKS: &str = "made";
 
 /// The file that a task writes in its worktree, with its token in it.
 pub(crate) fn made_name(token: &str) -> String {
     format!("made-{token}.txt")
-}
-
-/// The step in which an agent asks whether it may run a command. Each has another command: an agent that repeats
-/// itself is stopped.
-fn ask(number: u64) -> Value {
-    let option = |id: &str, kind: &str| json!({"optionId": id, "name": id, "kind": kind});
-    let call = json!({"toolCallId": format!("c{number}"), "title": "run", "kind": "execute",
-        "status": "pending", "rawInput": {"command": format!("make {number}")}});
-    let params = json!({"toolCall": call,
-        "options": [option("allowed", "allow_once"), option("rejected", "reject_once")]});
-    json!({"acp": {"ask": {"method": "session/request_permission", "params": params}}})
 }
 
 /// The restricted kinds of access.
@@ -276,14 +262,21 @@ static HAS_LANDLOCK: LazyLock<bool> = LazyLock::new(|| {
 /// The profiles and presets of the tasks: their paths below the agent directory, and their text.
 pub(crate) fn definitions() -> Vec<(String, String)> {
     let kinds = [
-        ("fake", "model: a/one\n", ""),
-        ("builtin", "model: fake/fake-1\nagent: builtin\n", ""),
-        // It would be restricted without a word about it, which not every kernel can do.
-        ("asker", "agent: asker\n", "access: full\n"),
+        (Agent::Fake, "model: a/one\n", ""),
+        (Agent::Builtin, "model: fake/fake-1\nagent: builtin\n", ""),
+        // The others would be restricted without a word about it, which not every kernel can do.
+        (Agent::Claude, "agent: fake-claude\n", "access: full\n"),
+        (Agent::Codex, "agent: fake-codex\n", "access: full\n"),
+        (Agent::Acp, "agent: fake-acp\n", "access: full\n"),
     ];
     let mut files = Vec::new();
-    for (name, fields, usual_access) in kinds {
-        let paces = [(name.to_owned(), ""), (format!("{name}-hasty"), "timeout: 1\n")];
+    for (agent, fields, usual_access) in kinds {
+        let name = agent.word();
+        let paces = [
+            (name.to_owned(), ""),
+            (format!("{name}-hasty"), "timeout: 1\n"),
+            (format!("{name}-thrifty"), ""),
+        ];
         let restricted = paces.clone().into_iter().flat_map(|(name, timeout)| {
             ACCESSES.map(|access| (format!("{name}-{access}"), timeout, Some(access)))
         });
@@ -294,7 +287,9 @@ pub(crate) fn definitions() -> Vec<(String, String)> {
             let access = access.map(|access| format!("access: {access}\n"));
             let access = access.as_deref().unwrap_or(usual_access);
             let isolation = if name.ends_with("-worktree") { "isolation: worktree\n" } else { "" };
-            let fields = format!("name: {name}\n{fields}{access}{isolation}");
+            let is_thrifty = name.contains("-thrifty");
+            let budget = if is_thrifty { "budget: {turns: 2}\n" } else { "" };
+            let fields = format!("name: {name}\n{fields}{access}{isolation}{budget}");
             files.push((format!("agent-profiles/{name}.md"), format!("---\n{fields}---\n")));
             let preset = format!("---\n{fields}description: For a soak.\n{timeout}---\n");
             files.push((format!("subagents/{name}.md"), preset));

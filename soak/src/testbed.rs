@@ -15,6 +15,7 @@ use test_support::fake_llm::FakeLlm;
 use test_support::{Program, World};
 use xtask::{Invocation, repository_root};
 
+use crate::agent::Agent;
 use crate::plan::Project;
 use crate::targets::targets;
 use crate::task;
@@ -56,15 +57,22 @@ impl Testbed {
             "baseUrl": provider.base_url(), "api": "openai-completions", "apiKey": "k",
             "models": [{"id": "fake-1", "contextWindow": 1_000_000}],
         }}});
-        // It gets its prompt in the conversation, and the script is in there.
-        let script = json!([{"acp": {"open": {}}}, "follow_prompt"]);
-        let path = world.path("asker.json");
-        fs::write(&path, script.to_string()).map_err(failed)?;
-        let command = json!([program.fake_agent, format!("@{}", path.display())]);
-        // A setting, because bridges and MCP servers take no flag for it.
-        let asker = json!({"asker": {"command": command, "protocol": "acp"}});
+        // Settings, because bridges and MCP servers take no flag for them.
+        let mut agents = json!({});
+        for agent in Agent::OF_SETTINGS {
+            let script = match agent.opening() {
+                None => "-".to_owned(),
+                Some(opening) => {
+                    let path = world.path(&format!("{}.json", agent.word()));
+                    fs::write(&path, opening.to_string()).map_err(failed)?;
+                    format!("@{}", path.display())
+                }
+            };
+            let command = [program.fake_agent, &script];
+            agents[agent.word()] = json!({"command": command, "protocol": agent.protocol()});
+        }
         let subagents = json!({
-            "agents": asker, "ask": true, "questionTimeout": QUESTION_SECONDS,
+            "agents": agents, "ask": true, "questionTimeout": QUESTION_SECONDS,
             "machineConcurrency": MACHINE_CONCURRENCY,
         });
         let settings = json!({

@@ -7,12 +7,13 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::PATIENCE;
+use crate::agent::Agent;
 use crate::log::{HitKind, Log};
 use crate::plan::{Action, ActionKind, Afterwards, Pace, Project};
 use crate::server::{Gone, Server};
 use crate::shell::Shell;
 use crate::targets::targets;
-use crate::task::{Agent, Behaviour, Task};
+use crate::task::{Behaviour, Task};
 use crate::testbed::Testbed;
 
 /// Ends everything, and reports what does not end.
@@ -24,11 +25,10 @@ pub(crate) fn wind_down(testbed: &Testbed, log: &Log, servers: Vec<Server<'_>>) 
         }
         server.close();
     }
-    let mut shell = Shell::new(testbed, log);
-    // A list finds and ends runs that have lost their supervisor; each call makes one of two lists.
-    for project in Project::ALL.into_iter().chain(Project::ALL) {
-        shell.list(project, Pace::Eager);
-        shell.list(project, Pace::Eager);
+    let shell = Shell::new(testbed, log);
+    // A list finds and ends runs that have lost their supervisor.
+    for project in Project::ALL {
+        shell.list_all(project);
     }
     for project in Project::ALL {
         follow_doctor(testbed, log, &shell, project);
@@ -102,7 +102,8 @@ fn work(server: &mut Server<'_>, token: &str) -> Result<(), Gone> {
     ];
     for kind in kinds {
         let (_, project) = server.kind();
-        server.start_action(&Action { project, kind, pace: Pace::Eager, cancelled_after: None })?;
+        let (pace, cancelled_after, resumes) = (Pace::Eager, None, false);
+        server.start_action(&Action { project, kind, pace, cancelled_after, resumes })?;
         server.finish_calls()?;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: searches for input that breaks the code that reads it; see docs/fuzzing.md.
+//! `cargo xtask fuzz`: searches for input that breaks the code that reads it; see docs/internals/fuzzing.md.
 
 use std::fs;
 use std::path::PathBuf;

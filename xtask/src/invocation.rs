@@ -2,10 +2,11 @@
 
 use std::env;
 use std::fmt;
-use std::io::{self, BufRead, BufReader, IsTerminal};
+use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::thread::{self, JoinHandle};
 
 /// The root of the repository, where every command runs unless it says otherwise.
 pub fn repository_root() -> PathBuf {
@@ -90,6 +91,23 @@ impl Invocation {
         if status.success() { Ok(()) } else { Err(ended(status, "")) }
     }
 
+    /// Starts it, and collects what it prints until [`Running::wait`].
+    pub fn start(&self) -> Result<Running, String> {
+        let (mut output, printed) = io::pipe().map_err(|error| not_started(&error))?;
+        let errors = printed.try_clone().map_err(|error| not_started(&error))?;
+        let mut command = self.command();
+        command.stdin(Stdio::null()).stdout(printed).stderr(errors);
+        let child = command.spawn().map_err(|error| not_started(&error))?;
+        // It has the writing ends of the pipe, without which the output ends with the child's.
+        drop(command);
+        let output = thread::spawn(move || {
+            let mut said = Vec::new();
+            let _ = output.read_to_end(&mut said);
+            String::from_utf8_lossy(&said).into_owned()
+        });
+        Ok(Running { child, output })
+    }
+
     /// Replaces this process with it. Returns only if that fails, and then the reason.
     pub fn replace_this_process(&self) -> String {
         not_started(&self.command().exec())
@@ -158,6 +176,25 @@ impl Invocation {
     }
 }
 
+/// A program that runs beside this one.
+pub struct Running {
+    child: Child,
+    output: JoinHandle<String>,
+}
+
+impl Running {
+    /// Waits until it has ended. Returns whether it succeeded, and all that it printed.
+    pub fn wait(mut self) -> (Result<(), String>, String) {
+        let said = self.output.join().unwrap_or_default();
+        let result = match self.child.wait() {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(ended(status, "")),
+            Err(error) => Err(not_started(&error)),
+        };
+        (result, said)
+    }
+}
+
 fn ended(status: ExitStatus, said: &str) -> String {
     let separator = if said.is_empty() { "" } else { ": " };
     format!("ended with {status}{separator}{said}")
@@ -206,6 +243,18 @@ mod tests {
         assert_eq!(
             Invocation::new("true").directory("crates/cli").to_string(),
             "cd crates/cli && true"
+        );
+    }
+
+    #[test]
+    fn what_runs_beside_us_says_everything_in_the_end() {
+        let script = |text: &str| Invocation::new("sh -c").word(text).start().unwrap();
+        let (first, second) = (script("echo a; echo b >&2"), script("echo c; exit 3"));
+        assert_eq!(first.wait(), (Ok(()), "a\nb\n".to_owned()));
+        let (result, said) = second.wait();
+        assert_eq!(
+            (result.unwrap_err().as_str(), said.as_str()),
+            ("ended with exit status: 3", "c\n")
         );
     }
 

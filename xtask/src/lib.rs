@@ -14,7 +14,7 @@ pub mod python_packages;
 use std::env;
 use std::process::ExitCode;
 
-pub use invocation::{Invocation, repository_root, target_directory};
+pub use invocation::{Invocation, Running, repository_root, target_directory};
 
 /// The `main` of a program for developers: hands it the arguments, and prints why it failed.
 pub fn main(run: impl FnOnce(&[String]) -> Result<(), String>) -> ExitCode {

@@ -9,6 +9,7 @@
 )]
 
 mod catalogue;
+mod check_platforms;
 mod executable;
 mod fuzz;
 mod package;
@@ -26,6 +27,7 @@ Usage: cargo xtask COMMAND
 Commands:
   bench   Measure, as ratios in one run: `bench spine`, `bench delegate`, or all
   catalogue  Make the catalogue of models anew from that of pi, which it installs: `catalogue [DIRECTORY]`
+  check-platforms  Compile everything for the platforms that this machine is not: macOS, and Linux on ARM
   fuzz    Search for input that breaks the code that reads it: `fuzz [TARGET] [--seconds N]`
   package Make the files of a release for this platform: an archive, and packages for npm
   pictures  Draw the pictures in the documents from a real run
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
             "help" | "--help" | "-h" => help(rest),
             "bench" => become_program("pi-subagents-bench", rest),
             "catalogue" => catalogue::run(rest),
+            "check-platforms" => check_platforms::run(rest),
             "fuzz" => fuzz::run(rest),
             "package" => package::run(rest),
             "pictures" => {

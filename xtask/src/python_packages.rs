@@ -1,5 +1,6 @@
 //! What comes from Python's index, each file checked by its hash: a client of the Model Context Protocol
-//! (`e2e/requirements.txt`), and the NATS server, which is one static program (`e2e/fleet/requirements.txt`).
+//! (`e2e/requirements.txt`), the NATS server, which is one static program (`e2e/fleet/requirements.txt`), and a C compiler for
+//! other platforms (`e2e/platforms/requirements.txt`).
 
 use std::fs;
 use std::path::Path;
@@ -41,6 +42,16 @@ const NATS_SERVER: Installation = Installation {
     ],
 };
 
+const ZIG: Installation = Installation {
+    directory: "e2e/platforms",
+    target: "zig",
+    program: "ziglang/zig",
+    commands: &[
+        "python3 -m pip install --quiet --no-deps --require-hashes --disable-pip-version-check \
+         --root-user-action=ignore --upgrade --target zig --requirement requirements.txt",
+    ],
+};
+
 /// Installs the client of the Model Context Protocol, unless it is there. An error comes with the command that failed.
 pub fn install() -> Result<(), (Invocation, String)> {
     MCP_CLIENT.install()
@@ -49,6 +60,11 @@ pub fn install() -> Result<(), (Invocation, String)> {
 /// Installs the NATS server as `e2e/fleet/server/bin/nats-server`, unless it is there.
 pub fn install_nats_server() -> Result<(), (Invocation, String)> {
     NATS_SERVER.install()
+}
+
+/// Installs the C compiler that `e2e/platforms/cc` starts, unless it is there.
+pub fn install_zig() -> Result<(), (Invocation, String)> {
+    ZIG.install()
 }
 
 impl Installation {

@@ -36,7 +36,7 @@ fn every_example_works() {
 /// the same page have made.
 #[test]
 fn the_first_pages_work_on_a_fresh_machine_in_their_order() {
-    for (document, questions) in [("README.md", 11), ("docs/getting-started.md", 7)] {
+    for (document, questions) in [("README.md", 13), ("docs/learn/getting-started.md", 7)] {
         let examples = Examples::fresh(&root().join(document));
         let text = fs::read_to_string(&examples.document).unwrap();
         let mut script = String::new();
@@ -44,8 +44,8 @@ fn the_first_pages_work_on_a_fresh_machine_in_their_order() {
             match (block.kind.as_str(), block.name.as_str()) {
                 ("sh", _) => script += &block.text.replace("_API_KEY=…", "_API_KEY=key"),
                 // As the words before it say.
-                ("json", "tasks.json") => {
-                    script += &format!("cat > tasks.json <<'END'\n{}END\n", block.text);
+                ("json", name @ ("tasks.json" | "turns.json")) => {
+                    script += &format!("cat > {name} <<'END'\n{}END\n", block.text);
                 }
                 ("console" | "text" | "", _) => {}
                 (kind, name) => panic!("{document}: a block of {kind} {name:?}?"),
@@ -64,7 +64,7 @@ fn the_first_pages_work_on_a_fresh_machine_in_their_order() {
 /// Five agents, of which two change the same lines, with what the page about worktrees says and nothing else.
 #[test]
 fn the_page_about_worktrees_is_enough_for_five_agents_of_which_two_conflict() {
-    let examples = Examples::fresh(&root().join("docs/workspaces.md"));
+    let examples = Examples::fresh(&root().join("docs/learn/five-agents.md"));
     let world = &examples.world;
     let work = "#!/bin/sh\nset -e\ncase $1 in\n\
         *README.md*) echo '# Parse' > README.md ;;\n\
@@ -108,11 +108,20 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// `README.md` and all pages below `docs`.
 fn documents() -> Vec<PathBuf> {
-    let entries = fs::read_dir(root().join("docs")).unwrap();
-    let mut documents: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
-    documents.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
-    documents.push(root().join("README.md"));
+    let mut documents = vec![root().join("README.md")];
+    let mut directories = vec![root().join("docs")];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                documents.push(path);
+            }
+        }
+    }
     documents.sort();
     documents
 }
@@ -350,6 +359,21 @@ fn no_document_links_to_what_is_not_there() {
                 document.display()
             );
         }
+    }
+}
+
+/// The index of the documents leads to every page, and a page can be read at one go.
+#[test]
+fn every_page_is_in_the_index_and_has_at_most_300_lines() {
+    let docs = root().join("docs");
+    let index = fs::read_to_string(docs.join("README.md")).unwrap();
+    for page in documents() {
+        let text = fs::read_to_string(&page).unwrap();
+        let lines = text.lines().count();
+        assert!(lines <= 300, "{} has {lines} lines: split it", page.display());
+        let Ok(name) = page.strip_prefix(&docs) else { continue };
+        let is_listed = index.contains(&format!("]({})", name.display()));
+        assert!(is_listed || name == Path::new("README.md"), "{} is not listed", name.display());
     }
 }
 

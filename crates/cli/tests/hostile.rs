@@ -1,5 +1,5 @@
 //! A project that an attacker has prepared, and a user who works in it without having trusted it.
-//! `docs/security.md` names these tests.
+//! `docs/reference/security.md` names these tests.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -132,7 +132,7 @@ impl Refusal {
             }
             Refusal::UnknownAgent(_) => Some(
                 "an agent of your own has an entry in `subagents.agents` of the settings in your agent \
-                 directory; see docs/agents.md",
+                 directory; see docs/use/agents.md",
             ),
             Refusal::MissingAgent(_) => {
                 Some("`pi-subagents doctor` lists the agents that are there")

@@ -113,6 +113,8 @@ pub enum Step {
     Acp(AcpStep),
     /// Plays the script in the prompt that has come by the Agent Client Protocol.
     FollowPrompt,
+    /// Plays the script in the prompt that comes as a line, as Claude Code takes it.
+    FollowMessage,
 }
 
 /// A message of the model.
@@ -319,6 +321,12 @@ impl Agent {
                         return Ok(Some(code));
                     }
                 }
+                Step::FollowMessage => {
+                    let steps = steps_in(&first_message()?)?;
+                    if let Some(code) = self.play(&steps)? {
+                        return Ok(Some(code));
+                    }
+                }
             }
         }
         Ok(None)
@@ -403,6 +411,17 @@ impl Agent {
             }
         })
     }
+}
+
+/// The first line of the input that is a message of the user, as Claude Code takes it.
+fn first_message() -> io::Result<String> {
+    for line in io::stdin().lines() {
+        let record: Value = serde_json::from_str(&line?)?;
+        if let Some(text) = record["message"]["content"].as_str() {
+            return Ok(text.to_owned());
+        }
+    }
+    Err(io::ErrorKind::UnexpectedEof.into())
 }
 
 fn steps_in(prompt: &str) -> io::Result<Vec<Step>> {

@@ -180,9 +180,10 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::agent::Agent;
     use crate::log::{Hit, Removal};
     use crate::plan::Door;
-    use crate::task::{Agent, Behaviour, Task};
+    use crate::task::{Behaviour, Task};
 
     fn entry(project: Project, reported: Reported) -> TaskEntry {
         let (agent, behaviour) = (Agent::Fake, Behaviour::AnswersAtOnce);

@@ -32,7 +32,7 @@ pub(super) struct Record {
     pub(super) has_gaps: bool,
 }
 
-/// The files that a run directory may contain; see docs/runs.md.
+/// The files that a run directory may contain; see docs/reference/runs.md.
 const FILES: &[&str] = &[
     "meta.json",
     "prompt.md",
@@ -135,8 +135,8 @@ fn is_full(project: Project, entry: &TaskEntry, entries: &Entries) -> bool {
     project == Project::Small && entries.was_full_since(entry.submitted_at)
 }
 
-/// Checks a hidden directory. Only a door that was killed while it made a run directory may leave one; the soak
-/// never asks for the removal of runs.
+/// Checks a hidden directory. Only a door that was killed while it made a run directory may leave one; no run is
+/// old enough to be removed.
 fn check_hidden(run: &Path, name: &str, entries: &Entries, log: &Log) {
     let is_known = name == ".gitignore" || (name.starts_with(".new-") && is_door_killed(entries));
     if !is_known {

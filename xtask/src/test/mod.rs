@@ -3,6 +3,7 @@
 mod agent_children;
 mod agent_clients;
 mod all_agents;
+mod beside;
 mod browser;
 mod confined;
 mod containment;
@@ -12,6 +13,7 @@ mod fuzz;
 mod inside_pi;
 mod mcp_clients;
 mod package;
+mod platforms;
 mod real_pi;
 mod shells;
 mod soak;
@@ -21,6 +23,7 @@ mod unsteady;
 
 use std::time::{Duration, Instant};
 
+use beside::Beside;
 use xtask::{Invocation, target_directory};
 
 use crate::tidy;
@@ -58,6 +61,11 @@ impl StepFailure {
     fn of(invocation: &Invocation, what: &str) -> StepFailure {
         StepFailure { reason: format!("its command {what}"), repeat: invocation.to_string() }
     }
+
+    fn message(&self, step: &str) -> String {
+        let StepFailure { reason, repeat } = self;
+        format!("the step `{step}` failed: {reason}\nTo repeat it:\n    {repeat}")
+    }
 }
 
 type StepResult = Result<Outcome, StepFailure>;
@@ -66,6 +74,9 @@ struct Step {
     name: &'static str,
     run: fn() -> StepResult,
 }
+
+/// The step that mostly waits, for minutes: the ones that follow run meanwhile.
+const MOSTLY_WAITS: &str = "mcp clients";
 
 /// Cheap checks come first. The steps that may be impossible on a machine come last, because a developer
 /// reads the last lines of the summary.
@@ -88,6 +99,7 @@ const STEPS: &[Step] = &[
     Step { name: "agent children", run: agent_children::run },
     Step { name: "shells", run: shells::run },
     Step { name: "browser", run: browser::run },
+    Step { name: "platforms", run: platforms::run },
     Step { name: "landlock", run: containment::landlock },
     Step { name: "access", run: containment::access },
     Step { name: "cgroups", run: containment::cgroups },
@@ -113,23 +125,36 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
 
 fn run_steps(steps: &[&Step]) -> Result<(), String> {
     let mut summary = Vec::new();
+    let mut beside = None;
+    let mut result = Ok(());
     for step in steps {
         println!("== {}", step.name);
+        if step.name == MOSTLY_WAITS && steps.len() > 1 {
+            println!("It mostly waits, so the next steps run meanwhile.\n");
+            beside = Some(Beside::start(step.name));
+            continue;
+        }
         let started = Instant::now();
-        let result = (step.run)();
-        let line = summary_line(step.name, &result, started.elapsed());
+        let outcome = (step.run)();
+        let line = summary_line(step.name, &outcome, started.elapsed());
         println!("== {line}\n");
         summary.push(line);
-        if let Err(StepFailure { reason, repeat }) = result {
-            print_summary(&summary);
-            return Err(format!(
-                "the step `{}` failed: {reason}\nTo repeat it:\n    {repeat}",
-                step.name
-            ));
+        result = outcome.map(drop).map_err(|failure| failure.message(step.name));
+        if result.is_err() {
+            break;
         }
     }
-    print_summary(&summary);
-    Ok(())
+    if let Some(beside) = beside {
+        let (line, outcome) = beside.wait();
+        println!("== {line}\n");
+        summary.push(line);
+        result = result.and(outcome);
+    }
+    println!("Summary:");
+    for line in &summary {
+        println!("{line}");
+    }
+    result
 }
 
 /// Tests kill supervisors and delete their records. The cgroups of such runs are left, and those of a test that
@@ -207,13 +232,6 @@ fn execute(invocation: &Invocation) -> StepResult {
     println!("$ {invocation}");
     invocation.run().map_err(|what| StepFailure::of(invocation, &what))?;
     Ok(Outcome::Passed)
-}
-
-fn print_summary(lines: &[String]) {
-    println!("Summary:");
-    for line in lines {
-        println!("{line}");
-    }
 }
 
 fn summary_line(name: &str, result: &StepResult, duration: Duration) -> String {

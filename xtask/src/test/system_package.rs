@@ -22,7 +22,9 @@ pub(super) fn provide(package: &str, probe: &str) -> Result<(), Missing> {
     if Invocation::new(probe).probe().is_ok() {
         return Ok(());
     }
+    // A step that runs beside this one may be installing, too.
     let install = Invocation::new("apt-get install --yes --no-install-recommends")
+        .words("--option DPkg::Lock::Timeout=300")
         .word(package)
         .environment("DEBIAN_FRONTEND", "noninteractive");
     println!("$ {install}");

@@ -6,6 +6,7 @@
 mod agent_words;
 mod architecture;
 mod arrows;
+mod change_places;
 mod claims;
 mod conventions;
 mod invariants;
@@ -50,6 +51,7 @@ const CHECKS: &[fn(&Tree) -> Vec<Violation>] = &[
     conventions::check,
     leaks::check,
     claims::check,
+    change_places::check,
     left_out_tests::check,
     agent_words::check,
 ];

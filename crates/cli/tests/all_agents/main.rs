@@ -1,6 +1,6 @@
 //! Gemini CLI, opencode and GitHub Copilot as agents, pinned in `e2e/agents/package.json`, with a model that plays a
-//! script. Each does every row of the table "How their runs end" in `docs/agents.md`, and ends as its column says, and
-//! is told something in every way of the table in `docs/conversation.md`.
+//! script. Each does every row of the table "How their runs end" in `docs/use/agents.md`, and ends as its column says, and
+//! is told something in every way of the table in `docs/use/conversation.md`.
 //! `cargo xtask test all-agents` installs the agents and says where they are.
 
 #![expect(clippy::panic, clippy::unwrap_used, reason = "this is how a test fails")]
@@ -146,7 +146,7 @@ fn cell(row: &str, title: &str) -> String {
 
 /// A cell of the first table behind a heading of a document.
 fn cell_of(document: &str, heading: &str, row: &str, title: &str) -> String {
-    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
+    let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/use");
     let text = fs::read_to_string(format!("{docs}/{document}")).unwrap();
     let (_, text) = text.split_once(heading).unwrap();
     let cells = |line: &str| -> Vec<String> {

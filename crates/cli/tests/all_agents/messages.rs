@@ -1,4 +1,4 @@
-//! Messages to the agents while they work. When each reads them stands in a table of `docs/conversation.md`.
+//! Messages to the agents while they work. When each reads them stands in a table of `docs/use/conversation.md`.
 
 use super::{Agent, Duration, Instant, Running, Scene, Value, cell_of, fs, json, wait_until};
 

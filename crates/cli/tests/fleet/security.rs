@@ -35,7 +35,7 @@ fn openssl(world: &World, directory: &Path, words: &str) {
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }
 
-/// An authority, and a certificate of it for a server on loopback: as `docs/fleet.md` makes them.
+/// An authority, and a certificate of it for a server on loopback: as `docs/use/fleet.md` makes them.
 fn make_certificates(world: &World, directory: &Path) {
     fs::create_dir_all(directory).unwrap();
     for words in [

@@ -160,9 +160,11 @@ impl<'text> Block<'text> {
     }
 }
 
-/// The script within a text, as it is written there.
+/// The last script within a text, as it is written there: what a resumed agent is told begins with what was said before.
 pub(crate) fn script_in(text: &str) -> Option<&str> {
-    Block::find(text).map(|block| block.script)
+    let first = Block::find(text);
+    let blocks = std::iter::successors(first, |block| Block::find(block.after));
+    blocks.last().map(|block| block.script)
 }
 
 /// Finds the script that counts, and the messages that came after it.
