@@ -212,6 +212,20 @@ impl NatsServers {
         (sum("messages"), sum("storage"))
     }
 
+    /// The streams of the first node, each with the days for which it keeps a message; zero is for ever.
+    pub fn days_kept(&self) -> Vec<(String, u64)> {
+        let facts = self.facts(0, "/jsz?accounts=true&streams=true&config=true").unwrap();
+        let accounts = facts["account_details"].as_array().unwrap().iter();
+        let streams = accounts.flat_map(|account| account["stream_detail"].as_array().unwrap());
+        let nanoseconds_of_day = 24 * 60 * 60 * 1_000_000_000;
+        streams
+            .map(|stream| {
+                let age = stream["config"]["max_age"].as_u64().unwrap_or_default();
+                (stream["name"].as_str().unwrap().to_owned(), age / nanoseconds_of_day)
+            })
+            .collect()
+    }
+
     fn running(&self) -> impl Iterator<Item = usize> {
         (0..self.count()).filter(|node| self.nodes[*node].process.is_some())
     }
