@@ -240,12 +240,10 @@ impl Drop for Workers {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "what is measured is started directly")]
 pub(super) fn start(command: &mut Command) -> io::Result<Child> {
     command.spawn()
 }
 
-#[expect(clippy::disallowed_methods, reason = "what is measured is started directly")]
 fn output(command: &mut Command) -> io::Result<Vec<u8>> {
     Ok(command.output()?.stdout)
 }

@@ -11,35 +11,35 @@ use crate::{Fleet, FleetError, SNAPSHOTS, Snapshot};
 /// Sends the commit that is checked out in a worktree of ours. What the agent changes comes back.
 pub(crate) async fn send_worktree(fleet: &Fleet, directory: &Path) -> Result<Snapshot, FleetError> {
     let departure = workspace::departure_of_worktree(directory).map_err(|error| failed(&error))?;
-    let pack =
-        |bundle: &Path| workspace::pack_worktree(directory, bundle).map_err(|error| failed(&error));
-    send(fleet, departure, true, pack).await
+    let scratch = scratch()?;
+    let bundle = scratch.path().join("snapshot.bundle");
+    let pack = || workspace::pack_worktree(directory, &bundle).map_err(|error| failed(&error));
+    send(fleet, departure, true, &bundle, pack).await
 }
 
 /// Sends the files of a directory as they are, without those that it ignores and without their history. What agents change
 /// does not come back.
 pub async fn send_directory(fleet: &Fleet, directory: &Path) -> Result<Snapshot, FleetError> {
     let scratch = scratch()?;
-    let packed = scratch.path().join("packed.bundle");
-    let departure = workspace::pack_directory(directory, &scratch.path().join("git"), &packed);
+    let bundle = scratch.path().join("snapshot.bundle");
+    let departure = workspace::pack_directory(directory, &scratch.path().join("git"), &bundle);
     let departure = departure.map_err(|error| failed(&error))?;
-    let pack = |bundle: &Path| std::fs::rename(&packed, bundle).map_err(|error| failed(&error));
-    send(fleet, departure, false, pack).await
+    send(fleet, departure, false, &bundle, || Ok(())).await
 }
 
+/// Sends a bundle, which is packed only if the server does not have it.
 async fn send(
     fleet: &Fleet,
     departure: Departure,
     wants_changes: bool,
-    pack: impl FnOnce(&Path) -> Result<(), FleetError>,
+    bundle: &Path,
+    pack: impl FnOnce() -> Result<(), FleetError>,
 ) -> Result<Snapshot, FleetError> {
     let Departure { commit, prefix: directory } = departure;
     let store = fleet.objects(SNAPSHOTS).await?;
     if !has_object(&store, &commit).await {
-        let scratch = scratch()?;
-        let bundle = scratch.path().join("snapshot.bundle");
-        pack(&bundle)?;
-        send_file(fleet, &store, &commit, &bundle).await?;
+        pack()?;
+        send_file(fleet, &store, &commit, bundle).await?;
     }
     Ok(Snapshot { commit, directory, wants_changes })
 }

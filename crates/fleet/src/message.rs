@@ -1,7 +1,9 @@
 //! What callers, workers and the server's buckets tell each other. Each message has the version of its format, so that a
 //! program of another version refuses what it does not understand.
 
-use model::{Budget, LeftAnswer, Message, Outcome, RemoteTask, RunId, RunResult, SessionId, Usage};
+use model::{
+    Budget, Event, LeftAnswer, Message, Outcome, RemoteTask, RunId, RunResult, SessionId, Usage,
+};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::TaskAddress;
@@ -209,6 +211,18 @@ impl TaskResult {
         };
         let (worker, result) = (String::new(), Box::new(result));
         TaskResult { format: Format, attempt: 0, worker, last_chunk: 0, result, commit: None }
+    }
+
+    /// The terminal event of its run.
+    pub(crate) fn end(&self) -> Event {
+        let RunResult { outcome, error, exit_code, signal, leftovers, .. } = &*self.result;
+        Event::RunEnded {
+            outcome: *outcome,
+            error: error.clone(),
+            exit_code: *exit_code,
+            signal: *signal,
+            leftovers: leftovers.clone(),
+        }
     }
 
     /// How it ended.

@@ -30,7 +30,7 @@ use crate::{
 
 /// How long the end of a cancelled task is waited for. The supervisor kills its child a little later.
 const CANCEL_PATIENCE: Duration = Duration::from_millis(4_500);
-/// How often the result is looked for, should its event not have arrived.
+/// How often the result is looked for while nothing arrives: its worker may have died before it said so.
 const LOOK: Duration = Duration::from_secs(5);
 /// When a command is sent again that its worker did not take.
 const AGAIN: Duration = Duration::from_millis(300);
@@ -249,6 +249,7 @@ impl<'a> Relay<'a> {
         let mut attempt = 0;
         let mut is_chosen = false;
         let mut look_at = Instant::now() + LOOK;
+        let mut has_result = false;
         let mut give_up_at: Option<Instant> = None;
         let mut refused_by = BTreeSet::new();
         let mut dialogue = Dialogue::default();
@@ -317,12 +318,7 @@ impl<'a> Relay<'a> {
                                 if let Ok(Some(Ok(reply))) = timeout(SETTLED, sending.next()).await {
                                     dialogue.replied(reply).into_iter().for_each(|event| printer.print(event));
                                 }
-                                if let Err(problem) = self.bring_back(&result).await {
-                                    printer.print(warning(format!(
-                                        "What the agent changed could not be brought back: {problem}"
-                                    )));
-                                }
-                                return Ok(record.event);
+                                return Ok(self.conclude(&result, printer).await);
                             }
                             // The supervisor here keeps what has come back.
                             Event::ChangesKept { .. } => {}
@@ -361,13 +357,28 @@ impl<'a> Relay<'a> {
                 }
                 () = sleep_until(look_at) => {
                     look_at = Instant::now() + LOOK;
-                    if self.tasks.result(&self.address).await?.is_some() {
-                        // Its event should have come.
-                        chunks = self.chunks(&self.address.event_subjects()).await?;
+                    let Some(result) = self.tasks.result(&self.address).await? else { continue };
+                    let is_whole = result.attempt == 0 || result.attempt == attempt;
+                    if std::mem::replace(&mut has_result, true) && is_whole {
+                        // Its worker died before it could say so. What came before was sent before the result.
+                        return Ok(self.conclude(&result, printer).await);
                     }
+                    if !is_whole {
+                        (attempt, is_chosen, lines) = (result.attempt, true, EventLines::default());
+                    }
+                    chunks = self.chunks(&self.address.event_subject(attempt)).await?;
                 }
             }
         }
+    }
+
+    /// Brings back what the agent changed. Returns the end of the run.
+    async fn conclude(&self, result: &TaskResult, printer: &mut Printer<impl Write>) -> Event {
+        if let Err(problem) = self.bring_back(result).await {
+            let words = format!("What the agent changed could not be brought back: {problem}");
+            printer.print(warning(words));
+        }
+        result.end()
     }
 
     async fn chunks(&self, subject: &str) -> Result<pull::Ordered, FleetError> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_nats::jetstream::Message;
 use async_nats::jetstream::message::AckKind;
-use model::{Event, Outcome as RunOutcome, Record};
+use model::{Outcome as RunOutcome, Record};
 use runner::now_ms;
 use store::RunDir;
 use tokio::sync::mpsc::unbounded_channel;
@@ -330,13 +330,7 @@ impl Worker {
         address: &TaskAddress,
         result: &TaskResult,
     ) -> Result<(), FleetError> {
-        let event = Event::RunEnded {
-            outcome: result.result.outcome,
-            error: result.result.error.clone(),
-            exit_code: result.result.exit_code,
-            signal: result.result.signal,
-            leftovers: result.result.leftovers.clone(),
-        };
+        let event = result.end();
         // Its number is that of no other event; what reads it looks for the terminal event.
         let record = Record { seq: u64::from(u32::MAX), at: result.result.ended_at, event };
         let text = serde_json::to_string(&record)? + "\n";
