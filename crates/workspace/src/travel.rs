@@ -232,6 +232,61 @@ mod tests {
         }
     }
 
+    /// A commit whose tree has an entry that git itself would not make.
+    fn hostile_bundle(scratch: &Path, mode: &str, name: &str, content: &str) -> (PathBuf, String) {
+        let source = scratch.join("source");
+        init(&source, false).unwrap();
+        let git = Git::at(&source, &|| false).within(&source.join(".git"), &source);
+        let file = scratch.join("content");
+        fs::write(&file, content).unwrap();
+        let hash = |kind: &str, path: &Path| {
+            let path = path.to_str().unwrap();
+            git.text(&["hash-object", "-w", "--literally", "-t", kind, path])
+                .unwrap()
+                .trim()
+                .to_owned()
+        };
+        let entry = |mode: &str, name: &str, object: &str| {
+            let id = (0..object.len()).step_by(2);
+            let id = id.map(|at| u8::from_str_radix(&object[at..at + 2], 16).unwrap());
+            let mut bytes = format!("{mode} {name}\0").into_bytes();
+            bytes.extend(id);
+            bytes
+        };
+        let tree = scratch.join("tree");
+        fs::write(&tree, entry(mode, name, &hash("blob", &file))).unwrap();
+        let tree = hash("tree", &tree);
+        let words = format!("tree {tree}\nauthor a <a> 0 +0000\ncommitter a <a> 0 +0000\n\nx\n");
+        fs::write(&file, words).unwrap();
+        let commit = hash("commit", &file);
+        git.run(&["update-ref", "refs/heads/main", &commit]).unwrap();
+        let bundle = scratch.join("bundle");
+        pack(&git, &bundle, &["refs/heads/main"]).unwrap();
+        (bundle, commit)
+    }
+
+    #[test]
+    fn a_planted_tree_is_refused_before_a_file_of_it_is_written() {
+        for (mode, name, content) in [
+            ("100644", "../planted", "x"),
+            ("100644", "/tmp/planted", "x"),
+            ("100755", ".git/hooks/post-checkout", "touch planted"),
+            ("100644", ".GIT", "gitdir: elsewhere"),
+            ("120000", "link", "../../planted"),
+            ("120000", "link", "/etc"),
+        ] {
+            let scratch = tempfile::tempdir().unwrap();
+            let (bundle, commit) = hostile_bundle(scratch.path(), mode, name, content);
+            let into = scratch.path().join("into");
+            let refused = receive_snapshot(&into, &bundle, &commit).unwrap_err();
+            assert!(matches!(refused, WorkspaceError::Hostile(_)), "{name}: {refused}");
+            let entries: Vec<_> = fs::read_dir(&into).unwrap().flatten().collect();
+            assert!(entries.iter().all(|entry| entry.file_name() == ".git"), "{entries:?}");
+            let git = Git::at(&into, &|| false).within(&into.join(".git"), &into);
+            assert_eq!(git.resolve(&reference(&commit, "base")).unwrap(), None);
+        }
+    }
+
     #[test]
     fn a_link_may_lead_anywhere_below_the_root() {
         for (path, target) in [("a", "b"), ("a/b", "../c"), ("a/b/c", "../../d"), ("a", "b/../c")] {
