@@ -129,7 +129,7 @@ fn a_mistake_names_its_line_and_what_was_queued_before_it() {
         (r#"{"key": "t.0", "prompt": "p"}"#, "the key \"t.0\" stands in line 1, too"),
         (
             r#"{"key": "a", "prompt": "p", "cwd": "/etc"}"#,
-            "cwd: a task of a batch begins in an empty directory",
+            "cwd: a task of a batch works in a directory of its worker",
         ),
         (r#"{"key": "a", "prompt": "p", "profile": "none"}"#, "none"),
     ] {
