@@ -16,6 +16,7 @@ mod calls;
 mod chart;
 mod claude_client;
 mod delegate;
+mod fleet;
 mod governor;
 mod growth;
 mod measure;
@@ -51,6 +52,7 @@ const BENCHMARKS: [Benchmark; 9] = [
     Benchmark { name: "background", title: "Listing many runs", run: background::run },
     Benchmark { name: "pi", title: "Inside of pi", run: pi::run },
     Benchmark { name: "view", title: "The live view", run: view::run },
+    Benchmark { name: "fleet", title: "The fleet", run: fleet::run },
     Benchmark { name: "governor", title: "The governor", run: governor::run },
     Benchmark { name: "worktrees", title: "Worktrees", run: worktrees::run },
 ];

@@ -14,6 +14,7 @@
 mod agent;
 mod audit;
 mod faults;
+mod fleet;
 mod log;
 mod options;
 mod plan;
@@ -49,6 +50,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs the command: builds the programs, and runs the soak in a mount namespace, where it can fill a disk.
 pub fn run(arguments: &[String]) -> Result<(), String> {
+    if let [word, rest @ ..] = arguments
+        && word == "fleet"
+    {
+        return fleet::run(rest);
+    }
     let options = Options::parse(arguments)?;
     if options.is_inside {
         return soak(&options, true);

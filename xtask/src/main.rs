@@ -32,7 +32,7 @@ Commands:
   package Make the files of a release for this platform: an archive, and packages for npm
   pictures  Draw the pictures in the documents from a real run
   release Write a new version into all files that name it, and the changelog: `release 0.2.0`
-  soak    Random tasks and random faults, and a proof that nothing is left: `soak --minutes N --seed S`
+  soak    Random tasks and random faults, and a proof that nothing is left: `soak --minutes N --seed S`, `soak fleet`
   test    Run everything that continuous integration checks, up to the first failure; or only
           some steps of it: `test format tidy`
   tidy    Check the rules of this repository that no compiler knows

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use async_nats::jetstream::consumer::pull;
 use async_nats::jetstream::kv::Store as Bucket;
+use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::object_store::ObjectStore;
 use async_nats::jetstream::stream::{self, RetentionPolicy, Stream};
 use async_nats::jetstream::{self, Context, ContextBuilder};
@@ -25,6 +26,8 @@ const REQUEST: Duration = Duration::from_secs(2);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// For how long events, results and bundles are kept.
 const KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// For how long tasks, their states and results are kept: a little longer than the entries of their batches.
+const TASK_KEPT: Duration = Duration::from_secs(31 * 24 * 60 * 60);
 /// A worker that was not heard of for so long is gone.
 pub(crate) const WORKER_KEPT: Duration = Duration::from_secs(60);
 /// Within so long the server knows a message again that was sent twice.
@@ -42,6 +45,8 @@ pub enum FleetError {
     Credentials { path: String, reason: String },
     #[error("the fleet cannot {what}: {reason}")]
     Failed { what: String, reason: String },
+    #[error("the key may not {what}: {reason}")]
+    Forbidden { what: String, reason: String },
     #[error("a message of the fleet cannot be read: {0}")]
     Unreadable(#[from] serde_json::Error),
 }
@@ -135,7 +140,7 @@ impl Fleet {
                 } else {
                     RetentionPolicy::Limits
                 },
-                max_age: if is_queue { Duration::ZERO } else { KEPT },
+                max_age: if is_queue { TASK_KEPT } else { KEPT },
                 duplicate_window: DUPLICATES,
                 allow_direct: true,
                 num_replicas: replicas,
@@ -153,7 +158,7 @@ impl Fleet {
             let config = jetstream::kv::Config {
                 bucket: name.to_owned(),
                 history: 1,
-                max_age: if name == WORKERS { WORKER_KEPT } else { Duration::ZERO },
+                max_age: if name == WORKERS { WORKER_KEPT } else { TASK_KEPT },
                 num_replicas: replicas,
                 ..jetstream::kv::Config::default()
             };
@@ -207,6 +212,23 @@ impl Fleet {
         .await
     }
 
+    /// Publishes a message of a stream until the server has it, once. Returns its number in the stream.
+    pub(crate) async fn publish(
+        &self,
+        what: &str,
+        subject: String,
+        id: &str,
+        value: Vec<u8>,
+    ) -> Result<u64, FleetError> {
+        // Sent again, it is known by its id.
+        self.patiently(what, async || {
+            let message = PublishMessage::build().payload(value.clone().into()).message_id(id);
+            let sent = self.jetstream.send_publish(subject.clone(), message).await?;
+            sent.await.map(|acknowledged| acknowledged.sequence)
+        })
+        .await
+    }
+
     /// Does something that may be repeated, again and again until it succeeds or [`PATIENCE`] is over.
     pub async fn patiently<T, E: Display>(
         &self,
@@ -222,8 +244,8 @@ impl Fleet {
                 Ok(Err(error)) => error.to_string(),
                 Err(_) => "it did not answer in time".to_owned(),
             };
-            if let Some(complaint) = self.forbidden() {
-                return Err(FleetError::Failed { what: what.to_owned(), reason: complaint });
+            if let Some(reason) = self.forbidden() {
+                return Err(FleetError::Forbidden { what: what.to_owned(), reason });
             }
             if started.elapsed() > PATIENCE {
                 let reason = format!("{reason} (server {})", self.server);

@@ -16,6 +16,7 @@
 mod address;
 mod batch;
 mod connection;
+mod departure;
 mod events;
 mod message;
 mod names;
@@ -32,6 +33,7 @@ pub use batch::{
     workers,
 };
 pub use connection::{Fleet, FleetError, PATIENCE, block_on, pause, ready_within, task_consumer};
+pub use departure::send_directory;
 pub use events::{EventLines, cut_into_chunks};
 pub use message::{
     Attempt, AttemptEnd, CallerPing, Command, CommandReply, EventChunk, FORMAT, Format, Heartbeat,

@@ -1,7 +1,9 @@
 //! What callers, workers and the server's buckets tell each other. Each message has the version of its format, so that a
 //! program of another version refuses what it does not understand.
 
-use model::{LeftAnswer, Message, Outcome, RemoteTask, RunId, RunResult, SessionId};
+use model::{
+    Budget, Event, LeftAnswer, Message, Outcome, RemoteTask, RunId, RunResult, SessionId, Usage,
+};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::TaskAddress;
@@ -83,7 +85,6 @@ pub struct TaskState {
 /// A worker's attempt to carry out a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the names say the rest")]
 pub struct Attempt {
     /// Counts from one.
     pub number: u32,
@@ -91,8 +92,10 @@ pub struct Attempt {
     pub worker: String,
     /// In milliseconds since 1970, by the clock of the worker.
     pub started_at: u64,
-    /// Renewed while the attempt runs. Another worker does not begin before it has run out.
-    pub leased_until: u64,
+    /// In milliseconds: the worker stores the state of the task anew within this time. Another worker does not begin before it
+    /// has passed by the server's clock without a change.
+    pub lease: u64,
+    /// The last attempt of a task has none while it runs, and none if its result is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<AttemptEnd>,
 }
@@ -101,8 +104,6 @@ pub struct Attempt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptEnd {
-    /// It has a result.
-    Finished,
     /// Its worker was told to end, and gave the task back. Such an attempt does not count.
     HandedBack,
     /// Its worker was not heard of any more.
@@ -164,9 +165,65 @@ pub struct TaskResult {
     pub commit: Option<String>,
 }
 
+/// What is known of a task that no agent has begun with.
+#[derive(Clone, Copy)]
+pub(crate) struct Unrun<'a> {
+    pub(crate) run_id: &'a RunId,
+    pub(crate) session_id: &'a SessionId,
+    pub(crate) name: &'a str,
+    pub(crate) budget: Budget,
+    /// In milliseconds since 1970.
+    pub(crate) now: u64,
+}
+
 impl TaskResult {
     /// The longest answer in it. The rest of a longer one is in the events only.
     pub const OUTPUT_BYTES: usize = 256 * 1024;
+
+    /// The result of a task that no agent has begun with.
+    pub(crate) fn unrun(task: Unrun<'_>, outcome: Outcome, error: &str) -> TaskResult {
+        let Unrun { run_id, session_id, name, budget, now } = task;
+        let result = RunResult {
+            format: model::FORMAT,
+            run_id: run_id.clone(),
+            session_id: session_id.clone(),
+            name: name.to_owned(),
+            status: outcome.status(),
+            outcome,
+            error: Some(error.to_owned()),
+            output: String::new(),
+            value: None,
+            check: None,
+            exit_code: None,
+            signal: None,
+            model: None,
+            stop_reason: None,
+            usage: Usage::default(),
+            budget,
+            tool_calls: 0,
+            started_at: None,
+            ended_at: now,
+            duration_ms: 0,
+            warnings: Vec::new(),
+            leftovers: None,
+            changes: None,
+            resources: None,
+        };
+        let (worker, result) = (String::new(), Box::new(result));
+        TaskResult { format: Format, attempt: 0, worker, last_chunk: 0, result, commit: None }
+    }
+
+    /// The terminal event of its run.
+    pub(crate) fn end(&self) -> Event {
+        let RunResult { outcome, error, exit_code, signal, leftovers, .. } = &*self.result;
+        Event::RunEnded {
+            outcome: *outcome,
+            error: error.clone(),
+            exit_code: *exit_code,
+            signal: *signal,
+            leftovers: leftovers.clone(),
+        }
+    }
 
     /// How it ended.
     pub fn outcome(&self) -> Outcome {
@@ -187,6 +244,8 @@ pub enum Command {
     },
     Tell {
         format: Format,
+        /// The caller's. A message that is sent twice counts once.
+        number: u64,
         message: Message,
     },
     Answer {
@@ -206,16 +265,26 @@ pub struct CommandReply {
     /// Why it was not carried out, if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// The number of the message, in the attempt that runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u64>,
+    /// Whether it is too early for it: the caller asks again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_early: bool,
 }
 
-/// What a worker asks the caller that waits for a task: whether it is still there. Any answer will do.
+/// What a worker asks the caller that waits for a task: whether it is still there. Any answer will do. With a refusal nothing is
+/// asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[expect(missing_docs, reason = "the names say it")]
+#[expect(missing_docs, reason = "the names say the rest")]
 pub struct CallerPing {
     pub format: Format,
     pub attempt: u32,
     pub worker: String,
+    /// Why this worker does not carry out the task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<String>,
 }
 
 /// What a worker says of itself every few seconds.
@@ -322,16 +391,21 @@ mod tests {
             number: 1,
             worker: "w".to_owned(),
             started_at: 17,
-            leased_until: 18,
+            lease: 18,
             end: Some(AttemptEnd::Lost),
         };
         reads_back(&TaskState { attempts: vec![attempt], ..TaskState::default() });
         reads_back(&EventChunk { format: Format, number: 3, text: "{\"seq\":1".to_owned() });
         reads_back(&Command::Cancel { format: Format, is_forced: true });
         let message = Message { text: "Stop that".to_owned(), timing: MessageTiming::After };
-        reads_back(&Command::Tell { format: Format, message });
+        reads_back(&Command::Tell { format: Format, number: 1, message });
         reads_back(&CommandReply::default());
-        reads_back(&CallerPing { format: Format, attempt: 2, worker: "w".to_owned() });
+        reads_back(&CallerPing {
+            format: Format,
+            attempt: 2,
+            worker: "w".to_owned(),
+            refusal: Some("no such agent".to_owned()),
+        });
         reads_back(&Heartbeat {
             format: Format,
             worker: "w".to_owned(),
@@ -352,13 +426,8 @@ mod tests {
 
     #[test]
     fn only_lost_attempts_count_against_a_task() {
-        let attempt = |end| Attempt {
-            number: 1,
-            worker: "w".to_owned(),
-            started_at: 17,
-            leased_until: 18,
-            end,
-        };
+        let attempt =
+            |end| Attempt { number: 1, worker: "w".to_owned(), started_at: 17, lease: 18, end };
         let ends = [Some(AttemptEnd::Lost), Some(AttemptEnd::HandedBack), None];
         let state = TaskState { attempts: ends.map(attempt).into(), ..TaskState::default() };
         assert_eq!((state.lost(), state.running().is_some()), (1, true));

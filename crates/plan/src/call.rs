@@ -22,6 +22,7 @@ use uuid::Uuid;
 use crate::access::{AccessWishes, access_paths};
 use demands::{budget, check};
 use fallbacks::plan_fallbacks;
+pub use remote::named_server;
 use remote::{is_in_repository, relay_limits};
 use shared::Shared;
 
@@ -290,6 +291,20 @@ impl Planner<'_> {
         // An agent elsewhere must keep to its budget itself.
         let priced = self.check_price(budget, agent.protocol(), &agent);
         let prompt = session.as_ref().map_or(&task.prompt, |session| &session.prompt);
+        let preset = definition.filter(|_| task.preset.is_some());
+        // A profile that was not found has no limits.
+        let is_found = task.profile.is_none() || definition.is_some();
+        let is_limited = task.preset.is_none() && is_found && *lifetime == Lifetime::Foreground;
+        let default_timeout = is_limited.then_some(DEFAULT_TIMEOUT);
+        let timeout = preset.and_then(|preset| preset.timeout).or(default_timeout);
+        let limits = Limits {
+            timeout_ms: task.timeout.or(timeout).map(to_ms),
+            extend_timeout_debounce_ms: to_ms(settings.extend_timeout_debounce),
+            looping_tool_count: settings.looping_tool_count,
+            question_timeout_ms: to_ms(settings.question_timeout),
+            budget,
+            log_bytes: Limits::LOG_BYTES,
+        };
         let mut remote = None;
         let started = match (applied.refusal, allowed.and(priced), pool) {
             (Some(refusal), ..) | (None, Err(refusal), _) | (None, Ok(()), Err(refusal)) => {
@@ -298,6 +313,7 @@ impl Planner<'_> {
             (None, Ok(()), Ok(Some(pool))) => {
                 let planned = self.remote_task(&task, &agent, definition, session.as_ref(), &cwd);
                 planned.and_then(|planned| {
+                    let planned = RemoteTask { limits, ..planned };
                     let invocation = self.relay(&pool, &planned)?;
                     remote = Some(Box::new((pool, planned)));
                     Ok((invocation, Vec::new()))
@@ -351,28 +367,11 @@ impl Planner<'_> {
             Some(session) => session.id,
             None => SessionId::parse(&Uuid::new_v4().simple().to_string()[..16])?,
         };
-        let preset = definition.filter(|_| task.preset.is_some());
-        // A profile that was not found has no limits.
-        let is_found = task.profile.is_none() || definition.is_some();
-        let is_limited = task.preset.is_none() && is_found && *lifetime == Lifetime::Foreground;
-        let default_timeout = is_limited.then_some(DEFAULT_TIMEOUT);
-        let timeout = preset.and_then(|preset| preset.timeout).or(default_timeout);
         let state = invocation.state;
         let access_paths = match is_remote {
             true => None,
             false => access_paths(access, &run_id, state, settings, surroundings),
         };
-        let limits = Limits {
-            timeout_ms: task.timeout.or(timeout).map(to_ms),
-            extend_timeout_debounce_ms: to_ms(settings.extend_timeout_debounce),
-            looping_tool_count: settings.looping_tool_count,
-            question_timeout_ms: to_ms(settings.question_timeout),
-            budget,
-            log_bytes: Limits::LOG_BYTES,
-        };
-        if let Some(remote) = &mut remote {
-            remote.1.limits = limits;
-        }
         let limits = if is_remote { relay_limits(limits) } else { limits };
         let check = check(&task, definition);
         let meta = Meta {
@@ -419,7 +418,7 @@ impl Planner<'_> {
             // A relay takes next to nothing of this machine; the worker's machine governs its agent.
             admission: (!is_remote).then(|| Arc::clone(&self.shared.admission)),
             takes_messages: true,
-            ask: self.asks() && !is_remote,
+            ask: self.asks(),
             created_at: now_ms(),
         };
         let missing_agent = (!is_remote && agent.is_missing(surroundings)).then(|| agent.kind());

@@ -161,7 +161,8 @@ fn files_that_a_task_does_not_name_are_one_line() {
 fn children_know_that_they_are_children() {
     let world = World::new();
     let plan = world.plan(Task { model: Some("github-copilot/gpt".to_owned()), ..task() }).plan;
-    let value = |name: &str| plan.meta.environment[name].clone();
+    let meta = plan.meta_in(&world.at("run"));
+    let value = |name: &str| meta.environment[name].clone();
     assert_eq!(value("PI_SUBAGENTS_CHILD").as_deref(), Some("1"));
     assert_eq!(value("PI_SUBAGENTS_RUN").as_deref(), Some(plan.meta.run_id.as_str()));
     assert_eq!(value("PI_CODING_AGENT_DIR").as_deref(), world.at("agent").to_str());

@@ -27,7 +27,8 @@ pub use access::writable_paths;
 pub use agent::{Agent, NamedAgent, UnknownAgent, agent_names};
 pub use agent_choice::{AgentChoice, AgentError, AgentReason, needs_builtin_key};
 pub use call::{
-    ContinuedSession, PlanOptions, PlannedTask, PlannedTasks, Task, check_tasks, plan_tasks,
+    ContinuedSession, PlanOptions, PlannedTask, PlannedTasks, Task, check_tasks, named_server,
+    plan_tasks,
 };
 pub use definition::{
     Contradiction, Definition, DefinitionDirectories, DefinitionFileError, DefinitionKind,

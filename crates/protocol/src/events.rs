@@ -4,20 +4,32 @@
 //! The child is told the prompt as the line `{"type":"prompt","text":…}`. Its input stays open for
 //! as long as the supervisor lives, so that its end tells the child that the supervisor is gone. The
 //! child's `run_ended` is the last word, and is acknowledged: `{"type":"acknowledged","seq":…}`.
+//!
+//! Messages to the agent are `{"type":"message","number":…,"text":…,"timing":…}`, and answers to its questions
+//! `{"type":"answer","number":…,"text":…,"by":…}`. What becomes of them the other supervisor decides, and its events say:
+//! `message_delivered` and `message_refused` with the number of the message, `question_answered` with that of the question.
+
+use std::collections::BTreeMap;
 
 use memchr::memmem;
-use model::{Activity, Event, Record, Verdict};
+use model::{
+    Activity, Answer, AnsweredBy, Deed, Event, LeftAnswer, Message, Question, QuestionKind, Record,
+    Verdict,
+};
 use process::{Keep, Line};
+use serde::Serialize;
 use serde_json::json;
 
 use crate::json::{parse, readable_arguments};
-use crate::{LastWord, Reading};
+use crate::{Asked, Delivery, LastWord, Reading};
 
 /// Reads numbered events, each once.
 #[derive(Debug, Default)]
 pub struct EventReader {
     last_seq: u64,
     has_ended: bool,
+    /// The questions that have no answer yet, by their numbers.
+    open: BTreeMap<u64, Question>,
 }
 
 /// Everything that may be a record is needed whole.
@@ -30,7 +42,30 @@ pub(crate) fn opening(prompt: &str) -> Vec<u8> {
     line_of(&json!({"type": "prompt", "text": prompt}))
 }
 
+/// A message to the agent, which the other supervisor brings on its way.
+pub(crate) fn tell(number: u64, message: &Message) -> Vec<u8> {
+    line_of(&Said { kind: "message", number, what: message })
+}
+
+/// Something that the agent is told by way of the other supervisor.
+#[derive(Serialize)]
+struct Said<'a, What> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    number: u64,
+    #[serde(flatten)]
+    what: &'a What,
+}
+
 impl EventReader {
+    /// The answer of a user, in words that mean the same to the other supervisor.
+    pub(crate) fn answer(&mut self, number: u64, answer: &Answer) -> Reading {
+        let Some(question) = self.open.remove(&number) else { return Reading::default() };
+        let answer = LeftAnswer::new(words(&question, answer), AnsweredBy::Shell);
+        let reply = line_of(&Said { kind: "answer", number, what: &answer });
+        Reading { reply, ..Reading::default() }
+    }
+
     pub(crate) fn read(&mut self, line: Line<'_>) -> Reading {
         let record = match line {
             Line::Whole(bytes) if bytes.trim_ascii().is_empty() => return Reading::default(),
@@ -51,7 +86,7 @@ impl EventReader {
         self.has_ended = matches!(event, Event::RunEnded { .. });
         let missing = seq - self.last_seq - 1;
         self.last_seq = seq;
-        let mut reading = meaning(seq, event);
+        let mut reading = self.meaning(seq, event);
         if missing > 0 {
             // One of them may have been the answer.
             let text = format!("{missing} events are missing before number {seq}");
@@ -59,49 +94,84 @@ impl EventReader {
         }
         reading
     }
-}
 
-fn meaning(seq: u64, event: Event) -> Reading {
-    let is_tool_activity = matches!(event, Event::ToolCall { .. } | Event::ToolResult { .. });
-    let activity = match &event {
-        Event::RunStarted { .. }
-        | Event::AssistantMessage { .. }
-        | Event::ToolResult { .. }
-        | Event::ModelFallback { .. } => Some(Activity::Waiting),
-        Event::ToolCall { .. } => Some(Activity::Tool),
-        Event::RetryScheduled { .. } => Some(Activity::Retrying),
-        Event::RunEnded { .. } => Some(Activity::Done),
-        _ => None,
-    };
-    let mut reading =
-        Reading { activity, is_tool_activity, last_word: LastWord::NotYet, ..Reading::default() };
-    match event {
-        Event::RunEnded { outcome, error, .. } => {
-            reading.last_word = LastWord::Said;
-            reading.verdict = Some(Verdict { outcome, error });
-            reading.reply = line_of(&json!({"type": "acknowledged", "seq": seq}));
+    fn meaning(&mut self, seq: u64, event: Event) -> Reading {
+        let is_tool_activity = matches!(event, Event::ToolCall { .. } | Event::ToolResult { .. });
+        let activity = match &event {
+            Event::RunStarted { .. }
+            | Event::AssistantMessage { .. }
+            | Event::ToolResult { .. }
+            | Event::ModelFallback { .. } => Some(Activity::Waiting),
+            Event::ToolCall { .. } => Some(Activity::Tool),
+            Event::RetryScheduled { .. } => Some(Activity::Retrying),
+            Event::RunEnded { .. } => Some(Activity::Done),
+            _ => None,
+        };
+        // Its supervisor takes messages from now on, and knows when the agent can read them.
+        let is_under_way = matches!(event, Event::RunStarted { .. });
+        let mut reading = Reading {
+            activity,
+            is_tool_activity,
+            is_under_way,
+            last_word: LastWord::NotYet,
+            ..Reading::default()
+        };
+        match event {
+            Event::RunEnded { outcome, error, .. } => {
+                reading.last_word = LastWord::Said;
+                reading.verdict = Some(Verdict { outcome, error });
+                reading.reply = line_of(&json!({"type": "acknowledged", "seq": seq}));
+            }
+            Event::MessageDelivered { number } => {
+                reading.deliveries.push(Delivery::Delivered(number));
+            }
+            Event::MessageRefused { number, reason } => {
+                reading.deliveries.push(Delivery::Refused(number, reason));
+            }
+            Event::QuestionAsked { number, question } => {
+                self.open.insert(number, question.clone());
+                reading.questions.push(Asked {
+                    number,
+                    question,
+                    deed: Deed::Other,
+                    patience: None,
+                });
+            }
+            Event::QuestionAnswered { number, .. } => {
+                self.open.remove(&number);
+                reading.answered.push(event);
+            }
+            // These are about the other supervisor's own tree and files, or of a newer version.
+            Event::Waiting { .. }
+            | Event::RunStarted { .. }
+            | Event::MessageAccepted { .. }
+            | Event::Stopping { .. }
+            | Event::LogFull { .. }
+            | Event::Unknown => {}
+            Event::ToolCall { id, tool, args } => {
+                reading.events.push(Event::ToolCall { id, tool, args: readable_arguments(args) });
+            }
+            event => reading.events.push(event),
         }
-        // These are about the other supervisor's own tree and files, or of a newer version.
-        Event::Waiting { .. }
-        | Event::RunStarted { .. }
-        | Event::MessageAccepted { .. }
-        | Event::MessageDelivered { .. }
-        | Event::MessageRefused { .. }
-        | Event::QuestionAsked { .. }
-        | Event::QuestionAnswered { .. }
-        | Event::Stopping { .. }
-        | Event::LogFull { .. }
-        | Event::Unknown => {}
-        Event::ToolCall { id, tool, args } => {
-            reading.events.push(Event::ToolCall { id, tool, args: readable_arguments(args) });
-        }
-        event => reading.events.push(event),
+        reading
     }
-    reading
 }
 
-fn line_of(message: &serde_json::Value) -> Vec<u8> {
-    let mut line = message.to_string().into_bytes();
+/// The text that a question reads as this answer.
+fn words(question: &Question, answer: &Answer) -> String {
+    let denial = || question.refusal().unwrap_or_default().to_owned();
+    match answer {
+        Answer::Yes => "yes".to_owned(),
+        Answer::Always => "always".to_owned(),
+        Answer::No(Some(reason)) if question.kind == QuestionKind::Permission => reason.clone(),
+        Answer::No(_) => denial(),
+        Answer::Option(index) => question.options.get(*index).cloned().unwrap_or_else(denial),
+        Answer::Text(text) => text.clone(),
+    }
+}
+
+fn line_of(message: &impl Serialize) -> Vec<u8> {
+    let mut line = serde_json::to_vec(message).unwrap_or_default();
     line.push(b'\n');
     line
 }
@@ -177,6 +247,48 @@ mod tests {
         let cut =
             Line::Cut { head: b"{\"seq\":2,\"type\":\"assistant_message\"", tail: b"", bytes: 9 };
         assert!(matches!(reader.read(cut).events[..], [Event::MessageLost { .. }]));
+    }
+
+    #[test]
+    fn what_the_agent_is_told_and_asks_passes_in_both_directions() {
+        let message = Message { text: "a\n".to_owned(), timing: model::MessageTiming::After };
+        assert_eq!(
+            tell(3, &message),
+            b"{\"type\":\"message\",\"number\":3,\"text\":\"a\\n\",\"timing\":\"after\"}\n"
+        );
+        let mut reader = EventReader::default();
+        let delivered = read(&mut reader, &line(1, r#""type":"message_delivered","number":3"#));
+        assert_eq!(delivered.deliveries, [Delivery::Delivered(3)]);
+        let asked = r#""type":"question_asked","number":2,"question":{"kind":"choice","text":"Which?","options":["Ab","1"]}"#;
+        let asked = read(&mut reader, &line(2, asked));
+        assert!(matches!(&asked.questions[..], [Asked { number: 2, deed: Deed::Other, .. }]));
+        assert_eq!(
+            reader.answer(2, &Answer::Option(1)).reply,
+            b"{\"type\":\"answer\",\"number\":2,\"text\":\"1\",\"by\":\"shell\"}\n"
+        );
+        assert_eq!(reader.answer(2, &Answer::Option(1)), Reading::default(), "each once");
+        let answered = r#""type":"question_answered","number":2,"answer":"no","by":"deadline""#;
+        let answered = read(&mut reader, &line(3, answered));
+        assert!(matches!(&answered.answered[..], [Event::QuestionAnswered { number: 2, .. }]));
+    }
+
+    #[test]
+    fn an_answer_means_the_same_to_the_other_supervisor() {
+        let options = vec!["2".to_owned(), "Ab".to_owned()];
+        let question = |kind| Question::dialog(kind, "Which?", options.clone());
+        let denied = |reason: &str| Answer::No(Some(reason.to_owned()));
+        for (question, answer) in [
+            (Question::permission("bash", "make"), Answer::Always),
+            (Question::permission("bash", "make"), denied("Not now.")),
+            (question(QuestionKind::Choice), Answer::Option(0)),
+            (question(QuestionKind::Choice), Answer::Option(1)),
+            (question(QuestionKind::Choice), Answer::No(None)),
+            (question(QuestionKind::Confirmation), Answer::Yes),
+            (question(QuestionKind::Text), Answer::Text("no".to_owned())),
+            (question(QuestionKind::Text), Answer::No(None)),
+        ] {
+            assert_eq!(question.read_answer(&words(&question, &answer)), Ok(answer));
+        }
     }
 
     #[test]

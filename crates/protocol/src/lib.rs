@@ -27,7 +27,7 @@ mod retelling;
 mod start;
 mod version;
 
-use model::{Access, Answer, Argument};
+use model::{Access, Answer, Argument, Message};
 use process::{Keep, Line};
 
 pub use api_key::ApiKey;
@@ -111,14 +111,13 @@ impl Protocol {
     /// Whether an agent of this protocol can be spoken to while it works; if not, why.
     pub fn ear(self) -> Result<(), &'static str> {
         match self {
-            Protocol::PiRpc | Protocol::Claude | Protocol::Acp => Ok(()),
+            Protocol::PiRpc | Protocol::Claude | Protocol::Acp | Protocol::Events => Ok(()),
             Protocol::Pi => {
                 Err("this agent reads its prompt and nothing else: pi and the built-in \
                  agent can be spoken to where the agent is given by its name and no extraArgs choose \
                  its mode")
             }
             Protocol::Codex => Err("Codex reads its prompt and nothing else (`codex exec`)"),
-            Protocol::Events => Err("another supervisor carries out this run"),
         }
     }
 
@@ -148,10 +147,9 @@ impl Protocol {
     /// Whether an agent of this protocol can ask its user something while it works; if not, why.
     pub fn voice(self) -> Result<(), &'static str> {
         match self {
-            Protocol::PiRpc | Protocol::Claude | Protocol::Acp => Ok(()),
+            Protocol::PiRpc | Protocol::Claude | Protocol::Acp | Protocol::Events => Ok(()),
             Protocol::Pi => Err("this agent gets no answers: it reads its prompt and nothing else"),
             Protocol::Codex => Err("Codex asks nothing (`codex exec`)"),
-            Protocol::Events => Err("another supervisor carries out this run"),
         }
     }
 
@@ -159,6 +157,12 @@ impl Protocol {
     /// more.
     pub fn conversation_file(self, command: &[String]) -> Option<&str> {
         if self.is_of_pi() { pi::start::conversation_file(command) } else { None }
+    }
+
+    /// Whether another supervisor carries out the run: it decides when the agent reads a message, which questions wait for the
+    /// user and for how long, and it has reviewed the work.
+    pub fn is_relayed(self) -> bool {
+        self == Protocol::Events
     }
 
     /// What an agent of this protocol may change if no word is said about it. Agents of other makes ask
@@ -291,12 +295,14 @@ impl Reader {
     /// What to write to the agent so that it reads a message: before its next request if it works, else
     /// at once. Later readings say what became of the message. Nothing for an agent that cannot be
     /// spoken to, or takes it later: then the reply of a reading has it.
-    pub fn tell(&mut self, number: u64, text: &str) -> Vec<u8> {
+    pub fn tell(&mut self, number: u64, message: &Message) -> Vec<u8> {
+        let text = &message.text;
         match self {
             Reader::PiRpc(reader) => reader.tell(number, text),
             Reader::Claude(reader) => reader.tell(number, text),
             Reader::Acp(reader) => reader.tell(number, text),
-            Reader::Pi | Reader::Codex(_) | Reader::Events(_) => Vec::new(),
+            Reader::Events(_) => events::tell(number, message),
+            Reader::Pi | Reader::Codex(_) => Vec::new(),
         }
     }
 
@@ -307,7 +313,8 @@ impl Reader {
             Reader::PiRpc(reader) => reader.answer(number, answer),
             Reader::Claude(reader) => reader.answer(number, answer),
             Reader::Acp(reader) => reader.answer(number, answer),
-            Reader::Pi | Reader::Codex(_) | Reader::Events(_) => Reading::default(),
+            Reader::Events(reader) => reader.answer(number, answer),
+            Reader::Pi | Reader::Codex(_) => Reading::default(),
         }
     }
 

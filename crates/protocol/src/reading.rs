@@ -33,6 +33,8 @@ pub struct Reading {
     pub questions: Vec<Asked>,
     /// The numbers of questions that the agent does not ask any more. They get no answer.
     pub withdrawn: Vec<u64>,
+    /// The answers that another supervisor's record has to questions, as events.
+    pub answered: Vec<Event>,
     /// Whether the line only repeats or prepares what a later one says in full.
     pub is_delta: bool,
 }

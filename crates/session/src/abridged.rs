@@ -1,6 +1,6 @@
 //! Events cut to what a transcript shows, for programs that keep many of them in memory.
 
-use model::{Event, WaitReason, Waiting};
+use model::Event;
 use serde_json::{Map, Value};
 
 use crate::event_kind::is_in_transcript;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use model::{Event, Record, Status, WaitReason, Waiting, clean};
+use model::{Event, Record, Status, clean};
 use serde_json::Value;
 
 use crate::event_kind::{is_in_transcript, is_message};

@@ -9,6 +9,8 @@ pub mod fake_agent;
 pub mod fake_llm;
 mod files;
 #[cfg(target_os = "linux")]
+mod fleet;
+#[cfg(target_os = "linux")]
 mod forbidden_calls;
 mod nats;
 pub mod pi_stream;
@@ -20,6 +22,8 @@ mod world;
 pub use clean_start::clean_command;
 pub use clock::Clock;
 pub use files::{client, e2e, is_newest_pi, pi_programs, write_file, write_program};
+#[cfg(target_os = "linux")]
+pub use fleet::{FleetFault, Suffered, suffer};
 #[cfg(target_os = "linux")]
 pub use forbidden_calls::{SystemCall, forbid};
 pub use nats::{NatsServers, Proxy, free_port};

@@ -204,6 +204,27 @@ impl NatsServers {
         }
     }
 
+    /// What all nodes keep together: how many messages, and their bytes.
+    pub fn stored(&self) -> (u64, u64) {
+        let all: Vec<Value> = self.running().filter_map(|node| self.facts(node, "/jsz")).collect();
+        let sum = |name: &str| all.iter().filter_map(|facts| facts[name].as_u64()).sum();
+        (sum("messages"), sum("storage"))
+    }
+
+    /// The streams of the first node, each with the days for which it keeps a message; zero is for ever.
+    pub fn days_kept(&self) -> Vec<(String, u64)> {
+        let facts = self.facts(0, "/jsz?accounts=true&streams=true&config=true").unwrap();
+        let accounts = facts["account_details"].as_array().unwrap().iter();
+        let streams = accounts.flat_map(|account| account["stream_detail"].as_array().unwrap());
+        let nanoseconds_of_day = 24 * 60 * 60 * 1_000_000_000;
+        streams
+            .map(|stream| {
+                let age = stream["config"]["max_age"].as_u64().unwrap_or_default();
+                (stream["name"].as_str().unwrap().to_owned(), age / nanoseconds_of_day)
+            })
+            .collect()
+    }
+
     fn running(&self) -> impl Iterator<Item = usize> {
         (0..self.count()).filter(|node| self.nodes[*node].process.is_some())
     }

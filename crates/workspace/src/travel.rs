@@ -37,18 +37,26 @@ pub fn pack_worktree(directory: &Path, bundle: &Path) -> Result<(), WorkspaceErr
     pack(&repository.git(&|| false), bundle, &["HEAD"])
 }
 
-/// Writes a directory that is in no repository as a bundle. `scratch` is a directory that does not exist yet.
+/// Writes the files of a directory as a bundle, without those that it ignores, and without a history. `scratch` is a directory that does not exist yet.
 pub fn pack_directory(
     directory: &Path,
     scratch: &Path,
     bundle: &Path,
 ) -> Result<Departure, WorkspaceError> {
-    measure(directory)?;
+    let is_repository = directory.join(".git").exists();
+    if !is_repository {
+        measure(directory)?;
+    }
     init(scratch, true)?;
     let git = Git::at(directory, &|| false).within(scratch, directory);
     let commit = snapshot::commit(&git)?;
     git.run(&["update-ref", "refs/heads/snapshot", &commit])?;
     pack(&git, bundle, &["refs/heads/snapshot"])?;
+    // What a repository ignores does not count, so that it is known only now how much it is.
+    let packed = fs::metadata(bundle).map_err(WorkspaceError::file("read", bundle))?;
+    if packed.len() > DIRECTORY_BYTES {
+        return Err(WorkspaceError::TooLargeToTravel(directory.to_owned()));
+    }
     Ok(Departure { commit, prefix: String::new() })
 }
 
@@ -233,6 +241,61 @@ mod tests {
             ".",
         ] {
             assert!(!is_inside(path), "{path}");
+        }
+    }
+
+    /// A commit whose tree has an entry that git itself would not make.
+    fn hostile_bundle(scratch: &Path, mode: &str, name: &str, content: &str) -> (PathBuf, String) {
+        let source = scratch.join("source");
+        init(&source, false).unwrap();
+        let git = Git::at(&source, &|| false).within(&source.join(".git"), &source);
+        let file = scratch.join("content");
+        fs::write(&file, content).unwrap();
+        let hash = |kind: &str, path: &Path| {
+            let path = path.to_str().unwrap();
+            git.text(&["hash-object", "-w", "--literally", "-t", kind, path])
+                .unwrap()
+                .trim()
+                .to_owned()
+        };
+        let entry = |mode: &str, name: &str, object: &str| {
+            let id = (0..object.len()).step_by(2);
+            let id = id.map(|at| u8::from_str_radix(&object[at..at + 2], 16).unwrap());
+            let mut bytes = format!("{mode} {name}\0").into_bytes();
+            bytes.extend(id);
+            bytes
+        };
+        let tree = scratch.join("tree");
+        fs::write(&tree, entry(mode, name, &hash("blob", &file))).unwrap();
+        let tree = hash("tree", &tree);
+        let words = format!("tree {tree}\nauthor a <a> 0 +0000\ncommitter a <a> 0 +0000\n\nx\n");
+        fs::write(&file, words).unwrap();
+        let commit = hash("commit", &file);
+        git.run(&["update-ref", "refs/heads/main", &commit]).unwrap();
+        let bundle = scratch.join("bundle");
+        pack(&git, &bundle, &["refs/heads/main"]).unwrap();
+        (bundle, commit)
+    }
+
+    #[test]
+    fn a_planted_tree_is_refused_before_a_file_of_it_is_written() {
+        for (mode, name, content) in [
+            ("100644", "../planted", "x"),
+            ("100644", "/tmp/planted", "x"),
+            ("100755", ".git/hooks/post-checkout", "touch planted"),
+            ("100644", ".GIT", "gitdir: elsewhere"),
+            ("120000", "link", "../../planted"),
+            ("120000", "link", "/etc"),
+        ] {
+            let scratch = tempfile::tempdir().unwrap();
+            let (bundle, commit) = hostile_bundle(scratch.path(), mode, name, content);
+            let into = scratch.path().join("into");
+            let refused = receive_snapshot(&into, &bundle, &commit).unwrap_err();
+            assert!(matches!(refused, WorkspaceError::Hostile(_)), "{name}: {refused}");
+            let entries: Vec<_> = fs::read_dir(&into).unwrap().flatten().collect();
+            assert!(entries.iter().all(|entry| entry.file_name() == ".git"), "{entries:?}");
+            let git = Git::at(&into, &|| false).within(&into.join(".git"), &into);
+            assert_eq!(git.resolve(&reference(&commit, "base")).unwrap(), None);
         }
     }
 

@@ -48,7 +48,6 @@ fn check_files(scratch: &Scratch, data: &[u8]) {
 fn admission(top: &Path) -> Admission {
     Admission {
         directories: vec![top.join("locks")],
-        learned: top.join("learned"),
         machine_concurrency: 2,
         memory_reserve: None,
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ::protocol::{Assignment, Delivery, Protocol};
-use model::{Event, Record, Secrets};
+use model::{Event, Message, MessageTiming, Record, Secrets};
 use process::Line;
 use runner::interpret;
 
@@ -45,6 +45,8 @@ pub(super) fn check_protocol(protocol: Protocol, data: &[u8]) {
 /// JSON, and every message has one end at most.
 pub(super) fn check_conversation(protocol: Protocol, data: &[u8]) {
     let mut reader = protocol.reader(Assignment::default());
+    let text = "a message\nof two lines".to_owned();
+    let message = Message { text, timing: MessageTiming::default() };
     let mut waiting = BTreeSet::new();
     for (number, line) in (1..).zip(data.split(|byte| *byte == b'\n')) {
         let mut written = match line.len() % 4 {
@@ -52,7 +54,7 @@ pub(super) fn check_conversation(protocol: Protocol, data: &[u8]) {
             1 => Vec::new(),
             _ => {
                 waiting.insert(number);
-                reader.tell(number, "a message\nof two lines")
+                reader.tell(number, &message)
             }
         };
         let reading = reader.read(Line::Whole(line));

@@ -1,6 +1,6 @@
 //! The tests of the fleet with real NATS servers: `crates/cli/tests/fleet`.
 
-use xtask::{Invocation, python_packages, repository_root};
+use xtask::{Invocation, packages, python_packages, repository_root};
 
 use super::StepResult;
 use super::real_pi::{E2E, is_ci, without_packages};
@@ -14,5 +14,16 @@ pub(super) fn run() -> StepResult {
         return without_packages("The tests of the fleet", server, &install, &what, is_ci());
     }
     let e2e = repository_root().join("e2e");
-    super::unsteady::execute(&test.environment(E2E, &e2e.to_string_lossy()))
+    let test = test.environment(E2E, &e2e.to_string_lossy());
+    if let Err((install, what)) = packages::install() {
+        super::unsteady::execute(&test.words("-- --skip real_pi::"))?;
+        return without_packages(
+            "The tests of the fleet with the real pi",
+            "pi",
+            &install,
+            &what,
+            is_ci(),
+        );
+    }
+    super::unsteady::execute(&test)
 }

@@ -139,6 +139,11 @@ pub(crate) struct FleetSubmit {
     #[arg(long)]
     pub(crate) failed: bool,
 
+    /// Let each task work on a copy of the files of this directory as they are now, without those that it ignores; what an agent
+    /// changes there does not come back [default: an empty directory]
+    #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
+    pub(crate) files: Option<PathBuf>,
+
     /// Let the workers of this pool carry out the tasks
     #[arg(long, value_name = "POOL", default_value = FleetPool::DEFAULT, value_parser = FleetPool::named)]
     pub(crate) pool: FleetPool,

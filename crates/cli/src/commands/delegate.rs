@@ -75,10 +75,12 @@ fn read_call(
         value = json!({"tasks": value});
     }
     read_schemas(&mut value)?;
+    let places = take_places(&mut value)?;
     let mut call = DelegateArguments::parse(&value, None)
         .map_err(|error| CommandError::usage(error.to_string()))?;
     let of_document = call.profile.take();
-    for task in &mut call.tasks {
+    for (task, on) in call.tasks.iter_mut().zip(places) {
+        task.on = on;
         task.profile = task.profile.take().or_else(|| of_document.clone());
         if task.profile.is_none() {
             task.profile.clone_from(&arguments.profile);
@@ -89,6 +91,19 @@ fn read_call(
         task.timeout = task.timeout.or(arguments.timeout);
     }
     Ok(call)
+}
+
+/// Takes out where each task is carried out. Only the user says that, who has named the document; a model cannot.
+fn take_places(call: &mut Value) -> Result<Vec<Option<String>>, CommandError> {
+    let tasks = call.get_mut("tasks").and_then(Value::as_array_mut);
+    let taken = tasks.into_iter().flatten().enumerate().map(|(index, task)| {
+        match task.as_object_mut().and_then(|fields| fields.shift_remove("on")) {
+            None => Ok(None),
+            Some(Value::String(on)) => Ok(Some(on)),
+            Some(_) => Err(CommandError::usage(format!("tasks[{index}].on: must be a text"))),
+        }
+    });
+    taken.collect()
 }
 
 /// Puts schemas in the place of the paths of their files.

@@ -73,6 +73,32 @@ fn workers_carry_out_a_batch_each_task_once_and_in_the_order_of_submission() {
 }
 
 #[test]
+fn the_tasks_of_a_batch_work_each_on_its_own_copy_of_the_files_of_a_repository() {
+    let mut fleet = Fleet::new();
+    let command = "ls; cat a.txt new.txt; echo changed > a.txt; ls ignored.log";
+    let lines: String = (0..4)
+        .map(|index| line(&fleet, &format!("t{index}"), &json!([shell(command), {"text": "seen"}])))
+        .collect();
+    write_file(&fleet.world.path("batch.jsonl"), &lines);
+    let file = fleet.world.path("batch.jsonl");
+    let ran = fleet.ask(&["submit", file.to_str().unwrap(), "--files", "."]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    fleet.worker(&["--slots", "2"]);
+    assert_eq!(watch(&fleet).code, Some(0));
+    for index in 0..4 {
+        let shown = fleet.ask(&["show", "batch", &format!("t{index}"), "--json"]).json();
+        let events = shown["events"].as_array().unwrap();
+        let result = events.iter().find(|event| event["type"] == "tool_result").unwrap();
+        let seen = result["text"].as_str().unwrap();
+        assert!(seen.contains("a.txt\nnew.txt\nnot committed\nuntracked\n"), "{seen}");
+        assert!(seen.contains("cannot access 'ignored.log'"), "{seen}");
+    }
+    let own = fs::read_to_string(fleet.world.project().join("a.txt")).unwrap();
+    assert_eq!(own, "not committed\n");
+    fleet.end_all();
+}
+
+#[test]
 fn what_failed_is_tried_again_when_that_is_asked_for() {
     let mut fleet = Fleet::new();
     let lines = [

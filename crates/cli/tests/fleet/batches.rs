@@ -98,6 +98,25 @@ fn a_caller_that_is_killed_and_comes_again_loses_and_doubles_nothing() {
 }
 
 #[test]
+fn everything_that_the_server_keeps_goes_by_its_age() {
+    let (servers, world) = (NatsServers::one(&nats_server()), new_world());
+    write_file(&world.project().join("b.jsonl"), &lines(0..1));
+    assert_eq!(fleet(&world, &servers.url(), &["submit", "b.jsonl"]).code, Some(0));
+    let kept = servers.days_kept();
+    assert_eq!(kept.len(), 8, "{kept:?}");
+    for (stream, days) in kept {
+        let expected = match stream.as_str() {
+            // A worker that is not heard of for a minute is gone.
+            "KV_SUBAGENTS_WORKERS" => 0,
+            "SUBAGENTS_BATCHES" => 30,
+            "SUBAGENTS_TASKS" | "KV_SUBAGENTS_STATES" | "KV_SUBAGENTS_RESULTS" => 31,
+            _ => 7,
+        };
+        assert_eq!(days, expected, "{stream}");
+    }
+}
+
+#[test]
 fn a_mistake_names_its_line_and_what_was_queued_before_it() {
     let (servers, world) = (NatsServers::one(&nats_server()), new_world());
     for (line, problem) in [
@@ -110,7 +129,7 @@ fn a_mistake_names_its_line_and_what_was_queued_before_it() {
         (r#"{"key": "t.0", "prompt": "p"}"#, "the key \"t.0\" stands in line 1, too"),
         (
             r#"{"key": "a", "prompt": "p", "cwd": "/etc"}"#,
-            "cwd: a task of a batch begins in an empty directory",
+            "cwd: a task of a batch works in a directory of its worker",
         ),
         (r#"{"key": "a", "prompt": "p", "profile": "none"}"#, "none"),
     ] {

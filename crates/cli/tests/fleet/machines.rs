@@ -53,21 +53,28 @@ impl Fleet {
 
     /// Starts a worker that gives tasks up after two seconds of silence.
     pub(crate) fn worker(&mut self, arguments: &[&str]) -> usize {
-        self.worker_with(arguments, |_| ())
+        self.worker_with(arguments, |command| command)
     }
 
     /// The same on a machine of its own, as far as programs agree on anything there.
     pub(crate) fn worker_on(&mut self, machine: &Machine) -> usize {
-        self.worker_with(&[], |command| machine.hold(command))
+        self.worker_with(&[], |mut command| {
+            machine.hold(&mut command);
+            command
+        })
     }
 
-    fn worker_with(&mut self, arguments: &[&str], hold: impl FnOnce(&mut Command)) -> usize {
+    /// The same with a command that was changed.
+    pub(crate) fn worker_with(
+        &mut self,
+        arguments: &[&str],
+        change: impl FnOnce(Command) -> Command,
+    ) -> usize {
         let index = self.workers.len();
         let directory = self.world.path(&format!("worker-{index}"));
         let mut command = self.command(&["worker", "--lease", "2", "--workspace"]);
         command.arg(directory).args(arguments);
-        hold(&mut command);
-        self.workers.push(Some(Running::start(command)));
+        self.workers.push(Some(Running::start(change(command))));
         index
     }
 
@@ -129,6 +136,15 @@ impl Fleet {
     pub(crate) fn delegate(&self, tasks: &Value) -> Ran {
         let command = self.command(&["delegate", "--on", "fleet", "--concurrency", "16", "--json"]);
         self.world.feed(command, &tasks.to_string())
+    }
+
+    /// Where a worker records the only run that it carries out; the worker's own directory if there is none.
+    pub(crate) fn run_of(&self, worker: usize) -> PathBuf {
+        let directory = self.world.path(&format!("worker-{worker}"));
+        let runs = directory.join(".pi/subagents/runs");
+        let entries = fs::read_dir(runs).into_iter().flatten().flatten();
+        let mut runs = entries.map(|entry| entry.path()).filter(|path| path.is_dir());
+        runs.next().unwrap_or(directory)
     }
 
     /// Waits until a worker keeps no run that it has carried out.

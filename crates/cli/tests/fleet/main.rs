@@ -5,9 +5,14 @@
 
 mod batch_runs;
 mod batches;
+mod conversation;
+#[cfg(target_os = "linux")]
+mod faults;
 mod interactive;
 mod limits;
 mod machines;
+mod real_pi;
+mod security;
 mod servers;
 
 use std::path::PathBuf;

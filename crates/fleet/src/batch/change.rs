@@ -3,13 +3,14 @@
 use std::convert::Infallible;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
-use model::{Budget, Outcome, RunResult, Usage};
+use model::{Budget, Outcome};
 
 use super::read::keys_in;
 use super::submit::purge;
 use super::{
     BATCHES, BatchEntry, batch_entries, bucket_stream, count_batches, entries_of, keys_of,
 };
+use crate::message::Unrun;
 use crate::{
     CHANGES, Command, EVENTS, Fleet, FleetError, Format, RESULTS, STATES, TASKS, TaskName,
     TaskResult, Tasks,
@@ -74,39 +75,9 @@ async fn cancel_task(
 
 /// The result of a task that was cancelled while it waited.
 pub(super) fn never_started(entry: &BatchEntry, now: u64) -> TaskResult {
-    TaskResult {
-        format: Format,
-        attempt: 0,
-        worker: String::new(),
-        last_chunk: 0,
-        result: Box::new(RunResult {
-            format: model::FORMAT,
-            run_id: entry.run_id.clone(),
-            session_id: entry.session_id.clone(),
-            name: entry.name.clone(),
-            status: Outcome::Cancelled.status(),
-            outcome: Outcome::Cancelled,
-            error: Some("Cancelled before a worker had taken it".to_owned()),
-            output: String::new(),
-            value: None,
-            check: None,
-            exit_code: None,
-            signal: None,
-            model: None,
-            stop_reason: None,
-            usage: Usage::default(),
-            budget: Budget::default(),
-            tool_calls: 0,
-            started_at: None,
-            ended_at: now,
-            duration_ms: 0,
-            warnings: Vec::new(),
-            leftovers: None,
-            changes: None,
-            resources: None,
-        }),
-        commit: None,
-    }
+    let BatchEntry { run_id, session_id, name, .. } = entry;
+    let task = Unrun { run_id, session_id, name, budget: Budget::default(), now };
+    TaskResult::unrun(task, Outcome::Cancelled, "Cancelled before a worker had taken it")
 }
 
 /// Removes everything that the server has of a batch. Its tasks must have ended.

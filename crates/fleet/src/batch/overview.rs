@@ -295,7 +295,7 @@ mod tests {
             number: 1,
             worker: worker.to_owned(),
             started_at: since,
-            leased_until: since + 1,
+            lease: 1,
             end: None,
         };
         let state = TaskState { attempts: vec![attempt], ..TaskState::default() };

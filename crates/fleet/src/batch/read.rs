@@ -131,8 +131,12 @@ async fn value_of<Value: serde::de::DeserializeOwned>(
     Ok(value.map(|value| serde_json::from_slice(&value)).transpose()?)
 }
 
-/// The events of the latest attempt of a task, as far as they have arrived.
-pub async fn task_events(fleet: &Fleet, address: &TaskAddress) -> Result<Vec<Record>, FleetError> {
+/// The events of an attempt of a task, of the latest one if none is named, as far as they have arrived.
+pub async fn task_events(
+    fleet: &Fleet,
+    address: &TaskAddress,
+    attempt: Option<u32>,
+) -> Result<Vec<Record>, FleetError> {
     let mut attempts: BTreeMap<u32, BTreeMap<u64, String>> = BTreeMap::new();
     let subjects = address.event_subjects();
     read_messages(fleet, EVENTS, subjects, DeliverPolicy::All, |message| {
@@ -142,7 +146,11 @@ pub async fn task_events(fleet: &Fleet, address: &TaskAddress) -> Result<Vec<Rec
         Ok(())
     })
     .await?;
-    let chunks = attempts.pop_last().map(|(_, chunks)| chunks).unwrap_or_default();
+    let chunks = match attempt {
+        Some(attempt) => attempts.remove(&attempt),
+        None => attempts.pop_last().map(|(_, chunks)| chunks),
+    };
+    let chunks = chunks.unwrap_or_default();
     let text: String = chunks.into_values().collect();
     // The last line may be half there.
     Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())

@@ -220,15 +220,8 @@ impl<'a> Submission<'a> {
         let payload = serde_json::to_vec(&planned.message)?;
         // The server knows a message again that is sent once more.
         let id = format!("{}.{}", address.key(), planned.entry.run_id);
-        self.fleet
-            .patiently("queue a task", async || {
-                let message =
-                    PublishMessage::build().payload(payload.clone().into()).message_id(&id);
-                let subject = address.task_subject();
-                self.fleet.jetstream().send_publish(subject, message).await?.await
-            })
-            .await
-            .map(drop)
+        let subject = address.task_subject();
+        self.fleet.publish("queue a task", subject, &id, payload).await.map(drop)
     }
 
     /// Removes what an earlier try has left. Its result goes last: without it, the task counts as missing.

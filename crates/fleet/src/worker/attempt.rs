@@ -1,20 +1,24 @@
 //! One attempt to carry out a task.
 
 use std::fs;
+use std::io;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Duration;
 
 use async_nats::jetstream::Message;
 use async_nats::jetstream::message::AckKind;
-use model::{Event, Outcome as RunOutcome, Record, RunResult, Usage};
+use model::{Outcome as RunOutcome, Record};
 use runner::now_ms;
 use store::RunDir;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::Instant;
 
 use super::plan::{Planned, plan_task};
-use super::running::Running;
-use super::{Worker, aside, forget_run};
+use super::running::{Changes, Running};
+use super::{Worker, aside, forget_run, snapshots};
+use crate::message::Unrun;
+use crate::tasks::SeenState;
 use crate::{
     Attempt, AttemptEnd, CallerPing, EventChunk, FleetError, Format, TaskAddress, TaskMessage,
     TaskResult, TaskState,
@@ -35,12 +39,26 @@ pub(super) enum Outcome {
 /// How long the server may be silent to a caller that does not exist: nothing listens.
 const ABSENT_PATIENCE: Duration = Duration::from_secs(6);
 
+/// After so many deliveries no worker is expected to unpack the files of a task.
+const UNPACKINGS: i64 = 8;
+/// When a task is offered again whose last attempt must wait for that of another one.
+const ALONE: Duration = Duration::from_secs(1);
+
 /// What the state of a task says about a new attempt.
 enum Admission {
     Begin(u32),
     Cancelled(u32),
     Lost(u32),
     Leased(Duration),
+}
+
+/// A task in its last attempt runs on this worker.
+struct LastAttempt<'a>(&'a Worker);
+
+impl Drop for LastAttempt<'_> {
+    fn drop(&mut self) {
+        self.0.has_last_attempt.set(false);
+    }
 }
 
 impl Worker {
@@ -51,7 +69,9 @@ impl Worker {
         number: u64,
     ) -> Result<Outcome, FleetError> {
         let address = &task.address;
-        if let Some(result) = self.tasks.result(address).await? {
+        let is_first = message.info().is_ok_and(|info| info.delivered <= 1);
+        // What is delivered for the first time has no result, unless it was cancelled; then its state says so.
+        if !is_first && let Some(result) = self.tasks.result(address).await? {
             self.publish_end(address, &result).await?;
             return Ok(Outcome::Done);
         }
@@ -61,19 +81,30 @@ impl Worker {
             self.cancel_unattended(address).await?;
         }
         // What cannot run here is left alone before it counts as an attempt.
-        let snapshot = match &task.snapshot {
+        let unsound = task.snapshot.as_ref().and_then(|snapshot| snapshots::check(snapshot).err());
+        let snapshot = match task.snapshot.as_ref().filter(|_| unsound.is_none()) {
             Some(snapshot) => {
                 Some(self.with_progress(message, self.snapshots.of(&self.fleet, snapshot)).await)
             }
             None => None,
         };
+        let delivered = message.info().map_or(1, |info| info.delivered);
         let (snapshot, unpacked) = match snapshot.transpose() {
-            Ok(snapshot) => (snapshot, None),
+            Ok(snapshot) => (snapshot, unsound),
+            // The disk of another worker may have room for it.
+            Err(error) if delivered < UNPACKINGS => return Ok(Outcome::NotHere(error.to_string())),
             Err(error) => (None, Some(error.to_string())),
         };
         let directory = match &snapshot {
             Some(snapshot) => snapshot.directory.clone(),
-            None => self.empty_directory(number),
+            None => match self.empty_directory(number) {
+                Ok(directory) => directory,
+                Err(error) => {
+                    return Ok(Outcome::NotHere(format!(
+                        "no directory can be made for it: {error}"
+                    )));
+                }
+            },
         };
         let planned = match unpacked {
             Some(problem) => Planned::Refused(problem),
@@ -87,7 +118,12 @@ impl Worker {
         if let Planned::NotHere(reason) = planned {
             return Ok(Outcome::NotHere(reason));
         }
-        let attempt = match self.admit(address).await? {
+        // Of a task that is delivered for the first time there is no state.
+        let mut seen = SeenState::default();
+        if !is_first {
+            seen = self.tasks.see(address).await?;
+        }
+        let attempt = match self.admit(address, &mut seen).await? {
             Admission::Begin(attempt) => attempt,
             Admission::Leased(left) => return Ok(Outcome::Later(left)),
             Admission::Cancelled(attempt) => {
@@ -102,6 +138,7 @@ impl Worker {
                 return self.end_unrun(task, attempt, RunOutcome::Lost, &words).await;
             }
         };
+        let _last = self.note_last_attempt(&seen);
         let plan = match planned {
             Planned::Ready(plan) => plan,
             Planned::Refused(problem) | Planned::NotHere(problem) => {
@@ -120,13 +157,26 @@ impl Worker {
             run_dir: None,
             stopped: None,
             silent_since: None,
+            told: Rc::default(),
+            seen,
         };
         let commands = running.listen().await?;
-        self.runner.start_task(number, plan, sender);
-        let (report, end) = running.follow(changes, commands).await?;
-        let ended = running.end(&report, end, &meta).await;
-        if let Some(dir) = &report.run_dir
-            && let Ok(dir) = RunDir::open(dir)
+        let waiting = self.runner.start_task(number, plan, sender);
+        let mut changes = Changes { received: changes, waiting };
+        let followed = running.follow(&mut changes, commands).await;
+        let (ended, run_dir) = match followed {
+            Ok((report, end)) => {
+                let ended = running.end(&report, end, &meta).await;
+                (ended, report.run_dir)
+            }
+            // The slot is free when nothing of the agent is left.
+            Err(error) => {
+                self.stop(number);
+                (Err(error), changes.end().await)
+            }
+        };
+        if let Some(dir) = run_dir
+            && let Ok(dir) = RunDir::open(&dir)
         {
             forget_run(&dir);
         }
@@ -150,17 +200,19 @@ impl Worker {
         }
     }
 
-    fn empty_directory(&self, number: u64) -> PathBuf {
+    fn empty_directory(&self, number: u64) -> io::Result<PathBuf> {
         let directory = self.options.directory.join("empty").join(number.to_string());
-        let _ = fs::create_dir_all(&directory);
-        directory
+        fs::create_dir_all(&directory)?;
+        Ok(directory)
     }
 
     /// Begins an attempt, if the state of the task permits one.
-    async fn admit(&self, address: &TaskAddress) -> Result<Admission, FleetError> {
-        let lease = millis(self.options.lease);
-        let admitted = self.tasks.change(address, |state| {
-            let now = now_ms();
+    async fn admit(
+        &self,
+        address: &TaskAddress,
+        seen: &mut SeenState,
+    ) -> Result<Admission, FleetError> {
+        let admitted = self.tasks.change_seen(address, seen, |state, changed_at| {
             let next = state.attempts.last().map_or(1, |attempt| attempt.number + 1);
             if let Some(running) = state.attempts.last_mut().filter(|attempt| attempt.end.is_none())
             {
@@ -168,7 +220,7 @@ impl Worker {
                     // The answer of the server to this very change was lost.
                     return Ok(Admission::Begin(running.number));
                 }
-                let left = running.leased_until.saturating_sub(now);
+                let left = self.lease_left(changed_at, running.lease);
                 if left > 0 && !state.is_cancelled {
                     return Err(Admission::Leased(Duration::from_millis(left + 100)));
                 }
@@ -180,16 +232,39 @@ impl Worker {
             if state.lost() >= TaskState::ATTEMPTS {
                 return Ok(Admission::Lost(next));
             }
+            let is_last = state.lost() + 1 == TaskState::ATTEMPTS;
+            if is_last && self.has_last_attempt.get() {
+                // If one of them kills its worker, the other one must not be lost with it.
+                return Err(Admission::Leased(ALONE));
+            }
             state.attempts.push(Attempt {
                 number: next,
                 worker: self.id.clone(),
-                started_at: now,
-                leased_until: now + lease,
+                started_at: now_ms(),
+                lease: millis(self.options.lease),
                 end: None,
             });
             Ok(Admission::Begin(next))
         });
         Ok(admitted.await?.unwrap_or_else(|leased| leased))
+    }
+
+    /// How many milliseconds are left of a lease that was renewed at this time of the server.
+    fn lease_left(&self, renewed_at: Option<u64>, lease: u64) -> u64 {
+        match (renewed_at, self.server_clock.get()) {
+            (Some(renewed_at), Some(clock)) => (renewed_at + lease).saturating_sub(clock.now()),
+            // The time of the server is not known yet.
+            _ => lease,
+        }
+    }
+
+    /// Notes whether a task that has begun is in its last attempt, until the note is dropped.
+    fn note_last_attempt(&self, seen: &SeenState) -> Option<LastAttempt<'_>> {
+        let is_last = seen.state.lost() + 1 == TaskState::ATTEMPTS;
+        is_last.then(|| {
+            self.has_last_attempt.set(true);
+            LastAttempt(self)
+        })
     }
 
     pub(super) async fn cancel_unattended(&self, address: &TaskAddress) -> Result<(), FleetError> {
@@ -214,10 +289,20 @@ impl Worker {
     }
 
     pub(super) async fn ping(&self, task: &TaskMessage, attempt: u32) -> bool {
-        let ping = CallerPing { format: Format, attempt, worker: self.id.clone() };
+        let ping = CallerPing { format: Format, attempt, worker: self.id.clone(), refusal: None };
         let Ok(value) = serde_json::to_vec(&ping) else { return false };
         let subject = task.address.caller_subject();
         self.fleet.client().request(subject, value.into()).await.is_ok()
+    }
+
+    /// Tells a caller that waits why this worker does not carry out its task.
+    pub(super) async fn tell_refusal(&self, task: &TaskMessage, reason: &str) {
+        let (worker, refusal) = (self.id.clone(), Some(reason.to_owned()));
+        let told = CallerPing { format: Format, attempt: 0, worker, refusal };
+        if let Ok(value) = serde_json::to_vec(&told) {
+            // Each worker that refuses it again says so again.
+            let _ = self.fleet.client().publish(task.address.caller_subject(), value.into()).await;
+        }
     }
 
     /// Ends a task without running it.
@@ -228,44 +313,14 @@ impl Worker {
         outcome: RunOutcome,
         error: &str,
     ) -> Result<Outcome, FleetError> {
-        let now = now_ms();
-        let result = RunResult {
-            format: model::FORMAT,
-            run_id: task.run_id.clone(),
-            session_id: task.session_id.clone(),
-            name: task.task.name.clone(),
-            status: outcome.status(),
-            outcome,
-            error: Some(error.to_owned()),
-            output: String::new(),
-            value: None,
-            check: None,
-            exit_code: None,
-            signal: None,
-            model: None,
-            stop_reason: None,
-            usage: Usage::default(),
-            budget: task.task.limits.budget,
-            tool_calls: 0,
-            started_at: None,
-            ended_at: now,
-            duration_ms: 0,
-            warnings: Vec::new(),
-            leftovers: None,
-            changes: None,
-            resources: None,
-        };
-        let result = TaskResult {
-            format: Format,
-            attempt,
-            worker: self.id.clone(),
-            last_chunk: 1,
-            result: Box::new(result),
-            commit: None,
-        };
+        let TaskMessage { run_id, session_id, task: asked, .. } = task;
+        let (name, budget) = (&asked.name, asked.limits.budget);
+        let unrun = Unrun { run_id, session_id, name, budget, now: now_ms() };
+        let worker = self.id.clone();
+        let result = TaskResult::unrun(unrun, outcome, error);
+        let result = TaskResult { attempt, worker, last_chunk: 1, ..result };
         let result = self.tasks.finish(&task.address, result).await?;
         self.publish_end(&task.address, &result).await?;
-        self.finish_attempt(&task.address, attempt, AttemptEnd::Finished).await?;
         Ok(Outcome::Done)
     }
 
@@ -275,13 +330,7 @@ impl Worker {
         address: &TaskAddress,
         result: &TaskResult,
     ) -> Result<(), FleetError> {
-        let event = Event::RunEnded {
-            outcome: result.result.outcome,
-            error: result.result.error.clone(),
-            exit_code: result.result.exit_code,
-            signal: result.result.signal,
-            leftovers: result.result.leftovers.clone(),
-        };
+        let event = result.end();
         // Its number is that of no other event; what reads it looks for the terminal event.
         let record = Record { seq: u64::from(u32::MAX), at: result.result.ended_at, event };
         let text = serde_json::to_string(&record)? + "\n";
@@ -298,17 +347,8 @@ impl Worker {
         let chunk = EventChunk { format: Format, number, text: text.to_owned() };
         let value = serde_json::to_vec(&chunk)?;
         let subject = address.event_subject(attempt);
-        let mut headers = async_nats::HeaderMap::new();
-        headers.insert("Nats-Msg-Id", format!("{}.{attempt}.{number}", address.key()));
-        self.fleet
-            .patiently("send events", async || {
-                let jetstream = self.fleet.jetstream();
-                let sent = jetstream
-                    .publish_with_headers(subject.clone(), headers.clone(), value.clone().into())
-                    .await?;
-                sent.await.map(drop)
-            })
-            .await
+        let id = format!("{}.{attempt}.{number}", address.key());
+        self.fleet.publish("send events", subject, &id, value).await.map(drop)
     }
 
     pub(super) async fn finish_attempt(

@@ -17,6 +17,7 @@ use async_nats::jetstream::consumer::{Consumer, pull};
 use async_nats::jetstream::message::AckKind;
 use async_nats::jetstream::{Message, kv};
 use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use model::Access;
 use runner::{StopForce, now_ms};
 use store::{RunDir, Store};
@@ -29,6 +30,7 @@ use self::attempt::Outcome;
 use self::machine::Machine;
 use self::runner_thread::RunnerThread;
 use self::snapshots::Snapshots;
+use crate::tasks::server_time;
 use crate::{
     Fleet, FleetError, Format, Heartbeat, OfferedAgent, Pool, ServerAddress, TASKS, TaskMessage,
     Tasks, WORKERS, task_consumer,
@@ -37,11 +39,15 @@ use crate::{
 /// How often a worker says that it lives.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 /// How long one request for tasks waits at the server.
-const PULL: Duration = Duration::from_secs(5);
+const PULL: Duration = Duration::from_secs(1);
+/// How many requests for tasks are under way at a time: what is free meanwhile need not wait for the one before.
+const PULLS: usize = 2;
 /// How often it is looked whether a machine that bears no more agents bears some again.
 const ROOM: Duration = Duration::from_millis(500);
+/// How long a slot is kept whose task cannot run here.
+const SICK: Duration = Duration::from_millis(500);
 /// When a task that is not understood or not possible here is offered again.
-const REFUSED: Duration = Duration::from_secs(5);
+const REFUSED: Duration = Duration::from_secs(2);
 
 /// What a worker offers, and what it allows.
 #[derive(Clone, Debug)]
@@ -99,8 +105,26 @@ struct Worker {
     running: Cell<usize>,
     next_number: Cell<u64>,
     refusal: RefCell<Option<String>>,
+    /// Whether a task runs here whose attempts before were all lost with their workers. There is one at a time.
+    has_last_attempt: Cell<bool>,
+    /// The time of the server, once it is known.
+    server_clock: Cell<Option<ServerClock>>,
     started_at: u64,
     ending: watch::Receiver<Ending>,
+}
+
+/// What the clock of the server shows, by its time at a moment of this process. The clocks of machines differ.
+#[derive(Clone, Copy, Debug)]
+struct ServerClock {
+    /// In milliseconds since 1970.
+    time: u64,
+    at: Instant,
+}
+
+impl ServerClock {
+    fn now(self) -> u64 {
+        self.time + attempt::millis(self.at.elapsed())
+    }
 }
 
 /// Takes tasks until it is told to end. `say` tells the user what happens.
@@ -119,7 +143,7 @@ async fn serve(
 ) -> Result<(), FleetError> {
     let id = worker_id();
     let fleet = Fleet::connect(&options.server, &format!("pi-subagents worker {id}")).await?;
-    fleet.set_up().await?;
+    wait_for_streams(&fleet, &mut signals, &say).await?;
     let failed = |error: std::io::Error| FleetError::Failed {
         what: "run tasks here".to_owned(),
         reason: error.to_string(),
@@ -147,6 +171,8 @@ async fn serve(
         running: Cell::new(0),
         next_number: Cell::new(0),
         refusal: RefCell::default(),
+        has_last_attempt: Cell::default(),
+        server_clock: Cell::default(),
         started_at: now_ms(),
         ending,
     });
@@ -155,22 +181,29 @@ async fn serve(
         worker.id, worker.options.pool, worker.options.slots, worker.options.server
     ));
     let mut attempts: JoinSet<()> = JoinSet::new();
+    let mut pulls = FuturesUnordered::new();
+    let mut asked = 0;
     let mut beat_at = Instant::now();
     let mut hand_back_at = None;
     loop {
         while attempts.try_join_next().is_some() {}
         worker.running.set(attempts.len());
         let state = *worker.ending.borrow();
-        if state != Ending::No && attempts.is_empty() {
+        if state != Ending::No && attempts.is_empty() && pulls.is_empty() {
             break;
         }
-        let has_room = state == Ending::No && attempts.len() < worker.options.slots;
-        let free = worker.options.slots.saturating_sub(attempts.len());
+        let taken = attempts.len() + asked;
+        let free = worker.options.slots.saturating_sub(taken);
+        let may_ask = state == Ending::No && free > 0 && pulls.len() < PULLS;
         // What this machine cannot bear waits at the server, where another worker can take it.
-        let room = if has_room { machine.room(attempts.len()) } else { Ok(0) };
+        let room = if may_ask { machine.room(taken) } else { Ok(0) };
         let free = free.min(room.clone().unwrap_or_default());
         if let Err(words) = room {
             worker.refuse(words);
+        }
+        if free > 0 {
+            asked += free;
+            pulls.push(pull(&consumer, free));
         }
         let until = hand_back_at.unwrap_or_else(|| Instant::now() + HEARTBEAT);
         tokio::select! {
@@ -197,11 +230,17 @@ async fn serve(
                 let _ = ending_sender.send(Ending::HandingBack);
             }
             _ = attempts.join_next(), if !attempts.is_empty() => {}
-            () = sleep(ROOM), if has_room && free == 0 => {}
-            messages = pull(&consumer, free), if has_room && free > 0 => {
+            () = sleep(ROOM), if may_ask && free == 0 => {}
+            // It is never dropped: what is on its way to it would be lost for the time of a lease.
+            Some((free, messages)) = pulls.next(), if !pulls.is_empty() => {
+                asked -= free;
                 for message in messages {
-                    let worker = worker.clone();
-                    attempts.spawn_local(async move { worker.take(message).await });
+                    if *worker.ending.borrow() == Ending::No {
+                        let worker = worker.clone();
+                        attempts.spawn_local(async move { worker.take(message).await });
+                    } else {
+                        let _ = message.ack_with(AckKind::Nak(None)).await;
+                    }
                 }
             }
         }
@@ -212,8 +251,30 @@ async fn serve(
     Ok(())
 }
 
+/// Makes the streams, or waits until a caller has made them: a worker with a key of its own may not.
+async fn wait_for_streams(
+    fleet: &Fleet,
+    signals: &mut UnboundedReceiver<WorkerSignal>,
+    say: &impl Fn(String),
+) -> Result<(), FleetError> {
+    let mut is_told = false;
+    loop {
+        let error = match fleet.set_up().await {
+            Err(error @ FleetError::Forbidden { .. }) => error,
+            done => return done,
+        };
+        if !std::mem::replace(&mut is_told, true) {
+            say("It waits for the first caller, which makes the queue".to_owned());
+        }
+        tokio::select! {
+            _ = signals.recv() => return Err(error),
+            () = sleep(REFUSED) => {}
+        }
+    }
+}
+
 /// Asks for as many tasks as there are free slots. Returns what is there at once, else waits for the first.
-async fn pull(consumer: &Consumer<pull::Config>, free: usize) -> Vec<Message> {
+async fn pull(consumer: &Consumer<pull::Config>, free: usize) -> (usize, Vec<Message>) {
     let mut messages = Vec::new();
     let at_once = consumer.fetch().max_messages(free).messages().await;
     if let Ok(mut batch) = at_once {
@@ -222,7 +283,7 @@ async fn pull(consumer: &Consumer<pull::Config>, free: usize) -> Vec<Message> {
         }
     }
     if !messages.is_empty() {
-        return messages;
+        return (free, messages);
     }
     match consumer.batch().max_messages(1).expires(PULL).messages().await {
         Ok(mut batch) => {
@@ -233,7 +294,7 @@ async fn pull(consumer: &Consumer<pull::Config>, free: usize) -> Vec<Message> {
         // The server is gone, or has no leader.
         Err(_) => sleep(Duration::from_millis(500)).await,
     }
-    messages
+    (free, messages)
 }
 
 impl Worker {
@@ -259,9 +320,15 @@ impl Worker {
             started_at: self.started_at,
             at: now_ms(),
         };
-        if let Ok(value) = serde_json::to_vec(&heartbeat) {
-            let put = self.workers.put(self.key(), value.into());
-            let _ = timeout(Duration::from_secs(2), put).await;
+        let Ok(value) = serde_json::to_vec(&heartbeat) else { return };
+        let told = async {
+            self.workers.put(self.key(), value.into()).await.ok()?;
+            let at = Instant::now();
+            let entry = self.workers.entry(self.key()).await.ok()??;
+            Some(ServerClock { time: server_time(&entry)?, at })
+        };
+        if let Ok(Some(clock)) = timeout(Duration::from_secs(2), told).await {
+            self.server_clock.set(Some(clock));
         }
     }
 
@@ -289,7 +356,12 @@ impl Worker {
             Ok(Outcome::Later(delay)) => AckKind::Nak(Some(delay)),
             Ok(Outcome::HandedBack) => AckKind::Nak(None),
             Ok(Outcome::NotHere(reason)) => {
+                if task.is_attended {
+                    self.tell_refusal(&task, &reason).await;
+                }
                 self.refuse(reason);
+                // What is wrong with this worker must not make it the fastest one.
+                sleep(SICK).await;
                 AckKind::Nak(Some(REFUSED))
             }
             Err(error) => {
@@ -300,11 +372,8 @@ impl Worker {
         let _ = self
             .fleet
             .patiently("settle a task", async || {
-                let sent = if matches!(settled, AckKind::Ack) {
-                    message.double_ack().await
-                } else {
-                    message.ack_with(settled).await
-                };
+                // Should it be lost, the task is delivered again, and has its result.
+                let sent = message.ack_with(settled).await;
                 sent.map_err(|error| error.to_string())
             })
             .await;
@@ -320,6 +389,12 @@ impl Worker {
         if ending.wait_for(|ending| *ending >= Ending::HandingBack).await.is_err() {
             std::future::pending::<()>().await;
         }
+    }
+
+    /// Waits until what runs should have been given back for this time.
+    async fn handing_back_for(&self, time: Duration) {
+        self.handing_back().await;
+        sleep(time).await;
     }
 
     fn stop(&self, number: u64) {

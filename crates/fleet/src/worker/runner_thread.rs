@@ -5,17 +5,28 @@ use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
-use model::Plan;
+use model::{Event, Plan};
 use runner::{Change, Dispatcher, Launcher, StopForce, TaskId};
 use store::Store;
 use tokio::sync::mpsc::UnboundedSender;
 
 enum Order {
-    Start { number: u64, plan: Box<Plan>, changes: UnboundedSender<Change> },
+    Start { number: u64, plan: Box<Plan>, changes: Changes },
     Stop { number: u64, force: StopForce },
 }
+
+/// Where the changes of a task go. What waits there is counted: the server may be away while an agent goes on.
+struct Changes {
+    sender: UnboundedSender<Change>,
+    waiting: Arc<AtomicUsize>,
+}
+
+/// The most bytes of the events of a task that wait to be sent. An agent that says more is stopped.
+const WAITING_BYTES: usize = 8 * 1024 * 1024;
 
 /// The way to the thread. Runs end when it is dropped.
 #[derive(Debug)]
@@ -41,14 +52,18 @@ impl RunnerThread {
         Ok(RunnerThread { orders, waker })
     }
 
-    /// Runs a task. The last of its changes is its end.
+    /// Runs a task. The last of its changes is its end. Returns the size of those that wait, as [`weight`] counts them: each
+    /// is taken off by the receiver.
     pub(super) fn start_task(
         &self,
         number: u64,
         plan: Box<Plan>,
-        changes: UnboundedSender<Change>,
-    ) {
+        sender: UnboundedSender<Change>,
+    ) -> Arc<AtomicUsize> {
+        let waiting = Arc::<AtomicUsize>::default();
+        let changes = Changes { sender, waiting: Arc::clone(&waiting) };
         self.order(Order::Start { number, plan, changes });
+        waiting
     }
 
     /// Stops a task.
@@ -67,7 +82,7 @@ struct Runner {
     woken: UnixStream,
     received: Receiver<Order>,
     by_number: BTreeMap<u64, TaskId>,
-    running: BTreeMap<TaskId, (u64, UnboundedSender<Change>)>,
+    running: BTreeMap<TaskId, (u64, Changes)>,
 }
 
 impl Runner {
@@ -77,7 +92,12 @@ impl Runner {
             for update in dispatcher.wait(&[self.woken.as_fd()], None) {
                 let is_end = matches!(update.change, Change::Ended(_));
                 if let Some((number, changes)) = self.running.get(&update.task) {
-                    let _ = changes.send(update.change);
+                    let weight = weight(&update.change);
+                    let waiting = changes.waiting.fetch_add(weight, Ordering::Relaxed);
+                    let _ = changes.sender.send(update.change);
+                    if waiting + weight > WAITING_BYTES && !is_end {
+                        dispatcher.stop_task(update.task, StopForce::AtOnce);
+                    }
                     if is_end {
                         self.by_number.remove(number);
                         self.running.remove(&update.task);
@@ -105,4 +125,26 @@ impl Runner {
             }
         }
     }
+}
+
+/// How much memory a change takes, roughly.
+pub(super) fn weight(change: &Change) -> usize {
+    const SMALL: usize = 256;
+    let Change::Record(record) = change else { return SMALL };
+    let text = match &record.event {
+        Event::UserMessage { text }
+        | Event::AssistantMessage { text, .. }
+        | Event::ToolResult { text, .. }
+        | Event::Stderr { text }
+        | Event::UnreadableLine { text, .. } => text.len(),
+        Event::ToolCall { args, .. } => args.to_string().len(),
+        Event::CheckEnded { output, .. } | Event::PreparationEnded { output, .. } => output.len(),
+        _ => 0,
+    };
+    SMALL + text
+}
+
+/// Whether so much waits that the agent was stopped for it.
+pub(super) fn is_too_much(waiting: &AtomicUsize) -> bool {
+    waiting.load(Ordering::Relaxed) > WAITING_BYTES
 }

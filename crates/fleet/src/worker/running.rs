@@ -1,23 +1,29 @@
 //! An attempt whose agent runs: its events go out, and what is asked of it comes in.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs;
 use std::path::PathBuf;
-
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_nats::jetstream::Message;
 use async_nats::jetstream::message::AckKind;
 use futures_util::StreamExt;
-use model::{Event, Outcome as RunOutcome, Record};
-use runner::{Change, Report, TellUntil, now_ms};
+use model::{Event, LeftAnswer, Outcome as RunOutcome, Record};
+use runner::{Answered, Change, Fate, Report, TellError, TellUntil, Told};
 use store::RunDir;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep_until};
 
-use super::attempt::{Outcome, millis};
+use super::attempt::Outcome;
+use super::runner_thread::{is_too_much, weight};
 use super::{Worker, aside};
 use crate::events::cut_into_chunks;
-use crate::tasks::send_file;
+use crate::tasks::{SeenState, send_file};
 use crate::{
     AttemptEnd, CHANGES, Command, CommandReply, EventChunk, FleetError, Format, TaskMessage,
     TaskResult,
@@ -27,6 +33,15 @@ use crate::{
 const PING: Duration = Duration::from_secs(2);
 /// How long a caller may be silent: it may be looking for another server.
 const CALLER_PATIENCE: Duration = Duration::from_secs(15);
+
+/// How long a worker that ends goes on trying to send events.
+const LAST_EVENTS: Duration = Duration::from_secs(8);
+/// How long an agent goes on while the server cannot be reached.
+const OUTAGE: Duration = Duration::from_secs(600);
+
+fn failed(what: &str, reason: &str) -> FleetError {
+    FleetError::Failed { what: what.to_owned(), reason: reason.to_owned() }
+}
 
 /// Why an attempt is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +63,103 @@ pub(super) struct Running<'a> {
     pub(super) run_dir: Option<PathBuf>,
     pub(super) stopped: Option<StopReason>,
     pub(super) silent_since: Option<Instant>,
+    /// The state of the task that it has stored last.
+    pub(super) seen: SeenState,
+    /// What became of the caller's messages, by their numbers.
+    pub(super) told: Rc<RefCell<BTreeMap<u64, Telling>>>,
+}
+
+/// What happens to the run of an attempt, as its runner tells.
+pub(super) struct Changes {
+    pub(super) received: UnboundedReceiver<Change>,
+    /// The size of those that were not received yet.
+    pub(super) waiting: Arc<AtomicUsize>,
+}
+
+impl Changes {
+    async fn next(&mut self) -> Option<Change> {
+        let change = self.received.recv().await?;
+        Some(self.count(change))
+    }
+
+    fn next_at_once(&mut self) -> Option<Change> {
+        let change = self.received.try_recv().ok()?;
+        Some(self.count(change))
+    }
+
+    fn count(&self, change: Change) -> Change {
+        self.waiting.fetch_sub(weight(&change), Ordering::Relaxed);
+        change
+    }
+
+    fn is_too_much(&self) -> bool {
+        is_too_much(&self.waiting)
+    }
+
+    /// Waits for the end of the run. Returns its directory.
+    pub(super) async fn end(&mut self) -> Option<PathBuf> {
+        while let Some(change) = self.next().await {
+            if let Change::Ended(report) = change {
+                return report.run_dir;
+            }
+        }
+        None
+    }
+}
+
+/// How far the agent was told a message.
+pub(super) enum Telling {
+    InProgress,
+    Told(CommandReply),
+}
+
+/// The way back to the caller that has sent a command.
+struct Replying {
+    client: async_nats::Client,
+    subject: Option<async_nats::Subject>,
+}
+
+impl Replying {
+    fn say(self, reply: &CommandReply) {
+        let (Some(subject), Ok(value)) = (self.subject, serde_json::to_vec(reply)) else { return };
+        let client = self.client;
+        // Without an answer, the caller asks again.
+        tokio::task::spawn_local(async move { drop(client.publish(subject, value.into()).await) });
+    }
+}
+
+fn early() -> CommandReply {
+    CommandReply { is_early: true, ..CommandReply::default() }
+}
+
+fn refused(reason: String) -> CommandReply {
+    CommandReply { problem: Some(reason), ..CommandReply::default() }
+}
+
+async fn tell(dir: RunDir, message: model::Message) -> CommandReply {
+    match aside(move || runner::tell_run(&dir, &message, TellUntil::Accepted)).await {
+        Ok(Ok(Told { number, fate: Fate::Refused(reason) })) => {
+            CommandReply { number, ..refused(reason) }
+        }
+        Ok(Ok(Told { number, fate: Fate::Accepted | Fate::Delivered })) => {
+            CommandReply { number, ..CommandReply::default() }
+        }
+        // It waits in the run directory.
+        Ok(Err(TellError::NoAnswer(number))) => {
+            CommandReply { number: Some(number), ..CommandReply::default() }
+        }
+        Ok(Err(error)) => refused(error.to_string()),
+        Err(error) => refused(error.to_string()),
+    }
+}
+
+async fn give(dir: RunDir, number: u64, answer: LeftAnswer) -> CommandReply {
+    match aside(move || runner::answer_run(&dir, Some(number), &answer)).await {
+        Ok(Ok(Answered::Given { .. })) => CommandReply::default(),
+        Ok(Ok(Answered::Refused { reason, .. })) => refused(reason),
+        Ok(Err(error)) => refused(error.to_string()),
+        Err(error) => refused(error.to_string()),
+    }
 }
 
 impl Running<'_> {
@@ -64,7 +176,7 @@ impl Running<'_> {
     /// Sends events until the run has ended. Returns its report, and its terminal event, which waits for the result.
     pub(super) async fn follow(
         &mut self,
-        mut changes: UnboundedReceiver<Change>,
+        changes: &mut Changes,
         mut commands: async_nats::Subscriber,
     ) -> Result<(Box<Report>, Option<Record>), FleetError> {
         let renewal = self.worker.options.lease / 4;
@@ -73,18 +185,20 @@ impl Running<'_> {
         let mut end = None;
         loop {
             tokio::select! {
-                change = changes.recv() => {
+                change = changes.next() => {
                     let Some(change) = change else {
-                        let (what, reason) = ("run the task".to_owned(), "its runner is gone".to_owned());
-                        return Err(FleetError::Failed { what, reason });
+                        return Err(failed("run the task", "its runner is gone"));
                     };
                     let mut text = String::new();
                     let mut report = self.note(change, &mut text, &mut end)?;
                     // What has happened meanwhile travels in one message.
                     while report.is_none() && text.len() < EventChunk::TEXT_BYTES
-                        && let Ok(change) = changes.try_recv()
+                        && let Some(change) = changes.next_at_once()
                     {
                         report = self.note(change, &mut text, &mut end)?;
+                    }
+                    if changes.is_too_much() {
+                        self.stopped.get_or_insert(StopReason::HandingBack);
                     }
                     self.send(&text).await?;
                     if let Some(report) = report {
@@ -132,10 +246,27 @@ impl Running<'_> {
         Ok(None)
     }
 
+    /// Sends events. While the server is away the agent goes on, for as long as its events find room here.
     async fn send(&mut self, text: &str) -> Result<(), FleetError> {
         for part in cut_into_chunks(text) {
             self.chunks += 1;
-            self.worker.publish(&self.task.address, self.attempt, self.chunks, part).await?;
+            let started = Instant::now();
+            let (worker, address) = (self.worker, &self.task.address);
+            loop {
+                let sent = tokio::select! {
+                    sent = worker.publish(address, self.attempt, self.chunks, part) => sent,
+                    () = worker.handing_back_for(LAST_EVENTS) => {
+                        return Err(failed("send events", "this worker ends"));
+                    }
+                };
+                match sent {
+                    Ok(()) => break,
+                    Err(error) if started.elapsed() > OUTAGE || worker.fleet.is_connected() => {
+                        return Err(error);
+                    }
+                    Err(_) => {}
+                }
+            }
         }
         Ok(())
     }
@@ -150,21 +281,15 @@ impl Running<'_> {
     /// Tells the server that the task is not forgotten, and learns whether it is still wanted of this worker.
     async fn renew(&mut self) {
         let _ = self.message.ack_with(AckKind::Progress).await;
-        let until = now_ms() + millis(self.worker.options.lease);
         let number = self.attempt;
-        let renewed = self.worker.tasks.change(&self.task.address, |state| {
+        let tasks = &self.worker.tasks;
+        let renewed = tasks.change_seen(&self.task.address, &mut self.seen, |state, _| {
             if state.is_cancelled {
                 return Err(StopReason::Cancelled);
             }
-            match state
-                .attempts
-                .last_mut()
-                .filter(|last| last.number == number && last.end.is_none())
-            {
-                Some(own) => {
-                    own.leased_until = until;
-                    Ok(())
-                }
+            match state.attempts.last().filter(|last| last.number == number && last.end.is_none()) {
+                // Storing it is what renews the lease.
+                Some(_) => Ok(()),
                 None => Err(StopReason::Superseded),
             }
         });
@@ -188,51 +313,39 @@ impl Running<'_> {
 
     fn obey(&mut self, message: &async_nats::Message) {
         let command = serde_json::from_slice::<Command>(&message.payload);
-        let (client, reply) = (self.worker.fleet.client().clone(), message.reply.clone());
-        let answer = move |problem: Option<String>| async move {
-            let value = serde_json::to_vec(&CommandReply { format: Format, problem });
-            if let (Some(reply), Ok(value)) = (reply, value) {
-                let _ = client.publish(reply, value.into()).await;
-            }
-        };
+        let reply =
+            Replying { client: self.worker.fleet.client().clone(), subject: message.reply.clone() };
         let dir = self.run_dir.as_ref().and_then(|path| RunDir::open(path).ok());
-        let not_yet = || "the agent has not started yet".to_owned();
         match (command, dir) {
             (Ok(Command::Cancel { .. }), _) => {
                 self.stop(StopReason::Cancelled);
-                tokio::task::spawn_local(answer(None));
+                reply.say(&CommandReply::default());
             }
-            (Ok(Command::Tell { message, .. }), Some(dir)) => {
-                let tell = move || runner::tell_run(&dir, &message, TellUntil::Accepted);
-                tokio::task::spawn_local(async move {
-                    let problem = match aside(tell).await {
-                        Ok(Ok(told)) => match told.fate {
-                            runner::Fate::Refused(reason) => Some(reason),
-                            runner::Fate::Accepted | runner::Fate::Delivered => None,
-                        },
-                        Ok(Err(error)) => Some(error.to_string()),
-                        Err(error) => Some(error.to_string()),
-                    };
-                    answer(problem).await;
-                });
+            (Ok(Command::Tell { number, message, .. }), Some(dir)) => {
+                // A caller that got no answer asks again.
+                match self.told.borrow_mut().entry(number) {
+                    Entry::Occupied(known) => match known.get() {
+                        Telling::Told(told) => reply.say(told),
+                        Telling::InProgress => reply.say(&early()),
+                    },
+                    Entry::Vacant(new) => {
+                        new.insert(Telling::InProgress);
+                        let told = self.told.clone();
+                        tokio::task::spawn_local(async move {
+                            let done = tell(dir, message).await;
+                            told.borrow_mut().insert(number, Telling::Told(done.clone()));
+                            reply.say(&done);
+                        });
+                    }
+                }
             }
-            (Ok(Command::Answer { number, answer: left, .. }), Some(dir)) => {
-                let give = move || runner::answer_run(&dir, Some(number), &left);
-                tokio::task::spawn_local(async move {
-                    let problem = match aside(give).await {
-                        Ok(Ok(_)) => None,
-                        Ok(Err(error)) => Some(error.to_string()),
-                        Err(error) => Some(error.to_string()),
-                    };
-                    answer(problem).await;
-                });
+            (Ok(Command::Answer { number, answer, .. }), Some(dir)) => {
+                tokio::task::spawn_local(
+                    async move { reply.say(&give(dir, number, answer).await) },
+                );
             }
-            (Ok(_), None) => drop(tokio::task::spawn_local(answer(Some(not_yet())))),
-            (Err(error), _) => {
-                drop(tokio::task::spawn_local(answer(Some(format!(
-                    "it is not understood: {error}"
-                )))));
-            }
+            (Ok(_), None) => reply.say(&early()),
+            (Err(error), _) => reply.say(&refused(format!("it is not understood: {error}"))),
         }
     }
 
@@ -250,7 +363,10 @@ impl Running<'_> {
             self.worker.finish_attempt(address, self.attempt, AttemptEnd::HandedBack).await?;
             return Ok(Outcome::HandedBack);
         }
-        self.renew().await;
+        if self.task.snapshot.is_some() {
+            // Sending what the agent changed may take long, and is in vain if another attempt has begun.
+            self.renew().await;
+        }
         if self.stopped == Some(StopReason::Superseded) {
             return Ok(Outcome::Done);
         }
@@ -274,7 +390,6 @@ impl Running<'_> {
             }
             None => self.worker.publish_end(address, &stored).await?,
         }
-        self.worker.finish_attempt(address, self.attempt, AttemptEnd::Finished).await?;
         Ok(Outcome::Done)
     }
 

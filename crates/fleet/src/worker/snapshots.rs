@@ -14,6 +14,19 @@ use crate::{Fleet, FleetError, SNAPSHOTS, Snapshot};
 /// How many snapshots a worker keeps that no task uses.
 const KEPT: usize = 16;
 
+/// What is wrong with a snapshot, if its names would lead anywhere else. No worker takes it.
+pub(super) fn check(snapshot: &Snapshot) -> Result<(), String> {
+    let Snapshot { commit, directory, .. } = snapshot;
+    if !matches!(commit.len(), 40 | 64) || !commit.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err(format!("its files are {commit:?}, which is no commit"));
+    }
+    let is_plain = |part| matches!(part, std::path::Component::Normal(_));
+    if !Path::new(directory).components().all(is_plain) {
+        return Err(format!("its directory is {directory:?}, which is not below its files"));
+    }
+    Ok(())
+}
+
 /// The snapshots of one worker.
 #[derive(Debug)]
 pub(super) struct Snapshots {
@@ -47,7 +60,7 @@ impl Snapshots {
         Snapshots { directory, making: tokio::sync::Mutex::default(), used: Mutex::default() }
     }
 
-    /// Fetches a snapshot, unless it is here.
+    /// Fetches a snapshot, unless it is here. It was found to be sound.
     pub(super) async fn of(
         &self,
         fleet: &Fleet,
@@ -55,15 +68,7 @@ impl Snapshots {
     ) -> Result<UsedSnapshot<'_>, FleetError> {
         let failed =
             |reason: String| FleetError::Failed { what: "unpack the files".to_owned(), reason };
-        let commit = &snapshot.commit;
-        if !matches!(commit.len(), 40 | 64) || !commit.bytes().all(|byte| byte.is_ascii_hexdigit())
-        {
-            return Err(failed(format!("{commit:?} is no commit")));
-        }
-        let prefix = Path::new(&snapshot.directory);
-        if prefix.components().any(|part| !matches!(part, std::path::Component::Normal(_))) {
-            return Err(failed(format!("{:?} is no directory in it", snapshot.directory)));
-        }
+        let (commit, prefix) = (&snapshot.commit, Path::new(&snapshot.directory));
         let _making = self.making.lock().await;
         if let Ok(mut used) = self.used.lock() {
             used.push(commit.clone());

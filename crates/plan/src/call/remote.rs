@@ -11,7 +11,10 @@ use protocol::{Configuration, Invocation};
 use super::{ContinuedSession, Planner, Task, one_line};
 use crate::access::AccessWishes;
 use crate::agent_choice::AgentReason;
-use crate::{Agent, Definition, DefinitionKind, Refusal, Scope, to_markdown, with_files};
+use crate::{
+    Agent, Definition, DefinitionKind, FleetSettings, Refusal, Scope, Settings, Surroundings,
+    Workspace, to_markdown, with_files,
+};
 
 /// The file of a run directory that holds what is sent.
 const TASK_FILE: &str = "remote-task.json";
@@ -32,7 +35,7 @@ impl Planner<'_> {
         }
     }
 
-    /// What is sent to a machine of the fleet. Its limits are known later.
+    /// What is sent to a machine of the fleet, without its limits.
     pub(super) fn remote_task(
         &mut self,
         task: &Task,
@@ -75,8 +78,7 @@ impl Planner<'_> {
             schema: task.schema.clone(),
             check: task.check.clone(),
             check_timeout: task.check_timeout,
-            // An answer would not reach it.
-            ask: false,
+            ask: self.asks(),
         })
     }
 
@@ -138,23 +140,14 @@ impl Planner<'_> {
 
     /// The program that stands for the agent here, with the task that it sends.
     pub(super) fn relay(&self, pool: &FleetPool, task: &RemoteTask) -> Result<Invocation, Refusal> {
-        let of_settings = &self.workspace.settings.fleet;
-        let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());
-        let home = self.workspace.surroundings.home.as_deref();
-        let path = |name, of_settings: &Option<PathBuf>| {
-            let of_settings = of_settings.as_ref().map(|path| in_home(path, home));
-            variable(name).map(PathBuf::from).or(of_settings)
-        };
-        let url = self.options.fleet.clone().or_else(|| variable(variables::FLEET));
-        let url = url.or_else(|| of_settings.url.clone()).ok_or(Refusal::NoFleet)?;
+        let Workspace { settings, surroundings, .. } = self.workspace;
+        let named = named_server(settings, surroundings);
+        let url = self.options.fleet.clone().or(named.url).ok_or(Refusal::NoFleet)?;
         let mut command = [paths::OWN_PROGRAM, "relay", "--pool", pool.name(), "--fleet"]
             .map(Argument::from)
             .to_vec();
         command.push(url.into());
-        for (option, file) in [
-            ("--credentials", path(variables::FLEET_CREDENTIALS, &of_settings.credentials)),
-            ("--ca", path(variables::FLEET_CA, &of_settings.ca)),
-        ] {
+        for (option, file) in [("--credentials", named.credentials), ("--ca", named.ca)] {
             if let Some(file) = file {
                 let file = self.workspace.surroundings.cwd.join(file);
                 command.extend([option.into(), file.to_string_lossy().into_owned().into()]);
@@ -164,6 +157,22 @@ impl Planner<'_> {
         let text = serde_json::to_string(task).unwrap_or_default();
         let files = [(TASK_FILE.to_owned(), text)].into();
         Ok(Invocation { command, files, ..Invocation::default() })
+    }
+}
+
+/// The server of the fleet that the environment names, else the settings of the agent directory, with what it takes to reach it.
+pub fn named_server(settings: &Settings, surroundings: &Surroundings) -> FleetSettings {
+    let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());
+    let home = surroundings.home.as_deref();
+    let path = |name, of_settings: &Option<PathBuf>| {
+        let of_settings = of_settings.as_ref().map(|path| in_home(path, home));
+        variable(name).map(PathBuf::from).or(of_settings)
+    };
+    let FleetSettings { url, credentials, ca } = &settings.fleet;
+    FleetSettings {
+        url: variable(variables::FLEET).or_else(|| url.clone()),
+        credentials: path(variables::FLEET_CREDENTIALS, credentials),
+        ca: path(variables::FLEET_CA, ca),
     }
 }
 

@@ -14,6 +14,8 @@ pub(crate) struct Conversation {
     deafness: Option<&'static str>,
     /// Whether the agent shows what it is told, so that it is known when it has begun with it.
     shows_messages: bool,
+    /// Whether another supervisor decides when the agent reads a message.
+    is_relayed: bool,
     phase: Phase,
     /// Accepted, and not written to the agent.
     waiting: VecDeque<(u64, Message)>,
@@ -43,7 +45,7 @@ enum Phase {
 pub(crate) enum Step {
     Tell {
         number: u64,
-        text: String,
+        message: Message,
     },
     /// Stop what the agent is doing.
     Interrupt,
@@ -58,10 +60,16 @@ impl Conversation {
         Conversation {
             deafness,
             shows_messages,
+            is_relayed: false,
             phase: Phase::Asked,
             waiting: VecDeque::new(),
             written: Vec::new(),
         }
+    }
+
+    /// The conversation with an agent whose own supervisor is elsewhere: it gets each message at once.
+    pub(crate) fn relayed(self, is_relayed: bool) -> Conversation {
+        Conversation { is_relayed, ..self }
     }
 
     /// Takes a message, or says why not. The event says which.
@@ -143,11 +151,12 @@ impl Conversation {
             return None;
         }
         // What was written at the last moment begins a turn of its own.
-        let is_free = is_idle && self.written.is_empty();
+        let is_free = self.is_relayed || is_idle && self.written.is_empty();
         let is_next =
             |(_, message): &(u64, Message)| message.timing != MessageTiming::After || is_free;
         let position = self.waiting.iter().position(is_next)?;
-        if !is_idle && self.waiting[position].1.timing == MessageTiming::Interrupt {
+        let interrupts = !self.is_relayed && !is_idle;
+        if interrupts && self.waiting[position].1.timing == MessageTiming::Interrupt {
             self.phase = Phase::Interrupted;
             return Some(Step::Interrupt);
         }
@@ -156,7 +165,7 @@ impl Conversation {
         if is_idle {
             self.phase = self.told_phase();
         }
-        Some(Step::Tell { number, text: message.text })
+        Some(Step::Tell { number, message })
     }
 
     /// What an idle agent does that was told something. One that does not show it is taken to have begun: it might

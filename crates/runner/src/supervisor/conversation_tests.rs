@@ -77,6 +77,18 @@ fn messages_are_written_in_their_order_as_soon_as_the_agent_works() {
 }
 
 #[test]
+fn an_agent_elsewhere_is_told_at_once_whatever_the_timing() {
+    let conversation = Conversation::new(None, true).relayed(true);
+    let mut agent = Agent { conversation, start: Instant::now() };
+    agent.tell(1, After);
+    assert_eq!(agent.steps(), [0_u64; 0], "no worker has begun with it");
+    agent.shows();
+    agent.tell(2, Interrupt);
+    agent.tell(3, Steer);
+    assert_eq!(agent.steps(), [1, 2, 3]);
+}
+
+#[test]
 fn a_message_for_the_end_waits_for_it_and_others_overtake_it() {
     let mut agent = Agent::working();
     agent.tell(1, After);

@@ -98,7 +98,9 @@ impl Interpreter {
             Some(activity) => self.sink.send_activity(activity),
             None => {}
         }
-        let Reading { reply, verdict, deliveries, mut events, questions, withdrawn, .. } = reading;
+        let Reading {
+            reply, verdict, deliveries, mut events, questions, withdrawn, answered, ..
+        } = reading;
         let is_prompt = |event: &Event| matches!(event, Event::UserMessage { .. });
         if self.omits_prompt
             && let Some(prompt) = events.iter().position(is_prompt)
@@ -119,6 +121,14 @@ impl Interpreter {
         let withdrawn = withdrawn.into_iter().filter_map(|number| self.questions.withdraw(number));
         let withdrawn: Vec<Settled> = withdrawn.collect();
         self.settle(withdrawn);
+        for event in answered {
+            // An answer that was given here is in the record already.
+            if let Event::QuestionAnswered { number, .. } = event
+                && self.questions.close(number)
+            {
+                self.record([event]);
+            }
+        }
         if let Some(stop) = stop {
             // Recorded here, where it is seen, so that it does not depend on whether the child is
             // still there to be stopped.
@@ -187,7 +197,7 @@ impl Interpreter {
         while let Some(step) = self.conversation.next_step() {
             self.has_talked = true;
             let words = match step {
-                Step::Tell { number, text } => self.reader.tell(number, &text),
+                Step::Tell { number, message } => self.reader.tell(number, &message),
                 Step::Interrupt => self.reader.interruption(),
             };
             self.replies.extend_from_slice(&words);

@@ -28,7 +28,7 @@ use std::time::Instant;
 
 use model::{AgentKind, Event, Lifetime, Meta, Outcome, Secrets, StopCause, Verdict, paths};
 use process::{Child, ChildSpec, SignalPipe};
-use protocol::{Assignment, Protocol};
+use protocol::{Assignment, Opening, Protocol, Reader};
 use store::{Journal, RunDir, StoreError};
 
 use crate::lifeline::{Lifeline, ToParent};
@@ -163,7 +163,7 @@ pub fn supervise(
             }
         };
         if let Err(unprepared) = prepared {
-            drop(confines.bounds.map(Bounds::release));
+            release(&mut sink, confines.bounds);
             end_unprepared(sink, unprepared, worktree);
             return Ok(());
         }
@@ -177,18 +177,16 @@ pub fn supervise(
         }
     };
     sink.started(pid_of(&child), process);
-    let conversation = Conversation::new(protocol.ear().err(), protocol.shows_messages());
-    let questions = Questions::new(meta.access, &meta.limits);
-    let assignment = Assignment::new(&meta, prompt.clone());
-    let opening = protocol.opening(&assignment);
-    let reader = protocol.reader(assignment);
+    let conversation = Conversation::new(protocol.ear().err(), protocol.shows_messages())
+        .relayed(protocol.is_relayed());
+    let questions = Questions::new(meta.access, &meta.limits).relayed(protocol.is_relayed());
+    let (opening, reader) = first_words(protocol, &meta, prompt.clone());
     let interpreter =
         Interpreter::new(sink, reader, conversation, questions, sanitizer, Instant::now());
     let requests = Requests::of(dir.clone(), meta.lifetime);
     let keep = protocol.keep();
     // Another supervisor, whose events the child passes on, has done it.
-    let is_reviewed = protocol == Protocol::Events;
-    let review = if is_reviewed {
+    let review = if protocol.is_relayed() {
         Review::default()
     } else {
         Review::new(meta.schema.clone(), meta.check.clone(), workplace)
@@ -205,9 +203,7 @@ pub fn supervise(
             let worktree = worktree.as_ref();
             let started = start_again(&mut supervision, &meta, worktree, &secrets, &mut confines);
             let Some(started) = started else { break };
-            let assignment = Assignment::new(&meta, prompt.clone());
-            let opening = protocol.opening(&assignment);
-            let reader = protocol.reader(assignment);
+            let (opening, reader) = first_words(protocol, &meta, prompt.clone());
             supervision.restart(model, failure, started, opening, reader);
             supervision.run();
         }
@@ -222,9 +218,8 @@ pub fn supervise(
         let started = start_again(&mut supervision, &meta, worktree, &secrets, &mut confines);
         let Some(started) = started else { break };
         let prompt = supervision.prompt_to_go_on(&meta, protocol, &dir);
-        let assignment = Assignment::new(&meta, prompt);
-        let opening = protocol.opening(&assignment);
-        supervision.go_on(started, opening, protocol.reader(assignment));
+        let (opening, reader) = first_words(protocol, &meta, prompt);
+        supervision.go_on(started, opening, reader);
         supervision.run();
     }
     supervision.finish();
@@ -289,14 +284,28 @@ fn start_again(
     }
 }
 
+/// What an agent is told first, and what reads its answer.
+fn first_words(protocol: Protocol, meta: &Meta, prompt: String) -> (Opening, Reader) {
+    let assignment = Assignment::new(meta, prompt);
+    (protocol.opening(&assignment), protocol.reader(assignment))
+}
+
+/// Gives up the bounds of a run that has no agent, and says what is wrong with them: what prepares a worktree can have
+/// changed what git reads.
+fn release(sink: &mut EventSink, bounds: Option<Bounds>) {
+    let Some(mut bounds) = bounds else { return };
+    let warnings = std::mem::take(&mut bounds.warnings).into_iter().chain(bounds.release());
+    warnings.for_each(|message| sink.record(Event::Warning { message }));
+}
+
 /// Ends a run for which a process could not be started.
 fn end_unstarted(
-    sink: EventSink,
+    mut sink: EventSink,
     not_started: NotStarted,
     bounds: Option<Bounds>,
     worktree: Option<Worktree>,
 ) {
-    drop(bounds.map(Bounds::release));
+    release(&mut sink, bounds);
     worktree.into_iter().for_each(Worktree::discard);
     let NotStarted { reason, is_shortage } = not_started;
     // The parent may have other runs, after which there is room.

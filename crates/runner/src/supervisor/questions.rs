@@ -19,6 +19,8 @@ pub(crate) struct Questions {
     allowed: BTreeSet<String>,
     /// Whether the agent gets no answers any more.
     is_over: bool,
+    /// Whether another supervisor answers what needs no user, and what has waited too long.
+    is_relayed: bool,
 }
 
 struct Open {
@@ -57,7 +59,13 @@ impl Questions {
             asked: 0,
             allowed: BTreeSet::new(),
             is_over: false,
+            is_relayed: false,
         }
+    }
+
+    /// The questions of an agent whose own supervisor is elsewhere.
+    pub(crate) fn relayed(self, is_relayed: bool) -> Questions {
+        Questions { is_relayed, ..self }
     }
 
     /// The answer to a question that cannot be recorded.
@@ -98,7 +106,7 @@ impl Questions {
             );
             return Some(denied(AnsweredBy::Limit, reason));
         }
-        if tool.is_some_and(|tool| self.allowed.contains(tool)) {
+        if tool.is_some_and(|tool| self.allowed.contains(tool)) && !self.is_relayed {
             return Some(settled(number, Answer::Yes, AnsweredBy::Always));
         }
         if self.open.len() == Question::OPEN {
@@ -113,7 +121,7 @@ impl Questions {
         self.asked += 1;
         let is_of_agent = agent_patience.is_some_and(|patience| patience < self.patience);
         let patience = if is_of_agent { agent_patience.unwrap_or_default() } else { self.patience };
-        let deadline = now.checked_add(patience);
+        let deadline = now.checked_add(patience).filter(|_| !self.is_relayed);
         self.new.push(number);
         self.open.push(Open { number, question, deadline, is_of_agent });
         None
@@ -159,6 +167,11 @@ impl Questions {
     pub(crate) fn refuse_early_answer(&mut self, number: u64) -> Option<Settled> {
         self.take(number)
             .map(|open| settled(open.number, Answer::No(Some(EARLY.to_owned())), AnsweredBy::Limit))
+    }
+
+    /// Another supervisor has answered a question. False if it had its answer here before.
+    pub(crate) fn close(&mut self, number: u64) -> bool {
+        self.take(number).is_some()
     }
 
     /// The agent does not ask any more.

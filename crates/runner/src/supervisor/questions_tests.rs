@@ -119,3 +119,15 @@ fn questions_are_bounded_and_end_with_the_run() {
     let late = ask(&mut ending, 2, Deed::Other, now).unwrap();
     assert_eq!(outcome(&late), (2, false, AnsweredBy::End));
 }
+
+#[test]
+fn another_supervisor_answers_what_needs_no_user() {
+    let now = Instant::now();
+    let mut questions = questions(Access::Full).relayed(true);
+    assert_eq!(ask(&mut questions, 1, Deed::Other, now), None);
+    questions.answer(1, left("always", AnsweredBy::Shell)).unwrap();
+    assert_eq!(ask(&mut questions, 2, Deed::Other, now), None, "it says so itself");
+    assert_eq!(questions.next_deadline(), None);
+    assert!(questions.close(2) && !questions.close(2) && !questions.close(1));
+    assert!(!questions.is_waiting());
+}

@@ -46,8 +46,9 @@ fn at_server<T>(
     work: impl AsyncFnOnce(fleet::Fleet) -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
     // What is wrong in the settings is said where agents are started.
-    let (settings, _) = load_settings(&surroundings()?);
-    let address = super::fleet::server(server, &settings)?;
+    let surroundings = surroundings()?;
+    let (settings, _) = load_settings(&surroundings);
+    let address = super::fleet::server(server, &settings, &surroundings)?;
     fleet::block_on(async {
         let connected = fleet::Fleet::connect(&address, "pi-subagents fleet").await;
         work(connected.map_err(|error| {

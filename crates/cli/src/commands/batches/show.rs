@@ -45,7 +45,8 @@ pub(super) fn show(
         loop {
             // The result first: what is read after it is everything.
             let result = fleet::task_result(&fleet, &address).await?;
-            let records = fleet::task_events(&fleet, &address).await?;
+            let attempt = result.as_ref().map(|result| result.attempt);
+            let records = fleet::task_events(&fleet, &address, attempt).await?;
             if shown.json {
                 let state = fleet::task_state(&fleet, &address).await?;
                 printer.json(&json!({

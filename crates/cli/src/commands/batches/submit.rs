@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use fleet::{NewTask, Pool, Submission, Submitted, TaskName};
+use fleet::{NewTask, Pool, Snapshot, Submission, Submitted, TaskName};
 use serde_json::{Value, json};
 use tools::{DelegateArguments, TaskArguments, now_ms};
 
@@ -34,7 +34,12 @@ pub(super) fn submit(arguments: &FleetSubmit, printer: &Printer) -> Result<Exit,
     door.print_warnings(printer);
     let submitted = at_server(&arguments.server, async |fleet| {
         let mut submission = Submission::open(&fleet, batch.clone(), arguments.failed).await?;
-        let read = add_lines(BufReader::new(input), &door, &mut submission).await;
+        let snapshot = match &arguments.files {
+            Some(directory) => Some(fleet::send_directory(&fleet, directory).await?),
+            None => None,
+        };
+        let read =
+            add_lines(BufReader::new(input), &door, snapshot.as_ref(), &mut submission).await;
         // What was read before a mistake is queued: the mended file adds the rest.
         let submitted = submission.finish().await?;
         read.map_err(|error| error.after(&submitted))?;
@@ -75,6 +80,7 @@ impl Mistake {
 async fn add_lines(
     mut input: impl BufRead,
     door: &Door,
+    snapshot: Option<&Snapshot>,
     submission: &mut Submission<'_>,
 ) -> Result<(), Mistake> {
     let mut lines: HashMap<TaskName, u64> = HashMap::new();
@@ -104,6 +110,7 @@ async fn add_lines(
             continue;
         }
         let new = plan_task(door, key, task).map_err(mistake)?;
+        let new = NewTask { snapshot: snapshot.cloned(), ..new };
         submission.add(new).await.map_err(|error| mistake(error.into()))?;
     }
     Ok(())
@@ -123,8 +130,7 @@ fn parse(text: &str) -> Result<(TaskName, TaskArguments), CommandError> {
     };
     for field in ["cwd", "resume", "isolation"] {
         if fields.contains_key(field) {
-            let problem =
-                format!("{field}: a task of a batch begins in an empty directory of its worker");
+            let problem = format!("{field}: a task of a batch works in a directory of its worker");
             return Err(CommandError::usage(problem));
         }
     }

@@ -3,12 +3,8 @@
 mod relay;
 mod worker;
 
-use std::env;
-use std::path::PathBuf;
-
 use fleet::{AddressError, ServerAddress};
-use model::variables;
-use plan::Settings;
+use plan::{Settings, Surroundings, named_server};
 
 pub(crate) use self::relay::relay;
 pub(crate) use self::worker::worker;
@@ -19,17 +15,12 @@ use crate::error::CommandError;
 pub(super) fn server(
     arguments: &ServerArguments,
     settings: &Settings,
+    surroundings: &Surroundings,
 ) -> Result<ServerAddress, CommandError> {
-    let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());
-    let path = |flag: &Option<PathBuf>, name, setting: &Option<PathBuf>| {
-        flag.clone().or_else(|| variable(name).map(PathBuf::from)).or_else(|| setting.clone())
-    };
-    let of_settings = &settings.fleet;
-    let url = arguments.fleet.clone().or_else(|| variable(variables::FLEET));
-    let url = url.or_else(|| of_settings.url.clone());
+    let named = named_server(settings, surroundings);
+    let url = arguments.fleet.clone().or(named.url);
     let url = url.ok_or_else(|| CommandError::usage(AddressError::Missing))?;
-    let credentials =
-        path(&arguments.credentials, variables::FLEET_CREDENTIALS, &of_settings.credentials);
-    let ca = path(&arguments.ca, variables::FLEET_CA, &of_settings.ca);
+    let credentials = arguments.credentials.clone().or(named.credentials);
+    let ca = arguments.ca.clone().or(named.ca);
     ServerAddress::new(&url, credentials, ca).map_err(CommandError::usage)
 }

@@ -20,7 +20,7 @@ pub(crate) fn worker(arguments: &Worker, printer: &Printer) -> Result<Exit, Comm
     let surroundings = surroundings()?;
     let (settings, warnings) = load_settings(&surroundings);
     warnings.iter().for_each(|warning| printer.warning(warning));
-    let server = server(&arguments.server, &settings)?;
+    let server = server(&arguments.server, &settings, &surroundings)?;
     let pool = Pool::parse(&arguments.pool).map_err(CommandError::usage)?;
     let directory = match &arguments.workspace {
         Some(directory) => surroundings.cwd.join(directory),

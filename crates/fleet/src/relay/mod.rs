@@ -3,29 +3,39 @@
 //! It prints the events of one attempt at a time, in our own format. When another attempt begins, its events follow, behind a
 //! warning. The result that the server has decides which attempt counts.
 
+mod dialogue;
+
+use std::collections::BTreeSet;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::pull;
 use async_nats::jetstream::stream::Stream;
 use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use model::{Event, LeftAnswer, Message, Outcome, Record, RemoteTask, RunId, SessionId};
 use serde::Deserialize;
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
+use self::dialogue::Dialogue;
+use crate::departure::{send_directory, send_worktree};
 use crate::events::EventLines;
-use crate::tasks::{fetch_file, has_object, send_file};
+use crate::tasks::{fetch_file, has_object};
 use crate::{
-    CHANGES, Command, CommandReply, EVENTS, Fleet, FleetError, Format, Pool, SNAPSHOTS,
-    ServerAddress, Snapshot, TaskAddress, TaskMessage, TaskName, TaskResult, Tasks, WORKERS,
+    CHANGES, CallerPing, Command, CommandReply, EVENTS, Fleet, FleetError, Format, Pool,
+    ServerAddress, TaskAddress, TaskMessage, TaskName, TaskResult, Tasks, WORKERS,
 };
 
 /// How long the end of a cancelled task is waited for. The supervisor kills its child a little later.
 const CANCEL_PATIENCE: Duration = Duration::from_millis(4_500);
-/// How often the result is looked for, should its event not have arrived.
+/// How often the result is looked for while nothing arrives: its worker may have died before it said so.
 const LOOK: Duration = Duration::from_secs(5);
+/// When a command is sent again that its worker did not take.
+const AGAIN: Duration = Duration::from_millis(300);
+/// How long the fate of a message may stay open behind the end of the run.
+const SETTLED: Duration = Duration::from_secs(2);
 /// How long the supervisor may take to acknowledge the end.
 const ACKNOWLEDGEMENT: Duration = Duration::from_secs(20);
 
@@ -121,7 +131,7 @@ pub async fn relay(
             }
         }
     };
-    let _ = tokio::time::timeout(ACKNOWLEDGEMENT, acknowledged).await;
+    let _ = timeout(ACKNOWLEDGEMENT, acknowledged).await;
     Ok(())
 }
 
@@ -180,7 +190,11 @@ impl<'a> Relay<'a> {
             batch: name(&format!("call-{}", options.call))?,
             task: name(options.run_id.as_str())?,
         };
-        let snapshot = send_snapshot(&fleet, options).await?;
+        let directory = &options.directory;
+        let snapshot = match options.is_worktree {
+            true => send_worktree(&fleet, directory).await?,
+            false => send_directory(&fleet, directory).await?,
+        };
         let (tasks, events) = (Tasks::open(&fleet).await?, fleet.stream(EVENTS).await?);
         let message = TaskMessage {
             format: Format,
@@ -208,24 +222,10 @@ impl<'a> Relay<'a> {
             warnings,
             is_cancelled: false,
         };
-        relay.sequence = relay.publish(&message).await?;
+        let (subject, value) = (message.address.task_subject(), serde_json::to_vec(&message)?);
+        let id = message.address.key();
+        relay.sequence = relay.fleet.publish("queue the task", subject, &id, value).await?;
         Ok(relay)
-    }
-
-    async fn publish(&self, message: &TaskMessage) -> Result<u64, FleetError> {
-        let value = serde_json::to_vec(message)?;
-        let mut headers = async_nats::HeaderMap::new();
-        headers.insert("Nats-Msg-Id", message.address.key());
-        let subject = message.address.task_subject();
-        self.fleet
-            .patiently("queue the task", async || {
-                let jetstream = self.fleet.jetstream();
-                let sent = jetstream
-                    .publish_with_headers(subject.clone(), headers.clone(), value.clone().into())
-                    .await?;
-                sent.await.map(|acknowledged| acknowledged.sequence)
-            })
-            .await
     }
 
     /// Prints what happens until the task has ended, and returns how.
@@ -249,15 +249,40 @@ impl<'a> Relay<'a> {
         let mut attempt = 0;
         let mut is_chosen = false;
         let mut look_at = Instant::now() + LOOK;
+        let mut has_result = false;
         let mut give_up_at: Option<Instant> = None;
+        let mut refused_by = BTreeSet::new();
+        let mut dialogue = Dialogue::default();
+        // One at a time, so that they arrive in their order.
+        let mut sending = FuturesUnordered::new();
+        let mut send_at = Instant::now();
         loop {
+            let command = dialogue.next().filter(|_| sending.is_empty());
+            let has_command = command.is_some();
+            if let Some(command) = command.filter(|_| Instant::now() >= send_at) {
+                sending.push(self.command(command));
+                continue;
+            }
             let give_up = give_up_at.unwrap_or_else(|| Instant::now() + Duration::from_secs(3600));
             tokio::select! {
                 Some(ping) = pings.next() => {
                     if let Some(reply) = ping.reply {
                         let _ = client.publish(reply, "here".into()).await;
+                    } else if let Ok(CallerPing { worker, refusal: Some(reason), .. }) =
+                        serde_json::from_slice(&ping.payload)
+                        && refused_by.insert(worker.clone())
+                    {
+                        printer.print(warning(format!("The worker {worker} does not take the task: {reason}")));
                     }
                 }
+                Some(reply) = sending.next(), if !sending.is_empty() => match reply {
+                    Ok(CommandReply { is_early: false, .. }) => {
+                        dialogue.replied(reply.unwrap_or_default()).into_iter().for_each(|event| printer.print(event));
+                    }
+                    // Its worker may be gone; then another one begins.
+                    Ok(_) | Err(_) => send_at = Instant::now() + AGAIN,
+                },
+                () = sleep_until(send_at), if has_command => {}
                 chunk = chunks.next() => {
                     let Some(Ok(chunk)) = chunk else {
                         // The stream's leader is gone, for example.
@@ -275,6 +300,8 @@ impl<'a> Relay<'a> {
                         if attempt > 0 {
                             printer.print(self.told_anew(of).await);
                         }
+                        sending.clear();
+                        dialogue.begin_anew().into_iter().for_each(|event| printer.print(event));
                         (attempt, lines) = (of, EventLines::default());
                     }
                     for record in lines.read(&chunk.payload) {
@@ -287,16 +314,19 @@ impl<'a> Relay<'a> {
                                     chunks = self.chunks(&self.address.event_subject(attempt)).await?;
                                     break;
                                 }
-                                if let Err(problem) = self.bring_back(&result).await {
-                                    printer.print(warning(format!(
-                                        "What the agent changed could not be brought back: {problem}"
-                                    )));
+                                // What the agent has heard is known of every message.
+                                if let Ok(Some(Ok(reply))) = timeout(SETTLED, sending.next()).await {
+                                    dialogue.replied(reply).into_iter().for_each(|event| printer.print(event));
                                 }
-                                return Ok(record.event);
+                                return Ok(self.conclude(&result, printer).await);
                             }
                             // The supervisor here keeps what has come back.
                             Event::ChangesKept { .. } => {}
-                            event => printer.print(event),
+                            event => {
+                                if let Some(event) = dialogue.translate(event) {
+                                    printer.print(event);
+                                }
+                            }
                         }
                     }
                 }
@@ -312,16 +342,10 @@ impl<'a> Relay<'a> {
                         return Ok(ended(Outcome::Interrupted, "The supervisor is gone"));
                     }
                     Some(RelayInput::Message { number, message }) => {
-                        let command = Command::Tell { format: Format, message };
-                        if let Err(reason) = self.command(&command).await {
-                            printer.print(Event::MessageRefused { number, reason });
-                        }
+                        dialogue.say(number, message);
                     }
                     Some(RelayInput::Answer { number, answer }) => {
-                        let command = Command::Answer { format: Format, number, answer };
-                        if let Err(reason) = self.command(&command).await {
-                            printer.print(warning(format!("The answer did not reach the agent: {reason}")));
-                        }
+                        dialogue.answer(number, answer);
                     }
                     Some(_) => {}
                 },
@@ -333,14 +357,28 @@ impl<'a> Relay<'a> {
                 }
                 () = sleep_until(look_at) => {
                     look_at = Instant::now() + LOOK;
-                    if self.tasks.result(&self.address).await?.is_some() {
-                        // Its event should have come.
-                        chunks = self.chunks(&self.address.event_subjects()).await?;
-                        (attempt, lines) = (attempt, lines);
+                    let Some(result) = self.tasks.result(&self.address).await? else { continue };
+                    let is_whole = result.attempt == 0 || result.attempt == attempt;
+                    if std::mem::replace(&mut has_result, true) && is_whole {
+                        // Its worker died before it could say so. What came before was sent before the result.
+                        return Ok(self.conclude(&result, printer).await);
                     }
+                    if !is_whole {
+                        (attempt, is_chosen, lines) = (result.attempt, true, EventLines::default());
+                    }
+                    chunks = self.chunks(&self.address.event_subject(attempt)).await?;
                 }
             }
         }
+    }
+
+    /// Brings back what the agent changed. Returns the end of the run.
+    async fn conclude(&self, result: &TaskResult, printer: &mut Printer<impl Write>) -> Event {
+        if let Err(problem) = self.bring_back(result).await {
+            let words = format!("What the agent changed could not be brought back: {problem}");
+            printer.print(warning(words));
+        }
+        result.end()
     }
 
     async fn chunks(&self, subject: &str) -> Result<pull::Ordered, FleetError> {
@@ -412,21 +450,27 @@ impl<'a> Relay<'a> {
         });
         let is_running = marked.await?.unwrap_or_default();
         if is_running {
-            let _ = self.command(&Command::Cancel { format: Format, is_forced: false }).await;
+            let _ = self.command(Command::Cancel { format: Format, is_forced: false }).await;
         } else if let Ok(queue) = self.fleet.jetstream().get_stream(crate::TASKS).await {
             let _ = queue.delete_message(self.sequence).await;
         }
         Ok(is_running)
     }
 
-    async fn command(&self, command: &Command) -> Result<(), String> {
-        let value = serde_json::to_vec(command).map_err(|error| error.to_string())?;
-        let subject = self.address.command_subject();
-        let reply = self.fleet.client().request(subject, value.into()).await;
-        let reply = reply.map_err(|error| format!("its worker does not answer: {error}"))?;
-        let reply: CommandReply =
-            serde_json::from_slice(&reply.payload).map_err(|error| error.to_string())?;
-        reply.problem.map_or(Ok(()), Err)
+    /// Tells the worker something, and returns what it says to that.
+    fn command(
+        &self,
+        command: Command,
+    ) -> impl Future<Output = Result<CommandReply, FleetError>> + use<> {
+        let (client, subject) = (self.fleet.client().clone(), self.address.command_subject());
+        async move {
+            let failed =
+                |reason: String| FleetError::Failed { what: "reach the worker".to_owned(), reason };
+            let value = serde_json::to_vec(&command)?;
+            let reply = client.request(subject, value.into()).await;
+            let reply = reply.map_err(|error| failed(error.to_string()))?;
+            Ok(serde_json::from_slice(&reply.payload)?)
+        }
     }
 
     /// Removes what is kept here by now. What cannot be removed goes by its age.
@@ -459,38 +503,4 @@ async fn workers_of(fleet: &Fleet, pool: &Pool) -> usize {
     })
     .count()
     .await
-}
-
-/// Sends the files on which the agent works, unless the server has them already.
-async fn send_snapshot(fleet: &Fleet, options: &RelayOptions) -> Result<Snapshot, FleetError> {
-    let store = fleet.objects(SNAPSHOTS).await?;
-    let failed = |reason: String| FleetError::Failed { what: "pack the files".to_owned(), reason };
-    let scratch = tempfile::tempdir().map_err(|error| failed(error.to_string()))?;
-    let bundle = scratch.path().join("snapshot.bundle");
-    let (departure, is_packed) =
-        departure(options, scratch.path(), &bundle).map_err(|error| failed(error.to_string()))?;
-    if !has_object(&store, &departure.commit).await {
-        if !is_packed {
-            workspace::pack_worktree(&options.directory, &bundle)
-                .map_err(|error| failed(error.to_string()))?;
-        }
-        send_file(fleet, &store, &departure.commit, &bundle).await?;
-    }
-    Ok(Snapshot {
-        commit: departure.commit,
-        directory: departure.prefix,
-        wants_changes: options.is_worktree,
-    })
-}
-
-fn departure(
-    options: &RelayOptions,
-    scratch: &Path,
-    bundle: &Path,
-) -> Result<(workspace::Departure, bool), workspace::WorkspaceError> {
-    if options.is_worktree {
-        return Ok((workspace::departure_of_worktree(&options.directory)?, false));
-    }
-    let git = scratch.join("git");
-    Ok((workspace::pack_directory(&options.directory, &git, bundle)?, true))
 }

@@ -1,0 +1,53 @@
+//! Sending the files on which agents work: a snapshot is sent once, whatever the number of its tasks.
+
+use std::path::Path;
+
+use tempfile::TempDir;
+use workspace::Departure;
+
+use crate::tasks::{has_object, send_file};
+use crate::{Fleet, FleetError, SNAPSHOTS, Snapshot};
+
+/// Sends the commit that is checked out in a worktree of ours. What the agent changes comes back.
+pub(crate) async fn send_worktree(fleet: &Fleet, directory: &Path) -> Result<Snapshot, FleetError> {
+    let departure = workspace::departure_of_worktree(directory).map_err(|error| failed(&error))?;
+    let scratch = scratch()?;
+    let bundle = scratch.path().join("snapshot.bundle");
+    let pack = || workspace::pack_worktree(directory, &bundle).map_err(|error| failed(&error));
+    send(fleet, departure, true, &bundle, pack).await
+}
+
+/// Sends the files of a directory as they are, without those that it ignores and without their history. What agents change
+/// does not come back.
+pub async fn send_directory(fleet: &Fleet, directory: &Path) -> Result<Snapshot, FleetError> {
+    let scratch = scratch()?;
+    let bundle = scratch.path().join("snapshot.bundle");
+    let departure = workspace::pack_directory(directory, &scratch.path().join("git"), &bundle);
+    let departure = departure.map_err(|error| failed(&error))?;
+    send(fleet, departure, false, &bundle, || Ok(())).await
+}
+
+/// Sends a bundle, which is packed only if the server does not have it.
+async fn send(
+    fleet: &Fleet,
+    departure: Departure,
+    wants_changes: bool,
+    bundle: &Path,
+    pack: impl FnOnce() -> Result<(), FleetError>,
+) -> Result<Snapshot, FleetError> {
+    let Departure { commit, prefix: directory } = departure;
+    let store = fleet.objects(SNAPSHOTS).await?;
+    if !has_object(&store, &commit).await {
+        pack()?;
+        send_file(fleet, &store, &commit, bundle).await?;
+    }
+    Ok(Snapshot { commit, directory, wants_changes })
+}
+
+fn scratch() -> Result<TempDir, FleetError> {
+    tempfile::tempdir().map_err(|error| failed(&error))
+}
+
+fn failed(error: &dyn std::fmt::Display) -> FleetError {
+    FleetError::Failed { what: "pack the files".to_owned(), reason: error.to_string() }
+}
