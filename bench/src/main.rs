@@ -44,7 +44,7 @@ struct Benchmark {
     run: fn() -> Result<Table, String>,
 }
 
-const BENCHMARKS: [Benchmark; 9] = [
+const BENCHMARKS: [Benchmark; 10] = [
     Benchmark { name: "spine", title: "A run, and a long stream", run: spine::run },
     Benchmark { name: "delegate", title: "Many tasks", run: delegate::run },
     Benchmark { name: "agent", title: "The built-in agent", run: agent::run },

@@ -46,11 +46,7 @@ fn check_files(scratch: &Scratch, data: &[u8]) {
 }
 
 fn admission(top: &Path) -> Admission {
-    Admission {
-        directories: vec![top.join("locks")],
-        machine_concurrency: 2,
-        memory_reserve: None,
-    }
+    Admission { directories: vec![top.join("locks")], machine_concurrency: 2, memory_reserve: None }
 }
 
 /// A file that counts, because a process has it.
