@@ -180,7 +180,7 @@ fn a_task_that_would_reach_out_of_its_directory_does_nothing() {
     }
     // Another one wants a command to be run, which this worker does not do; a newer one is not understood.
     queue(&fleet, "command", |task| {
-        task["task"]["check"] = json!(format!("touch {}", planted.display()))
+        task["task"]["check"] = json!(format!("touch {}", planted.display()));
     });
     wait_until(|| fleet.ask(&["workers"]).stdout.contains("--allow-prepare"));
     fleet.ask(&["cancel", "b"]);
