@@ -63,29 +63,34 @@ fn main() -> ExitCode {
         [word, command @ ..] if word == measure::WORD => measure::report(command),
         [word, command @ ..] if word == acp_client::WORD => acp_client::converse(command),
         [word, command @ ..] if word == claude_client::WORD => claude_client::converse(command),
-        [name] => match name.as_str() {
-            "growth" => run_growth(),
-            "pictures" => pictures::run(),
-            name => run_one(name),
-        },
+        [word] if word == "pictures" => pictures::run(),
+        [name] => run_one(name, false),
+        [name, option] if option == "--save" => run_one(name, true),
         _ => Err(usage()),
     })
 }
 
+/// One benchmark. If it is saved, its part of the report is written anew.
+fn run_one(name: &str, is_saved: bool) -> Result<(), String> {
+    if name == "growth" {
+        return run_growth(is_saved);
+    }
+    let named = BENCHMARKS.iter().find(|benchmark| benchmark.name == name).ok_or_else(usage)?;
+    let table = (named.run)()?;
+    print!("{}", table.text());
+    if is_saved {
+        report::write_part(named.title, &table)?;
+    }
+    missed(table.missed())
+}
+
 /// How everything grows with the number of tasks.
-fn run_growth() -> Result<(), String> {
+fn run_growth(is_saved: bool) -> Result<(), String> {
     let grown = growth::run()?;
     for figure in &growth::FIGURES {
         println!("{}\n{}", figure.name, report::growth_table(&grown, figure));
     }
-    Ok(())
-}
-
-fn run_one(name: &str) -> Result<(), String> {
-    let named = BENCHMARKS.iter().find(|benchmark| benchmark.name == name);
-    let table = (named.ok_or_else(usage)?.run)()?;
-    print!("{}", table.text());
-    missed(table.missed())
+    if is_saved { report::write_growth(&grown) } else { Ok(()) }
 }
 
 /// All benchmarks, and the report about them.
@@ -108,5 +113,8 @@ fn missed<'a>(rows: impl Iterator<Item = &'a str>) -> Result<(), String> {
 
 fn usage() -> String {
     let names: Vec<&str> = BENCHMARKS.iter().map(|benchmark| benchmark.name).collect();
-    format!("`bench` takes nothing, for the whole report, or one of: {}, growth", names.join(", "))
+    format!(
+        "`bench` takes nothing, for the whole report, or one of: {}, growth; and `--save` to write its part of the report",
+        names.join(", ")
+    )
 }

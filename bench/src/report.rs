@@ -1,7 +1,7 @@
 //! `docs/reference/benchmarks.md`: everything that was measured in one run, with its pictures.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use xtask::{Invocation, repository_root};
@@ -19,26 +19,83 @@ const PACKAGES: [(&str, &str); 5] = [
     ("e2e", "node"),
 ];
 
+/// The heading behind which each benchmark has a part of its own.
+const PARTS: &str = "## Each part by itself";
+
+/// Writes the whole page.
 pub(crate) fn write(grown: &[Grown], tables: &[(&str, Table)]) -> Result<(), String> {
-    let docs = repository_root().join("docs");
-    let mut page = introduction()?;
-    for figure in &FIGURES {
+    let mut page = format!("{}{}\n{PARTS}\n", introduction(), growth(grown)?);
+    for (title, table) in tables {
+        page.push_str(&part(title, table)?);
+    }
+    save(&page_path(), &page)
+}
+
+/// Writes one part of the page anew.
+pub(crate) fn write_part(title: &str, table: &Table) -> Result<(), String> {
+    let page = with_introduction(&read_page()?);
+    save(&page_path(), &with_part(&page, title, &part(title, table)?))
+}
+
+/// The page with this part in the place of the one with the same title, or at its end.
+fn with_part(page: &str, title: &str, part: &str) -> String {
+    match page.split_once(&format!("\n### {title}\n")) {
+        Some((before, rest)) => {
+            let after = rest.find("\n### ").map_or("", |end| &rest[end..]);
+            format!("{before}{part}{after}")
+        }
+        None => format!("{page}{part}"),
+    }
+}
+
+/// Writes how everything grows anew, with its pictures.
+pub(crate) fn write_growth(grown: &[Grown]) -> Result<(), String> {
+    let page = read_page()?;
+    let (_, parts) = page.split_once(PARTS).unwrap_or_default();
+    save(&page_path(), &format!("{}{}\n{PARTS}{parts}", introduction(), growth(grown)?))
+}
+
+fn page_path() -> PathBuf {
+    repository_root().join("docs/reference/benchmarks.md")
+}
+
+fn read_page() -> Result<String, String> {
+    let path = page_path();
+    fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// The page with the introduction as it is now.
+fn with_introduction(page: &str) -> String {
+    let rest = page.find("\n## ").map_or("", |end| &page[end..]);
+    format!("{}{rest}", introduction())
+}
+
+fn part(title: &str, table: &Table) -> Result<String, String> {
+    Ok(format!("\n### {title}\n\n{}\n\n{}", measured()?, table.text()))
+}
+
+fn growth(grown: &[Grown]) -> Result<String, String> {
+    let pictures = repository_root().join("docs/pictures");
+    let mut text = String::new();
+    for (index, figure) in FIGURES.iter().enumerate() {
         let name = format!("benchmark-{}.svg", figure.name.replace(' ', "-"));
         let lines: Vec<Line> = grown.iter().filter_map(|grown| line(grown, figure)).collect();
         let title = format!("{} ({}), by the number of tasks", capital(figure.name), figure.unit);
-        let path = docs.join("pictures").join(&name);
-        save(&path, &chart::draw(&title, &COUNTS, &lines))?;
-        page.push_str(&format!(
-            "\n## {}\n\n![{title}](../pictures/{name})\n\n{}",
+        save(&pictures.join(&name), &chart::draw(&title, &COUNTS, &lines))?;
+        let measured = if index == 0 { format!("{}\n\n", measured()?) } else { String::new() };
+        text.push_str(&format!(
+            "\n## {}\n\n{measured}![{title}](../pictures/{name})\n\n{}",
             capital(figure.name),
             growth_table(grown, figure)
         ));
     }
-    page.push_str("\n## Each part by itself\n");
-    for (name, table) in tables {
-        page.push_str(&format!("\n### {name}\n\n{}", table.text()));
-    }
-    save(&docs.join("reference").join("benchmarks.md"), &page)
+    Ok(text)
+}
+
+/// Where and of what the figures behind it were measured.
+fn measured() -> Result<String, String> {
+    let commit = Invocation::new("git rev-parse --short HEAD").read()?;
+    Ok(format!("Measured at {}, on {}.", String::from_utf8_lossy(&commit).trim(), machine()))
 }
 
 /// A figure of all contenders at all counts, in Markdown.
@@ -75,22 +132,18 @@ fn reference(grown: &[Grown], contender: &Grown, figure: &Figure) -> Vec<Option<
     known.next().unwrap_or_default()
 }
 
-fn introduction() -> Result<String, String> {
+fn introduction() -> String {
     let versions = PACKAGES.map(|(directory, name)| {
         let manifest = repository_root().join(directory).join("package.json");
         let manifest = fs::read(manifest).unwrap_or_default();
         let manifest: Value = serde_json::from_slice(&manifest).unwrap_or_default();
         format!("{name} {}", manifest["dependencies"][name].as_str().unwrap_or("?"))
     });
-    let commit = Invocation::new("git rev-parse --short HEAD").read()?;
-    let commit = String::from_utf8_lossy(&commit);
-    let rust =
-        String::from_utf8_lossy(&Invocation::new("rustc --version").read()?).trim().to_owned();
-    Ok(format!(
+    format!(
         "# Benchmarks\n\n\
-         `cargo xtask bench` wrote this page from one run. Do not edit it; run the command again.\n\n\
-         - **Machine**: {}.\n\
-         - **Versions**: pi-subagents of this repository at {}, {}, {rust}.\n\
+         `cargo xtask bench` writes this page, and `cargo xtask bench NAME --save` one part of it anew. Do not edit it. Each part has its \
+         figures from one run.\n\n\
+         - **Versions**: {}.\n\
          - **Work**: three-turn tasks (a command, a file, an answer) on a scripted model without a network. Where children are \
          processes, a call runs {AT_A_TIME} of them at a time, except `pi-subagents` from npm, which runs up to 20. Where a call takes at \
          most 16 tasks, as in ours and @harms-haus/pi-subagents, 64 tasks are four calls side by side, with 16 children, and 256 tasks \
@@ -104,11 +157,9 @@ fn introduction() -> Result<String, String> {
          of all processes together (PSS), in a separate run; 0 if that run ended before the first measurement. Bytes: everything that pi, or \
          the command, prints; bytes have no limit, and the ratio is to ours in pi with pi as children.\n\
          - The **limit** is *alone*: the same children, pi or built in, without a program that supervises, records or shows them.\n",
-        machine(),
-        commit.trim(),
         versions.join(", "),
         most = COUNTS[COUNTS.len() - 1],
-    ))
+    )
 }
 
 fn machine() -> String {
@@ -166,6 +217,16 @@ fn save(path: &Path, text: &str) -> Result<(), String> {
 mod tests {
     use super::*;
     use crate::growth::Sample;
+
+    #[test]
+    fn a_part_takes_the_place_of_the_one_before_it() {
+        let page = "# B\n\n## Time\n\n## Each part by itself\n\n### A\n\n1\n\n### A run\n\n2\n";
+        let both = page.replace("\n1\n", "\n3\n");
+        assert_eq!(with_part(page, "A", "\n### A\n\n3\n"), both);
+        assert_eq!(with_part(page, "A run", "\n### A run\n\n4\n"), page.replace("\n2\n", "\n4\n"));
+        assert_eq!(with_part(page, "C", "\n### C\n\n5\n"), format!("{page}\n### C\n\n5\n"));
+        assert!(with_introduction(page).ends_with(&page[4..]));
+    }
 
     #[test]
     fn figures_are_told_beside_the_limit_and_beside_the_first_if_it_has_none() {
