@@ -83,7 +83,9 @@ impl<'a> Shell<'a> {
         command.args(earlier.iter().flat_map(|earlier| ["--resume", earlier]));
         command.args(timeout.into_iter().flatten()).arg(task.prompt());
         self.run_tasks(command, &[task], action);
-        if is_resumable && self.log.entries().has_completed(&task.token) {
+        // What goes on with a restricted session is restricted, too, and could not write its file.
+        let is_free = is_resumable && task.access.is_none();
+        if is_free && self.log.entries().has_completed(&task.token) {
             self.completed = Some(task.token.clone());
         }
     }
@@ -191,8 +193,9 @@ impl<'a> Shell<'a> {
         for notified in document["notifications"].as_array().into_iter().flatten() {
             self.log.record_notification(notified["runId"].as_str().unwrap_or_default(), "bg list");
         }
-        let is_interrupted = glance.is_some() && ended.status.code() == Some(130);
-        let is_fine = ended.status.code() == Some(0) || is_interrupted || self.is_cut_off(&ended);
+        // What is watched may end first, and fail.
+        let is_over = glance.is_some() && matches!(ended.status.code(), Some(1 | 130));
+        let is_fine = ended.status.code() == Some(0) || is_over || self.is_cut_off(&ended);
         if !is_fine && project == Project::Steady {
             let what = format!("`{}`: {}: {}", words.join(" "), ended.status, ended.stderr);
             self.log.report_violation(&[&ended.pid.to_string()], what);

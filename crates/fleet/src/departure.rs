@@ -17,14 +17,17 @@ pub(crate) async fn send_worktree(fleet: &Fleet, directory: &Path) -> Result<Sna
     send(fleet, departure, true, &bundle, pack).await
 }
 
-/// Sends the files of a directory as they are, without those that it ignores and without their history. What agents change
-/// does not come back.
-pub async fn send_directory(fleet: &Fleet, directory: &Path) -> Result<Snapshot, FleetError> {
+/// Sends the files of a directory as they are, without those that it ignores and without their history.
+pub async fn send_directory(
+    fleet: &Fleet,
+    directory: &Path,
+    wants_changes: bool,
+) -> Result<Snapshot, FleetError> {
     let scratch = scratch()?;
     let bundle = scratch.path().join("snapshot.bundle");
     let departure = workspace::pack_directory(directory, &scratch.path().join("git"), &bundle);
     let departure = departure.map_err(|error| failed(&error))?;
-    send(fleet, departure, false, &bundle, || Ok(())).await
+    send(fleet, departure, wants_changes, &bundle, || Ok(())).await
 }
 
 /// Sends a bundle, which is packed only if the server does not have it.

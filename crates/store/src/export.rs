@@ -18,7 +18,8 @@ pub fn create_export_directory(path: &Path) -> Result<(), StoreError> {
 /// have planted, is replaced in one step, and only its owner can read it: prompts and answers are
 /// private. Anything else, such as a pipe, a device or `/dev/stdout`, stays what it is and is written
 /// to.
-pub fn write_export(path: &Path, text: &str) -> Result<(), StoreError> {
+pub fn write_export(path: &Path, text: impl AsRef<[u8]>) -> Result<(), StoreError> {
+    let text = text.as_ref();
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let directory = parent.unwrap_or(Path::new("."));
     // What a link of the system leads to is not known by its path.
@@ -28,11 +29,11 @@ pub fn write_export(path: &Path, text: &str) -> Result<(), StoreError> {
     let write = || -> io::Result<()> {
         if !is_replaced {
             let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
-            return file.write_all(text.as_bytes());
+            return file.write_all(text);
         }
         // `tempfile` creates files with mode 0600.
         let mut file = tempfile::Builder::new().prefix(".new-").tempfile_in(directory)?;
-        file.write_all(text.as_bytes())?;
+        file.write_all(text)?;
         file.persist(path).map_err(|error| error.error)?;
         Ok(())
     };

@@ -44,9 +44,13 @@ impl Change {
 
 /// The diff of a run's changes, as git prints it.
 pub fn diff(repository: &Repository, change: &Change) -> Result<Vec<u8>, WorkspaceError> {
+    Ok(diff_of(&repository.git(&|| false), &change.base, &change.result)?)
+}
+
+/// The diff of two commits, as git prints it and applies it.
+pub(crate) fn diff_of(git: &Git<'_>, one: &str, other: &str) -> Result<Vec<u8>, GitError> {
     let args = ["diff-tree", "-p", "-r", "-M", "--no-ext-diff", "--no-textconv", "--binary"];
-    let args = [&args[..], &[&change.base, &change.result]].concat();
-    Ok(repository.git(&|| false).bytes(&args)?)
+    git.bytes(&[&args[..], &[one, other]].concat())
 }
 
 /// The files between two commits, without a guess which of them were renamed.

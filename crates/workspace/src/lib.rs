@@ -43,6 +43,6 @@ pub use repository::Repository;
 pub use survey::{Worktree, forget, worktrees_in};
 pub use travel::{
     Departure, ReceivedFile, checked_entry, departure_of_worktree, leads_out, pack_directory,
-    pack_result, pack_worktree, receive_result, receive_snapshot,
+    pack_result, pack_worktree, receive_patch, receive_result, receive_snapshot,
 };
 pub use uncommitted::{UncommittedFile, uncommitted_files};

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::change::diff_of;
 use crate::git::Git;
 use crate::layout::reference;
 use crate::repository::Repository;
@@ -101,6 +102,19 @@ pub fn receive_result(directory: &Path, bundle: &Path, commit: &str) -> Result<(
     let git = repository.git(&|| false);
     receive(&git, bundle, commit)?;
     Ok(git.run(&["reset", "--quiet", "--hard", "--no-recurse-submodules", commit])?)
+}
+
+/// Takes what a machine has packed into a repository that [`receive_snapshot`] has made, and returns it as git prints what
+/// was changed.
+pub fn receive_patch(
+    repository: &Path,
+    bundle: &Path,
+    start: &str,
+    commit: &str,
+) -> Result<Vec<u8>, WorkspaceError> {
+    let git = Git::at(repository, &|| false).within(&repository.join(".git"), repository);
+    receive(&git, bundle, commit)?;
+    Ok(diff_of(&git, start, commit)?)
 }
 
 fn init(directory: &Path, is_bare: bool) -> Result<(), WorkspaceError> {

@@ -164,7 +164,8 @@ pub(crate) struct FleetSubmit {
 Examples:
   pi-subagents fleet results nightly > results.jsonl
   pi-subagents fleet results nightly --failed | jq -r '.key + \": \" + .error'
-  pi-subagents fleet results nightly --output-dir answers")]
+  pi-subagents fleet results nightly --output-dir answers
+  pi-subagents fleet results nightly --patches patches")]
 pub(crate) struct FleetResults {
     /// The name of the batch
     pub(crate) batch: String,
@@ -176,6 +177,10 @@ pub(crate) struct FleetResults {
     /// Write the answer of each completed task to `KEY.md` in this directory, and print nothing of it
     #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath, conflicts_with = "failed")]
     pub(crate) output_dir: Option<PathBuf>,
+
+    /// Write what the agent of each task has changed to `KEY.patch` in this directory, for `git apply`, and print nothing of the results
+    #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath, conflicts_with_all = ["failed", "output_dir"])]
+    pub(crate) patches: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) server: ServerArguments,

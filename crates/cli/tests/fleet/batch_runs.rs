@@ -93,8 +93,15 @@ fn the_tasks_of_a_batch_work_each_on_its_own_copy_of_the_files_of_a_repository()
         assert!(seen.contains("a.txt\nnew.txt\nnot committed\nuntracked\n"), "{seen}");
         assert!(seen.contains("cannot access 'ignored.log'"), "{seen}");
     }
-    let own = fs::read_to_string(fleet.world.project().join("a.txt")).unwrap();
-    assert_eq!(own, "not committed\n");
+    let own = || fs::read_to_string(fleet.world.project().join("a.txt")).unwrap();
+    assert_eq!(own(), "not committed\n");
+    let patches = fleet.world.path("patches");
+    let ran = fleet.ask(&["results", "batch", "--patches", patches.to_str().unwrap()]);
+    assert_eq!((ran.code, fs::read_dir(&patches).unwrap().count()), (Some(0), 4), "{ran:?}");
+    let mut apply = fleet.world.command_of("git");
+    let applied = apply.arg("apply").arg(patches.join("t2.patch")).output().unwrap();
+    assert!(applied.status.success(), "{applied:?}");
+    assert_eq!(own(), "changed\n");
     fleet.end_all();
 }
 

@@ -7,6 +7,7 @@
 
 mod change;
 mod overview;
+mod patch;
 mod read;
 mod submit;
 
@@ -15,13 +16,14 @@ use serde::{Deserialize, Serialize};
 
 pub use change::{Cancelled, cancel_batch, delete_batch, prune_batches};
 pub use overview::{FailureReason, Figures, Overview, Phase, SlowTask};
+pub use patch::Patches;
 pub use read::{
     BatchCount, Change, Following, batch_entries, count_batches, each_result, load_overview,
     task_events, task_result, task_state, workers,
 };
 pub use submit::{NewTask, Submission, Submitted};
 
-use crate::{Format, TaskAddress, TaskName};
+use crate::{Format, Snapshot, TaskAddress, TaskName};
 
 /// The stream with the entries of all batches.
 pub const BATCHES: &str = "SUBAGENTS_BATCHES";
@@ -40,6 +42,9 @@ pub struct BatchEntry {
     pub number: u64,
     /// In milliseconds since 1970, by the clock of the caller.
     pub submitted_at: u64,
+    /// The files on which it works.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<Snapshot>,
 }
 
 impl TaskAddress {

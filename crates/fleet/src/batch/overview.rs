@@ -278,6 +278,7 @@ mod tests {
             name: key.to_owned(),
             number,
             submitted_at: 1,
+            snapshot: None,
         }
     }
 

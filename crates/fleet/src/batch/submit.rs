@@ -138,6 +138,7 @@ impl<'a> Submission<'a> {
             name: task.name.clone(),
             number,
             submitted_at,
+            snapshot: snapshot.clone(),
         };
         let message = TaskMessage {
             format: Format,

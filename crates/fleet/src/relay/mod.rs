@@ -193,7 +193,7 @@ impl<'a> Relay<'a> {
         let directory = &options.directory;
         let snapshot = match options.is_worktree {
             true => send_worktree(&fleet, directory).await?,
-            false => send_directory(&fleet, directory).await?,
+            false => send_directory(&fleet, directory, false).await?,
         };
         let (tasks, events) = (Tasks::open(&fleet).await?, fleet.stream(EVENTS).await?);
         let message = TaskMessage {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fleet::{BatchEntry, TaskResult};
+use fleet::{BatchEntry, TaskName, TaskResult};
 use model::Outcome;
 use serde_json::{Value, json};
 
@@ -13,6 +13,9 @@ use crate::printer::Printer;
 
 pub(super) fn results(arguments: &FleetResults, printer: &Printer) -> Result<Exit, CommandError> {
     let batch = batch_name(&arguments.batch)?;
+    if let Some(directory) = arguments.patches.as_deref() {
+        return write_patches(arguments, &batch, directory, printer);
+    }
     let directory = arguments.output_dir.as_deref();
     if let Some(directory) = directory {
         store::create_export_directory(directory).map_err(CommandError::usage)?;
@@ -56,11 +59,50 @@ pub(super) fn results(arguments: &FleetResults, printer: &Printer) -> Result<Exi
     Ok(if failed + open == 0 { Exit::Completed } else { Exit::TaskFailed })
 }
 
+/// Writes what the agents have changed. Those that failed may have changed something, too.
+fn write_patches(
+    arguments: &FleetResults,
+    batch: &TaskName,
+    directory: &Path,
+    printer: &Printer,
+) -> Result<Exit, CommandError> {
+    store::create_export_directory(directory).map_err(CommandError::usage)?;
+    let (written, open) = at_server(&arguments.server, async |fleet| {
+        let entries = fleet::batch_entries(&fleet, batch).await?;
+        if entries.is_empty() {
+            return Err(no_batch(batch));
+        }
+        let (mut ended, mut open, mut written) = (Vec::new(), 0, 0);
+        fleet::each_result(&fleet, entries, |entry, result| {
+            match result {
+                Some(result) if result.commit.is_some() => ended.push((entry, result)),
+                Some(_) => {}
+                None => open += 1,
+            }
+            Ok::<(), CommandError>(())
+        })
+        .await?;
+        let patches = fleet::Patches::new()?;
+        for (entry, result) in ended {
+            let Some(patch) = patches.fetch(&fleet, &entry, &result).await? else { continue };
+            let path = directory.join(format!("{}.patch", entry.address.task));
+            store::write_export(&path, patch)?;
+            written += 1;
+        }
+        Ok((written, open))
+    })?;
+    printer.answer(&format!("Wrote {written} patches to {}.", directory.display()))?;
+    if open > 0 {
+        printer.note(&format!("{open} tasks have not ended."));
+    }
+    Ok(if open == 0 { Exit::Completed } else { Exit::TaskFailed })
+}
+
 /// A key is a plain name without slashes that begins with no dot, so that the file is in the directory.
 fn write(directory: &Path, entry: &BatchEntry, result: &TaskResult) -> Result<(), CommandError> {
     let path = directory.join(format!("{}.md", entry.address.task));
     let said = session::clean(result.result.output.trim());
-    Ok(store::write_export(&path, &format!("{said}\n"))?)
+    Ok(store::write_export(&path, format!("{said}\n"))?)
 }
 
 fn document(entry: &BatchEntry, result: &TaskResult) -> Value {

@@ -35,7 +35,7 @@ pub(super) fn submit(arguments: &FleetSubmit, printer: &Printer) -> Result<Exit,
     let submitted = at_server(&arguments.server, async |fleet| {
         let mut submission = Submission::open(&fleet, batch.clone(), arguments.failed).await?;
         let snapshot = match &arguments.files {
-            Some(directory) => Some(fleet::send_directory(&fleet, directory).await?),
+            Some(directory) => Some(fleet::send_directory(&fleet, directory, true).await?),
             None => None,
         };
         let read =
