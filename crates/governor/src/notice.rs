@@ -1,6 +1,8 @@
 //! What calls wait for, for people.
 
+use std::fs::File;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use model::{Admission, RunId, Waiting};
 use rustix::fs::{FlockOperation, flock};
@@ -38,8 +40,8 @@ pub(crate) struct Posted {
     notice: Notice,
 }
 
-/// How often a notice is made anew.
-const RETRIES: u32 = 3;
+/// How long a file without a word in it counts as a notice that is being posted.
+const POSTING: Duration = Duration::from_secs(10);
 
 impl Posted {
     pub(crate) fn new(shared: &SharedDir, notice: Notice) -> Option<Posted> {
@@ -48,8 +50,7 @@ impl Posted {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = shared.waiting().join(format!("{}-{number}", std::process::id()));
-        // A program that just looks at it before it is locked takes it for one whose process has ended, and removes it.
-        let held = (0..RETRIES).find_map(|_| lock(&path, ATTEMPTS).filter(Locked::is_there))?;
+        let held = lock(&path, ATTEMPTS)?;
         let posted = Posted { path, held, notice };
         posted.write();
         Some(posted)
@@ -81,8 +82,10 @@ pub fn waiting_calls(admission: &Admission) -> Vec<Notice> {
         let path = directory.join(name);
         let file = open_file(&path, Access::Read).ok()?;
         if flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            // Its process has ended.
-            remove(&path);
+            // Its process has ended, unless it was just about to take the lock.
+            if !is_being_posted(&file) {
+                remove(&path);
+            }
             let _ = flock(&file, FlockOperation::Unlock);
             return None;
         }
@@ -91,6 +94,12 @@ pub fn waiting_calls(admission: &Admission) -> Vec<Notice> {
     let mut notices: Vec<Notice> = posted.collect();
     notices.sort_by_key(|notice| notice.waiting.since);
     notices
+}
+
+fn is_being_posted(file: &File) -> bool {
+    let Ok(metadata) = file.metadata() else { return false };
+    let age = metadata.modified().ok().and_then(|modified| modified.elapsed().ok());
+    metadata.len() == 0 && age.is_none_or(|age| age < POSTING)
 }
 
 #[cfg(test)]

@@ -92,11 +92,6 @@ pub(crate) fn lock(path: &Path, attempts: u32) -> Option<Locked> {
 }
 
 impl Locked {
-    /// Whether the file is still in its directory.
-    pub(crate) fn is_there(&self) -> bool {
-        self.file.metadata().is_ok_and(|metadata| metadata.nlink() > 0)
-    }
-
     /// Puts a text into the file, in place of what is in it.
     pub(crate) fn write(&self, text: &[u8]) {
         let _ = rewrite(&self.file, text);
