@@ -31,34 +31,23 @@ impl Platform {
 
 /// What became of the platforms that this machine is not.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Checked {
-    pub(crate) compiled: Vec<&'static str>,
+struct Checked {
+    compiled: Vec<&'static str>,
     /// Those whose standard library is not installed.
-    pub(crate) left_out: Vec<&'static str>,
-}
-
-/// Why nothing could be compiled, or what does not compile.
-pub(crate) enum Problem {
-    /// The C compiler could not be installed.
-    NoCompiler(Invocation, String),
-    Failed(Invocation, String),
+    left_out: Vec<&'static str>,
 }
 
 /// Runs the command.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     crate::refuse_arguments("check-platforms", arguments)?;
-    let checked = check().map_err(|problem| match problem {
-        Problem::NoCompiler(command, what) | Problem::Failed(command, what) => {
-            format!("`{command}` {what}")
-        }
-    })?;
+    let checked = check().map_err(|(command, what)| format!("`{command}` {what}"))?;
     println!("{checked}");
     if checked.compiled.is_empty() { Err("nothing was compiled".to_owned()) } else { Ok(()) }
 }
 
 /// Compiles the workspace and its tests for every other platform whose standard library is installed, without warnings.
-pub(crate) fn check() -> Result<Checked, Problem> {
-    let host = host().map_err(|(command, what)| Problem::Failed(command, what))?;
+fn check() -> Result<Checked, (Invocation, String)> {
+    let host = host()?;
     let mut checked = Checked::default();
     for platform in PLATFORMS.iter().filter(|platform| platform.target != host) {
         if !has_standard_library(platform.target) {
@@ -68,13 +57,12 @@ pub(crate) fn check() -> Result<Checked, Problem> {
         // Apple's own compiler needs no help to compile for its other processor.
         let needs_zig = !(host.ends_with("-apple-darwin") && platform.is_apple());
         if needs_zig {
-            python_packages::install_zig()
-                .map_err(|(install, what)| Problem::NoCompiler(install, what))?;
+            python_packages::install_zig()?;
         }
         let compile = clippy(platform);
         let compile = if needs_zig { with_zig(compile, platform) } else { compile };
         println!("$ {compile}");
-        compile.run().map_err(|what| Problem::Failed(compile, what))?;
+        compile.run().map_err(|what| (compile, what))?;
         checked.compiled.push(platform.target);
     }
     Ok(checked)

@@ -13,7 +13,6 @@ mod fuzz;
 mod inside_pi;
 mod mcp_clients;
 mod package;
-mod platforms;
 mod real_pi;
 mod shells;
 mod soak;
@@ -99,7 +98,6 @@ const STEPS: &[Step] = &[
     Step { name: "agent children", run: agent_children::run },
     Step { name: "shells", run: shells::run },
     Step { name: "browser", run: browser::run },
-    Step { name: "platforms", run: platforms::run },
     Step { name: "landlock", run: containment::landlock },
     Step { name: "access", run: containment::access },
     Step { name: "cgroups", run: containment::cgroups },
