@@ -106,13 +106,16 @@ fn everything_that_the_server_keeps_goes_by_its_age() {
     write_file(&world.project().join("b.jsonl"), &lines(0..1));
     assert_eq!(fleet(&world, &servers.url(), &["submit", "b.jsonl"]).code, Some(0));
     let kept = servers.days_kept();
-    assert_eq!(kept.len(), 8, "{kept:?}");
+    assert_eq!(kept.len(), 9, "{kept:?}");
     for (stream, days) in kept {
         let expected = match stream.as_str() {
             // A worker that is not heard of for a minute is gone.
             "KV_SUBAGENTS_WORKERS" => 0,
             "SUBAGENTS_BATCHES" => 30,
-            "SUBAGENTS_TASKS" | "KV_SUBAGENTS_STATES" | "KV_SUBAGENTS_RESULTS" => 31,
+            "SUBAGENTS_TASKS"
+            | "KV_SUBAGENTS_STATES"
+            | "KV_SUBAGENTS_RESULTS"
+            | "KV_SUBAGENTS_LIMITS" => 31,
             _ => 7,
         };
         assert_eq!(days, expected, "{stream}");
