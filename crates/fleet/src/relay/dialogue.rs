@@ -18,8 +18,9 @@ pub(super) struct Dialogue {
     taken: usize,
     /// The caller's numbers, by those of this attempt.
     numbers: BTreeMap<u64, u64>,
-    /// What this attempt has said of messages whose numbers are not known yet.
-    early: Vec<(u64, Option<String>)>,
+    /// What this attempt has said of messages, from the first one on whose number is not known yet: the caller learns
+    /// everything in its order.
+    fates: VecDeque<(u64, Option<String>)>,
     /// Messages whose end the caller knows.
     settled: BTreeSet<u64>,
     answers: VecDeque<(u64, LeftAnswer)>,
@@ -84,29 +85,40 @@ impl Dialogue {
         if let Some(reason) = problem {
             return self.settle(own, Some(reason)).into_iter().collect();
         }
-        let early = std::mem::take(&mut self.early).into_iter();
-        early.filter_map(|(number, refusal)| self.fate(number, refusal)).collect()
+        self.settle_known()
+    }
+
+    /// The run has ended. What is not known of a message now stays unknown.
+    pub(super) fn end(&mut self) -> Vec<Event> {
+        self.fates.retain(|(number, _)| self.numbers.contains_key(number));
+        self.settle_known()
     }
 
     /// An event of this attempt, as the caller's run has it.
-    pub(super) fn translate(&mut self, event: Event) -> Option<Event> {
+    pub(super) fn translate(&mut self, event: Event) -> Vec<Event> {
         match event {
-            Event::MessageDelivered { number } => self.fate(number, None),
-            Event::MessageRefused { number, reason } => self.fate(number, Some(reason)),
+            Event::MessageDelivered { number } => {
+                self.fates.push_back((number, None));
+                self.settle_known()
+            }
+            Event::MessageRefused { number, reason } => {
+                self.fates.push_back((number, Some(reason)));
+                self.settle_known()
+            }
             Event::QuestionAsked { number, question } => {
                 let number = self.before + number;
                 self.last = self.last.max(number);
                 self.open.insert(number);
-                Some(Event::QuestionAsked { number, question })
+                vec![Event::QuestionAsked { number, question }]
             }
             Event::QuestionAnswered { number, answer, text, by, client } => {
                 let number = self.before + number;
                 self.open.remove(&number);
-                Some(Event::QuestionAnswered { number, answer, text, by, client })
+                vec![Event::QuestionAnswered { number, answer, text, by, client }]
             }
             event => {
                 self.is_open |= matches!(event, Event::RunStarted { .. });
-                Some(event)
+                vec![event]
             }
         }
     }
@@ -115,7 +127,7 @@ impl Dialogue {
     pub(super) fn begin_anew(&mut self) -> Vec<Event> {
         (self.taken, self.is_open) = (0, false);
         self.numbers.clear();
-        self.early.clear();
+        self.fates.clear();
         self.answers.clear();
         self.before = self.last;
         let withdrawn = std::mem::take(&mut self.open).into_iter().map(|number| {
@@ -126,15 +138,16 @@ impl Dialogue {
         withdrawn.collect()
     }
 
-    /// What became of a message, by the number of this attempt.
-    fn fate(&mut self, number: u64, refusal: Option<String>) -> Option<Event> {
-        match self.numbers.get(&number) {
-            Some(own) => self.settle(*own, refusal),
-            None => {
-                self.early.push((number, refusal));
-                None
-            }
+    /// What became of messages, up to the first one whose number is not known yet.
+    fn settle_known(&mut self) -> Vec<Event> {
+        let mut events = Vec::new();
+        while let Some((number, _)) = self.fates.front()
+            && let Some(own) = self.numbers.get(number).copied()
+            && let Some((_, refusal)) = self.fates.pop_front()
+        {
+            events.extend(self.settle(own, refusal));
         }
+        events
     }
 
     /// Each message has one end.
@@ -184,7 +197,7 @@ mod tests {
         dialogue.translate(started());
         assert_eq!(told(&dialogue), Some(4));
         // It was delivered before the worker could say which number it has.
-        assert_eq!(dialogue.translate(Event::MessageDelivered { number: 1 }), None);
+        assert_eq!(dialogue.translate(Event::MessageDelivered { number: 1 }), []);
         assert_eq!(dialogue.replied(accepted(1)), [Event::MessageDelivered { number: 4 }]);
         assert_eq!(told(&dialogue), Some(6));
         assert_eq!(dialogue.replied(accepted(2)), []);
@@ -194,17 +207,34 @@ mod tests {
         dialogue.translate(started());
         assert_eq!((told(&dialogue), dialogue.replied(accepted(1))), (Some(4), Vec::new()));
         assert_eq!((told(&dialogue), dialogue.replied(accepted(2))), (Some(6), Vec::new()));
-        assert_eq!(dialogue.translate(Event::MessageDelivered { number: 1 }), None, "once");
+        assert_eq!(dialogue.translate(Event::MessageDelivered { number: 1 }), [], "once");
         let refused = |number| Event::MessageRefused { number, reason: "late".to_owned() };
-        assert_eq!(dialogue.translate(refused(2)), Some(refused(6)));
+        assert_eq!(dialogue.translate(refused(2)), [refused(6)]);
+    }
+
+    #[test]
+    fn the_caller_learns_in_their_order_what_became_of_messages() {
+        let mut dialogue = Dialogue::default();
+        dialogue.say(4, message("a"));
+        dialogue.say(6, message("b"));
+        dialogue.translate(started());
+        assert_eq!(dialogue.replied(accepted(1)), []);
+        // The second is read first, and the worker has not said yet which number it has.
+        let delivered = |number| Event::MessageDelivered { number };
+        assert_eq!(dialogue.translate(delivered(2)), []);
+        assert_eq!(dialogue.translate(delivered(1)), []);
+        assert_eq!(dialogue.replied(accepted(2)), [delivered(6), delivered(4)]);
+        dialogue.say(8, message("c"));
+        assert_eq!(dialogue.translate(delivered(3)), []);
+        assert_eq!(dialogue.end(), [], "the worker has never said which one it was");
     }
 
     #[test]
     fn a_question_keeps_its_number_and_one_of_a_lost_attempt_is_withdrawn() {
         let mut dialogue = Dialogue::default();
         dialogue.translate(started());
-        assert_eq!(dialogue.translate(asked(1)), Some(asked(1)));
-        assert_eq!(dialogue.translate(asked(2)), Some(asked(2)));
+        assert_eq!(dialogue.translate(asked(1)), [asked(1)]);
+        assert_eq!(dialogue.translate(asked(2)), [asked(2)]);
         dialogue.answer(1, LeftAnswer::new("yes", AnsweredBy::Shell));
         assert_eq!(told(&dialogue), Some(1));
         assert_eq!(dialogue.replied(CommandReply::default()), []);
@@ -219,7 +249,7 @@ mod tests {
         dialogue.translate(started());
         dialogue.answer(2, LeftAnswer::new("yes", AnsweredBy::Shell));
         assert_eq!(told(&dialogue), None, "the agent that asked is gone");
-        assert_eq!(dialogue.translate(asked(1)), Some(asked(3)));
+        assert_eq!(dialogue.translate(asked(1)), [asked(3)]);
         dialogue.answer(3, LeftAnswer::new("no", AnsweredBy::Shell));
         assert_eq!(told(&dialogue), Some(1), "the number of the attempt");
         let problem = Some("it was answered".to_owned());

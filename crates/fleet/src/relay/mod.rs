@@ -318,14 +318,13 @@ impl<'a> Relay<'a> {
                                 if let Ok(Some(Ok(reply))) = timeout(SETTLED, sending.next()).await {
                                     dialogue.replied(reply).into_iter().for_each(|event| printer.print(event));
                                 }
+                                dialogue.end().into_iter().for_each(|event| printer.print(event));
                                 return Ok(self.conclude(&result, printer).await);
                             }
                             // The supervisor here keeps what has come back.
                             Event::ChangesKept { .. } => {}
                             event => {
-                                if let Some(event) = dialogue.translate(event) {
-                                    printer.print(event);
-                                }
+                                dialogue.translate(event).into_iter().for_each(|event| printer.print(event));
                             }
                         }
                     }
