@@ -19,8 +19,8 @@ use crate::provider::Provider;
 use crate::scratch::Scratch;
 use crate::tasks::{check, create, delegate, prompt, write_tasks};
 
-pub(crate) const COUNTS: [usize; 5] = [1, 4, 16, 64, 256];
-/// How often each is measured, except with the most tasks: those take minutes, and are measured once.
+pub(crate) const COUNTS: [usize; 4] = [1, 4, 16, 64];
+/// How often each is measured.
 pub(crate) const ROUNDS: usize = 5;
 /// How many children of the same kind run at a time, wherever that can be said.
 pub(crate) const AT_A_TIME: usize = 4;
@@ -125,8 +125,7 @@ pub(crate) fn run() -> Result<Vec<Grown>, String> {
     });
     let (pi, built_in) = (pi?, built_in?);
     for (index, count) in COUNTS.into_iter().enumerate() {
-        let rounds = if index + 1 == COUNTS.len() { 1 } else { ROUNDS };
-        for round in 1..=rounds {
+        for round in 1..=ROUNDS {
             for ((name, _, contender), grown) in contenders.iter().zip(&mut grown) {
                 let project = match contender {
                     Contender::Inside(_, "builtin") | Contender::Shell(_) => &built_in,
@@ -143,7 +142,7 @@ pub(crate) fn run() -> Result<Vec<Grown>, String> {
                     measured().map_err(|error| format!("{name}, {count} tasks: {error}"))?;
                 grown.samples[index].push(sample);
             }
-            eprintln!("{count} tasks, round {round} of {rounds}");
+            eprintln!("{count} tasks, round {round} of {ROUNDS}");
         }
     }
     Ok(grown)

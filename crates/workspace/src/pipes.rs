@@ -25,8 +25,9 @@ const IN_REPOSITORIES: [&str; 11] = [
     "shallow",
 ];
 
-/// A git that takes longer than this may wait for a pipe. Few take so long, and to look costs a walk through the tree.
-const FIRST_LOOK: Duration = Duration::from_secs(1);
+/// A git that takes longer than this may wait for a pipe. Several at a time take seconds for a large tree, and to look costs
+/// a walk through it.
+const FIRST_LOOK: Duration = Duration::from_secs(5);
 
 /// Looks for pipes while git runs, more and more rarely.
 pub(crate) struct PipeSearch {
