@@ -95,8 +95,10 @@ pub fn machine_memory(admission: &Admission) -> Option<MachineMemory> {
     Some(MachineMemory { total, available, kept })
 }
 
-/// How much memory an agent takes now, with all that it has started. In bytes.
-pub fn measured_memory(agent: &RunningAgent) -> u64 {
-    let supervisor = agent.supervisor;
-    supervisor.map_or(0, |pid| process::memory_below(pid, agent.cgroup.as_deref()))
+/// How much memory each agent takes now, with all that it has started. In bytes.
+pub fn measured_memory(agents: &[&RunningAgent]) -> Vec<u64> {
+    // No process has the number 0.
+    let processes =
+        agents.iter().map(|agent| (agent.supervisor.unwrap_or(0), agent.cgroup.as_deref()));
+    process::memory_below_each(&processes.collect::<Vec<_>>())
 }

@@ -24,7 +24,9 @@ pub struct Eviction {
 const LOCK: &str = "eviction.lock";
 /// With less than this share of the memory left, an agent is evicted.
 const LEAST: f64 = 0.03;
-/// The same if all processes together wait for memory in so much of the time, in percent.
+/// The same with less than this share, if all processes together wait for memory in so much of the time, in percent. With more
+/// than that, they wait for memory in another cgroup.
+const SCARCE: f64 = 0.15;
 const FULL_PRESSURE: f64 = 40.0;
 /// The kernel's average forgets slowly: for so long after an eviction it says nothing.
 const AFTERMATH: Duration = Duration::from_secs(20);
@@ -36,7 +38,7 @@ impl Eviction {
         let admission = admission.filter(|admission| admission.memory_reserve != Some(0))?;
         let shared = SharedDir::open(&admission.directories)?;
         // The agent was admitted just now, so memory was looked at.
-        let look_at = Instant::now() + INTERVALS[INTERVALS.len() - 1].1;
+        let look_at = Instant::now() + SHORTEST;
         Some(Eviction { shared, gauge: None, look_at, held: None })
     }
 
@@ -52,20 +54,21 @@ impl Eviction {
         }
         let gauge = self.gauge.get_or_insert_with(MemoryGauge::find);
         let Some(memory) = gauge.look() else {
-            self.look_at = now + INTERVALS[0].1;
+            self.look_at = now + LONGEST;
             return None;
         };
         self.look_at = now + interval(memory);
         if !is_exhausted(memory, gauge.pressure(), || self.shared.last_use(LOCK)) {
             return None;
         }
-        let locked = self.shared.lock_named(LOCK, 1)?;
         let agents = running(&self.shared, false);
-        let sizes = agents.iter().map(|agent| (measured_memory(agent), &agent.run_id));
+        let sizes = measured_memory(&agents.iter().collect::<Vec<_>>());
+        let sizes = sizes.into_iter().zip(agents.iter().map(|agent| &agent.run_id));
         let (size, largest) = sizes.max()?;
         if largest != run {
             return None;
         }
+        let locked = self.shared.lock_named(LOCK, 1)?;
         // The lock tells when an agent was evicted last.
         locked.touch();
         self.held = Some(locked);
@@ -74,18 +77,15 @@ impl Eviction {
     }
 }
 
-/// How often to look, by the share of memory that is left: the less there is, the faster it is gone.
-const INTERVALS: [(f64, Duration); 4] = [
-    (0.5, Duration::from_secs(2)),
-    (0.25, Duration::from_secs(1)),
-    (0.12, Duration::from_millis(250)),
-    (0.0, Duration::from_millis(40)),
-];
+/// So many bytes are gone in a second if a program takes memory and does little else.
+const FASTEST: u64 = 1 << 30;
+const SHORTEST: Duration = Duration::from_millis(40);
+const LONGEST: Duration = Duration::from_secs(2);
 
+/// When to look again: before what is left can be gone.
 fn interval(memory: Memory) -> Duration {
-    let share = share(memory);
-    let found = INTERVALS.iter().find(|(least, _)| share >= *least);
-    found.unwrap_or(&INTERVALS[0]).1
+    let until_gone = Duration::from_secs_f64(memory.available as f64 / FASTEST as f64);
+    until_gone.clamp(SHORTEST, LONGEST)
 }
 
 fn share(memory: Memory) -> f64 {
@@ -104,7 +104,7 @@ fn is_exhausted(
         let age = last().and_then(|at| SystemTime::now().duration_since(at).ok());
         age.is_none_or(|age| age > AFTERMATH)
     };
-    pressure.full > FULL_PRESSURE && is_settled()
+    pressure.full > FULL_PRESSURE && share(memory) < SCARCE && is_settled()
 }
 
 #[cfg(test)]
@@ -122,15 +122,17 @@ mod tests {
         let just_now = || Some(SystemTime::now());
         assert!(!is_exhausted(left(3), full(0.0), long_ago));
         assert!(is_exhausted(left(2), full(0.0), just_now));
-        assert!(is_exhausted(left(20), full(50.0), long_ago));
-        assert!(!is_exhausted(left(20), full(50.0), just_now), "the average is of the last one");
-        assert!(!is_exhausted(left(20), full(30.0), long_ago));
+        assert!(is_exhausted(left(10), full(50.0), long_ago));
+        assert!(!is_exhausted(left(10), full(50.0), just_now), "the average is of the last one");
+        assert!(!is_exhausted(left(10), full(30.0), long_ago));
+        assert!(!is_exhausted(left(20), full(50.0), long_ago), "another cgroup is short of memory");
     }
 
     #[test]
     fn the_less_there_is_the_more_often_it_is_looked_at() {
-        let intervals = [90, 30, 15, 5, 0].map(|percent| interval(left(percent)).as_millis());
-        assert_eq!(intervals, [2000, 1000, 250, 40, 40]);
+        let left = |mebibytes: u64| Memory { total: u64::MAX, available: mebibytes << 20 };
+        let intervals = [1 << 40, 512, 64, 16, 0].map(|free| interval(left(free)).as_micros());
+        assert_eq!(intervals, [2_000_000, 500_000, 62_500, 40_000, 40_000]);
     }
 
     #[test]

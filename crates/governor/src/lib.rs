@@ -34,12 +34,13 @@ pub use applicant::{Answer, Applicant, Parked};
 pub use eviction::Eviction;
 pub use learned::remember;
 pub use money::{
-    SpentHere, Till, day_is_spent, machine_id, note_spent_elsewhere, spent_here, spent_today,
+    SpendingRecorder, SpentHere, day_is_spent, machine_id, note_spent_elsewhere, spent_here,
+    spent_today,
 };
 pub use notice::{Notice, waiting_calls};
 pub use provider::{
-    Lesson, Pace, Provider, ProviderLimits, Request, agent_was_refused, learn, lessons,
-    provider_limits,
+    Pace, Provider, ProviderLimits, Request, SharedLimit, agent_was_refused, merge_shared_limit,
+    provider_limits, shared_limits,
 };
 pub use quota::quota_ends;
 pub use slot::{RunningAgent, Slot, running_agents};

@@ -24,7 +24,7 @@ pub(crate) fn shortage(
     reserve: Option<u64>,
     running: &[RunningAgent],
     now: u64,
-    measure: impl Fn(&RunningAgent) -> u64,
+    measure: impl Fn(&[&RunningAgent]) -> Vec<u64>,
 ) -> Option<WaitReason> {
     // One may always run.
     if running.is_empty() {
@@ -34,16 +34,19 @@ pub(crate) fn shortage(
         return Some(WaitReason::MemoryPressure);
     }
     let kept = reserve.unwrap_or_else(|| usual_reserve(memory.total));
-    let growing =
-        || running.iter().filter(|agent| now.saturating_sub(agent.admitted_at) < GROWING_MS);
+    let is_growing = |agent: &&RunningAgent| now.saturating_sub(agent.admitted_at) < GROWING_MS;
+    let growing: Vec<&RunningAgent> = running.iter().filter(is_growing).collect();
     // What a file says can be anything.
     let sum = |all: &mut dyn Iterator<Item = u64>| all.fold(0, u64::saturating_add);
-    let most = sum(&mut growing().map(|agent| agent.expected_memory));
+    let most = sum(&mut growing.iter().map(|agent| agent.expected_memory));
     if memory.available.saturating_sub(most) >= kept {
         return None;
     }
-    let expected =
-        sum(&mut growing().map(|agent| agent.expected_memory.saturating_sub(measure(agent))));
+    let still_to_come = growing.iter().zip(measure(&growing));
+    let still_to_come =
+        still_to_come.map(|(agent, measured)| agent.expected_memory.saturating_sub(measured));
+    let mut still_to_come = still_to_come;
+    let expected = sum(&mut still_to_come);
     let free = memory.available.saturating_sub(expected);
     (free < kept).then_some(WaitReason::Memory { free, kept })
 }
@@ -76,7 +79,9 @@ mod tests {
         let calm = MemoryPressure::default();
         let ask = |available, running: &[RunningAgent], measured| {
             let memory = Memory { total: 16 * GIGABYTE, available };
-            shortage(memory, calm, Some(2 * GIGABYTE), running, now, |_| measured)
+            shortage(memory, calm, Some(2 * GIGABYTE), running, now, |agents| {
+                vec![measured; agents.len()]
+            })
         };
         let short = |free| Some(WaitReason::Memory { free, kept: 2 * GIGABYTE });
         let one = [agent(GIGABYTE, young)];
@@ -96,7 +101,7 @@ mod tests {
         let memory = Memory { total: 16 * GIGABYTE, available: 9 * GIGABYTE };
         let ask = |some, running: &[RunningAgent]| {
             let pressure = MemoryPressure { some, full: 0.0 };
-            shortage(memory, pressure, None, running, 0, |_| 0)
+            shortage(memory, pressure, None, running, 0, |agents| vec![0; agents.len()])
         };
         let one = [agent(1, 0)];
         assert_eq!(ask(30.0, &one), Some(WaitReason::MemoryPressure));

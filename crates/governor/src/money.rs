@@ -15,7 +15,7 @@ use crate::ledger::{change, load};
 /// has added an amount or not, and no other program adds it again: not the one that ends the run in its place, and not
 /// one that reads its record.
 #[derive(Debug)]
-pub struct Till {
+pub struct SpendingRecorder {
     ledger: Ledger,
     /// What could not be added yet.
     pending: f64,
@@ -23,15 +23,15 @@ pub struct Till {
 
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Today {
+struct DailySpending {
     date: String,
     cost_usd: f64,
 }
 
-impl Till {
+impl SpendingRecorder {
     #[expect(missing_docs, reason = "the type says it")]
-    pub fn new(ledger: Ledger) -> Till {
-        Till { ledger, pending: 0.0 }
+    pub fn new(ledger: Ledger) -> SpendingRecorder {
+        SpendingRecorder { ledger, pending: 0.0 }
     }
 
     /// Adds an amount in US dollars, and what could not be added before.
@@ -39,7 +39,7 @@ impl Till {
         self.pending += amount;
         if self.pending > 0.0 {
             let pending = self.pending;
-            let add = |today: &mut Today| today.add(&date_of(&Zoned::now()), pending);
+            let add = |today: &mut DailySpending| today.add(&date_of(&Zoned::now()), pending);
             if change(&file(&self.ledger), add) {
                 self.pending = 0.0;
             }
@@ -47,10 +47,10 @@ impl Till {
     }
 }
 
-impl Today {
+impl DailySpending {
     fn add(&mut self, date: &str, amount: f64) {
         if self.date != date {
-            *self = Today { date: date.to_owned(), cost_usd: 0.0 };
+            *self = DailySpending { date: date.to_owned(), cost_usd: 0.0 };
         }
         self.cost_usd += amount;
     }
@@ -67,7 +67,7 @@ pub fn spent_today(ledger: &Ledger) -> f64 {
 }
 
 fn spent_on(ledger: &Ledger, date: &str) -> f64 {
-    [file(ledger), elsewhere(ledger)].map(|path| load::<Today>(&path).on(date)).iter().sum()
+    [file(ledger), elsewhere(ledger)].map(|path| load::<DailySpending>(&path).on(date)).iter().sum()
 }
 
 /// What the agents of one machine have spent on a day, as it travels to others.
@@ -97,7 +97,7 @@ pub fn machine_id(ledger: &Ledger, candidate: &str) -> String {
 
 /// What the agents of this machine have spent on the day of the last amount.
 pub fn spent_here(ledger: &Ledger) -> SpentHere {
-    let Today { date, cost_usd } = load(&file(ledger));
+    let DailySpending { date, cost_usd } = load(&file(ledger));
     SpentHere { date, cost_usd }
 }
 
@@ -106,8 +106,8 @@ pub fn note_spent_elsewhere<'a>(ledger: &Ledger, machines: impl Iterator<Item = 
     let date = date_of(&Zoned::now());
     let of_today = machines.filter(|machine| machine.date == date);
     let cost_usd = of_today.map(|machine| machine.cost_usd).filter(|cost| *cost > 0.0).sum();
-    let told = Today { date, cost_usd };
-    if load::<Today>(&elsewhere(ledger)) != told {
+    let told = DailySpending { date, cost_usd };
+    if load::<DailySpending>(&elsewhere(ledger)) != told {
         change(&elsewhere(ledger), |today| *today = told);
     }
 }
@@ -155,9 +155,9 @@ mod tests {
     fn what_programs_spend_side_by_side_is_added_once_each() {
         let top = tempfile::tempdir().unwrap();
         let spend = || {
-            let mut till = Till::new(ledger(&top));
-            (0..50).for_each(|_| till.add(0.001));
-            till.pending
+            let mut recorder = SpendingRecorder::new(ledger(&top));
+            (0..50).for_each(|_| recorder.add(0.001));
+            recorder.pending
         };
         let pending: f64 = thread::scope(|scope| {
             let all: Vec<_> = (0..4).map(|_| scope.spawn(spend)).collect();
@@ -166,7 +166,7 @@ mod tests {
         let sum = spent_today(&ledger(&top)) + pending;
         assert!((sum - 0.2).abs() < 1e-9, "{sum}");
         assert_eq!(day_is_spent(&ledger(&top)), None);
-        Till::new(ledger(&top)).add(0.3);
+        SpendingRecorder::new(ledger(&top)).add(0.3);
         let words = day_is_spent(&ledger(&top)).unwrap();
         assert!(words.contains("of the day, $0.50 (spent $0.5"), "{words}");
     }
@@ -175,7 +175,7 @@ mod tests {
     fn what_other_machines_have_spent_today_counts_and_is_not_told_on() {
         let top = tempfile::tempdir().unwrap();
         let ledger = ledger(&top);
-        Till::new(ledger.clone()).add(0.2);
+        SpendingRecorder::new(ledger.clone()).add(0.2);
         let here = spent_here(&ledger);
         let yesterday = SpentHere { date: "2001-01-01".to_owned(), cost_usd: 9.0 };
         let odd = SpentHere { cost_usd: -5.0, ..here.clone() };
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_new_day_begins_anew_and_the_message_says_when() {
-        let mut today = Today::default();
+        let mut today = DailySpending::default();
         today.add("2026-02-28", 0.5);
         today.add("2026-02-28", 0.25);
         assert_eq!((today.on("2026-02-28"), today.on("2026-03-01")), (0.75, 0.0));

@@ -43,6 +43,10 @@ pub(crate) struct Posted {
 /// How long a file without a word in it counts as a notice that is being posted.
 const POSTING: Duration = Duration::from_secs(10);
 
+/// A program that looks at notices has the lock of each for a moment. On a machine with more to do than it can, it may have to
+/// wait in that moment until it is its turn again.
+const POSTING_ATTEMPTS: u32 = 40 * ATTEMPTS;
+
 impl Posted {
     pub(crate) fn new(shared: &SharedDir, notice: Notice) -> Option<Posted> {
         use std::sync::atomic::{AtomicU64, Ordering};
@@ -50,7 +54,7 @@ impl Posted {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = shared.waiting().join(format!("{}-{number}", std::process::id()));
-        let held = lock(&path, ATTEMPTS)?;
+        let held = lock(&path, POSTING_ATTEMPTS)?;
         let posted = Posted { path, held, notice };
         posted.write();
         Some(posted)

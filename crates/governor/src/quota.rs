@@ -30,7 +30,8 @@ fn ends(error: &str, now: &Zoned) -> Option<u64> {
     let error = error.to_lowercase();
     if let Some((_, stamp)) = error.split_once(STAMP) {
         let digits: String = stamp.chars().take_while(char::is_ascii_digit).collect();
-        return digits.parse::<u64>().ok()?.checked_mul(1000);
+        let again = Timestamp::from_second(digits.parse().ok()?).ok()?;
+        return u64::try_from(again.as_millisecond()).ok();
     }
     let (mark, words) = MARKS
         .into_iter()
@@ -119,7 +120,7 @@ fn ordinal(word: &str) -> Option<i8> {
     digits.parse().ok().filter(|day| (1..=31).contains(day))
 }
 
-/// `3pm`, `3:12pm`, `15:00`, or `3:12` in front of `pm`.
+/// `3pm`, `3:12pm`, `15:00`, `15:00:40`, or `3:12` in front of `pm`.
 fn time_of_day(word: &str, next: Option<&&str>) -> Option<Time> {
     let half =
         |word: &str| word.starts_with("am").then_some(0).or(word.starts_with("pm").then_some(12));
@@ -128,6 +129,7 @@ fn time_of_day(word: &str, next: Option<&&str>) -> Option<Time> {
     let mut parts = digits.split(':').map(str::parse::<i8>);
     let hour = parts.next()?.ok()?;
     let minute = parts.next().map(Result::ok);
+    let second = parts.next().map_or(Some(0), Result::ok)?;
     // A number alone is no time.
     if half.is_none() && minute.is_none() {
         return None;
@@ -137,7 +139,7 @@ fn time_of_day(word: &str, next: Option<&&str>) -> Option<Time> {
         Some(_) => return None,
         None => hour,
     };
-    Time::new(hour, minute.map_or(Some(0), |minute| minute)?, 0, 0).ok()
+    Time::new(hour, minute.map_or(Some(0), |minute| minute)?, second, 0).ok()
 }
 
 fn zone_named(word: &str) -> Option<TimeZone> {
@@ -170,6 +172,7 @@ mod tests {
             ("usage limit: try again at 3:12 PM.", "2026-11-19T14:12:00Z"),
             ("usage limit: try again at Nov 20th, 2026 3:12 PM.", "2026-11-20T14:12:00Z"),
             ("Come again at 2026-11-19 15:00:00 UTC", "2026-11-19T15:00:00Z"),
+            ("Come again at 2026-11-19 15:00:40 UTC", "2026-11-19T15:00:40Z"),
             // It was meant to be over by now.
             ("You've hit your limit · resets 2:25pm (Europe/Berlin)", "2026-11-19T13:25:00Z"),
         ] {
@@ -191,10 +194,12 @@ mod tests {
             "try again in 9223372036854775807 days",
             "resets when the moon is full",
             "resets 25pm",
+            "resets 15:00:99",
             "resets 3",
             "resets Feb 31 at 3pm",
             "usage limit reached|soon",
             "usage limit reached|99999999999999999999",
+            "usage limit reached|1795100400666",
             "resets Ŧ3pm",
         ] {
             assert_eq!(ends(error, &now), None, "{error}");

@@ -34,13 +34,17 @@ impl SharedDir {
     /// The first of the directories that is this user's alone, or can be made so. A directory that another user has put
     /// there is passed over by all programs alike.
     pub(crate) fn open(candidates: &[PathBuf]) -> Option<SharedDir> {
+        SharedDir::open_for(geteuid().as_raw(), candidates)
+    }
+
+    fn open_for(user: u32, candidates: &[PathBuf]) -> Option<SharedDir> {
         let last = candidates.len().saturating_sub(1);
         let mut candidates = candidates.iter().enumerate();
-        let found = candidates.find(|(index, path)| make_private(path, *index == last));
+        let found = candidates.find(|(index, path)| make_private(user, path, *index == last));
         let shared = SharedDir { path: found?.1.clone() };
         ["running", "queue", "waiting"]
             .into_iter()
-            .all(|name| make_private(&shared.path.join(name), true))
+            .all(|name| make_private(user, &shared.path.join(name), true))
             .then_some(shared)
     }
 
@@ -159,7 +163,7 @@ pub(crate) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
 
 /// Makes a directory that lasts.
 pub(crate) fn make_directory(path: &Path) -> bool {
-    make_private(path, true)
+    make_private(geteuid().as_raw(), path, true)
 }
 
 /// Removes a file that says nothing any more. If it cannot be, it is passed over.
@@ -174,8 +178,7 @@ pub(crate) fn names(directory: &Path) -> Vec<String> {
 }
 
 /// Whether the directory is there afterwards, and only this user can enter it.
-fn make_private(path: &Path, makes_parents: bool) -> bool {
-    let user = geteuid().as_raw();
+fn make_private(user: u32, path: &Path, makes_parents: bool) -> bool {
     let is_private = || {
         fs::symlink_metadata(path)
             .is_ok_and(|found| found.is_dir() && found.uid() == user && found.mode() & 0o077 == 0)
@@ -202,7 +205,7 @@ fn make_private(path: &Path, makes_parents: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use std::fs::Permissions;
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
     use super::*;
 
@@ -223,6 +226,39 @@ mod tests {
         let mode = fs::metadata(&shared.path).unwrap().mode();
         assert_eq!(mode & 0o777, 0o700);
         assert!(SharedDir::open(&["open", "file"].map(path)).is_none());
+    }
+
+    #[test]
+    fn what_another_user_has_planted_is_passed_over() {
+        let top = tempfile::tempdir().unwrap();
+        let [planted, parent, own] = ["planted", "parent", "own"].map(|name| top.path().join(name));
+        for path in [&planted, &parent] {
+            DirBuilder::new().mode(0o700).create(path).unwrap();
+        }
+        let below = parent.join("new");
+        let user = geteuid();
+        // The same directories are used while they are the user's own, so that nothing else keeps them from being used.
+        let found = SharedDir::open(&[planted.clone(), own.clone()]).unwrap();
+        assert_eq!(found.path, planted);
+        assert!(make_private(user.as_raw(), &below, false));
+        fs::remove_dir(&below).unwrap();
+        // Only root can give a directory away; for others, another user asks.
+        let other = user.as_raw() + 4242;
+        let asking = if user.is_root() {
+            for path in [planted.clone(), planted.join("running"), parent.clone()] {
+                chown(path, Some(other), None).unwrap();
+            }
+            assert_eq!(SharedDir::open(&[planted.clone(), own.clone()]).unwrap().path, own);
+            user.as_raw()
+        } else {
+            other
+        };
+        for path in [&planted, &below] {
+            assert!(!make_private(asking, path, false), "{}", path.display());
+        }
+        assert!(SharedDir::open_for(asking, std::slice::from_ref(&planted)).is_none());
+        let owner = fs::metadata(&planted).unwrap().uid();
+        assert!(make_private(owner, &planted, true), "its owner may use it");
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub use foreground::run_in_foreground;
 pub use job::{Job, spawn_job};
 pub use landlock::{NoLandlock, WritablePathError, WritablePaths, landlock_version};
 pub use lines::{Keep, Line, LineBuffer, ReadStatus};
-pub use machine_memory::{Memory, MemoryGauge, MemoryPressure, memory_below};
+pub use machine_memory::{Memory, MemoryGauge, MemoryPressure, memory_below_each};
 pub use marker::{KILL_PATIENCE, Marker, processes_with_variable, stop_marked};
 pub use named_pipe::make_named_pipe;
 pub use open_files::{
@@ -69,7 +69,9 @@ pub use peer::Peer;
 pub use private_memory::{forgo_core_dumps, hide_memory};
 pub use private_socket::PrivateSocket;
 pub use read_only::{ReadOnlyPathError, ReadOnlyPaths};
-pub use recorded::{ProcessStamp, RecordedLeader, forks, has_restarted_since, pid_space};
+pub use recorded::{
+    ProcessStamp, RecordedLeader, forks, has_process, has_restarted_since, pid_space,
+};
 pub use remains::{Remains, Traces};
 pub use resources::Resources;
 pub use signals::{

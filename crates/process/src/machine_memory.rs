@@ -1,6 +1,8 @@
 //! How much memory there is, and how much of it can still be had: by the machine, and by the cgroups that bound this
 //! process.
 
+#[cfg(target_os = "linux")]
+use std::collections::HashMap;
 use std::path::Path;
 #[cfg(target_os = "linux")]
 use std::path::PathBuf;
@@ -94,23 +96,30 @@ impl MemoryGauge {
     }
 }
 
-/// How much memory everything takes that a process has started, itself included. In bytes. The cgroup tells it, if it is one
-/// of a hierarchy that counts memory. Zero where the system does not tell.
-pub fn memory_below(pid: u32, cgroup: Option<&Path>) -> u64 {
+/// How much memory each of these processes takes with everything that it has started. In bytes. Its cgroup tells it, if it is
+/// one of a hierarchy that counts memory. Zero where the system does not tell.
+pub fn memory_below_each(processes: &[(u32, Option<&Path>)]) -> Vec<u64> {
     #[cfg(target_os = "linux")]
     {
-        let counted = cgroup.and_then(|path| text(&path.join("memory.current")));
-        if let Some(bytes) = counted.and_then(|text| text.trim().parse().ok()) {
-            return bytes;
+        let counted = processes.iter().map(|(_, cgroup)| {
+            text(&cgroup.as_ref()?.join("memory.current"))?.trim().parse::<u64>().ok()
+        });
+        let counted: Vec<Option<u64>> = counted.collect();
+        if let Some(counted) = counted.iter().copied().collect() {
+            return counted;
         }
-        let Some(root) = i32::try_from(pid).ok().and_then(crate::Pid::from_raw) else { return 0 };
-        let members = crate::proc_table::from(root).unwrap_or_default();
-        crate::resources::memory_of(members.into_iter().map(|member| member.pid))
+        let root = |pid: u32| i32::try_from(pid).ok().and_then(crate::Pid::from_raw);
+        let roots: Vec<_> = processes.iter().filter_map(|(pid, _)| root(*pid)).collect();
+        let trees = crate::proc_table::each_from(&roots).unwrap_or_default();
+        let sizes = trees.into_iter().map(|tree| crate::resources::memory_of(tree.into_iter()));
+        let sizes: HashMap<_, _> = roots.iter().copied().zip(sizes).collect();
+        let of_tree = |pid: u32| root(pid).and_then(|root| sizes.get(&root).copied());
+        let found = processes.iter().zip(counted);
+        found.map(|((pid, _), counted)| counted.or_else(|| of_tree(*pid)).unwrap_or(0)).collect()
     }
     #[cfg(not(target_os = "linux"))]
     {
-        let _ = (pid, cgroup);
-        0
+        vec![0; processes.len()]
     }
 }
 

@@ -310,13 +310,35 @@ pub(crate) fn children() -> io::Result<Vec<(Pid, bool)>> {
 }
 
 fn below(root: Pid, except: &[Pid]) -> io::Result<Vec<ProcessStamp>> {
-    let mut children: HashMap<i32, Vec<(ProcessStamp, bool)>> = HashMap::new();
+    Ok(descend(&mut by_parent()?, root, except))
+}
+
+/// The processes with these numbers, which are not below each other, each with every living process below it. `/proc` is read
+/// once for all.
+pub(crate) fn each_from(roots: &[Pid]) -> io::Result<Vec<Vec<Pid>>> {
+    let mut children = by_parent()?;
+    let members = roots.iter().map(|root| {
+        let below = descend(&mut children, *root, &[]);
+        [*root].into_iter().chain(below.into_iter().map(|member| member.pid)).collect()
+    });
+    Ok(members.collect())
+}
+
+/// By the number of their parent, all processes, with whether they live.
+type Children = HashMap<i32, Vec<(ProcessStamp, bool)>>;
+
+fn by_parent() -> io::Result<Children> {
+    let mut children = Children::new();
     for pid in pids()? {
         if let Some(stat) = Stat::read(pid) {
             let member = ProcessStamp { pid, start_time: stat.start_time };
             children.entry(stat.parent).or_default().push((member, stat.state.is_alive()));
         }
     }
+    Ok(children)
+}
+
+fn descend(children: &mut Children, root: Pid, except: &[Pid]) -> Vec<ProcessStamp> {
     let mut members = Vec::new();
     let mut parents = vec![root];
     while let Some(parent) = parents.pop() {
@@ -332,7 +354,7 @@ fn below(root: Pid, except: &[Pid]) -> io::Result<Vec<ProcessStamp>> {
             }
         }
     }
-    Ok(members)
+    members
 }
 
 fn pids() -> io::Result<impl Iterator<Item = Pid>> {

@@ -119,7 +119,9 @@ impl ReadOnlyPaths {
                     trees.push(system_calls::take(mounted, *kind == Kind::ReadOnly)?);
                 }
                 for ((mounted, _), tree) in mounts.iter().zip(&trees) {
-                    system_calls::mount(tree, mounted)?;
+                    if let Some(tree) = tree {
+                        system_calls::mount(tree, mounted)?;
+                    }
                 }
                 trees.clear();
                 // The present directory is still the one below the mounts.
@@ -172,21 +174,29 @@ mod system_calls {
         Ok(mount_change(c"/", propagation)?)
     }
 
-    /// What is at the path, to be mounted elsewhere.
-    pub(super) fn take(path: &CStr, is_read_only: bool) -> io::Result<OwnedFd> {
+    /// What is at the path, to be mounted elsewhere. None if it is gone, like a lock of a program that was at work when the path
+    /// was added.
+    pub(super) fn take(path: &CStr, is_read_only: bool) -> io::Result<Option<OwnedFd>> {
         let flags = OpenTreeFlags::OPEN_TREE_CLONE
             | OpenTreeFlags::OPEN_TREE_CLOEXEC
             | OpenTreeFlags::AT_RECURSIVE
             | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
-        let tree = open_tree(CWD, path, flags)?;
+        let tree = match open_tree(CWD, path, flags) {
+            Err(Errno::NOENT) => return Ok(None),
+            tree => tree?,
+        };
         if is_read_only {
             make_read_only(&tree)?;
         }
-        Ok(tree)
+        Ok(Some(tree))
     }
 
     pub(super) fn mount(tree: &OwnedFd, path: &CStr) -> io::Result<()> {
-        Ok(move_mount(tree, c"", CWD, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?)
+        match move_mount(tree, c"", CWD, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH) {
+            // It has gone since it was taken.
+            Err(Errno::NOENT) => Ok(()),
+            mounted => Ok(mounted?),
+        }
     }
 
     fn make_read_only(tree: &OwnedFd) -> io::Result<()> {
@@ -244,7 +254,7 @@ mod system_calls {
         Err(io::Error::from_raw_os_error(libc::ENOSYS))
     }
 
-    pub(super) fn take(_: &CStr, _: bool) -> io::Result<OwnedFd> {
+    pub(super) fn take(_: &CStr, _: bool) -> io::Result<Option<OwnedFd>> {
         Err(io::Error::from_raw_os_error(libc::ENOSYS))
     }
 

@@ -38,6 +38,14 @@ impl ProcessStamp {
     }
 }
 
+/// Whether any process has this number now, on any system and whichever user it belongs to.
+pub fn has_process(number: i32) -> bool {
+    let pid = Some(number).filter(|number| *number > 0).and_then(Pid::from_raw);
+    pid.is_some_and(|pid| {
+        !matches!(rustix::process::test_kill_process(pid), Err(rustix::io::Errno::SRCH))
+    })
+}
+
 /// The leader of a session, as it was when it started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedLeader {
@@ -149,6 +157,17 @@ mod tests {
         assert!(!has_restarted_since(&here));
         assert!(has_restarted_since("another-boot pid:[4026531836]"));
         assert!(!has_restarted_since(""), "nothing is known");
+    }
+
+    #[test]
+    fn a_number_without_a_process_is_free() {
+        assert!(has_process(rustix::process::getpid().as_raw_nonzero().get()));
+        // The first process belongs to another user, unless root asks.
+        assert!(has_process(1));
+        // No kernel gives numbers that are so large.
+        for number in [0, -1, i32::MIN, i32::MAX] {
+            assert!(!has_process(number), "{number}");
+        }
     }
 
     #[test]

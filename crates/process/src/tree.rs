@@ -109,6 +109,14 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// The code with which it exited, or else the signal that killed it, as events and results have them.
+    pub fn code_and_signal(self) -> (Option<i32>, Option<i32>) {
+        match self {
+            Exit::Code(code) => (Some(code), None),
+            Exit::Signal(signal) => (None, Some(signal)),
+        }
+    }
+
     pub(crate) fn from_status(status: WaitStatus) -> Option<Exit> {
         status
             .exit_status()

@@ -519,6 +519,28 @@ fn what_is_excepted_stays_writable_inside_of_what_is_read_only() {
 }
 
 #[test]
+fn what_is_gone_when_the_program_starts_keeps_it_from_nothing() {
+    ReadOnlyPaths::probe().unwrap();
+    let border = Border::new();
+    let root = border.path("inside").canonicalize().unwrap();
+    let mut read_only = ReadOnlyPaths::default();
+    for name in ["config", "config.lock"] {
+        fs::write(root.join(name), "").unwrap();
+        read_only.add(&root.join(name), &root).unwrap();
+    }
+    fs::remove_file(root.join("config.lock")).unwrap();
+    let mut shell = command("sh");
+    shell.args(["-c", "echo x > new && ! echo x > config"]).current_dir(&root);
+    read_only.protect(&mut shell, &root).unwrap();
+    border.writable().restrict(&mut shell).unwrap();
+    assert_success(&shell.output().unwrap());
+    assert_eq!(
+        (border.text("inside/new"), border.text("inside/config")),
+        ("x\n".into(), "".into())
+    );
+}
+
+#[test]
 fn a_user_without_privileges_can_have_read_only_paths() {
     if !rustix::process::geteuid().is_root() {
         // Then the test above has shown it.
