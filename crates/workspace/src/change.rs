@@ -57,14 +57,18 @@ pub(crate) fn diff_of(git: &Git<'_>, one: &str, other: &str) -> Result<Vec<u8>, 
 pub(crate) fn files(git: &Git<'_>, one: &str, other: &str) -> Result<Vec<ChangedFile>, GitError> {
     let args =
         ["diff-tree", "-r", "--no-renames", "--no-ext-diff", "--no-textconv", "--numstat", "-z"];
-    let output = git.bytes(&[&args[..], &[one, other]].concat())?;
-    let entries = output.split(|byte| *byte == 0).filter_map(|entry| {
+    Ok(listed_changes(&git.bytes(&[&args[..], &[one, other]].concat())?))
+}
+
+/// Reads what git lists with `--numstat -z`, without renamed files.
+pub fn listed_changes(listing: &[u8]) -> Vec<ChangedFile> {
+    let entries = listing.split(|byte| *byte == 0).filter_map(|entry| {
         let entry = String::from_utf8_lossy(entry);
         let mut fields = entry.splitn(3, '\t');
         let (insertions, deletions) = (fields.next()?.parse().ok(), fields.next()?.parse().ok());
         Some(ChangedFile { path: fields.next()?.to_owned(), insertions, deletions })
     });
-    Ok(entries.collect())
+    entries.collect()
 }
 
 /// How much was changed between two commits. A file that was renamed counts once.

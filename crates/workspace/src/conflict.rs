@@ -87,19 +87,21 @@ pub(crate) fn merge_trees(
     }
     args.extend([one.as_str(), other.as_str()]);
     let output = git.output(&args)?;
-    let mut words = output
-        .stdout
-        .split(|byte| *byte == 0)
-        .map(|word| String::from_utf8_lossy(word).into_owned());
-    let tree = words.next().unwrap_or_default();
+    let (tree, files) = listed_merge(&output.stdout);
     match output.exit {
         Exit::Code(0) => Ok(Merged::Clean(tree)),
-        Exit::Code(1) if !tree.is_empty() => {
-            let names: BTreeSet<String> = words.filter(|name| !name.is_empty()).collect();
-            Ok(Merged::Conflicting(names.into_iter().collect()))
-        }
+        Exit::Code(1) if !tree.is_empty() => Ok(Merged::Conflicting(files)),
         _ => Err(failed(&args, &output).into()),
     }
+}
+
+/// Reads what `git merge-tree --name-only -z` prints: the tree, and the files that conflict, each once.
+pub fn listed_merge(listing: &[u8]) -> (String, Vec<String>) {
+    let mut words =
+        listing.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+    let tree = words.next().unwrap_or_default();
+    let names: BTreeSet<String> = words.filter(|name| !name.is_empty()).collect();
+    (tree, names.into_iter().collect())
 }
 
 #[cfg(test)]

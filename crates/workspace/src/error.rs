@@ -53,6 +53,12 @@ pub enum WorkspaceError {
     )]
     Elsewhere { directory: PathBuf, top: PathBuf },
     #[error(
+        "worktrees would be in {}, inside of the repository in {}, and `git add` there would take them as files. Set \
+         PI_SUBAGENTS_STATE_DIR, or XDG_STATE_HOME, to a directory outside of it, or let git ignore that directory",
+        worktrees.display(), top.display()
+    )]
+    Inside { worktrees: PathBuf, top: PathBuf },
+    #[error(
         "the repository's own settings name the filter \"{filter}\", which would run a program. If you \
          trust it, put it into your own settings: git config --global filter.{filter}.clean …, and the same \
          for smudge and process"

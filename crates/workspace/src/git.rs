@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -63,6 +64,8 @@ const SETTINGS: &[(&str, &str)] = &[
     ("core.ignoreStat", "false"),
     ("core.safecrlf", "false"),
     ("add.ignoreErrors", "false"),
+    // `git add` names the repositories that it finds, and need not explain what they are.
+    ("advice.addEmbeddedRepo", "false"),
     // A repository that was copied from a system without cases says so here, too, and two files would be taken for one.
     #[cfg(target_os = "linux")]
     ("core.ignoreCase", "false"),
@@ -85,6 +88,9 @@ const EMAIL: &str = "pi-subagents@localhost";
 const TIME_LIMIT: Duration = Duration::from_secs(15 * 60);
 /// A command of git that prints more is not what we asked for.
 const LARGEST_OUTPUT: usize = 256 * 1024 * 1024;
+
+/// So many names of files fit into the arguments of a command.
+pub(crate) const MOST_NAMES: usize = 200;
 
 /// A setting and its value. The name can hold any bytes.
 pub(crate) type Setting = (OsString, OsString);
@@ -132,10 +138,29 @@ impl<'a> Git<'a> {
         self
     }
 
-    /// git with another index than that of the working tree.
+    /// git with another index than that of the working tree, which no other program reads: it needs no checksum, and that of a
+    /// large one takes as long as to write it.
     #[must_use]
     pub(crate) fn with_index(mut self, index: &Path) -> Git<'a> {
         self.set("GIT_INDEX_FILE", index);
+        self.settings.extend(owned(&[("index.skipHash", "true")]));
+        self
+    }
+
+    /// git that writes objects into a directory of their own, and also reads those of another one.
+    #[must_use]
+    pub(crate) fn with_objects(mut self, directory: &Path, read: &Path) -> Git<'a> {
+        self.set("GIT_OBJECT_DIRECTORY", directory);
+        // In quotes, a colon does not separate two directories.
+        let mut quoted = vec![b'"'];
+        for byte in read.as_os_str().as_bytes() {
+            if matches!(byte, b'"' | b'\\') {
+                quoted.push(b'\\');
+            }
+            quoted.push(*byte);
+        }
+        quoted.push(b'"');
+        self.set("GIT_ALTERNATE_OBJECT_DIRECTORIES", OsString::from_vec(quoted));
         self
     }
 

@@ -1,6 +1,7 @@
 //! Everything that an agent left becomes a ref, and then its worktree goes.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -16,6 +17,7 @@ use crate::lock::RepositoryLock;
 use crate::repository::Repository;
 use crate::snapshot::{self, Snapshot, commit_tree};
 use crate::survey::{forget_admin, forget_worktree, unlock_refs};
+use crate::tree_state::TreeState;
 use crate::{GitError, WorkspaceError};
 
 /// What became of a worktree.
@@ -27,6 +29,14 @@ pub enum Kept {
     Changes(Changes),
 }
 
+/// How git reads a tree that is kept. Files count that are not in a sparse checkout any more, or were never.
+const SETTINGS: &[(&str, &str)] = &[
+    ("core.fsync", "committed,reference"),
+    ("core.sparseCheckout", "true"),
+    ("sparse.expectFilesOutsideOfPatterns", "false"),
+];
+/// What git has beside a worktree in which it goes from commit to commit, of which some may have no ref.
+const UNFINISHED: [&str; 3] = ["rebase-merge", "rebase-apply", "BISECT_LOG"];
 /// How often a tree is read again that changes while it is kept.
 const ATTEMPTS: usize = 3;
 /// How long a `git gc` may take that began before the result had a ref.
@@ -39,11 +49,15 @@ pub fn keep(layout: &WorktreeLayout, directory: &Path, may_remove: bool) -> Kept
     match keep_in(layout, directory, may_remove) {
         Ok(kept) => kept,
         Err(_) if !is_left => Kept::Unused,
-        Err(error) => Kept::Changes(Changes {
-            directory: Some(layout.tree()),
-            problem: Some(error.to_string()),
-            ..Changes::default()
-        }),
+        Err(error) => {
+            // A git that was killed while it wrote has left it.
+            remove_stale_lock(&layout.index());
+            Kept::Changes(Changes {
+                directory: Some(layout.tree()),
+                problem: Some(error.to_string()),
+                ..Changes::default()
+            })
+        }
     }
 }
 
@@ -71,7 +85,8 @@ fn keep_in(
     }
     let base = base.ok_or_else(|| WorkspaceError::NoBase(layout.base()))?;
     let tree = Tree { layout, repository: &repository, base: &base, path: layout.tree() };
-    if !tree.path.exists() {
+    // One that cannot be seen is there.
+    if !tree.path.try_exists().unwrap_or(true) {
         return tree.finish_removal(&git);
     }
     Ok(Kept::Changes(tree.keep(may_remove)?))
@@ -95,19 +110,28 @@ impl Tree<'_> {
         let admin = self.repository.admin(self.layout.run_id().as_str());
         let index = self.layout.index();
         remove_stale_lock(&index);
-        let durable = owned(&[("core.fsync", "committed,reference")]);
         let git = self.repository.git_of(&admin, &self.path, &|| false)?;
-        let git = git.with_settings(&durable).with_index(&index);
+        let of_agent = git.with_settings(&owned(SETTINGS));
+        let git = of_agent.clone().with_index(&index);
+        let has_staged = !is_same_index(&admin.join("index"), &index);
+        // What the agent has done to the worktree's own files does not change where these look.
+        let outside = self.repository.git(&|| false);
         let mut obstacle = None;
         for _ in 0..ATTEMPTS {
-            let commit = self.write_result(&git)?;
+            if has_staged {
+                snapshot::add_ignored(&git, &of_agent, &self.path)?;
+            }
+            let Written { commit, repositories } = self.write_result(&git, &outside)?;
             self.await_gc();
             // Also after `git gc` has removed what had no ref when it began.
-            verify_objects(&git, self.base, &commit)?;
-            let left_out = LeftOut::of(&git, &self.path)?;
+            verify_objects(&outside, self.base, &commit)?;
+            let state = TreeState::of(&git)?;
+            let left_out = LeftOut::of(&self.path, &state.ignored);
             let changes = count(&git, self.layout, self.base, &commit)?;
             let changes = Changes { ignored: left_out.ignored, ..changes };
-            obstacle = match self.difference(&git, &admin, &commit, left_out)? {
+            let inside = repositories.into_iter().find(|path| self.has_files_in(path));
+            let inside = inside.or(left_out.repository);
+            obstacle = match self.difference(&admin, state, inside) {
                 Some(Difference::Changing) => Some(changes),
                 Some(difference) => return Ok(self.stays(changes, difference.words())),
                 None if !may_remove => {
@@ -121,9 +145,9 @@ impl Tree<'_> {
         Ok(self.stays(obstacle.unwrap_or_default(), Difference::Changing.words()))
     }
 
-    /// Writes everything that is in the tree as the result, and returns its commit.
-    fn write_result(&self, git: &Git<'_>) -> Result<String, WorkspaceError> {
-        let Snapshot { tree, .. } = snapshot::tree(git)?;
+    /// Writes everything that is in the tree as the result.
+    fn write_result(&self, git: &Git<'_>, outside: &Git<'_>) -> Result<Written, WorkspaceError> {
+        let Snapshot { tree, known, embedded } = snapshot::tree(git)?;
         let head = snapshot::head(git)?;
         let commit = match head {
             Some(head) => {
@@ -145,9 +169,15 @@ impl Tree<'_> {
         };
         let _lock = RepositoryLock::take(&self.repository.common, &|| false)?;
         unlock_refs(self.layout, self.repository);
-        git.run(&["update-ref", &self.layout.result(), &commit])?;
-        match git.resolve(&self.layout.result())? {
-            Some(read) if read == commit => Ok(commit),
+        let written = git.run(&["update-ref", &self.layout.result(), &commit]);
+        if written.is_err() {
+            unlock_refs(self.layout, self.repository);
+        }
+        written?;
+        match outside.resolve(&self.layout.result())? {
+            Some(read) if read == commit => {
+                Ok(Written { commit, repositories: [known, embedded].concat() })
+            }
             read => Err(GitError::Failed {
                 command: "update-ref".to_owned(),
                 message: format!("the ref reads back as {}", read.as_deref().unwrap_or("nothing")),
@@ -166,30 +196,30 @@ impl Tree<'_> {
     /// What is in the tree that the commit does not have.
     fn difference(
         &self,
-        git: &Git<'_>,
         admin: &Path,
-        commit: &str,
-        left_out: LeftOut,
-    ) -> Result<Option<Difference>, WorkspaceError> {
+        state: TreeState,
+        inside: Option<PathBuf>,
+    ) -> Option<Difference> {
         if !leads_to(&self.path.join(".git"), admin) {
-            return Ok(Some(Difference::OtherRepository(PathBuf::from(".git"))));
+            return Some(Difference::OtherRepository(PathBuf::from(".git")));
         }
-        let Snapshot { tree, unread } = snapshot::tree(git)?;
-        if git.text(&["rev-parse", &format!("{commit}^{{tree}}")])? != tree {
-            return Ok(Some(Difference::Changing));
+        if UNFINISHED.iter().any(|name| admin.join(name).exists()) {
+            return Some(Difference::Unfinished);
         }
-        if let Some(directory) = unread {
-            return Ok(Some(Difference::Unread(directory)));
+        let unread = state.unread.map(Difference::Unread);
+        let inside = || inside.map(Difference::OtherRepository);
+        let changing = || state.is_changed.then_some(Difference::Changing);
+        unread.or_else(inside).or_else(changing)
+    }
+
+    /// Whether a repository inside of the tree has files. A commit has the name of its commit at most, and nothing of them.
+    fn has_files_in(&self, repository: &Path) -> bool {
+        match fs::read_dir(self.path.join(repository)) {
+            Ok(mut entries) => entries.next().is_some(),
+            Err(error) => {
+                !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+            }
         }
-        // Of a repository inside of the tree, a commit has the name of a commit at most, and nothing of its files.
-        let has_files = |path: &PathBuf| {
-            fs::read_dir(self.path.join(path)).is_ok_and(|mut found| found.next().is_some())
-        };
-        let inside = match left_out.repository {
-            None => snapshot::repositories_inside(git)?.into_iter().find(has_files),
-            found => found,
-        };
-        Ok(inside.map(Difference::OtherRepository))
     }
 
     fn stays(&self, changes: Changes, problem: String) -> Changes {
@@ -240,8 +270,8 @@ impl Tree<'_> {
         let mark = self.repository.common.join("gc.pid");
         let is_running = || {
             let text = fs::read_to_string(&mark).unwrap_or_default();
-            let pid = text.split_whitespace().next().unwrap_or_default().to_owned();
-            !pid.is_empty() && Path::new("/proc").join(pid).exists()
+            let number = text.split_whitespace().next().and_then(|number| number.parse().ok());
+            number.is_some_and(process::has_process)
         };
         let deadline = Instant::now() + GC_PATIENCE;
         while is_running() && Instant::now() < deadline {
@@ -250,24 +280,47 @@ impl Tree<'_> {
     }
 }
 
+/// A result that has a ref.
+struct Written {
+    commit: String,
+    /// The repositories inside of the tree.
+    repositories: Vec<PathBuf>,
+}
+
 /// Why a tree is not what its commit has.
 enum Difference {
     Changing,
     Unread(String),
     OtherRepository(PathBuf),
+    Unfinished,
 }
 
 impl Difference {
     fn words(&self) -> String {
         match self {
             Difference::Changing => "the files still changed while they were kept".to_owned(),
-            Difference::Unread(directory) => format!("the directory {directory} cannot be read"),
+            Difference::Unread(path) => format!("{path} cannot be read"),
+            Difference::Unfinished => {
+                "a rebase or a search by `git bisect` is not finished, and no ref has its commits"
+                    .to_owned()
+            }
             Difference::OtherRepository(path) => format!(
                 "{} is a repository of its own, whose files are not part of the result",
                 path.display()
             ),
         }
     }
+}
+
+/// Whether the agent's git has left its index alone, of which ours is a copy with the same time.
+fn is_same_index(of_agent: &Path, ours: &Path) -> bool {
+    let Ok(found) = fs::metadata(of_agent) else { return true };
+    let copied = fs::metadata(ours);
+    let is_alike = |copied: &fs::Metadata| {
+        copied.len() == found.len() && copied.modified().ok() == found.modified().ok()
+    };
+    // git would wait for what is no file.
+    !found.is_file() || copied.is_ok_and(|copied| is_alike(&copied))
 }
 
 /// Whether the file by which a worktree finds its repository is still as git made it.

@@ -10,7 +10,7 @@ use process::Exit;
 use crate::change::Change;
 use crate::conflict::{Merged, merge_trees};
 use crate::files::{copy_index, make_private, remove_index, remove_made, remove_stale_lock};
-use crate::git::{Git, failed};
+use crate::git::{Git, MOST_NAMES, failed};
 use crate::layout::WorktreeLayout;
 use crate::repository::Repository;
 use crate::{GitError, WorkspaceError, snapshot};
@@ -48,7 +48,7 @@ fn apply_with(
 ) -> Result<Landed, WorkspaceError> {
     copy_index(&repository.index(), index)?;
     let git = repository.git(&|| false).with_index(index);
-    let now = snapshot::commit(&git)?;
+    let now = snapshot::commit(&git)?.commit;
     match merge_trees(&git, Some(&change.base), &now, &change.result)? {
         Merged::Conflicting(files) => Ok(Landed::Conflicting(files)),
         Merged::Clean(tree) => Ok(match check_out(repository, &git, index, [&now, &tree])? {
@@ -159,6 +159,3 @@ fn undo(
     }
     Ok(())
 }
-
-/// So many fit into the arguments of a program.
-const MOST_NAMES: usize = 200;

@@ -68,6 +68,11 @@ impl WorktreeLayout {
     }
 }
 
+/// The ref of the commit from which the tasks of a call start. Another working tree of the repository has others.
+pub(crate) fn shared_base(call: &str) -> String {
+    format!("refs/worktree/pi-subagents/{call}")
+}
+
 pub(crate) fn reference(run: &str, which: &str) -> String {
     format!("refs/pi-subagents/{run}/{which}")
 }

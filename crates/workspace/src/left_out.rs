@@ -1,13 +1,8 @@
 //! What is in a working tree and in no commit of it.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-
-use crate::GitError;
-use crate::git::Git;
 
 /// What `git add` leaves out.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -19,40 +14,34 @@ pub(crate) struct LeftOut {
 }
 
 impl LeftOut {
-    pub(crate) fn of(git: &Git<'_>, tree: &Path) -> Result<LeftOut, GitError> {
-        let args = ["ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z"];
-        let output = git.bytes(&args)?;
-        let names = output.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-        let ignored = names.map(|name| {
-            let name = name.strip_suffix(b"/").unwrap_or(name);
-            PathBuf::from(OsStr::from_bytes(name))
-        });
-        Ok(look(tree, &ignored.collect()))
-    }
-}
-
-/// Looks through a tree in which git ignores these files and directories.
-fn look(tree: &Path, ignored: &BTreeSet<PathBuf>) -> LeftOut {
-    let mut found = LeftOut::default();
-    let mut open = vec![(PathBuf::new(), false)];
-    while let Some((directory, is_ignored)) = open.pop() {
-        // git tells of a directory that cannot be read.
-        for entry in fs::read_dir(tree.join(&directory)).into_iter().flatten().flatten() {
-            let path = directory.join(entry.file_name());
-            let is_ignored = is_ignored || ignored.contains(&path);
-            let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
-            if entry.file_name() == ".git" && !is_ignored {
-                if !directory.as_os_str().is_empty() {
-                    found.repository = Some(directory.clone());
+    /// Looks through a tree in which git ignores these files and directories.
+    pub(crate) fn of(tree: &Path, ignored: &BTreeSet<PathBuf>) -> LeftOut {
+        let mut found = LeftOut::default();
+        let mut open = vec![(PathBuf::new(), false)];
+        while let Some((directory, is_ignored)) = open.pop() {
+            // git tells of a directory that cannot be read.
+            for entry in fs::read_dir(tree.join(&directory)).into_iter().flatten().flatten() {
+                let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                let name = entry.file_name();
+                if ignored.is_empty() && !is_directory && name != ".git" {
+                    // Most files of most trees: to put their paths together would take as long as all else.
+                    continue;
                 }
-            } else if is_directory {
-                open.push((path, is_ignored));
-            } else if is_ignored {
-                found.ignored += 1;
+                let path = directory.join(&name);
+                let is_ignored = is_ignored || ignored.contains(&path);
+                if name == ".git" && !is_ignored {
+                    if !directory.as_os_str().is_empty() {
+                        found.repository = Some(directory.clone());
+                    }
+                } else if is_directory {
+                    open.push((path, is_ignored));
+                } else if is_ignored {
+                    found.ignored += 1;
+                }
             }
         }
+        found
     }
-    found
 }
 
 #[cfg(test)]
@@ -68,9 +57,9 @@ mod tests {
             fs::write(path, "").unwrap();
         }
         let ignored = ["x.log", "deps", "sub/x.log"].map(PathBuf::from).into();
-        assert_eq!(look(top.path(), &ignored), LeftOut { ignored: 4, repository: None });
+        assert_eq!(LeftOut::of(top.path(), &ignored), LeftOut { ignored: 4, repository: None });
         fs::create_dir(top.path().join("sub/.git")).unwrap();
         let expected = LeftOut { ignored: 4, repository: Some(PathBuf::from("sub")) };
-        assert_eq!(look(top.path(), &ignored), expected);
+        assert_eq!(LeftOut::of(top.path(), &ignored), expected);
     }
 }

@@ -29,10 +29,11 @@ mod repository;
 mod snapshot;
 mod survey;
 mod travel;
+mod tree_state;
 mod uncommitted;
 
-pub use change::{Change, ChangedFile, diff};
-pub use conflict::{Conflict, conflicts};
+pub use change::{Change, ChangedFile, diff, listed_changes};
+pub use conflict::{Conflict, conflicts, listed_merge};
 pub use error::{GitError, WorkspaceError};
 pub use git::REPOSITORY_VARIABLES;
 pub use keep::{Kept, keep};
@@ -40,9 +41,9 @@ pub use landing::{Landed, apply, merge};
 pub use layout::WorktreeLayout;
 pub use prepare::{Beginning, Prepared, prepare};
 pub use repository::Repository;
-pub use survey::{Worktree, forget, worktrees_in};
+pub use survey::{Worktree, forget, forget_shared_base, worktrees_in};
 pub use travel::{
     Departure, ReceivedFile, checked_entry, departure_of_worktree, leads_out, pack_directory,
     pack_result, pack_worktree, receive_patch, receive_result, receive_snapshot,
 };
-pub use uncommitted::{UncommittedFile, uncommitted_files};
+pub use uncommitted::{UncommittedFile, listed_status, uncommitted_files};

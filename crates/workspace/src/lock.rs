@@ -20,8 +20,24 @@ impl RepositoryLock {
         common: &Path,
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<RepositoryLock, WorkspaceError> {
-        let directory = File::open(common).map_err(WorkspaceError::file("opened", common))?;
-        let deadline = Instant::now() + PATIENCE;
+        RepositoryLock::take_until(common, Some(Instant::now() + PATIENCE), is_stopped)
+    }
+
+    /// The turn to look at the user's working tree, which may take long. A run waits for it because another one of the same call may be
+    /// looking already.
+    pub(crate) fn take_turn(
+        common: &Path,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<RepositoryLock, WorkspaceError> {
+        RepositoryLock::take_until(&common.join("objects"), None, is_stopped)
+    }
+
+    fn take_until(
+        path: &Path,
+        deadline: Option<Instant>,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<RepositoryLock, WorkspaceError> {
+        let directory = File::open(path).map_err(WorkspaceError::file("opened", path))?;
         let mut pause = Duration::from_millis(1);
         loop {
             match directory.try_lock() {
@@ -33,9 +49,9 @@ impl RepositoryLock {
             if is_stopped() {
                 return Err(GitError::Stopped.into());
             }
-            if Instant::now() >= deadline {
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 let reason = "another program has held it for five minutes".to_owned();
-                return Err(WorkspaceError::Lock { path: common.to_owned(), reason });
+                return Err(WorkspaceError::Lock { path: path.to_owned(), reason });
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(50));

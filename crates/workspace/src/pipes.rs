@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 const IN_TREES: [&str; 2] = [".gitignore", ".gitattributes"];
 
 /// Those of a repository that a program may replace.
-const IN_REPOSITORIES: [&str; 11] = [
+const IN_REPOSITORIES: [&str; 12] = [
     "HEAD",
     "commondir",
     "config",
     "config.worktree",
+    "index",
     "info/alternates",
     "info/attributes",
     "info/exclude",

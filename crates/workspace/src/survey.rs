@@ -7,7 +7,7 @@ use model::RunId;
 
 use crate::WorkspaceError;
 use crate::files::{read_short, remove_index, remove_stale_lock, remove_tree};
-use crate::layout::WorktreeLayout;
+use crate::layout::{WorktreeLayout, shared_base};
 use crate::lock::RepositoryLock;
 use crate::repository::Repository;
 
@@ -101,6 +101,14 @@ pub fn forget(layout: &WorktreeLayout, directory: &Path) -> Result<(), Workspace
         git.run(&["update-ref", "-d", &reference])?;
     }
     Ok(())
+}
+
+/// Forgets from what the tasks of a call have started. Each of their runs has a ref of its own.
+pub fn forget_shared_base(directory: &Path, call: &str) -> Result<(), WorkspaceError> {
+    let repository = Repository::find(directory)?;
+    let git = repository.git(&|| false);
+    let _lock = RepositoryLock::take(&repository.common, &|| false)?;
+    Ok(git.run(&["update-ref", "-d", &shared_base(call)])?)
 }
 
 /// Removes the worktree of a run, and the ref from which it started if it has no result. What cannot be removed is found

@@ -3,17 +3,24 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use process::OutputError;
 
 use crate::change::diff_of;
 use crate::git::Git;
 use crate::layout::reference;
 use crate::repository::Repository;
-use crate::{WorkspaceError, snapshot};
+use crate::{GitError, WorkspaceError, snapshot};
 
 /// The largest directory without a repository that travels.
 const DIRECTORY_BYTES: u64 = 64 * 1024 * 1024;
 /// The most files of such a directory.
 const DIRECTORY_FILES: usize = 10_000;
+/// What the files of a repository may have together when they are unpacked here.
+const SNAPSHOT_EXTENT: Extent = Extent { bytes: 16 << 30, files: 2_000_000 };
+/// How much more a result may have than what its agent started from.
+const RESULT_EXTENT: Extent = Extent { bytes: 1 << 30, files: 100_000 };
 
 /// What an agent on another machine starts from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +57,7 @@ pub fn pack_directory(
     }
     init(scratch, true)?;
     let git = Git::at(directory, &|| false).within(scratch, directory);
-    let commit = snapshot::commit(&git)?;
+    let commit = snapshot::commit(&git)?.commit;
     git.run(&["update-ref", "refs/heads/snapshot", &commit])?;
     pack(&git, bundle, &["refs/heads/snapshot"])?;
     // What a repository ignores does not count, so that it is known only now how much it is.
@@ -70,7 +77,7 @@ pub fn receive_snapshot(
 ) -> Result<(), WorkspaceError> {
     init(repository, false)?;
     let git = Git::at(repository, &|| false).within(&repository.join(".git"), repository);
-    receive(&git, bundle, commit)?;
+    receive(&git, bundle, commit, SNAPSHOT_EXTENT)?;
     for which in ["base", "result"] {
         git.run(&["update-ref", &reference(commit, which), commit])?;
     }
@@ -96,11 +103,13 @@ pub fn pack_result(
     Ok(Some(commit))
 }
 
-/// Brings what a machine has packed into a worktree of ours, which then has the files of that commit.
+/// Brings what a machine has packed into a worktree of ours, which then has the files of that commit. If it is refused, neither
+/// the worktree nor its repository has anything of it.
 pub fn receive_result(directory: &Path, bundle: &Path, commit: &str) -> Result<(), WorkspaceError> {
     let repository = Repository::find(directory)?;
     let git = repository.git(&|| false);
-    receive(&git, bundle, commit)?;
+    let start = repository.head()?.ok_or(WorkspaceError::NothingToSend)?;
+    receive_change(&git, bundle, &start, commit, RESULT_EXTENT)?;
     Ok(git.run(&["reset", "--quiet", "--hard", "--no-recurse-submodules", commit])?)
 }
 
@@ -113,7 +122,7 @@ pub fn receive_patch(
     commit: &str,
 ) -> Result<Vec<u8>, WorkspaceError> {
     let git = Git::at(repository, &|| false).within(&repository.join(".git"), repository);
-    receive(&git, bundle, commit)?;
+    receive_change(&git, bundle, start, commit, RESULT_EXTENT)?;
     Ok(diff_of(&git, start, commit)?)
 }
 
@@ -134,17 +143,107 @@ fn pack(git: &Git<'_>, bundle: &Path, what: &[&str]) -> Result<(), WorkspaceErro
     Ok(git.run(&args)?)
 }
 
-/// Takes the objects of a bundle in, and makes sure that all of the commit are there and that none of its files would
-/// reach out of the tree.
-fn receive(git: &Git<'_>, bundle: &Path, commit: &str) -> Result<(), WorkspaceError> {
+/// How much files have together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Extent {
+    bytes: u64,
+    files: u64,
+}
+
+impl Extent {
+    fn plus(self, other: Extent) -> Extent {
+        Extent {
+            bytes: self.bytes.saturating_add(other.bytes),
+            files: self.files.saturating_add(other.files),
+        }
+    }
+
+    fn exceeds(self, limit: Extent) -> bool {
+        self.bytes > limit.bytes || self.files > limit.files
+    }
+}
+
+/// Takes in what an agent has made of a commit. It is looked at in a directory of its own first, so that the repository gets
+/// nothing of what is refused.
+fn receive_change(
+    git: &Git<'_>,
+    bundle: &Path,
+    start: &str,
+    commit: &str,
+    growth: Extent,
+) -> Result<(), WorkspaceError> {
+    let limit = extent(git, start, &mut |_| Ok(()))?.plus(growth);
+    let aside = Aside::new(git)?;
+    receive(&aside.git(git), bundle, commit, limit)?;
+    unbundle(git, bundle).map(drop)
+}
+
+/// Objects that are looked at before they belong to a repository.
+struct Aside {
+    directory: PathBuf,
+    objects: PathBuf,
+}
+
+impl Aside {
+    fn new(git: &Git<'_>) -> Result<Aside, WorkspaceError> {
+        let objects =
+            git.text(&["rev-parse", "--path-format=absolute", "--git-path", "objects"])?;
+        let objects = PathBuf::from(objects);
+        // git removes an old directory of this name, should this process be killed.
+        let name = format!("tmp_objdir-received-{}-{}", std::process::id(), unique_number());
+        let directory = objects.join(name);
+        fs::create_dir(&directory).map_err(WorkspaceError::file("made", &directory))?;
+        Ok(Aside { directory, objects })
+    }
+
+    /// git that reads the objects of the repository, and writes others here.
+    fn git<'a>(&self, git: &Git<'a>) -> Git<'a> {
+        git.clone().with_objects(&self.directory, &self.objects)
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+fn unique_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// Takes the objects of a bundle in, and makes sure that the commit is what it was packed for, that all of its objects are
+/// there, and that its files would neither reach out of the tree nor fill the disk.
+fn receive(
+    git: &Git<'_>,
+    bundle: &Path,
+    commit: &str,
+    limit: Extent,
+) -> Result<(), WorkspaceError> {
     if !is_commit(commit) {
         return Err(WorkspaceError::Hostile(format!("{commit:?} is no commit")));
     }
-    let args = ["bundle", "unbundle"].map(OsStr::new);
-    git.run(&[&args[..], &[bundle.as_os_str()]].concat())?;
+    let heads = unbundle(git, bundle)?;
+    if !heads.lines().any(|line| line.split(' ').next() == Some(commit)) {
+        return Err(WorkspaceError::Hostile(format!("the commit {commit} is not among them")));
+    }
     git.run(&["cat-file", "-e", &format!("{commit}^{{commit}}")])?;
     git.run(&["rev-list", "--objects", "--quiet", commit])?;
-    check_files(git, commit)
+    let found = extent(git, commit, &mut |entry| check_file(git, entry))?;
+    if found.exceeds(limit) {
+        return Err(too_large(
+            &format!("{} files with {} MB", found.files, found.bytes >> 20),
+            limit,
+        ));
+    }
+    Ok(())
+}
+
+/// Returns the commits that the bundle was packed for, with the refs that it had there. No ref is made here.
+fn unbundle(git: &Git<'_>, bundle: &Path) -> Result<String, WorkspaceError> {
+    let args = ["bundle", "unbundle"].map(OsStr::new);
+    Ok(git.text(&[&args[..], &[bundle.as_os_str()]].concat())?)
 }
 
 fn is_commit(text: &str) -> bool {
@@ -152,18 +251,46 @@ fn is_commit(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(is_digit)
 }
 
-fn check_files(git: &Git<'_>, commit: &str) -> Result<(), WorkspaceError> {
-    let listed = git.bytes(&["ls-tree", "-r", "-z", "--full-tree", commit])?;
+fn too_large(found: &str, limit: Extent) -> WorkspaceError {
+    WorkspaceError::Hostile(format!(
+        "unpacked, they are {found}, and the limit is {} files with {} MB",
+        limit.files,
+        limit.bytes >> 20
+    ))
+}
+
+/// How much the files of a commit would have together in a working tree. Each goes through `check`.
+fn extent(
+    git: &Git<'_>,
+    commit: &str,
+    check: &mut dyn FnMut(&str) -> Result<(), WorkspaceError>,
+) -> Result<Extent, WorkspaceError> {
+    let listed = git.bytes(&["ls-tree", "-r", "-l", "-z", "--full-tree", commit]);
+    let listed = listed.map_err(|error| match error {
+        // A few trees that hold each other have more files than any disk.
+        GitError::NotRun(OutputError::TooMuch(_)) => {
+            too_large("more files than can be listed", SNAPSHOT_EXTENT)
+        }
+        error => error.into(),
+    })?;
+    let mut found = Extent::default();
     for entry in listed.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
         let text = String::from_utf8_lossy(entry);
-        let hostile =
-            |problem: &str| WorkspaceError::Hostile(format!("{problem}: {:?}", text.as_ref()));
-        let found = checked_entry(&text).map_err(hostile)?;
-        if let Some(object) = found.link {
-            let target = git.text(&["cat-file", "blob", object])?;
-            if leads_out(found.path, &target) {
-                return Err(hostile("it is a link that leads out of the tree"));
-            }
+        check(&text)?;
+        let header = text.split_once('\t').map_or("", |(header, _)| header);
+        let bytes = header.rsplit(' ').next().and_then(|size| size.parse().ok());
+        found = found.plus(Extent { bytes: bytes.unwrap_or(0), files: 1 });
+    }
+    Ok(found)
+}
+
+fn check_file(git: &Git<'_>, entry: &str) -> Result<(), WorkspaceError> {
+    let hostile = |problem: &str| WorkspaceError::Hostile(format!("{problem}: {entry:?}"));
+    let found = checked_entry(entry).map_err(hostile)?;
+    if let Some(object) = found.link {
+        let target = git.text(&["cat-file", "blob", object])?;
+        if leads_out(found.path, &target) {
+            return Err(hostile("it is a link that leads out of the tree"));
         }
     }
     Ok(())
@@ -234,128 +361,5 @@ fn measure(directory: &Path) -> Result<(), WorkspaceError> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_stays_below_the_root_and_out_of_repositories() {
-        for path in ["a", "a/b.c", ".gitignore", "src/.github/x", "..a", "git/x"] {
-            assert!(is_inside(path), "{path}");
-        }
-        for path in [
-            "/a",
-            "../a",
-            "a/../b",
-            "a//b",
-            ".git/config",
-            "a/.GIT/hooks/x",
-            ".git./x",
-            "GIT~1/x",
-            ".g\u{200c}it/config",
-            ".",
-        ] {
-            assert!(!is_inside(path), "{path}");
-        }
-    }
-
-    /// A commit whose tree has an entry that git itself would not make.
-    fn hostile_bundle(scratch: &Path, mode: &str, name: &str, content: &str) -> (PathBuf, String) {
-        let source = scratch.join("source");
-        init(&source, false).unwrap();
-        let git = Git::at(&source, &|| false).within(&source.join(".git"), &source);
-        let file = scratch.join("content");
-        fs::write(&file, content).unwrap();
-        let hash = |kind: &str, path: &Path| {
-            let path = path.to_str().unwrap();
-            git.text(&["hash-object", "-w", "--literally", "-t", kind, path])
-                .unwrap()
-                .trim()
-                .to_owned()
-        };
-        let entry = |mode: &str, name: &str, object: &str| {
-            let id = (0..object.len()).step_by(2);
-            let id = id.map(|at| u8::from_str_radix(&object[at..at + 2], 16).unwrap());
-            let mut bytes = format!("{mode} {name}\0").into_bytes();
-            bytes.extend(id);
-            bytes
-        };
-        let tree = scratch.join("tree");
-        fs::write(&tree, entry(mode, name, &hash("blob", &file))).unwrap();
-        let tree = hash("tree", &tree);
-        let words = format!("tree {tree}\nauthor a <a> 0 +0000\ncommitter a <a> 0 +0000\n\nx\n");
-        fs::write(&file, words).unwrap();
-        let commit = hash("commit", &file);
-        git.run(&["update-ref", "refs/heads/main", &commit]).unwrap();
-        let bundle = scratch.join("bundle");
-        pack(&git, &bundle, &["refs/heads/main"]).unwrap();
-        (bundle, commit)
-    }
-
-    #[test]
-    fn a_planted_tree_is_refused_before_a_file_of_it_is_written() {
-        for (mode, name, content) in [
-            ("100644", "../planted", "x"),
-            ("100644", "/tmp/planted", "x"),
-            ("100755", ".git/hooks/post-checkout", "touch planted"),
-            ("100644", ".GIT", "gitdir: elsewhere"),
-            ("120000", "link", "../../planted"),
-            ("120000", "link", "/etc"),
-        ] {
-            let scratch = tempfile::tempdir().unwrap();
-            let (bundle, commit) = hostile_bundle(scratch.path(), mode, name, content);
-            let into = scratch.path().join("into");
-            let refused = receive_snapshot(&into, &bundle, &commit).unwrap_err();
-            assert!(matches!(refused, WorkspaceError::Hostile(_)), "{name}: {refused}");
-            let entries: Vec<_> = fs::read_dir(&into).unwrap().flatten().collect();
-            assert!(entries.iter().all(|entry| entry.file_name() == ".git"), "{entries:?}");
-            let git = Git::at(&into, &|| false).within(&into.join(".git"), &into);
-            assert_eq!(git.resolve(&reference(&commit, "base")).unwrap(), None);
-        }
-    }
-
-    #[test]
-    fn a_snapshot_whose_links_lead_out_together_is_refused() {
-        let top = tempfile::tempdir().unwrap();
-        let [from, to, bundle] = ["from", "to", "bundle"].map(|name| top.path().join(name));
-        init(&from, false).unwrap();
-        let git = Git::at(&from, &|| false);
-        let pack_links = |links: &[(&str, &str)]| {
-            for (path, target) in links {
-                fs::write(from.join("target"), target).unwrap();
-                let object = git.text(&["hash-object", "-w", "target"]).unwrap();
-                let entry = format!("120000,{object},{path}");
-                git.run(&["update-index", "--add", "--cacheinfo", &entry]).unwrap();
-            }
-            let tree = git.text(&["write-tree"]).unwrap();
-            let ours = git.clone().with_our_name("@0 +0000");
-            let commit = ours.text(&["commit-tree", &tree, "-m", "Links"]).unwrap();
-            git.run(&["update-ref", "refs/heads/main", &commit]).unwrap();
-            pack(&git, &bundle, &["refs/heads/main"]).unwrap();
-            commit
-        };
-        let commit = pack_links(&[("src/a", "../b"), ("p/q/s", "../..")]);
-        receive_snapshot(&to, &bundle, &commit).unwrap();
-        // The system would follow this one to the root, and then further up.
-        let commit = pack_links(&[("l", "p/q/s/../x")]);
-        let refused = receive_snapshot(&to, &bundle, &commit).unwrap_err().to_string();
-        assert!(refused.contains("it is a link that leads out of the tree"), "{refused}");
-    }
-
-    #[test]
-    fn a_link_may_lead_anywhere_below_the_root() {
-        for (path, target) in
-            [("a", "b"), ("a/b", "../c"), ("a/b/c", "../../d"), ("a/b", ".././c//d/"), ("a", "b..")]
-        {
-            assert!(!leads_out(path, target), "{path} {target}");
-        }
-        for (path, target) in [
-            ("a", "/etc/passwd"),
-            ("a", "../b"),
-            ("a/b", "../../c"),
-            ("a", "b/../../c"),
-            ("a", "b/../c"),
-        ] {
-            assert!(leads_out(path, target), "{path} {target}");
-        }
-    }
-}
+#[path = "travel_tests.rs"]
+mod tests;

@@ -31,13 +31,19 @@ pub fn uncommitted_files(
         "--ignore-submodules=all",
     ];
     let output = repository.git(is_stopped).bytes(&args)?;
-    let files = output.split(|byte| *byte == 0).filter_map(|entry| {
-        // Two letters and a blank come before the name.
-        let path = repository.top.join(OsStr::from_bytes(entry.get(3..)?));
+    let files = listed_status(&output).filter_map(|name| {
+        let path = repository.top.join(OsStr::from_bytes(name));
         let found = path.symlink_metadata().ok().filter(|found| !found.is_dir())?;
         let since = found.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
         let written_at = u64::try_from(since.as_millis()).ok()?;
         (since.subsec_nanos() > 0).then_some(UncommittedFile { path, written_at })
     });
     Ok(files.collect())
+}
+
+/// Reads the names that `git status --porcelain -z --no-renames` lists.
+pub fn listed_status(listing: &[u8]) -> impl Iterator<Item = &[u8]> {
+    // Two letters and a blank come before the name.
+    let names = listing.split(|byte| *byte == 0).filter_map(|entry| entry.get(3..));
+    names.filter(|name| !name.is_empty())
 }
