@@ -22,14 +22,14 @@ pub(crate) struct Client {
 
 struct Shared {
     output: Mutex<Box<dyn Write + Send>>,
-    /// Our requests that are not answered yet.
-    unanswered: Mutex<HashMap<RequestId, Sender<Value>>>,
+    /// Our requests that are not answered yet; none any more once the extension is gone.
+    unanswered: Mutex<Option<HashMap<RequestId, Sender<Value>>>>,
     next_id: AtomicU64,
 }
 
 impl Client {
     pub(crate) fn new(output: Box<dyn Write + Send>) -> Client {
-        let (output, unanswered) = (Mutex::new(output), Mutex::default());
+        let (output, unanswered) = (Mutex::new(output), Mutex::new(Some(HashMap::new())));
         Client { shared: Arc::new(Shared { output, unanswered, next_id: AtomicU64::new(1) }) }
     }
 
@@ -70,7 +70,9 @@ impl Client {
     pub(crate) fn begin(&self, method: &str, params: &Value) -> (RequestId, Receiver<Value>) {
         let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
         let (sender, receiver) = channel();
-        lock(&self.shared.unanswered).insert(id, sender);
+        if let Some(unanswered) = lock(&self.shared.unanswered).as_mut() {
+            unanswered.insert(id, sender);
+        }
         let (method, params, json) = (Some(method), Some(params), json!(id));
         self.send(&Outgoing { id: Some(&json), method, params, ..Outgoing::default() });
         (id, receiver)
@@ -78,7 +80,7 @@ impl Client {
 
     /// Takes a request back, unless it has its answer: the user is not asked any more.
     pub(crate) fn take_back(&self, id: RequestId) {
-        if lock(&self.shared.unanswered).remove(&id).is_some() {
+        if self.forget(id).is_some() {
             self.notify("ui/cancel", &json!({"id": id}));
         }
     }
@@ -86,9 +88,18 @@ impl Client {
     /// Passes an answer to the thread that waits for it.
     pub(crate) fn resolve(&self, id: RequestId, result: Option<Value>) {
         // Without a result the sender is dropped, which ends the waiting.
-        if let (Some(sender), Some(result)) = (lock(&self.shared.unanswered).remove(&id), result) {
+        if let (Some(sender), Some(result)) = (self.forget(id), result) {
             let _ = sender.send(result);
         }
+    }
+
+    /// Ends the waiting for all answers: the extension is gone.
+    pub(crate) fn hang_up(&self) {
+        lock(&self.shared.unanswered).take();
+    }
+
+    fn forget(&self, id: RequestId) -> Option<Sender<Value>> {
+        lock(&self.shared.unanswered).as_mut()?.remove(&id)
     }
 
     fn send(&self, message: &Outgoing<'_>) {

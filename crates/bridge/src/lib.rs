@@ -52,7 +52,11 @@ pub fn serve_in(
     let Some(hello) = await_hello(&mut lines, input, &client)? else {
         return Ok(());
     };
-    Server::new(hello, surroundings()?, client).run(&mut lines, input).map_err(BridgeError::Input)
+    let server = Server::new(hello, surroundings()?, client.clone());
+    let served = server.run(&mut lines, input).map_err(BridgeError::Input);
+    // A command that asks the user something ends without an answer.
+    client.hang_up();
+    served
 }
 
 /// Waits for the first message. Nothing if none comes.

@@ -26,6 +26,9 @@ pub(crate) struct Screen<'a> {
     /// The latest text of each agent, where there are no windows. It is not printed until more comes,
     /// because the last one is the answer.
     held_back: BTreeMap<usize, String>,
+    /// The error that each agent printed last. It is printed when more comes, and at the end only if it is not the run's own
+    /// error, which is in the line about the task.
+    held_errors: BTreeMap<usize, String>,
     notify: NotifyArguments,
     /// The last question of each run that the user was notified of.
     notified: BTreeMap<RunId, u64>,
@@ -37,8 +40,14 @@ impl<'a> Screen<'a> {
         live: Option<Live<'a>>,
         notify: NotifyArguments,
     ) -> Screen<'a> {
-        let (held_back, notified) = (BTreeMap::new(), BTreeMap::new());
-        Screen { printer, live, held_back, notify, notified }
+        Screen {
+            printer,
+            live,
+            held_back: BTreeMap::new(),
+            held_errors: BTreeMap::new(),
+            notify,
+            notified: BTreeMap::new(),
+        }
     }
 
     /// Shows soon what has changed, where there are windows.
@@ -60,10 +69,19 @@ impl<'a> Screen<'a> {
             live.record(task, record, shown);
             return;
         }
-        let Some(words) = words else { return };
         let name = &shown.meta.name;
+        let is_end = matches!(record.event, Event::RunEnded { .. });
+        let held = (words.is_some() || is_end).then(|| self.held_errors.remove(&task)).flatten();
+        if let Some(error) = held.filter(|error| !is_error_of_run(error, &record.event)) {
+            self.printer.progress(name, &error);
+        }
+        let Some(words) = words else { return };
         match &record.event {
             Event::RunEnded { .. } => {}
+            Event::Stderr { text } if printed_error(text).is_some() => {
+                self.print_held_back(task, name);
+                self.held_errors.insert(task, words);
+            }
             Event::AssistantMessage { .. } => {
                 if let Some(earlier) = self.held_back.insert(task, words) {
                     self.printer.progress(name, &earlier);
@@ -145,4 +163,17 @@ impl<'a> Screen<'a> {
     pub(crate) fn close(&mut self, tasks: &[&ShownTask]) -> Result<(), CommandError> {
         self.live.take().map_or(Ok(()), |live| live.close(tasks))
     }
+}
+
+/// What an agent's line says behind `error:`.
+fn printed_error(line: &str) -> Option<&str> {
+    let (word, error) = line.trim().split_once(':')?;
+    word.eq_ignore_ascii_case("error").then(|| error.trim())
+}
+
+/// Whether the run ends with the error that its agent printed.
+fn is_error_of_run(words: &str, event: &Event) -> bool {
+    let line = words.strip_prefix("[stderr]: ").unwrap_or(words);
+    let Event::RunEnded { error: Some(of_run), .. } = event else { return false };
+    printed_error(line).is_some_and(|error| of_run.starts_with(error))
 }

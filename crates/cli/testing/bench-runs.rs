@@ -196,16 +196,11 @@ fn dispatcher() -> Result<(Dispatcher, PathBuf), Box<dyn Error>> {
 
 fn trivial_plan(access: Access) -> Result<Box<Plan>, Box<dyn Error>> {
     let cwd = std::env::current_dir()?;
+    // There is none. Inside of the workspace it could not be kept.
+    let agent_dir = cwd.with_file_name("no-agent");
     let surroundings = Surroundings {
-        // There is none. Inside of the workspace it could not be kept.
-        agent_dir: cwd.with_file_name("no-agent"),
-        cwd,
-        home: None,
-        agent: None,
-        pi: None,
         search_path: vec!["/usr/bin".into(), "/bin".into()],
-        has_builtin_key: false,
-        claude_dir: None,
+        ..Surroundings::new(cwd, agent_dir)
     };
     let task = Task {
         name: "nothing".to_owned(),
@@ -214,18 +209,12 @@ fn trivial_plan(access: Access) -> Result<Box<Plan>, Box<dyn Error>> {
         ..Task::default()
     };
     let options = PlanOptions {
-        agent: AgentChoice::by_default(Agent::Program(vec!["true".to_owned()])),
-        owner: Owner { kind: OwnerKind::Shell, id: None },
-        lifetime: Lifetime::Foreground,
-        all_tools: None,
-        models: None,
-        isolation: None,
-        on: None,
-        fleet: None,
-        budget: model::Budget::default(),
         access: Some(access),
-        ask: false,
-        agent_version: |_| None,
+        ..PlanOptions::new(
+            AgentChoice::by_default(Agent::Program(vec!["true".to_owned()])),
+            Owner { kind: OwnerKind::Shell, id: None },
+            Lifetime::Foreground,
+        )
     };
     let workspace = Workspace::load(surroundings, None);
     let planned = plan::plan_tasks(&workspace, &options, [(task, None)])?;

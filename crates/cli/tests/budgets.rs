@@ -107,11 +107,11 @@ fn the_tasks_of_a_call_share_its_budget_and_those_that_wait_do_not_start() {
 
 #[test]
 fn an_agent_that_can_be_spoken_to_is_told_once_to_come_to_an_end() {
-    let builtin = Builtin::new(
-        Api::Completions,
-        &json!([bash("echo 1"), bash("echo 2"), bash("echo 3"), bash("echo 4"), {"text": "done"}]),
-    );
-    let run = ["run", "--json", "--agent", "builtin", "--max-turns", "5", "go"];
+    // It is told after 24 of 30 turns, and has some left in which it can hear it.
+    let mut script: Vec<_> = (0..28).map(|turn| bash(&format!("echo {turn}"))).collect();
+    script.push(json!({"text": "done"}));
+    let builtin = Builtin::new(Api::Completions, &json!(script));
+    let run = ["run", "--json", "--agent", "builtin", "--max-turns", "30", "go"];
     let ran = builtin.world.run(&run);
     assert_eq!((ran.code, ran.task()["output"].as_str()), (Some(0), Some("done")), "{ran:?}");
     let last = builtin.asked().pop().unwrap();

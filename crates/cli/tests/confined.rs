@@ -1,6 +1,7 @@
 //! Disks that are full or cannot be written, and a system without file watches. These tests mount file systems
 //! and set limits, so `cargo xtask test` runs them in a namespace of their own.
 
+#![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "this is how a test fails")]
 
 use std::fs;
@@ -15,6 +16,11 @@ use rustix::mount::{
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use test_support::{Program, World, wait_until};
+
+#[path = "workspaces/untouched.rs"]
+mod untouched;
+#[path = "confined/worktrees.rs"]
+mod worktrees;
 
 fn world() -> World {
     World::new(Program {
@@ -307,139 +313,6 @@ fn a_background_run_whose_answer_was_not_kept_says_so_wherever_it_is_shown() {
     assert_eq!(world.run(&["bg", "wait", &id]).code, Some(1));
     let result = fs::read_to_string(world.only_run().join("result.json")).unwrap();
     assert!(result.contains(lost), "{result}");
-}
-
-/// A repository on a disk of its own, with a commit and a file that is not committed.
-fn repository_on_small_disk(world: &World) -> Mounted {
-    let disk = world.project();
-    keep_mounts_to_ourselves();
-    mount("tmpfs", &disk, "tmpfs", MountFlags::empty(), Some(c"size=3m")).unwrap();
-    let git = "git init -q && echo one > a && echo '.pi/' > .gitignore && echo 'ballast-*' >> .gitignore && git add . && \
-               git -c user.name=A -c user.email=a commit -qm One && echo two > b";
-    assert!(world.command_of("sh").args(["-c", git]).status().unwrap().success());
-    Mounted(disk)
-}
-
-/// Runs an agent in a worktree, lets something happen to the disk when it has written its file, and returns what the
-/// run says of its changes.
-fn changes_after(world: &World, happens: impl FnOnce() -> Option<Mounted>) -> Value {
-    let script = json!([
-        "start", {"shell": "head -c 200000 /dev/urandom > made && echo precious >> made"},
-        {"touch": world.path("working")}, {"await": world.path("go on")},
-        {"say": "done"}, {"end": false}, "settle",
-    ]);
-    let running = world.start(&script, &["--worktree"]);
-    wait_until(|| world.path("working").exists());
-    let _mounted = happens();
-    fs::write(world.path("go on"), "").unwrap();
-    let ran = running.finish();
-    world.assert_nothing_left();
-    ran.task()["changes"].clone()
-}
-
-/// The agent's file is in the directory, and the user's files and index are as they were.
-fn assert_stayed(world: &World, changes: &Value, index: &[u8]) -> PathBuf {
-    let directory = PathBuf::from(changes["directory"].as_str().unwrap());
-    let made = fs::read(directory.join("made")).unwrap();
-    assert!(made.len() == 200_009 && made.ends_with(b"precious\n"), "{}", made.len());
-    assert_eq!(fs::read(world.project().join(".git/index")).unwrap(), index);
-    assert_eq!(fs::read_to_string(world.project().join("b")).unwrap(), "two\n");
-    directory
-}
-
-#[test]
-fn a_repository_on_a_full_disk_or_one_that_cannot_be_written_costs_nothing_of_a_worktree() {
-    for fault in ["full", "read-only"] {
-        let world = world();
-        let disk = repository_on_small_disk(&world);
-        let index = fs::read(disk.join(".git/index")).unwrap();
-        let objects = disk.join(".git/objects");
-        let changes = changes_after(&world, || {
-            if fault == "read-only" {
-                return Some(make_read_only(&objects));
-            }
-            fill(&disk);
-            None
-        });
-        assert_stayed(&world, &changes, &index);
-        assert_eq!(changes["ref"], Value::Null, "{fault}: {changes}");
-        assert!(!changes["problem"].as_str().unwrap().is_empty(), "{fault}: {changes}");
-        let locks = world.command_of("find").args([".git", "-name", "*.lock"]).output().unwrap();
-        assert_eq!(String::from_utf8_lossy(&locks.stdout), "", "{fault}");
-    }
-}
-
-/// Removes what [`fill`] has made.
-fn unfill(disk: &Path) {
-    for entry in fs::read_dir(disk).unwrap().flatten() {
-        if entry.file_name().to_string_lossy().starts_with("ballast-") {
-            fs::remove_file(entry.path()).unwrap();
-        }
-    }
-}
-
-fn locks(world: &World) -> String {
-    let found = world.command_of("find").args([".git", "-name", "*.lock"]).output().unwrap();
-    String::from_utf8_lossy(&found.stdout).into_owned()
-}
-
-#[test]
-fn where_no_worktree_fits_or_can_be_written_no_agent_starts_and_nothing_is_left() {
-    for fault in ["full", "read-only"] {
-        let world = world();
-        let disk = repository_on_small_disk(&world);
-        let index = fs::read(disk.join(".git/index")).unwrap();
-        // Its content is in no object yet.
-        fs::write(disk.join("b"), "not yet an object\n".repeat(1_000)).unwrap();
-        let read_only = (fault == "read-only").then(|| make_read_only(&disk.join(".git/objects")));
-        if read_only.is_none() {
-            fill(&disk);
-        }
-        let mark = world.path("agent ran");
-        let ran = world.play(&json!(["start", {"touch": mark}, {"say": "x"}]), &["--worktree"]);
-        let task = ran.task();
-        assert_eq!(task["outcome"], "spawn_failure", "{fault}: {ran:?}");
-        assert!(task["error"].as_str().unwrap().contains("git"), "{fault}: {task}");
-        assert!(!mark.exists(), "{fault}");
-        drop(read_only);
-        unfill(&disk);
-        assert_eq!(fs::read(disk.join(".git/index")).unwrap(), index, "{fault}");
-        assert_eq!(locks(&world), "", "{fault}");
-        let worktrees = world.home().join(".local/state/pi-subagents/worktrees");
-        let left: Vec<_> = fs::read_dir(worktrees).into_iter().flatten().flatten().collect();
-        assert!(left.is_empty(), "{fault}: {left:?}");
-        world.assert_nothing_left();
-    }
-}
-
-#[test]
-fn changes_that_do_not_fit_on_the_disk_leave_the_users_tree_as_it_was() {
-    for action in ["apply", "merge"] {
-        let world = world();
-        let disk = repository_on_small_disk(&world);
-        fs::write(world.home().join(".gitconfig"), "[user]\n\tname = A\n\temail = a\n").unwrap();
-        let make = "echo agent > a && head -c 600000 /dev/urandom > large && echo last > z";
-        let script = json!(["start", {"shell": make}, {"say": "done"}, {"end": false}, "settle"]);
-        let ran = world.play(&script, &["--worktree", "--name", "t"]);
-        assert_eq!(ran.code, Some(0), "{ran:?}");
-        fill(&disk);
-        // Enough for what git notes down, and not for the large file.
-        for number in 1..=2 {
-            fs::remove_file(disk.join(format!("ballast-{number}"))).unwrap();
-        }
-        let refused = world.run(&["changes", action, "t"]);
-        assert_eq!(refused.code, Some(1), "{action}: {refused:?}");
-        assert!(refused.stdout.contains("unable to write file large"), "{action}: {refused:?}");
-        assert_eq!(fs::read_to_string(disk.join("a")).unwrap(), "one\n", "{action}: {refused:?}");
-        assert_eq!(fs::read_to_string(disk.join("b")).unwrap(), "two\n", "{action}");
-        assert!(!disk.join("large").exists() && !disk.join("z").exists(), "{action}");
-        assert_eq!(locks(&world), "", "{action}");
-        unfill(&disk);
-        let done = world.run(&["changes", action, "t"]);
-        assert_eq!(done.code, Some(0), "{action}: {done:?}");
-        assert_eq!(fs::read_to_string(disk.join("a")).unwrap(), "agent\n", "{action}");
-        assert_eq!(fs::read(disk.join("large")).unwrap().len(), 600_000, "{action}");
-    }
 }
 
 /// Where the system has no watches, background runs are polled.

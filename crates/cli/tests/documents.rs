@@ -1,9 +1,12 @@
 //! The examples in the documents, run as they are written there.
 //!
 //! Every block of `sh` in `README.md` and `docs/` is run, in the order of its document, in a project
-//! with a `pi` that answers everything; blocks of `console` are for people only. Blocks of
-//! `markdown` are profiles or presets, and blocks of `json` are the files or the arguments that the
-//! word behind `json` names.
+//! with a `pi` that answers everything. Blocks of `markdown` are profiles or presets, and blocks of `json` are the files or the
+//! arguments that the word behind `json` names. The other blocks need what tests do not have, or nothing prints them: the word
+//! behind their kind is one of those in `documents/classes.rs`. Of blocks of `console`, every command must still be one that the program understands.
+
+mod classes;
+mod samples;
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -136,7 +139,15 @@ struct Block {
 fn blocks(text: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut open: Option<Block> = None;
+    // A block can belong to an item of a list; then all of it is indented as its first line is.
+    let mut indent = 0;
     for line in text.lines() {
+        let is_fence = line.trim_start().starts_with("```");
+        if is_fence && open.is_none() {
+            indent = line.len() - line.trim_start().len();
+        }
+        let blank = line.len() - line.trim_start().len();
+        let line = &line[indent.min(blank)..];
         match (line.strip_prefix("```"), &mut open) {
             (Some(info), None) => {
                 let (kind, name) = info.split_once(' ').unwrap_or((info, ""));
@@ -192,6 +203,10 @@ impl Examples {
             ("home/.gitconfig", "[user]\nname = a\nemail = b@c\n"),
             ("project/tasks.json", r#"{"tasks": [{"name": "a", "prompt": "b"}]}"#),
             ("home/.pi/agent/agent-profiles/researcher.md", "---\nname: researcher\n---\n"),
+            (
+                "home/.claude/agents/code-reviewer.md",
+                "---\nname: code-reviewer\ndescription: Reviews.\n---\nReview.\n",
+            ),
             ("home/.pi/agent/agent-profiles/writer.md", "---\nname: writer\n---\n"),
             (
                 "home/.pi/agent/subagents/scout.md",
@@ -235,8 +250,7 @@ impl Examples {
                 }
                 "json" => self.json(&block.name, &text),
                 "markdown" => self.definition(&text),
-                "console" | "text" | "" => {}
-                kind => panic!("{}: a block of {kind:?}?", self.document.display()),
+                _ => self.classified(&block),
             }
         }
         self.world.wait_until_nothing_is_left();
@@ -328,6 +342,13 @@ impl Examples {
         fs::write(directory.join(format!("{name}.md")), text).unwrap();
         self.shell(&format!("pi-subagents run {option} {name} hello"));
     }
+}
+
+#[test]
+fn a_block_in_a_list_is_seen_without_its_indentation() {
+    let found = blocks("- x\n   ```console server\n   $ a\n     b\n   ```\n```sh\nc\n```\n");
+    let found: Vec<(&str, &str)> = found.iter().map(|block| (&*block.kind, &*block.text)).collect();
+    assert_eq!(found, [("console", "$ a\n  b\n"), ("sh", "c\n")]);
 }
 
 #[test]

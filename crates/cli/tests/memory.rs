@@ -8,6 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 use test_support::{Program, Ran, World, wait_until};
@@ -17,11 +18,15 @@ const MEGABYTE: u64 = 1 << 20;
 /// A cgroup with a limit of memory, which is removed at the end.
 struct Bound {
     directory: PathBuf,
+    /// One test at a time: where memory is filled, all processes of the machine may have to wait.
+    _turn: MutexGuard<'static, ()>,
 }
 
 impl Bound {
     fn new(megabytes: u64) -> Result<Bound, String> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
+        static TURN: Mutex<()> = Mutex::new(());
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("test-memory-{}-{count}", std::process::id());
         let membership = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -43,7 +48,7 @@ impl Bound {
         };
         let failed = |error: std::io::Error| format!("{}: {error}", directory.display());
         fs::create_dir(&directory).map_err(failed)?;
-        let bound = Bound { directory: directory.clone() };
+        let bound = Bound { directory: directory.clone(), _turn: turn };
         fs::write(directory.join(limit), &bytes).map_err(failed)?;
         Ok(bound)
     }

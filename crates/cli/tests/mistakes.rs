@@ -45,6 +45,10 @@ fn a_mistake_starts_nothing_and_leaves_no_session() {
         (&["--preset", "scoutt"], "Did you mean scout?"),
         (&["--agent", "bulitin"], "Did you mean builtin?"),
         (&["--agent", "builtin", "--model", "no-such-model-at-all"], "Unknown model"),
+        (
+            &["--agent", "builtin", "--model", "turns.json"],
+            "A script is played as the model script/turns.json",
+        ),
         (&["--agent", "builtin", "--model", "antropic/claude-haiku-4-5"], "anthropic"),
         (
             &["--agent", "builtin", "--model", "script/turns.json"],
@@ -74,6 +78,37 @@ fn a_mistake_starts_nothing_and_leaves_no_session() {
     }
     assert!(world.runs().is_empty());
     assert!(!world.project().join(".pi/subagents/runs").exists(), "not even an empty one");
+}
+
+#[test]
+fn tasks_that_are_missing_or_wrong_are_told_with_their_file_and_what_is_expected() {
+    let world = world();
+    let ran = world.feed(world.command(["delegate"]), "");
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(
+        ran.stderr.contains("standard input is empty; it must have the tasks as JSON"),
+        "{ran:?}"
+    );
+    assert!(ran.stderr.contains("echo '[{\"name\": \"a\", \"prompt\": "), "{ran:?}");
+    for (text, expected) in [
+        (" ", "tasks.json is empty"),
+        ("[{", "tasks.json: the tasks are not JSON: EOF"),
+        ("[{\"nam\": \"a\"}]", "tasks.json: tasks[0].nam: is unknown"),
+    ] {
+        fs::write(world.project().join("tasks.json"), text).unwrap();
+        says(&world, &["delegate", "tasks.json"], expected);
+    }
+}
+
+#[test]
+fn an_unknown_preset_that_init_can_write_is_told_with_its_command() {
+    let world = crate::world();
+    for command in [["run"].as_slice(), &["bg", "start"]] {
+        let arguments = [command, &["--preset", "reviewer", "do it"]].concat();
+        says(&world, &arguments, "hint: `pi-subagents init reviewer` writes it");
+    }
+    says(&world, &["run", "--preset", "no-starter", "do it"], "`pi-subagents preset list` lists");
+    assert_eq!(world.run(&["init", "reviewer"]).code, Some(0));
 }
 
 #[test]

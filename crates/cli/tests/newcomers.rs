@@ -28,6 +28,12 @@ fn the_last_line_of_a_failed_run_is_the_reason() {
     assert!(line.contains("models.json: {\"providers\": {\"ollama\": "), "{line}");
     let ran = world.run(&["run", "--agent", "builtin", "do it"]);
     assert!(last_line(&ran).contains("ANTHROPIC_API_KEY"), "{ran:?}");
+    let way = "To try it without a key, play a script: --model script/FILE";
+    assert_eq!(ran.stderr.matches(way).count(), 1, "{ran:?}");
+    // An error that is not the end of the run is not hidden.
+    let script = json!([{"stderr": "error: odd"}, {"say": "done"}, {"end": false}, "settle"]);
+    let ran = world.run(&["run", "--agent", &world.agent(&script), "do it"]);
+    assert_eq!((ran.code, ran.stderr.matches("error: odd").count()), (Some(0), 1), "{ran:?}");
 }
 
 #[test]

@@ -26,6 +26,7 @@ mod mistakes;
 mod models;
 mod naming;
 mod newcomers;
+mod newcomers_worktrees;
 mod notify;
 mod pi_versions;
 mod presets;

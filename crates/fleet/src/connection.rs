@@ -25,7 +25,7 @@ const REQUEST: Duration = Duration::from_secs(2);
 /// The pauses between two tries grow up to this one.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// For how long events, results and bundles are kept.
-const KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+pub(crate) const KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// For how long tasks, their states and results are kept: a little longer than the entries of their batches.
 const TASK_KEPT: Duration = Duration::from_secs(31 * 24 * 60 * 60);
 /// A worker that was not heard of for so long is gone.
@@ -41,6 +41,8 @@ pub enum FleetError {
     Refused { server: String, reason: String },
     #[error("the server {server} cannot be reached: {reason}")]
     Unreachable { server: String, reason: String },
+    #[error("what the agent changed cannot be unpacked: {0}")]
+    Changes(String),
     #[error("the credentials {path} cannot be used: {reason}")]
     Credentials { path: String, reason: String },
     #[error("the fleet cannot {what}: {reason}")]
@@ -310,20 +312,25 @@ fn options(
     Ok(options.require_tls(address.is_encrypted()))
 }
 
+/// Says why a file with this text has no credentials, if it has none. Nothing of the text is in the reason.
+pub fn check_credentials(text: &str) -> Result<(), String> {
+    proven(ConnectOptions::new(), text).map(drop)
+}
+
 fn with_credentials(options: ConnectOptions, path: &Path) -> Result<ConnectOptions, FleetError> {
-    let problem = |reason: std::io::Error| FleetError::Credentials {
-        path: path.display().to_string(),
-        reason: reason.to_string(),
-    };
-    let text = std::fs::read_to_string(path).map_err(problem)?;
+    let problem =
+        |reason: String| FleetError::Credentials { path: path.display().to_string(), reason };
+    let text = std::fs::read_to_string(path).map_err(|error| problem(error.to_string()))?;
+    proven(options, &text).map_err(problem)
+}
+
+fn proven(options: ConnectOptions, text: &str) -> Result<ConnectOptions, String> {
     if text.contains("BEGIN NATS USER JWT") {
-        return options.credentials(&text).map_err(problem);
+        return options.credentials(text).map_err(|error| error.to_string());
     }
     let seed = text.lines().map(str::trim).find(|line| line.starts_with("SU"));
-    let missing = || std::io::Error::other("it has neither a token nor the seed of a user");
-    let seed = seed.ok_or_else(missing).map_err(problem)?;
-    let key = nkeys::KeyPair::from_seed(seed)
-        .map_err(|error| problem(std::io::Error::other(error.to_string())))?;
+    let seed = seed.ok_or("it has neither a token nor the seed of a user")?;
+    let key = nkeys::KeyPair::from_seed(seed).map_err(|error| error.to_string())?;
     // Answers to one program are not for another: the server lets a key read only what is below its own name.
     let inbox = crate::role::inbox(&key.public_key());
     Ok(options.nkey(seed.to_owned()).custom_inbox_prefix(inbox))

@@ -2,17 +2,20 @@
 
 use std::path::Path;
 
-use tempfile::TempDir;
 use workspace::Departure;
 
 use crate::tasks::{has_object, send_file};
 use crate::{Fleet, FleetError, SNAPSHOTS, Snapshot};
 
-/// Sends the commit that is checked out in a worktree of ours. What the agent changes comes back.
-pub(crate) async fn send_worktree(fleet: &Fleet, directory: &Path) -> Result<Snapshot, FleetError> {
+/// Sends the commit that is checked out in a worktree of ours. What the agent changes comes back. Files are packed in the
+/// directory `scratch`, which the caller removes.
+pub(crate) async fn send_worktree(
+    fleet: &Fleet,
+    directory: &Path,
+    scratch: &Path,
+) -> Result<Snapshot, FleetError> {
     let departure = workspace::departure_of_worktree(directory).map_err(|error| failed(&error))?;
-    let scratch = scratch()?;
-    let bundle = scratch.path().join("snapshot.bundle");
+    let bundle = scratch.join("snapshot.bundle");
     let pack = || workspace::pack_worktree(directory, &bundle).map_err(|error| failed(&error));
     send(fleet, departure, true, &bundle, pack).await
 }
@@ -23,9 +26,19 @@ pub async fn send_directory(
     directory: &Path,
     wants_changes: bool,
 ) -> Result<Snapshot, FleetError> {
-    let scratch = scratch()?;
-    let bundle = scratch.path().join("snapshot.bundle");
-    let departure = workspace::pack_directory(directory, &scratch.path().join("git"), &bundle);
+    let scratch = tempfile::tempdir().map_err(|error| failed(&error))?;
+    send_directory_by_way_of(fleet, directory, wants_changes, scratch.path()).await
+}
+
+/// The same, packed in the directory `scratch`, which the caller removes.
+pub(crate) async fn send_directory_by_way_of(
+    fleet: &Fleet,
+    directory: &Path,
+    wants_changes: bool,
+    scratch: &Path,
+) -> Result<Snapshot, FleetError> {
+    let bundle = scratch.join("snapshot.bundle");
+    let departure = workspace::pack_directory(directory, &scratch.join("git"), &bundle);
     let departure = departure.map_err(|error| failed(&error))?;
     send(fleet, departure, wants_changes, &bundle, || Ok(())).await
 }
@@ -45,10 +58,6 @@ async fn send(
         send_file(fleet, &store, &commit, bundle).await?;
     }
     Ok(Snapshot { commit, directory, wants_changes })
-}
-
-fn scratch() -> Result<TempDir, FleetError> {
-    tempfile::tempdir().map_err(|error| failed(&error))
 }
 
 fn failed(error: &dyn std::fmt::Display) -> FleetError {

@@ -223,16 +223,7 @@ mod tests {
     #[test]
     fn a_preset_that_appears_before_the_first_look_is_told_of() {
         let top = tempfile::tempdir().unwrap();
-        let surroundings = Surroundings {
-            cwd: top.path().to_owned(),
-            home: None,
-            agent_dir: top.path().join("agent"),
-            agent: None,
-            pi: None,
-            search_path: Vec::new(),
-            has_builtin_key: false,
-            claude_dir: None,
-        };
+        let surroundings = Surroundings::new(top.path().to_owned(), top.path().join("agent"));
         let listed = Choices::here(Vec::new(), &surroundings);
         let preset = top.path().join("agent/subagents/scout.md");
         fs::create_dir_all(preset.parent().unwrap()).unwrap();

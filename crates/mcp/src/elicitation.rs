@@ -71,8 +71,7 @@ pub(crate) async fn ask(peer: Peer<RoleServer>, handle: CallHandle, asked: Asked
         }
     };
     let text = match result {
-        Ok(Ok(ClientResult::ElicitResult(result))) => answer(&question, &result),
-        Ok(Ok(_)) => no_answer(&question, "its action is not accept, decline or cancel"),
+        Ok(Ok(result)) => meaning(&question, &result),
         // A client that fails has not asked its user: the question goes on waiting for another program.
         Ok(Err(ServiceError::McpError(error))) => {
             let reason = match error.code {
@@ -140,6 +139,22 @@ fn choices(question: &Question) -> Vec<(&str, &str)> {
             options.filter(|option| seen.insert(*option)).map(|option| (option, option)).collect()
         }
         QuestionKind::Text => Vec::new(),
+    }
+}
+
+/// What the result of an `elicitation/create` means, in the words that [`Question::read_answer`] takes. `None` leaves the
+/// question to its deadline.
+pub fn read_elicited(question: &Question, result: &[u8]) -> Option<String> {
+    match serde_json::from_slice(result) {
+        Ok(result) => meaning(question, &result),
+        Err(_) => None,
+    }
+}
+
+fn meaning(question: &Question, result: &ClientResult) -> Option<String> {
+    match result {
+        ClientResult::ElicitResult(result) => answer(question, result),
+        _ => no_answer(question, "its action is not accept, decline or cancel"),
     }
 }
 

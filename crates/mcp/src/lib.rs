@@ -28,6 +28,7 @@ use std::time::Duration;
 use plan::Surroundings;
 use rmcp::ServiceExt;
 
+pub use self::elicitation::read_elicited;
 pub use self::tools_list::Offer;
 
 use self::server::Server;

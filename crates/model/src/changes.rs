@@ -35,6 +35,9 @@ pub struct WorktreePlan {
     /// The run from whose result it starts; the user's working tree if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<RunId>,
+    /// Whether it starts from the same files as the others of its call: from what the first of them has found.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shares_base: bool,
     /// What is run in it before the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prepare: Option<ShellCommand>,

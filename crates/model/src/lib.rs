@@ -47,7 +47,7 @@ pub use meta::{
 pub use outcome::{Outcome, Status, Verdict};
 pub use plan::{Argument, Plan, PlannedFallback, Secrets};
 pub use question::{
-    Answer, AnswerKind, AnsweredBy, Deed, LeftAnswer, OpenQuestion, Question, QuestionKind,
+    Answer, AnswerKind, AnsweredBy, LeftAnswer, OpenQuestion, Question, QuestionKind, ToolEffect,
 };
 pub use redactor::Redactor;
 pub use remote_task::{FleetPool, InvalidPool, RemoteDefinition, RemoteTask, is_fleet_name};

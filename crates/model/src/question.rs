@@ -51,7 +51,7 @@ pub struct OpenQuestion {
 /// What a tool does that needs a permission, as far as the access can decide on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
-pub enum Deed {
+pub enum ToolEffect {
     ReadFiles,
     ChangeFiles,
     /// A command, the network, the tool of a server, or not known.
@@ -61,10 +61,10 @@ pub enum Deed {
 impl Access {
     /// What the access says to a question, if it answers it: the system keeps a restricted agent from
     /// changing more than it may, so that there is nothing left to ask about files.
-    pub fn answers(self, deed: Deed) -> Option<bool> {
-        match (self, deed) {
-            (Access::Full, _) | (_, Deed::Other) => None,
-            (Access::Read, Deed::ChangeFiles) => Some(false),
+    pub fn answers(self, effect: ToolEffect) -> Option<bool> {
+        match (self, effect) {
+            (Access::Full, _) | (_, ToolEffect::Other) => None,
+            (Access::Read, ToolEffect::ChangeFiles) => Some(false),
             (Access::Read | Access::Workspace, _) => Some(true),
         }
     }
@@ -390,16 +390,16 @@ mod tests {
 
     #[test]
     fn access_answers_what_the_system_keeps() {
-        for (access, deed, expected) in [
-            (Access::Full, Deed::ChangeFiles, None),
-            (Access::Full, Deed::ReadFiles, None),
-            (Access::Workspace, Deed::ChangeFiles, Some(true)),
-            (Access::Workspace, Deed::Other, None),
-            (Access::Read, Deed::ChangeFiles, Some(false)),
-            (Access::Read, Deed::ReadFiles, Some(true)),
-            (Access::Read, Deed::Other, None),
+        for (access, effect, expected) in [
+            (Access::Full, ToolEffect::ChangeFiles, None),
+            (Access::Full, ToolEffect::ReadFiles, None),
+            (Access::Workspace, ToolEffect::ChangeFiles, Some(true)),
+            (Access::Workspace, ToolEffect::Other, None),
+            (Access::Read, ToolEffect::ChangeFiles, Some(false)),
+            (Access::Read, ToolEffect::ReadFiles, Some(true)),
+            (Access::Read, ToolEffect::Other, None),
         ] {
-            assert_eq!(access.answers(deed), expected, "{access:?} {deed:?}");
+            assert_eq!(access.answers(effect), expected, "{access:?} {effect:?}");
         }
     }
 }

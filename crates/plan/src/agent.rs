@@ -197,14 +197,8 @@ mod tests {
         std::fs::write(top.path().join("plain"), "").unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
         let surroundings = Surroundings {
-            cwd: "/work".into(),
-            home: None,
-            agent_dir: "/home/.pi/agent".into(),
-            agent: None,
-            pi: None,
             search_path: vec!["/no/such".into(), top.path().to_owned()],
-            has_builtin_key: false,
-            claude_dir: None,
+            ..Surroundings::new("/work".into(), "/home/.pi/agent".into())
         };
         let command = |program: &str| {
             Agent::Program(vec![program.to_owned()]).command(&surroundings).remove(0)

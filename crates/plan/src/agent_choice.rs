@@ -154,14 +154,9 @@ mod tests {
 
     fn surroundings(variable: Option<&str>, search_path: Vec<PathBuf>) -> Surroundings {
         Surroundings {
-            cwd: "/work".into(),
-            home: None,
-            agent_dir: "/home/.pi/agent".into(),
             agent: variable.map(str::to_owned),
-            pi: None,
             search_path,
-            has_builtin_key: false,
-            claude_dir: None,
+            ..Surroundings::new("/work".into(), "/home/.pi/agent".into())
         }
     }
 

@@ -1,10 +1,10 @@
 use std::fs;
 
-use model::OwnerKind;
+use model::{AgentKind, Isolation, Lifetime, Meta, Owner, OwnerKind, SessionId};
 use tempfile::TempDir;
 
 use super::*;
-use crate::{NamedAgent, Settings, Surroundings};
+use crate::{AgentChoice, FileSpec, NamedAgent, Settings, Surroundings};
 
 /// A user with an agent directory, and a project.
 struct World {
@@ -60,30 +60,9 @@ impl World {
         agent: Agent,
         tasks: Vec<(Task, Option<ContinuedSession>)>,
     ) -> PlannedTasks {
-        let surroundings = Surroundings {
-            cwd: self.at("project"),
-            home: None,
-            agent_dir: self.at("agent"),
-            agent: None,
-            pi: None,
-            search_path: Vec::new(),
-            has_builtin_key: false,
-            claude_dir: None,
-        };
-        let options = PlanOptions {
-            agent: AgentChoice::by_default(agent),
-            owner: Owner { kind, id: None },
-            lifetime,
-            all_tools: None,
-            models: None,
-            isolation: None,
-            on: None,
-            fleet: None,
-            budget: Budget::default(),
-            access: None,
-            ask: false,
-            agent_version: |_| None,
-        };
+        let surroundings = Surroundings::new(self.at("project"), self.at("agent"));
+        let options =
+            PlanOptions::new(AgentChoice::by_default(agent), Owner { kind, id: None }, lifetime);
         plan_tasks(&Workspace::load(surroundings, None), &options, tasks).unwrap()
     }
 
@@ -373,6 +352,74 @@ fn a_session_keeps_its_agent_unless_the_user_names_another() {
         );
         assert_eq!(planned.warnings.contains(&warning), is_warned, "{:?}", planned.warnings);
     }
+}
+
+/// A task of this world, on the machines that it names itself.
+fn plan_on(world: &World, on: Option<&str>, task: Task) -> PlannedTask {
+    let surroundings = Surroundings {
+        home: Some(world.at("home")),
+        ..Surroundings::new(world.at("project"), world.at("agent"))
+    };
+    let agent = AgentChoice::by_default(Agent::Pi);
+    let options = PlanOptions {
+        fleet: Some("nats://127.0.0.1:1".to_owned()),
+        ..PlanOptions::new(agent, Owner { kind: OwnerKind::Shell, id: None }, Lifetime::Foreground)
+    };
+    let task = Task { on: on.map(str::to_owned), ..task };
+    let workspace = Workspace::load(surroundings, None);
+    plan_tasks(&workspace, &options, [(task, None)]).unwrap().tasks.remove(0)
+}
+
+#[test]
+fn a_task_of_the_fleet_is_ruled_where_its_agent_works() {
+    let world = World::new();
+    let asked = Task {
+        schema: Some(serde_json::json!({"type": "object"})),
+        access: Some(Access::Read),
+        timeout: Some(7.0),
+        ..task()
+    };
+    let here = plan_on(&world, None, asked.clone());
+    let there = plan_on(&world, Some("fleet:big"), asked);
+    assert_eq!((&here.refusal, &there.refusal), (&None, &None));
+    let (local, relayed) = (&here.plan.meta, &there.plan.meta);
+    assert_eq!(local.protocol.as_deref(), Some("pi-rpc"));
+    assert_eq!(relayed.protocol.as_deref(), Some("events"));
+    assert_eq!((local.limits.timeout_ms, relayed.limits.timeout_ms), (Some(7_000), None));
+    assert!(local.admission.is_some() && relayed.admission.is_none());
+    assert!(local.access_paths.is_some() && relayed.access_paths.is_none());
+    assert!(here.plan.prompt.contains("JSON Schema") && !there.plan.prompt.contains("JSON Schema"));
+    // There is no program anywhere in this world.
+    assert_eq!((here.missing_agent, there.missing_agent), (Some(AgentKind::Pi), None));
+    assert_eq!((&local.agent, &relayed.agent), (&Some(AgentKind::Pi), &Some(AgentKind::Pi)));
+    let (pool, sent) = *there.remote.unwrap();
+    assert_eq!((pool.name(), sent.limits.timeout_ms), ("big", Some(7_000)));
+    assert!(here.remote.is_none());
+}
+
+#[test]
+fn what_an_agent_elsewhere_changes_comes_back_only_into_a_repository() {
+    let world = World::new();
+    let has_worktree = |on, isolation| {
+        let planned = plan_on(&world, on, Task { isolation, ..task() });
+        planned.plan.meta.worktree.is_some()
+    };
+    let asked = Some(Isolation::Worktree);
+    assert!(has_worktree(None, asked) && !has_worktree(None, None));
+    assert!(!has_worktree(Some("fleet"), asked), "there is nothing to which they could come");
+    fs::create_dir(world.at("project/.git")).unwrap();
+    assert!(has_worktree(Some("fleet"), None) && !has_worktree(None, None));
+}
+
+/// It must not be carried out here instead.
+#[test]
+fn a_pool_that_cannot_be_understood_refuses_the_task() {
+    let planned = plan_on(&World::new(), Some("fleet:not a name"), task());
+    assert!(matches!(planned.refusal, Some(Refusal::Pool(_))), "{:?}", planned.refusal);
+    let meta = &planned.plan.meta;
+    assert_eq!((meta.protocol.as_deref(), &meta.admission), (Some("events"), &None));
+    assert_eq!((&meta.agent, planned.missing_agent), (&Some(AgentKind::Pi), None));
+    assert!(planned.remote.is_none() && planned.plan.command.is_empty());
 }
 
 #[test]

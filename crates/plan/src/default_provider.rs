@@ -40,16 +40,8 @@ mod tests {
             ("", "", Trust::Trusted, None),
         ] {
             let top = tempfile::tempdir().unwrap();
-            let surroundings = Surroundings {
-                cwd: top.path().join("project"),
-                home: None,
-                agent_dir: top.path().join("agent"),
-                agent: None,
-                pi: None,
-                search_path: Vec::new(),
-                has_builtin_key: false,
-                claude_dir: None,
-            };
+            let surroundings =
+                Surroundings::new(top.path().join("project"), top.path().join("agent"));
             fs::create_dir_all(surroundings.cwd.join(".pi")).unwrap();
             fs::create_dir_all(&surroundings.agent_dir).unwrap();
             fs::write(surroundings.agent_dir.join("settings.json"), user).unwrap();

@@ -97,17 +97,7 @@ mod tests {
                 fs::write(directory.join("subagents.json"), text).unwrap();
             }
         }
-        let search_path = Vec::new();
-        let surroundings = Surroundings {
-            cwd,
-            home: None,
-            agent_dir,
-            agent: None,
-            pi: None,
-            search_path,
-            has_builtin_key: false,
-            claude_dir: None,
-        };
+        let surroundings = Surroundings::new(cwd, agent_dir);
         let relative = |text: &str| text.replace(&format!("{}/", top.path().display()), "");
         load_launcher_choice(&surroundings)
             .map(|choice| {

@@ -19,17 +19,7 @@ fn in_world<T>(user: &str, project: &str, look: fn(&Surroundings) -> T) -> T {
             fs::write(path, text).unwrap();
         }
     }
-    let search_path = Vec::new();
-    look(&Surroundings {
-        cwd,
-        home: None,
-        agent_dir,
-        agent: None,
-        pi: None,
-        search_path,
-        has_builtin_key: false,
-        claude_dir: None,
-    })
+    look(&Surroundings::new(cwd, agent_dir))
 }
 
 #[test]

@@ -48,6 +48,20 @@ pub enum SurroundingsError {
 }
 
 impl Surroundings {
+    /// A caller in this directory of whom nothing else is known.
+    pub fn new(cwd: PathBuf, agent_dir: PathBuf) -> Surroundings {
+        Surroundings {
+            cwd,
+            home: None,
+            agent_dir,
+            agent: None,
+            pi: None,
+            search_path: Vec::new(),
+            has_builtin_key: false,
+            claude_dir: None,
+        }
+    }
+
     /// The surroundings of this process.
     pub fn of_this_process() -> Result<Surroundings, SurroundingsError> {
         let cwd = env::current_dir().map_err(SurroundingsError::NoCurrentDirectory)?;
@@ -73,14 +87,11 @@ impl Surroundings {
         let claude_dir = claude
             .and_then(|agent| agent.sign_in.state_dir(|name| env::var_os(name), home.as_deref()));
         Ok(Surroundings {
-            cwd,
             home,
-            agent_dir,
             agent,
-            pi: None,
             search_path,
-            has_builtin_key: false,
             claude_dir,
+            ..Surroundings::new(cwd, agent_dir)
         })
     }
 
@@ -141,14 +152,8 @@ mod tests {
 
     fn standing_in(cwd: &Path, home: &Path) -> Surroundings {
         Surroundings {
-            cwd: cwd.to_owned(),
             home: Some(home.to_owned()),
-            agent_dir: home.join(".pi/agent"),
-            agent: None,
-            pi: None,
-            search_path: Vec::new(),
-            has_builtin_key: false,
-            claude_dir: None,
+            ..Surroundings::new(cwd.to_owned(), home.join(".pi/agent"))
         }
     }
 

@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 
 use memchr::memmem;
 use model::{
-    Activity, Answer, AnsweredBy, Deed, Event, LeftAnswer, Message, Question, QuestionKind, Record,
-    Verdict,
+    Activity, Answer, AnsweredBy, Event, LeftAnswer, Message, Question, QuestionKind, Record,
+    ToolEffect, Verdict,
 };
 use process::{Keep, Line};
 use serde::Serialize;
@@ -133,7 +133,7 @@ impl EventReader {
                 reading.questions.push(Asked {
                     number,
                     question,
-                    deed: Deed::Other,
+                    effect: ToolEffect::Other,
                     patience: None,
                 });
             }
@@ -261,7 +261,10 @@ mod tests {
         assert_eq!(delivered.deliveries, [Delivery::Delivered(3)]);
         let asked = r#""type":"question_asked","number":2,"question":{"kind":"choice","text":"Which?","options":["Ab","1"]}"#;
         let asked = read(&mut reader, &line(2, asked));
-        assert!(matches!(&asked.questions[..], [Asked { number: 2, deed: Deed::Other, .. }]));
+        assert!(matches!(
+            &asked.questions[..],
+            [Asked { number: 2, effect: ToolEffect::Other, .. }]
+        ));
         assert_eq!(
             reader.answer(2, &Answer::Option(1)).reply,
             b"{\"type\":\"answer\",\"number\":2,\"text\":\"1\",\"by\":\"shell\"}\n"

@@ -4,7 +4,7 @@
 //! [`Protocol::invocation`] turns a [`Start`], a description in no agent's words, into a command
 //! line, an environment, files and secrets. A [`Reader`] turns the lines that an agent prints into [`Reading`]s: our events, what the agent
 //! is doing, what to answer on its standard input, and whether it has said its last word. Where the agent
-//! can be spoken to ([`Protocol::ear`]), [`Reader::tell`] puts a message into the agent's words, and
+//! can be spoken to ([`Protocol::message_support`]), [`Reader::tell`] puts a message into the agent's words, and
 //! later readings prove that it has arrived. Readers do no IO. How long lines are cut ([`Protocol::keep`] only says what must stay whole), how broken
 //! JSON is mended ([`mend`]) and how long a text may be (`model::Event::bounded`) is the same for all.
 
@@ -109,7 +109,7 @@ impl Protocol {
     }
 
     /// Whether an agent of this protocol can be spoken to while it works; if not, why.
-    pub fn ear(self) -> Result<(), &'static str> {
+    pub fn message_support(self) -> Result<(), &'static str> {
         match self {
             Protocol::PiRpc | Protocol::Claude | Protocol::Acp | Protocol::Events => Ok(()),
             Protocol::Pi => {
@@ -122,7 +122,7 @@ impl Protocol {
     }
 
     /// Whether an agent of this protocol tells what it costs; if not, why.
-    pub fn price(self) -> Result<(), &'static str> {
+    pub fn cost_support(self) -> Result<(), &'static str> {
         match self {
             Protocol::Pi | Protocol::PiRpc | Protocol::Claude | Protocol::Events => Ok(()),
             Protocol::Codex => Err("Codex tells its tokens and never what they cost"),
@@ -145,7 +145,7 @@ impl Protocol {
     }
 
     /// Whether an agent of this protocol can ask its user something while it works; if not, why.
-    pub fn voice(self) -> Result<(), &'static str> {
+    pub fn question_support(self) -> Result<(), &'static str> {
         match self {
             Protocol::PiRpc | Protocol::Claude | Protocol::Acp | Protocol::Events => Ok(()),
             Protocol::Pi => Err("this agent gets no answers: it reads its prompt and nothing else"),

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use model::{Deed, Question};
+use model::{Question, ToolEffect};
 use serde_json::Value;
 
 /// A question of the agent, which waits for the answer.
@@ -14,7 +14,7 @@ pub struct Asked {
     /// What is asked.
     pub question: Question,
     /// What the agent would do, if it asks for a permission.
-    pub deed: Deed,
+    pub effect: ToolEffect,
     /// How long the agent itself waits, if it says so.
     pub patience: Option<Duration>,
 }

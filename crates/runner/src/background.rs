@@ -4,7 +4,7 @@ use std::io;
 use std::time::Instant;
 
 use model::{Lifetime, Meta, Outcome, Plan, Secrets};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use store::{NewRun, RunDir, Store, StoreError};
 
 use crate::dispatcher::prune_now_and_then;
@@ -12,6 +12,7 @@ use crate::durations::READY_ANSWER;
 use crate::launcher::{Launcher, SupervisorHandle};
 use crate::leftovers::{cgroup_path, stop_leftovers};
 use crate::lifeline::{Lifeline, ToParent, ToSupervisor};
+use crate::poll::poll_ready;
 use crate::unstarted::{end_unstarted, keep_unstarted};
 
 #[derive(Debug)]
@@ -103,8 +104,7 @@ fn hand_over(mut lifeline: Lifeline, secrets: Secrets) -> Result<(), BackgroundE
         }
         let mut flags = PollFlags::IN;
         flags.set(PollFlags::OUT, lifeline.wants_to_write());
-        let timeout = Timespec::try_from(left).ok();
-        let _ = poll(&mut [PollFd::new(&lifeline, flags)], timeout.as_ref());
+        poll_ready(&mut [PollFd::new(&lifeline, flags)], Some(left));
     }
     Ok(())
 }

@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use model::{Meta, RunId, RunResult, variables};
 use process::{KillTarget, Marker, ProcessStamp, Signal, Traces};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use store::{RunDir, StopForce, StoreError, Watch};
 
 use crate::durations::{EXIT_ANSWER, RECOVERY_ANSWER, SUPERVISOR_LOOK, answer_time};
 use crate::leftovers::{Remaining, look_for_leftovers, number, stop_leftovers};
+use crate::poll::poll_ready;
 use crate::recover::{SUPERVISOR_DIED, recover, recover_because};
 use crate::stopped::{
     Remedy, SUPERVISE, SUPERVISOR_STOPPED, StopCount, stopped_supervisors, supervisor_of,
@@ -123,8 +124,7 @@ fn await_change(watch: &Watch, wakers: &[BorrowedFd<'_>], limit: Duration) {
     let fds = wakers.iter().copied().chain(watch.waker());
     let mut fds: Vec<PollFd<'_>> =
         fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
-    let timeout = Timespec::try_from(limit).ok();
-    let _ = poll(&mut fds, timeout.as_ref());
+    poll_ready(&mut fds, Some(limit));
 }
 
 /// A run that was asked to stop.

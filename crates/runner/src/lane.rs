@@ -7,9 +7,9 @@ use governor::{Answer, Applicant, Slot};
 use model::{Plan, Waiting};
 use store::StopForce;
 
-use crate::dispatcher::TaskId;
 use crate::launcher::Launcher;
 use crate::spending::Spending;
+use crate::update::TaskId;
 
 /// The tasks of one call: they are started in the same way, at most so many of them run at a time,
 /// and they are stopped together.

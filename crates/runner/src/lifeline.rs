@@ -9,9 +9,11 @@ use std::os::unix::net::UnixStream;
 
 use model::{Activity, Record, RunResult, Secrets};
 use process::{Line, LineBuffer, ReadStatus};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+
+use crate::poll::poll_ready;
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -122,7 +124,7 @@ impl Lifeline {
             if !self.is_open {
                 return None;
             }
-            let _ = poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], None);
+            poll_ready(&mut [PollFd::new(&self.socket, PollFlags::IN)], None);
             self.read();
         }
     }

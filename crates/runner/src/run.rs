@@ -12,7 +12,6 @@ use process::Pid;
 use session::Facts;
 use store::{Hold, NewRun, RunDir, StopForce};
 
-use crate::dispatcher::{Change, Report};
 use crate::durations::{EXIT_ANSWER, STOP_GRACE, SUPERVISOR_LOOK, answer_time};
 use crate::launcher::{Launcher, SupervisorHandle};
 use crate::leftovers::stop_leftovers;
@@ -21,6 +20,7 @@ use crate::now_ms;
 use crate::recover::{Recovery, SUPERVISOR_DIED, duration, ended, recover_because};
 use crate::result::result_of;
 use crate::stopped::{Remedy, SUPERVISOR_STOPPED, StopCount};
+use crate::update::{Change, Report};
 
 pub(crate) struct Run {
     meta: Meta,

@@ -5,7 +5,7 @@ use std::env;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use model::{Changes, Event, Meta, paths};
+use model::{CallId, Changes, Event, Meta, paths};
 use store::{Life, RunDir};
 use workspace::{Beginning, Kept, REPOSITORY_VARIABLES, WorkspaceError, WorktreeLayout};
 
@@ -13,6 +13,8 @@ use workspace::{Beginning, Kept, REPOSITORY_VARIABLES, WorkspaceError, WorktreeL
 pub(crate) struct Worktree {
     /// The task's directory in it.
     pub(crate) directory: PathBuf,
+    /// What of the user's own tree is not in it.
+    pub(crate) warning: Option<String>,
     layout: WorktreeLayout,
     /// The task's directory in the user's own tree.
     source: PathBuf,
@@ -25,12 +27,15 @@ impl Worktree {
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<Option<Worktree>, WorkspaceError> {
         let Some(layout) = worktree_layout(meta)? else { return Ok(None) };
-        let continued = meta.worktree.as_ref().and_then(|plan| plan.continues.as_ref());
-        let beginning =
-            continued.map_or(Beginning::WorkingTree, |run| Beginning::Result(run.as_str()));
+        let plan = meta.worktree.as_ref();
+        let continued = plan.and_then(|plan| plan.continues.as_ref());
+        let call = shared_base(meta);
+        let beginning = continued
+            .map_or(Beginning::WorkingTree { call }, |run| Beginning::Result(run.as_str()));
         let prepared = workspace::prepare(&layout, &meta.cwd, beginning, is_stopped)?;
+        let warning = missing_repositories(&prepared.left_out);
         let (directory, source) = (prepared.directory, meta.cwd.clone());
-        Ok(Some(Worktree { directory, layout, source }))
+        Ok(Some(Worktree { directory, warning, layout, source }))
     }
 
     /// Variables without which the agent's git finds the worktree, and no other repository.
@@ -43,6 +48,21 @@ impl Worktree {
         // What is left is found by `doctor`.
         let _ = workspace::forget(&self.layout, &self.source);
     }
+}
+
+/// Says which repositories inside of the user's tree an agent does not see.
+fn missing_repositories(left_out: &[PathBuf]) -> Option<String> {
+    const NAMED: usize = 3;
+    let names: Vec<String> = left_out.iter().map(|path| path.display().to_string()).collect();
+    let (named, others) = names.split_at(names.len().min(NAMED));
+    named.first()?;
+    let more =
+        if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
+    Some(format!(
+        "The worktree is without {}{more}: a repository of its own inside of this one, whose files git cannot take along. Let \
+         a task work in it with `cwd`, or let git ignore it to be told no more",
+        named.join(", ")
+    ))
 }
 
 /// Keeps what the agent of a run left in its worktree, if it had one. `may_remove` says that nothing of the agent is left, so
@@ -86,8 +106,17 @@ pub fn let_go(dir: &RunDir) -> bool {
     if let Ok(Some(layout)) = worktree_layout(&meta) {
         // A repository that is gone has taken them along.
         let _ = workspace::forget(&layout, &meta.cwd);
+        if let Some(call) = shared_base(&meta) {
+            let _ = workspace::forget_shared_base(&meta.cwd, call);
+        }
     }
     true
+}
+
+/// The call with whose other runs this one shares its base, if it does.
+fn shared_base(meta: &Meta) -> Option<&str> {
+    let shares = meta.worktree.as_ref().is_some_and(|plan| plan.shares_base);
+    meta.call_id.as_ref().filter(|_| shares).map(CallId::as_str)
 }
 
 /// Where the worktree of a run is, if it has one. A record can come with a project, and worktrees are removed: so it is

@@ -39,6 +39,7 @@ pub use loops::LoopDetector;
 pub use model::{clean, escape_json};
 pub use preview::{PreviewContext, preview};
 pub use progress_words::Progress;
+pub use quota::quota;
 pub use report::to_html;
 pub use state::{Context, State};
 pub use summary::summary_line;

@@ -1,5 +1,7 @@
 //! A provider that gives nothing more until a time which it names.
 
+use jiff::Timestamp;
+
 use crate::export::utc;
 
 /// Words of providers and agents for an allowance that is used up.
@@ -10,8 +12,9 @@ const TIMES: [&str; 4] = ["resets ", "reset at ", "try again at ", "try again in
 const STAMP: &str = "limit reached|";
 
 /// The error, readable, if it says that an allowance is used up, and until when.
-pub(crate) fn quota(error: &str) -> Option<String> {
-    let lower = error.to_lowercase();
+pub fn quota(error: &str) -> Option<String> {
+    // Other letters can have another length in lower case, which would cut the words elsewhere.
+    let lower = error.to_ascii_lowercase();
     if !USED_UP.iter().any(|words| lower.contains(words)) {
         return None;
     }
@@ -19,6 +22,8 @@ pub(crate) fn quota(error: &str) -> Option<String> {
         let (words, stamp) = lower.split_at(at + STAMP.len());
         let digits: String = stamp.chars().take_while(char::is_ascii_digit).collect();
         let until = digits.parse::<u64>().ok()?.checked_mul(1000)?;
+        // A number that stands for no date is no time at which there is more.
+        Timestamp::from_millisecond(until.try_into().ok()?).ok()?;
         let words = error.get(..words.len() - 1)?;
         return Some(format!("{words}. Come again at {}", utc(until)));
     }
@@ -43,11 +48,15 @@ mod tests {
             stamped.starts_with("Claude AI usage limit reached. Come again at 2025-11-18"),
             "{stamped}"
         );
+        let longer = quota("\u{130}: usage limit reached|1763470800").unwrap();
+        assert!(longer.starts_with("\u{130}: usage limit reached. Come again at "), "{longer}");
         for error in [
             "429 rate limit exceeded, try again in 3 s",
             "insufficient_quota: You exceeded your current quota",
             "Claude AI usage limit reached|soon",
             "Claude AI usage limit reached|99999999999999999999",
+            // Milliseconds in place of seconds would be the year 58854.
+            "Claude AI usage limit reached|1795100400666",
             "",
         ] {
             assert_eq!(quota(error), None, "{error}");

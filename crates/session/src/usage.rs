@@ -2,14 +2,14 @@
 
 use model::Usage;
 
-/// Tokens and money: `12.3k tokens` and `$0.0123`, or `$?` if the agent does not tell what its tokens
-/// cost.
+/// Tokens and money: `12.3k tokens` and `$0.0123`, or `cost unknown` if the agent does not tell what its
+/// tokens cost.
 pub fn usage_words(usage: &Usage) -> Vec<String> {
     let mut texts: Vec<String> =
         token_words(usage).map(|tokens| format!("{tokens} tokens")).into_iter().collect();
     match usage.cost {
         Some(cost) if cost.total > 0.0 => texts.push(format!("${:.4}", cost.total)),
-        None if usage.all_tokens() > 0 => texts.push("$?".to_owned()),
+        None if usage.all_tokens() > 0 => texts.push("cost unknown".to_owned()),
         _ => {}
     }
     texts
@@ -60,7 +60,7 @@ mod tests {
         let cost = |total| Some(model::Cost { total, ..model::Cost::default() });
         for (output, cost, expected) in [
             (0, None, ""),
-            (20, None, "20 tokens, $?"),
+            (20, None, "20 tokens, cost unknown"),
             (20, cost(0.0), "20 tokens"),
             (20, cost(0.01234), "20 tokens, $0.0123"),
             (0, cost(0.5), "$0.5000"),

@@ -1,4 +1,4 @@
-//! The temporary directory of a run that may change little else.
+//! The temporary directory of a run: of an agent that may change little else, or of a relay whose files are on their way.
 
 use std::fs::{self, DirBuilder, DirEntry, File, Permissions};
 use std::io;
@@ -36,13 +36,16 @@ impl TemporaryDir {
         })
     }
 
-    /// That of a run that has lost its supervisor, if it is still there.
+    /// That of a run whose processes are gone, if it is still there.
     pub fn left_by(meta: &Meta) -> Option<TemporaryDir> {
-        let AccessPaths { temporary, .. } = meta.access_paths.as_deref()?;
+        let path = match meta.access_paths.as_deref() {
+            Some(AccessPaths { temporary, .. }) => temporary.clone(),
+            None => paths::temporary_dir(&std::env::temp_dir(), &meta.run_id),
+        };
         // The record could have been changed: nothing else than such a directory is removed.
-        let is_own = *temporary == paths::temporary_dir(temporary.parent()?, &meta.run_id);
-        let is_there = fs::symlink_metadata(temporary).is_ok_and(|metadata| metadata.is_dir());
-        (is_own && is_there).then(|| TemporaryDir { path: temporary.clone(), _lock: None })
+        let is_own = path == paths::temporary_dir(path.parent()?, &meta.run_id);
+        let is_there = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_dir());
+        (is_own && is_there).then_some(TemporaryDir { path, _lock: None })
     }
 
     #[expect(missing_docs, reason = "the name says it")]

@@ -27,6 +27,6 @@ pub use fleet::{FleetFault, Suffered, suffer};
 #[cfg(target_os = "linux")]
 pub use forbidden_calls::{SystemCall, forbid};
 pub use nats::{NatsServers, Proxy, free_port};
-pub use processes::{kill_and_wait, marked_processes, peak_memory, wait_until};
+pub use processes::{kill_and_wait, marked_processes, peak_memory, stop_and_wait, wait_until};
 pub use rpc_client::RpcClient;
 pub use world::{MARK, Program, Ran, Running, World};

@@ -20,7 +20,7 @@ pub use self::network::free_port;
 use self::network::get;
 pub use self::proxy::Proxy;
 use crate::clean_start::clean_command;
-use crate::processes::wait_until;
+use crate::processes::{stop_and_wait, wait_until};
 
 /// Servers that belong together.
 #[derive(Debug)]
@@ -146,7 +146,7 @@ impl NatsServers {
 
     /// Stops a node without ending it: its connections stay, and it answers nothing.
     pub fn freeze(&self, node: usize) {
-        self.signal(node, Signal::STOP);
+        stop_and_wait(Pid::from_child(self.nodes[node].process.as_ref().unwrap()));
     }
 
     /// Lets a node go on that was stopped.
@@ -184,24 +184,25 @@ impl NatsServers {
 
     /// Waits until all nodes that run answer, and those of a cluster have a leader.
     pub fn wait_until_ready(&mut self) {
-        let wants_leader = self.count() > 1;
         for index in self.running().collect::<Vec<_>>() {
             wait_until(|| {
                 let process = self.nodes[index].process.as_mut().unwrap();
                 if let Some(status) = process.try_wait().unwrap() {
                     panic!("node {index} ended with {status}:\n{}", self.log(index));
                 }
-                let is_healthy =
-                    self.facts(index, "/healthz").is_some_and(|health| health["status"] == "ok");
-                is_healthy
-                    && (!wants_leader
-                        || self.facts(index, "/jsz").is_some_and(|facts| {
-                            facts["meta_cluster"]["leader"]
-                                .as_str()
-                                .is_some_and(|name| !name.is_empty())
-                        }))
+                self.is_ready(index)
             });
         }
+    }
+
+    /// Whether a node answers, has what the others have, and, in a cluster, knows a leader.
+    pub fn is_ready(&self, node: usize) -> bool {
+        let is_healthy =
+            self.facts(node, "/healthz").is_some_and(|health| health["status"] == "ok");
+        let knows_leader = |facts: Value| {
+            facts["meta_cluster"]["leader"].as_str().is_some_and(|name| !name.is_empty())
+        };
+        is_healthy && (self.count() == 1 || self.facts(node, "/jsz").is_some_and(knows_leader))
     }
 
     /// What all nodes keep together: how many messages, and their bytes.

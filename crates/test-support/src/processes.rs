@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 /// How many milliseconds a process may take to become another program, on a machine under load.
 const PATIENCE_WITH_A_NEW_PROGRAM: u32 = 100;
@@ -66,6 +66,14 @@ pub fn kill_and_wait(pid: Pid) {
         // The state stands behind the name, which is in brackets and may have any character.
         stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with(['Z', 'X']))
     });
+}
+
+/// Stops a child of this process with SIGSTOP, and waits until none of its threads runs any more.
+#[expect(clippy::unwrap_used, reason = "this is how a test fails")]
+pub fn stop_and_wait(child: Pid) {
+    kill_process(child, Signal::STOP).unwrap();
+    // What is found stays for whoever waits for the child.
+    waitid(WaitId::Pid(child), WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT).unwrap();
 }
 
 /// The most memory that a process has ever used, in mebibytes.

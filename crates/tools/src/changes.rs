@@ -1,5 +1,8 @@
 //! What agents changed in worktrees of their own, and what users do with it.
 
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
 use model::{Changes, ChangesState, Meta, RunResult};
 use store::{RunDir, Store, StoreError};
 use workspace::{Change, ChangedFile, Landed, Repository, WorkspaceError, WorktreeLayout};
@@ -51,6 +54,32 @@ pub struct OpenChanges {
     layout: WorktreeLayout,
 }
 
+/// What came of bringing changes somewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settled {
+    #[expect(missing_docs, reason = "the name says it")]
+    pub landed: Landed,
+    /// Whether everything was there already, so that nothing was written.
+    pub was_there: bool,
+}
+
+/// By which a file that git has written is told from the one before. git writes a file anew.
+#[derive(PartialEq)]
+struct FileTrace {
+    inode: u64,
+    size: u64,
+    /// In seconds and nanoseconds.
+    changed_at: (i64, i64),
+}
+
+impl FileTrace {
+    fn of(path: &Path) -> Option<FileTrace> {
+        let found = path.symlink_metadata().ok()?;
+        let changed_at = (found.ctime(), found.ctime_nsec());
+        Some(FileTrace { inode: found.ino(), size: found.size(), changed_at })
+    }
+}
+
 impl RunChanges {
     /// The changes of the run in this directory. If it has lost its supervisor, it is ended first.
     pub fn read(dir: RunDir) -> Result<RunChanges, ChangesError> {
@@ -70,10 +99,47 @@ impl RunChanges {
         Ok(RunChanges { dir, meta, result, changes, state })
     }
 
-    /// All runs of a project that have changes, oldest first.
+    /// All runs of a project that have changes, oldest first. A run that added nothing to what an earlier run of its session
+    /// had changed has the state of that one.
     pub fn all(store: &Store) -> Result<Vec<RunChanges>, StoreError> {
         let runs = store.runs()?.into_iter().filter(has_worktree);
-        Ok(runs.filter_map(|dir| RunChanges::read(dir).ok()).collect())
+        let mut all: Vec<RunChanges> = runs.filter_map(|dir| RunChanges::read(dir).ok()).collect();
+        for index in 0..all.len() {
+            let (earlier, later) = all.split_at_mut(index);
+            let Some(changes) = later.first_mut().filter(|changes| changes.state.is_none()) else {
+                continue;
+            };
+            let repeated = earlier.iter().rev().find(|one| changes.repeats(one));
+            changes.state = repeated.and_then(|one| one.state);
+        }
+        Ok(all)
+    }
+
+    /// Whether these are the changes of an earlier run of the session, with which the user did something.
+    fn repeats(&self, earlier: &RunChanges) -> bool {
+        let counts = |of: &Changes| (of.files, of.insertions, of.deletions);
+        if earlier.state.is_none()
+            || earlier.meta.session_id != self.meta.session_id
+            || counts(&earlier.changes) != counts(&self.changes)
+        {
+            return false;
+        }
+        let between = earlier.changes.result.clone().zip(self.changes.result.clone());
+        let Some((base, result)) = between.filter(|_| self.changes.has_diff()) else {
+            return false;
+        };
+        let files =
+            self.open().and_then(|open| Ok(Change { base, result }.files(&open.repository)?));
+        files.is_ok_and(|files| files.is_empty())
+    }
+
+    /// The word for what the user did with them, or could do.
+    pub fn state_word(&self) -> &'static str {
+        match self.state {
+            Some(state) => state.word(),
+            None if self.changes.is_empty() => "empty",
+            None => "open",
+        }
     }
 
     /// Finds them in their repository.
@@ -94,26 +160,34 @@ impl RunChanges {
     }
 
     /// Brings them into the user's working tree.
-    pub fn apply(&self) -> Result<Landed, ChangesError> {
+    pub fn apply(&self) -> Result<Settled, ChangesError> {
         let open = self.open()?;
+        let files = open.files()?;
+        let look = || -> Vec<Option<FileTrace>> {
+            files.iter().map(|file| FileTrace::of(&open.repository.top.join(&file.path))).collect()
+        };
+        let before = look();
         let landed = workspace::apply(&open.repository, &open.change, &open.layout)?;
+        let was_there = before == look();
         self.settle(&landed, ChangesState::Applied)?;
-        Ok(landed)
+        Ok(Settled { landed, was_there })
     }
 
     /// Commits them to the user's branch.
-    pub fn merge(&self) -> Result<Landed, ChangesError> {
+    pub fn merge(&self) -> Result<Settled, ChangesError> {
         let open = self.open()?;
         let Meta { name, run_id, session_id, .. } = &self.meta;
         let message = format!("{name}\n\nRun: {run_id}\nSession: {session_id}");
         let landed = workspace::merge(&open.repository, &open.change, &message)?;
         self.settle(&landed, ChangesState::Merged)?;
-        Ok(landed)
+        let was_there = landed == Landed::Done(None);
+        Ok(Settled { landed, was_there })
     }
 
     /// Marks them as not wanted. They go when the run goes.
-    pub fn discard(&self) -> Result<(), ChangesError> {
-        Ok(self.dir.mark_changes(ChangesState::Discarded)?)
+    pub fn discard(&self) -> Result<Settled, ChangesError> {
+        self.dir.mark_changes(ChangesState::Discarded)?;
+        Ok(Settled { landed: Landed::Done(None), was_there: false })
     }
 
     fn settle(&self, landed: &Landed, state: ChangesState) -> Result<(), ChangesError> {

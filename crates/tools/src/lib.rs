@@ -41,7 +41,7 @@ pub use call_server::{
     AskedQuestion, CallContext, CallEvent, CallKind, CallReply, CallServer, CallTask, Caller,
     FinishedCall, OpenCallId, QuestionId, Reporting, RunningCall, Tool, ToolAnswer, ToolError,
 };
-pub use changes::{ChangesError, OpenChanges, RunChanges, conflict_warnings};
+pub use changes::{ChangesError, OpenChanges, RunChanges, Settled, conflict_warnings};
 pub use cut_message::id_of_cut_message;
 pub use declaration::{ArgumentError, MOST_LISTED, MOST_TASKS};
 pub use definition_wizard::{edit_definition, save_definition, saved_notice};

@@ -44,14 +44,8 @@ mod tests {
     #[test]
     fn the_directories_are_those_that_are_looked_at() {
         let surroundings = |agent_dir: &str| Surroundings {
-            cwd: "/home/me/project".into(),
             home: Some("/home/me".into()),
-            agent_dir: agent_dir.into(),
-            agent: None,
-            pi: None,
-            search_path: Vec::new(),
-            has_builtin_key: false,
-            claude_dir: None,
+            ..Surroundings::new("/home/me/project".into(), agent_dir.into())
         };
         assert_eq!(
             no_profiles(&surroundings("/home/me/.pi/agent")),

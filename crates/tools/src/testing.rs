@@ -65,34 +65,16 @@ impl World {
     }
 
     pub(crate) fn surroundings(&self, cwd: &str) -> Surroundings {
-        Surroundings {
-            cwd: self.at(cwd),
-            home: None,
-            agent_dir: self.at("agent"),
-            agent: None,
-            pi: None,
-            search_path: Vec::new(),
-            has_builtin_key: false,
-            claude_dir: None,
-        }
+        Surroundings::new(self.at(cwd), self.at("agent"))
     }
 }
 
 pub(crate) fn options() -> CallOptions<'static> {
-    let planning = PlanOptions {
-        agent: AgentChoice::by_default(Agent::Pi),
-        owner: Owner { kind: OwnerKind::Pi, id: None },
-        lifetime: Lifetime::Foreground,
-        all_tools: None,
-        models: None,
-        access: None,
-        ask: false,
-        isolation: None,
-        on: None,
-        fleet: None,
-        budget: model::Budget::default(),
-        agent_version: |_| None,
-    };
+    let planning = PlanOptions::new(
+        AgentChoice::by_default(Agent::Pi),
+        Owner { kind: OwnerKind::Pi, id: None },
+        Lifetime::Foreground,
+    );
     CallOptions { planning, book: None }
 }
 

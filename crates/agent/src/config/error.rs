@@ -56,7 +56,8 @@ pub enum ConfigError {
     #[error(
         "No model can be asked, because there is no API key for any provider{}. Set a variable \
          such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or put a key into {}, or a server of your \
-         own into {}", of_others(unsupported), auth_file.display(), models_file.display()
+         own into {}. To try it without a key, play a script: --model script/FILE",
+        of_others(unsupported), auth_file.display(), models_file.display()
     )]
     NoModel { unsupported: Vec<UnsupportedKey>, auth_file: PathBuf, models_file: PathBuf },
     #[error(

@@ -265,14 +265,8 @@ mod tests {
     fn load(user: &str, project: &str, trust: Trust) -> (AgentSettings, Vec<String>) {
         let top = tempfile::tempdir().unwrap();
         let surroundings = Surroundings {
-            cwd: top.path().join("project"),
             home: Some("/home/user".into()),
-            agent_dir: top.path().join("agent"),
-            agent: None,
-            pi: None,
-            search_path: Vec::new(),
-            has_builtin_key: false,
-            claude_dir: None,
+            ..Surroundings::new(top.path().join("project"), top.path().join("agent"))
         };
         fs::create_dir_all(surroundings.cwd.join(".pi")).unwrap();
         fs::create_dir_all(&surroundings.agent_dir).unwrap();

@@ -30,14 +30,8 @@ impl World {
         fs::create_dir_all(path.join("repo/.pi")).unwrap();
         fs::create_dir_all(path.join("repo/sub")).unwrap();
         let surroundings = Surroundings {
-            cwd: path.join("repo/sub"),
             home: Some(path.join("home")),
-            agent_dir: path.join("home/agent"),
-            agent: None,
-            pi: None,
-            search_path: Vec::new(),
-            has_builtin_key: false,
-            claude_dir: None,
+            ..Surroundings::new(path.join("repo/sub"), path.join("home/agent"))
         };
         World { top, surroundings, invocation: Invocation::default() }
     }

@@ -31,6 +31,7 @@ use std::time::Duration;
 
 pub use self::http::Options;
 pub use self::protocol::HttpProvider;
+pub use self::retry_after::parse as read_retry_after;
 pub(crate) use self::script::check_script;
 pub(crate) use plan::ThinkingLevel;
 

@@ -9,7 +9,7 @@ use jiff::fmt::rfc2822::DateTimeParser;
 static DATES: DateTimeParser = DateTimeParser::new().relaxed_weekday(true);
 
 /// Reads `retry-after-ms` and `retry-after`, which is a number of seconds or a date.
-pub(super) fn parse(
+pub fn parse(
     milliseconds: Option<&str>,
     seconds_or_date: Option<&str>,
     now: SystemTime,

@@ -59,7 +59,8 @@ pub(crate) struct Start {
     #[arg(long, conflicts_with = "preset", add = ArgValueCandidates::new(candidates::profiles))]
     pub(crate) profile: Option<String>,
 
-    /// Stop the agent after this time, such as `90s` or `5m` [default: the preset's timeout or none]
+    /// Stop the agent after this time, such as `90s` or `5m`. An agent with a tool at work gets 30 seconds
+    /// more, or what `extend_timeout_debounce` in the settings says [default: the preset's timeout or none]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub(crate) timeout: Option<f64>,
 

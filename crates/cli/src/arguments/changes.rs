@@ -32,7 +32,9 @@ pub(crate) enum ChangesCommand {
         json: bool,
     },
     /// Show the files that an agent changed, and the diff
-    #[command(after_help = "Examples:\n  pi-subagents changes show @last")]
+    #[command(
+        after_help = "Examples:\n  pi-subagents changes show @last\n  pi-subagents changes show docs changelog"
+    )]
     Show(NamedChanges),
     /// Print the diff alone, for other programs
     #[command(after_help = "Examples:\n  pi-subagents changes diff fix-tests | less")]
@@ -50,7 +52,7 @@ pub(crate) enum ChangesCommand {
     #[command(after_help = "Examples:\n  pi-subagents changes merge docs changelog")]
     Merge(NamedChanges),
     /// Mark changes as not wanted; they are removed with their run
-    #[command(after_help = "Examples:\n  pi-subagents changes discard fix-tests")]
+    #[command(after_help = "Examples:\n  pi-subagents changes discard fix-tests docs")]
     Discard(NamedChanges),
 }
 

@@ -215,8 +215,9 @@ pub(crate) struct Run {
     #[arg(long, value_name = "SESSION", add = ArgValueCandidates::new(candidates::sessions))]
     pub(crate) resume: Option<String>,
 
-    /// Stop the agent after this time, such as `90`, `90s`, `5m` or `1h`, or later while its tools are
-    /// active [default: 10m; with a preset, the preset's timeout or none]
+    /// Stop the agent after this time, such as `90`, `90s`, `5m` or `1h`. An agent with a tool at work
+    /// gets 30 seconds more, or what `extend_timeout_debounce` in the settings says [default: 10m; with a
+    /// preset, the preset's timeout or none]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub(crate) timeout: Option<f64>,
 
@@ -278,8 +279,9 @@ pub(crate) struct Delegate {
     #[arg(long = "fallback-model", value_name = "MODEL", value_parser = NonEmptyStringValueParser::new())]
     pub(crate) fallback_models: Vec<String>,
 
-    /// Stop those tasks after this time, such as `90s` or `5m`, that say none [default: 10m; with a
-    /// preset, the preset's timeout or none]
+    /// Stop those tasks after this time, such as `90s` or `5m`, that say none. An agent
+    /// with a tool at work gets 30 seconds more, or what `extend_timeout_debounce` in the settings says
+    /// [default: 10m; with a preset, the preset's timeout or none]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     pub(crate) timeout: Option<f64>,
 

@@ -7,7 +7,7 @@ use plan::Surroundings;
 use serde::Serialize;
 use session::DiffLine;
 use store::{RunDir, Store};
-use tools::{ChangedFile, ChangesError, Landed, RunChanges, RunNames};
+use tools::{ChangedFile, ChangesError, Landed, RunChanges, RunNames, Settled};
 use tui::Palette;
 
 use super::age;
@@ -29,10 +29,13 @@ pub(crate) fn changes(arguments: &Changes, printer: &Printer) -> Result<Exit, Co
         ChangesCommand::Merge(named) => {
             land(&named_changes(&store, named)?, named.json, printer, "merged", RunChanges::merge)
         }
-        ChangesCommand::Discard(named) => {
-            let discard = |changes: &RunChanges| changes.discard().map(|()| Landed::Done(None));
-            land(&named_changes(&store, named)?, named.json, printer, "discarded", discard)
-        }
+        ChangesCommand::Discard(named) => land(
+            &named_changes(&store, named)?,
+            named.json,
+            printer,
+            "discarded",
+            RunChanges::discard,
+        ),
     }
 }
 
@@ -78,7 +81,7 @@ fn list(store: &Store, json: bool, printer: &Printer) -> Result<Exit, CommandErr
         let line = format!(
             "{}  {:<9}  {:>7}  {}  {}",
             changes.meta.run_id,
-            changes.state.map_or("open", model::ChangesState::word),
+            changes.state_word(),
             age(changes.meta.created_at),
             names.cell(&changes.meta.name),
             brief(changes)
@@ -151,25 +154,27 @@ fn land(
     json: bool,
     printer: &Printer,
     done: &str,
-    action: impl Fn(&RunChanges) -> Result<Landed, ChangesError>,
+    action: impl Fn(&RunChanges) -> Result<Settled, ChangesError>,
 ) -> Result<Exit, CommandError> {
     let mut exit = Exit::Completed;
     let mut reports = Vec::new();
     for changes in all {
         let name = &changes.meta.name;
         let (line, report) = match action(changes) {
-            Ok(Landed::Done(commit)) => {
+            Ok(Settled { landed: Landed::Done(commit), was_there }) => {
                 let at = commit
                     .as_ref()
                     .map(|commit| format!(" as {}", &commit[..commit.len().min(12)]));
-                let line = format!(
-                    "{name}: {done}{}, {}",
-                    at.unwrap_or_default(),
-                    changes.changes.brief()
-                );
+                let at = at.unwrap_or_default();
+                let brief = changes.changes.brief();
+                let line = if was_there {
+                    format!("{name}: {done} already, nothing is left to change ({brief})")
+                } else {
+                    format!("{name}: {done}{at}, {brief}")
+                };
                 (line, Landing { outcome: done, commit, ..Landing::of(changes) })
             }
-            Ok(Landed::Conflicting(files)) => {
+            Ok(Settled { landed: Landed::Conflicting(files), .. }) => {
                 exit = Exit::TaskFailed;
                 let line = format!(
                     "{name}: not {done}, because it conflicts with what is there, in {}. Nothing was changed.",
@@ -177,7 +182,7 @@ fn land(
                 );
                 (line, Landing { outcome: "conflict", files, ..Landing::of(changes) })
             }
-            Ok(Landed::InTheWay(files)) => {
+            Ok(Settled { landed: Landed::InTheWay(files), .. }) => {
                 exit = Exit::TaskFailed;
                 let line = format!(
                     "{name}: not {done}, because it would overwrite what you have not committed, in {}. Nothing was \

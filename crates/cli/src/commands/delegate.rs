@@ -8,7 +8,7 @@ use tools::DelegateArguments;
 
 use super::demands::read_schema;
 use super::run::read_standard_input;
-use super::tasks::{Answers, Door, OutputFiles, Results};
+use super::tasks::{Answers, OutputFiles, Results, TaskRunner};
 use crate::arguments::Delegate;
 use crate::error::{CommandError, Exit};
 use crate::printer::Printer;
@@ -16,17 +16,19 @@ use crate::printer::Printer;
 pub(crate) fn delegate(arguments: &Delegate, printer: &mut Printer) -> Result<Exit, CommandError> {
     let mut call = read_call(arguments, printer)?;
     arguments.demands.add_to(&mut call.tasks)?;
-    let mut door = Door::open(&arguments.agent, printer)?;
-    door.server.limit_calls(arguments.budget.budget());
+    let mut task_runner = TaskRunner::open(&arguments.agent, printer)?;
+    task_runner.server.limit_calls(arguments.budget.budget());
     for (index, task) in call.tasks.iter_mut().enumerate() {
         if let Some(word) = &task.resume {
-            let (session, _) =
-                door.resumed(word).map_err(|error| error.at(&format!("tasks[{index}].resume")))?;
+            let (session, _) = task_runner
+                .resumed(word)
+                .map_err(|error| error.at(&format!("tasks[{index}].resume")))?;
             task.resume = Some(session);
         }
     }
+    call.tasks.iter_mut().for_each(|task| task_runner.find_scripts(task));
     let concurrency = arguments.concurrency.map(usize::from);
-    let most = door.workspace.admission().machine_concurrency;
+    let most = task_runner.workspace.admission().machine_concurrency;
     if let Some(asked) = concurrency.filter(|asked| *asked > most) {
         printer.warning(&format!(
             "--concurrency {asked} is more than the {most} agents that may run at a time on this machine \
@@ -45,9 +47,9 @@ pub(crate) fn delegate(arguments: &Delegate, printer: &mut Printer) -> Result<Ex
         [task] => task.name.clone(),
         tasks => format!("{} tasks", tasks.len()),
     };
-    let planned = door.plan(call)?;
+    let planned = task_runner.plan(call)?;
     let results = Results { answers, files, notify: arguments.notify };
-    let exit = door.run(planned, concurrency, results, printer)?;
+    let exit = task_runner.run(planned, concurrency, results, printer)?;
     arguments.notify.tell(&title, exit);
     Ok(exit)
 }
@@ -57,7 +59,12 @@ fn read_call(
     arguments: &Delegate,
     printer: &mut Printer,
 ) -> Result<DelegateArguments, CommandError> {
-    let text = if arguments.file == "-" {
+    let is_standard_input = arguments.file == "-";
+    // Which document is wrong.
+    let document = |message: String| {
+        if is_standard_input { message } else { format!("{}: {message}", arguments.file) }
+    };
+    let text = if is_standard_input {
         if std::io::stdin().is_terminal() {
             printer.note(
                 "Reading the tasks from this terminal, as JSON such as [{\"name\": \"a\", \"prompt\": \
@@ -69,15 +76,25 @@ fn read_call(
         std::fs::read_to_string(&arguments.file)
             .map_err(|error| CommandError::usage(format!("{}: {error}", arguments.file)))?
     };
-    let mut value: Value = serde_json::from_str(&text)
-        .map_err(|error| CommandError::usage(format!("the tasks are not JSON: {error}")))?;
+    if text.trim().is_empty() {
+        let source = if is_standard_input { "standard input" } else { &arguments.file };
+        return Err(CommandError::usage(format!(
+            "{source} is empty; it must have the tasks as JSON"
+        ))
+        .hint(
+            "echo '[{\"name\": \"a\", \"prompt\": \"Count the tests\"}]' | pi-subagents delegate -",
+        ));
+    }
+    let mut value: Value = serde_json::from_str(&text).map_err(|error| {
+        CommandError::usage(document(format!("the tasks are not JSON: {error}")))
+    })?;
     if value.is_array() {
         value = json!({"tasks": value});
     }
     read_schemas(&mut value)?;
     let places = take_places(&mut value)?;
     let mut call = DelegateArguments::parse(&value, None)
-        .map_err(|error| CommandError::usage(error.to_string()))?;
+        .map_err(|error| CommandError::usage(document(error.to_string())))?;
     let of_document = call.profile.take();
     for (task, on) in call.tasks.iter_mut().zip(places) {
         task.on = on;

@@ -10,7 +10,7 @@ use tools::{
     BackgroundArguments, CallContext, CallOptions, DelegateArguments, RunningCall, TaskArguments,
 };
 
-use super::tasks::{Answers, Door, Ended};
+use super::tasks::{Answers, Ended, TaskRunner};
 use crate::arguments::{AgentArguments, OnArguments};
 use crate::error::{CommandError, Exit};
 use crate::printer::Printer;
@@ -39,25 +39,25 @@ pub(crate) fn demo(printer: &mut Printer) -> Result<Exit, CommandError> {
         approve: false,
         on: OnArguments::default(),
     };
-    let mut door = Door::open(&agent, printer)?;
+    let mut task_runner = TaskRunner::open(&agent, printer)?;
     // The agent that hangs was active before. It should time out without an extension.
-    door.workspace.settings.extend_timeout_debounce = 0.0;
-    door.server.store().check_writable().map_err(|error| {
+    task_runner.workspace.settings.extend_timeout_debounce = 0.0;
+    task_runner.server.store().check_writable().map_err(|error| {
         CommandError::failure(format!("the demo cannot record its runs: {error}"))
             .hint("go to a directory that you can write to")
     })?;
-    let directory = door.workspace.surroundings.cwd.display().to_string();
+    let directory = task_runner.workspace.surroundings.cwd.display().to_string();
     printer.answer(&format!(
         "Six agents work on {directory}.\nTheir models play scripts and need no key; the agents, their commands \
          and\ntheir results are real.\nOne agent will repeat itself, one will hang, and one \
          works in the background.\n"
     ))?;
-    let background = start_in_background(&mut door)?;
+    let background = start_in_background(&mut task_runner)?;
     let tasks = TASKS.map(|(name, script, prompt, outcome)| TaskArguments {
         timeout: Some(if outcome == Outcome::Timeout { SHORT_TIMEOUT } else { LONG_TIMEOUT }),
         ..task(name, script, prompt)
     });
-    let first = run(&mut door, tasks.to_vec(), printer)?;
+    let first = run(&mut task_runner, tasks.to_vec(), printer)?;
     let expected = TASKS.map(|(.., outcome)| outcome);
     if first.is_interrupted || !ended_as(&first.call, &expected) {
         return unexpected(&first, &background, printer);
@@ -72,7 +72,7 @@ pub(crate) fn demo(printer: &mut Printer) -> Result<Exit, CommandError> {
         resume: Some(hung.session_id.to_string()),
         ..task("hang", "resume", "Go on.")
     };
-    let second = run(&mut door, vec![resumed], printer)?;
+    let second = run(&mut task_runner, vec![resumed], printer)?;
     if second.is_interrupted || !ended_as(&second.call, &[Outcome::Completed]) {
         return unexpected(&second, &background, printer);
     }
@@ -98,24 +98,24 @@ fn task(name: &str, script: &str, prompt: &str) -> TaskArguments {
 }
 
 fn run(
-    door: &mut Door,
+    task_runner: &mut TaskRunner,
     tasks: Vec<TaskArguments>,
     printer: &mut Printer,
 ) -> Result<Ended, CommandError> {
     let concurrency = Some(tasks.len());
     let call = DelegateArguments::of(tasks);
-    let planned = door.plan(call)?;
-    door.run_tasks(planned, concurrency, Answers::Everything.into(), printer)
+    let planned = task_runner.plan(call)?;
+    task_runner.run_tasks(planned, concurrency, Answers::Everything.into(), printer)
 }
 
-fn start_in_background(door: &mut Door) -> Result<RunDir, CommandError> {
+fn start_in_background(task_runner: &mut TaskRunner) -> Result<RunDir, CommandError> {
     let task = task("report", "report", "How many directories are there?");
     let plan = |options: &CallOptions<'_>| {
         let arguments = BackgroundArguments { task };
-        tools::plan_background(&door.workspace, arguments, options)
+        tools::plan_background(&task_runner.workspace, arguments, options)
     };
-    let planned = door.server.plan(&door.workspace, &CallContext::default(), plan)?;
-    let record = door.server.start_background(planned)?;
+    let planned = task_runner.server.plan(&task_runner.workspace, &CallContext::default(), plan)?;
+    let record = task_runner.server.start_background(planned)?;
     Ok(RunDir::open(&record.paths.run_dir)?)
 }
 

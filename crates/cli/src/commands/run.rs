@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use tools::{DelegateArguments, TaskArguments};
 
-use super::tasks::{Answers, Door, Results};
+use super::tasks::{Answers, Results, TaskRunner};
 use super::typed_paths;
 use crate::arguments::Run;
 use crate::error::{CommandError, Exit};
@@ -18,8 +18,8 @@ pub(crate) fn run(arguments: Run, printer: &mut Printer) -> Result<Exit, Command
     let cwd = arguments.work.cwd.as_deref().map(typed_paths::directory).transpose()?;
     let files = arguments.files.iter().map(|typed| typed_paths::file(typed, cwd.as_deref()));
     let files = files.collect::<Result<_, _>>()?;
-    let mut door = Door::open(&arguments.agent, printer)?;
-    let resumed = arguments.resume.map(|word| door.resumed(&word)).transpose()?;
+    let mut task_runner = TaskRunner::open(&arguments.agent, printer)?;
+    let resumed = arguments.resume.map(|word| task_runner.resumed(&word)).transpose()?;
     let (resume, resumed_name) = resumed.unzip();
     let name = arguments.name.or(resumed_name).or_else(|| arguments.preset.clone());
     let name = name.unwrap_or_else(|| "task".to_owned());
@@ -39,12 +39,13 @@ pub(crate) fn run(arguments: Run, printer: &mut Printer) -> Result<Exit, Command
         ..TaskArguments::default()
     };
     arguments.demands.add_to([&mut task])?;
+    task_runner.find_scripts(&mut task);
     let call = DelegateArguments::of(vec![task]);
     let answers = if arguments.output.json { Answers::Json } else { Answers::Text };
-    let planned = door.plan(call)?;
-    door.refuse_mistake(&planned, printer)?;
+    let planned = task_runner.plan(call)?;
+    task_runner.refuse_mistake(&planned, printer)?;
     let results = Results { notify: arguments.notify, ..answers.into() };
-    let exit = door.run(planned, None, results, printer)?;
+    let exit = task_runner.run(planned, None, results, printer)?;
     arguments.notify.tell(&title, exit);
     Ok(exit)
 }

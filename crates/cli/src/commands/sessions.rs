@@ -6,11 +6,12 @@ mod show;
 use std::cell::Cell;
 use std::time::{Duration, SystemTime};
 
+use model::Outcome;
 use plan::Surroundings;
 use serde::Serialize;
 use session::cut_chars;
 use store::{Retention, Store};
-use tools::{NamedSession, RunNames, Session, SessionReport, Workspace};
+use tools::{KnownRun, NamedSession, RunNames, Session, SessionReport, Workspace};
 
 use crate::arguments::{SessionArguments, Sessions, SessionsCommand};
 use crate::error::{CommandError, Exit};
@@ -84,7 +85,7 @@ fn list(store: &Store, json: bool, printer: &Printer) -> Result<Exit, CommandErr
         let line = format!(
             "{}  {:<9}  {:>7}  {}  {}",
             session.id,
-            latest.status().word(),
+            status_word(latest),
             age(latest.meta.created_at),
             widths.cell(&latest.meta.name),
             cut_chars(what, 80)
@@ -92,6 +93,14 @@ fn list(store: &Store, json: bool, printer: &Printer) -> Result<Exit, CommandErr
         printer.answer(line.trim_end())?;
     }
     Ok(Exit::Completed)
+}
+
+/// The word for a run, as `bg list` has it too where the run was stopped.
+fn status_word(run: &KnownRun) -> &'static str {
+    match &run.result {
+        Some(result) if result.outcome == Outcome::Cancelled => "aborted",
+        _ => run.status().word(),
+    }
 }
 
 /// The column of the names in a list of runs, as wide as the longest of them, within reason.

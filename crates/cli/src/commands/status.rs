@@ -57,8 +57,9 @@ struct Call {
 pub(crate) fn status(arguments: &MachineStatus, printer: &Printer) -> Result<Exit, CommandError> {
     let workspace = Workspace::load(Surroundings::of_this_process()?, None);
     let (admission, ledger) = (workspace.admission(), workspace.ledger());
-    let running = governor::running_agents(&admission).into_iter();
-    let running = running.map(|agent| Agent { memory: governor::measured_memory(&agent), agent });
+    let agents = governor::running_agents(&admission);
+    let memory = governor::measured_memory(&agents.iter().collect::<Vec<_>>());
+    let running = agents.into_iter().zip(memory).map(|(agent, memory)| Agent { memory, agent });
     let report = Report {
         machine_concurrency: admission.machine_concurrency,
         running: running.collect(),
@@ -116,7 +117,8 @@ fn provider_line(limits: &ProviderLimits) -> String {
     line.extend(account.iter().map(|account| format!(" (key {})", clean(account))));
     line.push_str(&format!(" has refused requests: {at_a_time} at a time"));
     line.extend(
-        pace.iter().map(|pace| format!(", {} in {} s", pace.requests, pace.period as f64 / 1000.0)),
+        pace.iter()
+            .map(|pace| format!(", {} in {} s", pace.requests, pace.period_ms as f64 / 1000.0)),
     );
     let left = until.map(|until| until.saturating_sub(runner::now_ms()).div_ceil(1000));
     line.extend(left.map(|seconds| format!(", none for {seconds} s")));

@@ -4,7 +4,7 @@ mod output_files;
 mod report;
 mod view;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsFd;
 
 use model::{AgentKind, Isolation, Meta, Owner, OwnerKind, RunResult, Status};
@@ -18,7 +18,7 @@ use tui::{Command, Controls, Ownership};
 
 pub(super) use self::output_files::OutputFiles;
 use self::view::View;
-use super::surroundings;
+use super::{surroundings, typed_paths};
 use crate::arguments::{AgentArguments, OnArguments};
 use crate::error::{CommandError, Exit};
 use crate::live::Live;
@@ -65,10 +65,12 @@ impl From<Answers> for Results {
     }
 }
 
-/// The command line as a door to the tools.
-pub(super) struct Door {
+/// Plans the tasks of one command and runs them, as the other callers of the tools do.
+pub(super) struct TaskRunner {
     pub(super) workspace: Workspace,
     pub(super) server: CallServer,
+    /// Whether the command line says that workers carry out the tasks.
+    is_elsewhere: bool,
 }
 
 /// A call whose tasks have ended.
@@ -78,24 +80,24 @@ pub(super) struct Ended {
     pub(super) is_interrupted: bool,
 }
 
-impl Door {
+impl TaskRunner {
     pub(super) fn open(
         arguments: &AgentArguments,
         printer: &Printer,
-    ) -> Result<Door, CommandError> {
-        let mut door = Door::new(arguments, printer.columns())?;
-        door.print_warnings(printer);
-        Ok(door)
+    ) -> Result<TaskRunner, CommandError> {
+        let mut task_runner = TaskRunner::new(arguments, printer.columns())?;
+        task_runner.print_warnings(printer);
+        Ok(task_runner)
     }
 
-    /// A door without options, whose warnings are not shown.
-    pub(super) fn silent() -> Result<Door, CommandError> {
-        Door::elsewhere(OnArguments::default())
+    /// One without options, whose warnings are not shown.
+    pub(super) fn silent() -> Result<TaskRunner, CommandError> {
+        TaskRunner::elsewhere(OnArguments::default())
     }
 
-    /// A door whose tasks are carried out on these machines, and whose warnings are not shown.
-    pub(super) fn elsewhere(on: OnArguments) -> Result<Door, CommandError> {
-        Door::new(
+    /// One whose tasks are carried out on these machines, and whose warnings are not shown.
+    pub(super) fn elsewhere(on: OnArguments) -> Result<TaskRunner, CommandError> {
+        TaskRunner::new(
             &AgentArguments {
                 agent: None,
                 access: None,
@@ -108,7 +110,7 @@ impl Door {
         )
     }
 
-    fn new(arguments: &AgentArguments, columns: Option<usize>) -> Result<Door, CommandError> {
+    fn new(arguments: &AgentArguments, columns: Option<usize>) -> Result<TaskRunner, CommandError> {
         let mut server = CallServer::new(Caller {
             approval: arguments.approve.then_some(true),
             agent: arguments.agent.clone(),
@@ -122,7 +124,18 @@ impl Door {
             ..Caller::new(surroundings()?, SHELL)
         });
         let workspace = server.load_workspace();
-        Ok(Door { workspace, server })
+        Ok(TaskRunner { workspace, server, is_elsewhere: arguments.on.on.is_some() })
+    }
+
+    /// Lets the agent of a task find its script wherever it works. A worker finds it among the files of the task.
+    pub(super) fn find_scripts(&self, task: &mut TaskArguments) {
+        let Workspace { profiles, presets, .. } = &self.workspace;
+        let profile = task.profile.as_deref().and_then(|name| profiles.get(name).ok());
+        let preset = task.preset.as_deref().and_then(|name| presets.get(name).ok());
+        let is_sent = profile.or(preset).is_some_and(|definition| definition.on.is_some());
+        if !self.is_elsewhere && task.on.is_none() && !is_sent {
+            typed_paths::scripts(task);
+        }
     }
 
     /// Runs one task to its end, and shows nothing of it. A signal stops it.
@@ -181,7 +194,8 @@ impl Door {
             // A file that could not be loaded can be the reason.
             planned.warnings.iter().for_each(|warning| printer.warning(warning));
             let refused = CommandError::usage(refusal);
-            return Err(match refusal.hint() {
+            let hint = super::init::hint_for(refusal);
+            return Err(match hint.or_else(|| refusal.hint().map(str::to_owned)) {
                 Some(hint) => refused.hint(hint),
                 None => refused,
             });
@@ -237,7 +251,7 @@ impl Door {
             .then(|| Live::open(printer, Controls::new(Ownership::Owner)))
             .flatten();
         let screen = Screen::new(printer, live, results.notify);
-        let mut view = View { printer, results, screen };
+        let mut view = View { printer, results, screen, told: BTreeMap::new() };
         let mut stopping = Stopping { call, quit: None, tasks: BTreeSet::new() };
         let mut tellings = Tellings::default();
         let mut is_over = false;
@@ -251,6 +265,7 @@ impl Door {
                     view.show(tasks, event);
                 }
             }
+            view.show_waiting(&self.server.shown(call));
             for notice in signals.drain() {
                 printer.hurry();
                 stopping.handle(notice, &mut self.server, &mut view);

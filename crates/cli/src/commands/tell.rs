@@ -1,6 +1,6 @@
 //! `tell`: speaks to a running agent.
 
-use model::{Message, MessageTiming};
+use model::{Message, MessageTiming, Meta};
 use plan::Surroundings;
 use serde::Serialize;
 use tools::{Fate, RunNames, TellUntil, Workspace, tell_run};
@@ -42,11 +42,26 @@ pub(crate) fn tell(arguments: &Tell, printer: &Printer) -> Result<Exit, CommandE
         let message = ToldMessage { number, state, reason: reason.as_deref() };
         printer.json(&Document { run_id, message })?;
     } else if let Some(reason) = &reason {
-        return Err(CommandError::failure(format!("the message was refused: {reason}")));
+        let refused = CommandError::failure(format!("the message was refused: {reason}"));
+        return Err(match (dir.result(), dir.meta()) {
+            (Ok(Some(_)), Ok(meta)) => refused.hint(how_to_go_on(&meta)),
+            _ => refused,
+        });
     } else {
         printer.answer(&format!("Message {} {state}.", number.unwrap_or_default()))?;
     }
     Ok(if reason.is_some() { Exit::TaskFailed } else { Exit::Completed })
+}
+
+/// How the user speaks to an agent whose run has ended: in a new run of its session.
+fn how_to_go_on(meta: &Meta) -> String {
+    let is_word = |name: &str| {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        !name.is_empty() && !name.starts_with('-') && name.bytes().all(is_plain)
+    };
+    let session = meta.session_id.as_str();
+    let named = if is_word(&meta.name) { &meta.name } else { session };
+    format!("to go on with it, use `pi-subagents run --resume {named} \"…\"`")
 }
 
 #[derive(Serialize)]

@@ -1,8 +1,9 @@
-//! Directories and files as people type them: relative to where they stand.
+//! Directories, files and scripts as people type them: relative to where they stand.
 
 use std::path::{Component, Path, PathBuf};
 
 use plan::{FileSpec, Lines, check_file};
+use tools::TaskArguments;
 
 use crate::error::CommandError;
 
@@ -39,6 +40,19 @@ pub(super) fn file(typed: &str, cwd: Option<&str>) -> Result<FileSpec, CommandEr
         file.path = absolute.to_string_lossy().into_owned();
     }
     Ok(file)
+}
+
+/// Scripts that are there get their whole paths, so that the agent finds them in a worktree, too: git may ignore them, or
+/// they may be newer than what the worktree has.
+pub(super) fn scripts(task: &mut TaskArguments) {
+    let directory = PathBuf::from(task.cwd.as_deref().unwrap_or_default());
+    for model in task.model.iter_mut().chain(&mut task.fallback_models) {
+        let Some(typed) = model.strip_prefix("script/") else { continue };
+        let path = directory.join(typed);
+        if let (true, Ok(path)) = (path.is_file(), std::path::absolute(&path)) {
+            *model = format!("script/{}", path.display());
+        }
+    }
 }
 
 fn whole(path: &str) -> FileSpec {

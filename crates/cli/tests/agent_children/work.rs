@@ -64,6 +64,36 @@ fn a_resumed_session_knows_what_was_said() {
 }
 
 #[test]
+fn what_an_agent_does_in_a_worktree_is_kept_and_merged() {
+    for agent in BOTH {
+        let work = "pwd && echo made > made.txt && rm old.txt";
+        let scene = Scene::new(agent, &json!([agent.running(work), {"text": "{{result:0}}"}]));
+        let project = scene.world.project();
+        let in_project = |command: &str| {
+            let output = scene.world.command_of("sh").args(["-c", command]).output().unwrap();
+            assert!(output.status.success(), "{command}: {output:?}");
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        };
+        in_project(
+            "rm -rf .git && git init -q -b main && git config user.name A && git config user.email a && \
+             echo old > old.txt && echo .pi/ > .gitignore && git add . && git commit -qm First",
+        );
+        let task = scene.complete(&["--worktree", "--name", "t"]);
+        let id = task["runId"].as_str().unwrap();
+        let tree = scene.world.home().join(".local/state/pi-subagents/worktrees").join(id);
+        assert!(task["output"].as_str().unwrap().contains(tree.to_str().unwrap()), "{task:#}");
+        assert_eq!(task["changes"]["files"], 2, "{agent:?}: {task:#}");
+        assert_eq!((task["changes"].get("directory"), tree.exists()), (None, false), "{task:#}");
+        let is_changed = || project.join("made.txt").exists() || !project.join("old.txt").exists();
+        assert!(!is_changed(), "{agent:?}");
+        let merged = scene.world.run(&["changes", "merge", "t"]);
+        assert_eq!(merged.code, Some(0), "{merged:#?}");
+        assert!(is_changed());
+        assert_eq!(in_project("git log --format=%s && git status --short"), "t\nFirst\n");
+    }
+}
+
+#[test]
 fn a_task_in_the_background_outlives_its_caller() {
     for agent in BOTH {
         let wait = "touch started; until [ -e go ]; do sleep 0.02; done; echo found";

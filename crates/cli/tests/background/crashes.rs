@@ -7,7 +7,8 @@ use serde_json::json;
 use test_support::{Ran, Running, World, wait_until};
 
 use super::{
-    Door, has_said, names, run_dir, signal, start, start_working, status, wait_for_result, world,
+    LongLivedCaller, has_said, names, run_dir, signal, start, start_working, status,
+    wait_for_result, world,
 };
 
 /// Checks that the run was not stopped, and ends by itself.
@@ -63,8 +64,8 @@ fn whoever_waits_notices_that_the_supervisor_was_killed() {
 #[test]
 fn a_killed_foreground_supervisor_does_not_take_background_runs_with_it() {
     let world = world();
-    let mut door = Door::open(&world, "session-1", &world.working());
-    let before = door.ask("background look around");
+    let mut caller = LongLivedCaller::open(&world, "session-1", &world.working());
+    let before = caller.ask("background look around");
     wait_until(|| world.path("working").exists());
     let hidden = json!(["setsid", {"touch": world.path("hidden")}, "hang"]);
     let foreground = world.agent(&json!([
@@ -72,15 +73,15 @@ fn a_killed_foreground_supervisor_does_not_take_background_runs_with_it() {
         {"await": world.path("hidden")},
         "hang",
     ]));
-    let dir = door.ask(&format!("foreground {foreground}"));
+    let dir = caller.ask(&format!("foreground {foreground}"));
     wait_until(|| world.path("hidden").exists());
     let processes = world.processes();
     let of_foreground = |words: &String| words.contains(" supervise ") && words.contains(&dir);
     let (pid, _) = processes.iter().find(|(_, words)| of_foreground(words)).unwrap();
     let pid = rustix::process::Pid::from_raw(i32::try_from(*pid).unwrap()).unwrap();
     signal(pid, Signal::KILL);
-    assert_eq!(door.ask("finish"), "interrupted");
-    let after = door.ask("background look around");
+    assert_eq!(caller.ask("finish"), "interrupted");
+    let after = caller.ask("background look around");
     let has_hidden = |words: &String| words.contains("hidden");
     let left = world.processes();
     assert!(!left.iter().any(|(_, words)| has_hidden(words)), "{left:#?}");
@@ -91,7 +92,7 @@ fn a_killed_foreground_supervisor_does_not_take_background_runs_with_it() {
     world.let_go();
     wait_for_result(&world, &before);
     wait_for_result(&world, &after);
-    door.close();
+    caller.close();
     world.wait_until_nothing_is_left();
     assert_eq!(status(&world, &before)["status"], "completed");
     assert_eq!(status(&world, &after)["status"], "completed");

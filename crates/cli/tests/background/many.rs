@@ -10,7 +10,7 @@ use serde_json::Value;
 use store::Store;
 use test_support::{Ran, World, wait_until};
 
-use super::{Door, quick, start_command, world};
+use super::{LongLivedCaller, quick, start_command, world};
 
 const EACH: usize = 50;
 
@@ -19,11 +19,11 @@ fn two_hundred_runs_of_four_programs_are_all_found_counted_and_told_of_once() {
     let world = world();
     let ids: Vec<Vec<String>> = thread::scope(|scope| {
         let shells = (0..2).map(|_| scope.spawn(|| start_from_a_shell(&world)));
-        let doors = ["one", "two"].map(|owner| {
+        let callers = ["one", "two"].map(|owner| {
             let world = &world;
             scope.spawn(move || start_from_a_door(world, owner))
         });
-        let programs: Vec<_> = shells.collect::<Vec<_>>().into_iter().chain(doors).collect();
+        let programs: Vec<_> = shells.collect::<Vec<_>>().into_iter().chain(callers).collect();
         programs.into_iter().map(|program| program.join().unwrap()).collect()
     });
     let all: BTreeSet<&String> = ids.iter().flatten().collect();
@@ -69,13 +69,13 @@ fn start_from_a_shell(world: &World) -> Vec<String> {
 }
 
 fn start_from_a_door(world: &World, owner: &str) -> Vec<String> {
-    let mut door = Door::open(world, owner, &quick());
-    let ids = (0..EACH).map(|_| door.ask("background look around")).collect();
-    door.close();
+    let mut caller = LongLivedCaller::open(world, owner, &quick());
+    let ids = (0..EACH).map(|_| caller.ask("background look around")).collect();
+    caller.close();
     ids
 }
 
-/// Takes the notifications of the shell (0) and of both doors (1 and 2) until each has been taken once.
+/// Takes the notifications of the shell (0) and of both callers (1 and 2) until each has been taken once.
 fn take(world: &World, taken: &AtomicUsize, all: usize) -> Vec<(usize, String)> {
     let store = Store::in_project(&world.project());
     let mut told = Vec::new();

@@ -80,19 +80,19 @@ fn names(directory: &Path) -> Vec<String> {
     names
 }
 
-/// A program that keeps running and starts runs through a dispatcher: `fake-door`.
-struct Door {
+/// A program that keeps running and starts runs through a dispatcher: `fake-caller`.
+struct LongLivedCaller {
     child: Child,
     answers: BufReader<ChildStdout>,
 }
 
-impl Door {
-    fn open(world: &World, owner: &str, script: &Value) -> Door {
-        let mut command = world.command_of(env!("CARGO_BIN_EXE_fake-door"));
+impl LongLivedCaller {
+    fn open(world: &World, owner: &str, script: &Value) -> LongLivedCaller {
+        let mut command = world.command_of(env!("CARGO_BIN_EXE_fake-caller"));
         command.args([owner, &world.agent(script)]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let answers = BufReader::new(child.stdout.take().unwrap());
-        Door { child, answers }
+        LongLivedCaller { child, answers }
     }
 
     /// Sends a line and returns the answer.

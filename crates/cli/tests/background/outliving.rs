@@ -8,7 +8,9 @@ use rustix::process::{Pid, Signal};
 use serde_json::json;
 use test_support::{Ran, World, pseudo_terminal, wait_until};
 
-use super::{Door, names, run_dir, signal, start_command, status, wait_for_result, world};
+use super::{
+    LongLivedCaller, names, run_dir, signal, start_command, status, wait_for_result, world,
+};
 
 #[test]
 fn the_starter_is_killed_and_the_run_completes_and_its_owner_is_told_once() {
@@ -112,10 +114,10 @@ fn the_end_of_an_agent_is_noticed_although_the_starter_ignores_the_end_of_childr
 #[test]
 fn a_program_that_stays_is_killed_and_its_runs_complete() {
     let world = world();
-    let mut door = Door::open(&world, "session-1", &world.working());
-    let id = door.ask("background look around");
+    let mut caller = LongLivedCaller::open(&world, "session-1", &world.working());
+    let id = caller.ask("background look around");
     wait_until(|| world.path("working").exists());
-    door.kill();
+    caller.kill();
     world.let_go();
     wait_for_result(&world, &id);
     world.wait_until_nothing_is_left();

@@ -6,6 +6,7 @@ use test_support::wait_until;
 
 use super::*;
 use crate::conversation::{self, Talk};
+use crate::workspaces;
 
 #[test]
 fn an_agent_that_is_not_installed_says_how_to_install_it() {
@@ -476,4 +477,17 @@ fn a_task_that_waits_for_its_slot_says_so_in_its_window() {
     assert_eq!(bridge.response(call)["result"]["details"]["status"], json!("done"));
     bridge.close();
     world.wait_until_nothing_is_left();
+}
+
+#[test]
+fn tasks_that_got_into_each_others_way_are_named_in_the_answer() {
+    let world = workspaces::repository().with_scout();
+    let (script, call) = workspaces::rivals();
+    let mut bridge = Bridge::of_pi(&world, &script);
+    let result = bridge.call("delegate_to_subagents", &call);
+    workspaces::assert_rivals_are_named(result["text"].as_str().unwrap());
+    // The window says what each has changed.
+    let lines = text(&result["details"]["lines"]);
+    assert_eq!(lines.matches(" 1 file +1 −").count(), 2, "{lines}");
+    bridge.close();
 }

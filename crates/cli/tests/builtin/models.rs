@@ -94,7 +94,7 @@ fn without_any_configuration_it_says_what_to_set_and_where() {
         format!(
             "error: No model can be asked, because there is no API key for any provider. Set a \
              variable such as ANTHROPIC_API_KEY or OPENAI_API_KEY, or put a key into {}, or a \
-             server of your own into {}\n",
+             server of your own into {}. To try it without a key, play a script: --model script/FILE\n",
             path("auth.json"),
             path("models.json")
         )

@@ -8,7 +8,7 @@ use test_support::{Running, wait_until, write_file};
 
 use super::{builtin, findings, outcome, run, saying, told};
 use crate::builtin::bash;
-use crate::world;
+use crate::{workspaces, world};
 
 #[test]
 fn a_check_that_passes_is_part_of_the_result() {
@@ -238,4 +238,24 @@ fn a_message_during_a_check_waits_for_it_and_the_work_is_checked_again() {
     let checks = findings(&ran.run_dir()).iter().filter(|event| *event == "passed").count();
     assert_eq!(checks, 2);
     builtin.world.assert_nothing_left();
+}
+
+#[test]
+fn a_check_that_fails_in_a_worktree_keeps_the_changes() {
+    let world = workspaces::repository();
+    let script = workspaces::shell("echo made > made.txt");
+    // The check is run where the agent has worked.
+    let check = "test -e made.txt && echo checked > by-check.txt; exit 3";
+    let ran = world.play(&script, &["--worktree", "--name", "t", "--check", check]);
+    let task = ran.task();
+    assert_eq!((ran.code, &task["outcome"]), (Some(1), &json!("check_failed")), "{ran:?}");
+    assert_eq!((&task["changes"]["files"], &task["check"]["exitCode"]), (&json!(2), &json!(3)));
+    assert_eq!(task["changes"].get("directory"), None, "{task}");
+    let listed = world.run(&["changes", "list"]);
+    assert!(listed.stdout.trim_end().ends_with("2 files +2 −0 (the run failed)"), "{listed:?}");
+    assert!(!world.project().join("made.txt").exists());
+    assert_eq!(world.run(&["changes", "apply", "t"]).code, Some(0));
+    let read = |name: &str| fs::read_to_string(world.project().join(name)).unwrap();
+    assert_eq!((read("made.txt"), read("by-check.txt")), ("made\n".into(), "checked\n".into()));
+    world.assert_nothing_left();
 }

@@ -12,6 +12,8 @@ fn a_run_that_has_ended_takes_no_message() {
     let told = talk.tell(&["Are you there?"]);
     assert_eq!((told.code, told.stdout.as_str()), (Some(1), ""));
     assert!(told.stderr.contains("the message was refused: the run has ended"), "{told:?}");
+    let hint = "`pi-subagents run --resume talk \"…\"`";
+    assert!(told.stderr.contains(hint), "{told:?}");
     let document = talk.tell(&["--json", "Are you there?"]);
     assert_eq!(document.code, Some(1));
     let refused = json!({"state": "refused", "reason": "the run has ended"});

@@ -17,32 +17,20 @@ use super::{preset, world};
 /// Plans the call, runs it four at a time, and returns the results and the answer.
 fn call(world: &World, arguments: &Value) -> (Vec<RunResult>, String) {
     let surroundings = Surroundings {
-        cwd: world.project(),
         home: Some(world.home()),
-        agent_dir: world.agent_dir(),
-        agent: None,
-        pi: None,
-        search_path: Vec::new(),
-        has_builtin_key: false,
-        claude_dir: None,
+        ..Surroundings::new(world.project(), world.agent_dir())
     };
     let workspace = Workspace::load(surroundings, None);
     let models = ["a/one".to_owned(), "github-copilot/gpt-4o".to_owned()];
     let planning = PlanOptions {
-        agent: AgentChoice::by_default(Agent::Program(vec![
-            env!("CARGO_BIN_EXE_fake-agent").to_owned(),
-        ])),
-        owner: Owner { kind: OwnerKind::Mcp, id: None },
-        lifetime: Lifetime::Foreground,
-        all_tools: None,
         models: Some(models.into()),
-        isolation: None,
-        on: None,
-        fleet: None,
-        budget: model::Budget::default(),
-        access: None,
-        ask: false,
-        agent_version: |_| None,
+        ..PlanOptions::new(
+            AgentChoice::by_default(Agent::Program(vec![
+                env!("CARGO_BIN_EXE_fake-agent").to_owned(),
+            ])),
+            Owner { kind: OwnerKind::Mcp, id: None },
+            Lifetime::Foreground,
+        )
     };
     let options = CallOptions { planning, book: None };
     let arguments = SubagentArguments::parse(arguments, Some(MOST_TASKS)).unwrap();

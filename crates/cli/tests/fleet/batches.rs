@@ -181,6 +181,12 @@ fn a_key_does_what_its_role_may_and_no_other_key_does_anything() {
     let made = init(&world, port);
     assert_eq!(made.code, Some(0), "{made:?}");
     let directory = world.project().join("fleet");
+    let worker = |name: &str| {
+        format!("pi-subagents worker --credentials {}/worker-{name}\n", directory.display())
+    };
+    for name in ["default.nk", "gpu.nk --pool gpu"] {
+        assert!(made.stdout.contains(&worker(name)), "{made:?}");
+    }
     for name in ["nats.conf", "caller.nk", "viewer.nk", "worker-default.nk", "worker-gpu.nk"] {
         let mode = fs::metadata(directory.join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");

@@ -1,10 +1,11 @@
 //! Tasks of `delegate --on fleet`: agents on a worker, whose events, answers and changes come back.
 
 use std::fs;
+use std::path::Path;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
-use test_support::write_file;
+use test_support::{kill_and_wait, write_file};
 
 use super::machines::{Fleet, await_end_of, await_process, long_turn, shell};
 
@@ -41,6 +42,22 @@ fn agents_work_on_uncommitted_files_elsewhere_and_their_changes_come_back() {
 }
 
 #[test]
+fn a_script_among_the_files_of_a_task_is_played_where_they_are() {
+    let mut fleet = Fleet::new();
+    fleet.worker(&[]);
+    let turns = json!([shell("echo here > seen.txt"), {"text": "played"}]);
+    write_file(&fleet.world.project().join("turns.json"), &turns.to_string());
+    let task =
+        json!({"name": "t", "prompt": "go", "agent": "builtin", "model": "script/turns.json"});
+    let ran = fleet.delegate(&json!([task]));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(ran.json()["tasks"][0]["output"], "played", "{ran:?}");
+    let meta = fs::read_to_string(fleet.world.only_run().join("meta.json")).unwrap();
+    assert!(meta.contains("\"script/turns.json\""), "its path here means nothing there: {meta}");
+    fleet.end_all();
+}
+
+#[test]
 fn a_stopped_caller_ends_the_agent_on_the_other_machine() {
     let mut fleet = Fleet::new();
     fleet.worker(&[]);
@@ -55,6 +72,29 @@ fn a_stopped_caller_ends_the_agent_on_the_other_machine() {
         assert_ne!(ran.code, Some(0), "{ran:?}");
         fleet.await_no_runs(0);
     }
+    fleet.end_all();
+}
+
+#[test]
+fn a_killed_relay_ends_its_run_and_leaves_no_file_that_was_on_its_way() {
+    let mut fleet = Fleet::new();
+    fleet.worker(&[]);
+    let file = fleet.world.path("working");
+    let task = fleet.task("long", &json!([long_turn(&file), {"text": "late"}]));
+    let caller = fleet.start_delegation(&task);
+    let process = await_process(&file);
+    let processes = fleet.world.processes();
+    let (relay, _) = processes.iter().find(|(_, words)| words.contains(" relay ")).unwrap();
+    let run = fleet.world.only_run();
+    let name = format!("subagent-{}", run.file_name().unwrap().to_string_lossy());
+    let scratch = fleet.world.path(&name);
+    assert!(scratch.is_dir(), "{}", scratch.display());
+    kill_and_wait(Pid::from_raw(i32::try_from(*relay).unwrap()).unwrap());
+    let ran = caller.finish();
+    let task = &ran.json()["tasks"][0];
+    assert_eq!((ran.code, &task["outcome"]), (Some(1), &json!("killed_by_signal")), "{ran:?}");
+    assert!(!scratch.exists(), "{}", scratch.display());
+    await_end_of(process);
     fleet.end_all();
 }
 
@@ -85,6 +125,29 @@ fn a_task_of_a_killed_worker_runs_again_elsewhere_and_counts_once() {
     assert_eq!((&task["output"], &task["changes"]["files"]), (&json!("made"), &json!(1)), "{task}");
     let warnings = task["warnings"].to_string();
     assert!(warnings.contains("was lost; attempt 2 begins anew"), "{task}");
+    fleet.end_all();
+}
+
+#[test]
+fn a_worker_ends_what_a_killed_supervisor_of_its_life_before_has_left() {
+    let mut fleet = Fleet::new();
+    let worker = fleet.worker(&[]);
+    let (task, first) = begun_twice(&fleet);
+    let caller = fleet.start_delegation(&task);
+    let process = await_process(&first);
+    // Neither lives to see the end of the other.
+    fleet.freeze(worker);
+    let run = fleet.run_of(worker).to_string_lossy().into_owned();
+    let processes = fleet.world.processes();
+    let supervises = |words: &str| words.contains(" supervise ") && words.contains(&run);
+    let (supervisor, _) = processes.iter().find(|(_, words)| supervises(words)).unwrap();
+    kill_and_wait(Pid::from_raw(i32::try_from(*supervisor).unwrap()).unwrap());
+    fleet.kill(worker);
+    assert!(Path::new(&format!("/proc/{process}")).exists(), "nobody was there to end it");
+    fleet.worker_again(worker);
+    await_end_of(process);
+    let ran = caller.finish();
+    assert_eq!((ran.code, &ran.json()["tasks"][0]["output"]), (Some(0), &json!("made")), "{ran:?}");
     fleet.end_all();
 }
 

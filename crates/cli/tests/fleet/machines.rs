@@ -4,9 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
-use test_support::{NatsServers, Program, Ran, Running, World, wait_until, write_file};
+use test_support::{
+    NatsServers, Program, Ran, Running, World, stop_and_wait, wait_until, write_file,
+};
 
 use super::nats_server;
 
@@ -76,6 +78,19 @@ impl Fleet {
         command.arg(directory).args(arguments);
         self.workers.push(Some(Running::start(change(command))));
         index
+    }
+
+    /// Starts a worker again where one was before.
+    pub(crate) fn worker_again(&mut self, worker: usize) {
+        let mut command = self.command(&["worker", "--lease", "2", "--workspace"]);
+        command.arg(self.world.path(&format!("worker-{worker}")));
+        self.workers[worker] = Some(Running::start(command));
+    }
+
+    /// Stops a worker without ending it, so that it does not see what happens around it.
+    pub(crate) fn freeze(&self, worker: usize) {
+        let worker = self.workers[worker].as_ref().unwrap().pid();
+        stop_and_wait(Pid::from_raw(i32::try_from(worker).unwrap()).unwrap());
     }
 
     /// Waits until a worker has died by a signal.

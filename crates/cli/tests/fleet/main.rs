@@ -8,6 +8,7 @@ mod batches;
 mod conversation;
 #[cfg(target_os = "linux")]
 mod faults;
+mod hostile_worker;
 mod interactive;
 mod limits;
 mod machines;

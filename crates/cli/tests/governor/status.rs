@@ -53,6 +53,41 @@ fn status_shows_what_runs_and_waits_in_all_projects() {
     world.wait_until_nothing_is_left();
 }
 
+/// The supervisor of a background run works in its run directory, and calls it `.`.
+#[test]
+fn background_runs_that_run_and_wait_are_watched_from_everywhere() {
+    let world = world(1);
+    let working = json!({"tool": {"name": "ls", "args": {"path": "."}, "result": "nothing"}});
+    let go = json!({"await": world.path("go")});
+    let script = json!(["start", working, go, {"say": "done"}, {"end": false}, "settle"]);
+    let start = |name: &str| {
+        let agent = world.agent(&script);
+        let ran = world.run(&["bg", "start", "--name", name, "--agent", &agent, "go"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    };
+    start("first");
+    wait_for_counts(&world, 1, 0);
+    start("second");
+    wait_for_counts(&world, 1, 1);
+    let document = status(&world);
+    let runs = world.project().join(".pi/subagents/runs");
+    let run_dir = &document["running"][0]["runDir"];
+    assert!(run_dir.as_str().unwrap().starts_with(runs.to_str().unwrap()), "{document}");
+
+    let other = world.path("other");
+    fs::create_dir_all(other.join(".git")).unwrap();
+    let mut command = world.command(["watch", "--everywhere", "--plain"]);
+    command.current_dir(&other);
+    let seen = world.path("seen");
+    let mut watch =
+        command.stdout(Stdio::null()).stderr(File::create(&seen).unwrap()).spawn().unwrap();
+    let watched = || fs::read_to_string(&seen).unwrap();
+    wait_until(|| watched().contains("first: ") && watched().contains("second: queued: "));
+    world.let_go();
+    assert_eq!(watch.wait().unwrap().code(), Some(0), "{}", watched());
+    world.wait_until_nothing_is_left();
+}
+
 #[test]
 fn more_tasks_at_a_time_than_the_machine_bears_are_told() {
     let world = world(2);

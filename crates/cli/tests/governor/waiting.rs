@@ -1,5 +1,8 @@
 //! A background run that waits: it is there at once, says why it waits, and can be stopped.
 
+use std::fs::File;
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 use test_support::fake_agent::quick;
 use test_support::{Ran, World, wait_until};
@@ -64,6 +67,9 @@ fn a_background_run_that_waits_is_stopped_without_its_agent() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let stopped = record(&world, &id);
     assert_eq!((&stopped["status"], &stopped["outcome"]), (&json!("aborted"), &json!("cancelled")));
+    let listed = world.run(&["sessions", "list"]).stdout;
+    let of_scout = listed.lines().find(|line| line.contains("scout")).unwrap();
+    assert_eq!(of_scout.split_whitespace().nth(1), Some("aborted"), "as in `bg list`: {listed}");
     let events = std::fs::read_to_string(
         world.project().join(".pi/subagents/runs").join(&id).join("events.jsonl"),
     );
@@ -71,6 +77,25 @@ fn a_background_run_that_waits_is_stopped_without_its_agent() {
     wait_for_counts(&world, 1, 0);
     world.let_go();
     assert_eq!(first.finish().code, Some(0));
+    world.wait_until_nothing_is_left();
+}
+
+#[test]
+fn a_foreground_run_says_once_why_it_waits() {
+    let world = world(1);
+    let first = start_call(&world, "first", 1, "");
+    wait_for_counts(&world, 1, 0);
+    let agent = world.agent(&quick());
+    let seen = world.path("seen");
+    let mut command = world.command(["run", "--name", "second", "--agent", &agent, "go"]);
+    let mut second =
+        command.stdout(Stdio::null()).stderr(File::create(&seen).unwrap()).spawn().unwrap();
+    let said = || std::fs::read_to_string(&seen).unwrap();
+    wait_until(|| said().contains(&format!("second: {REASON}\n")));
+    world.let_go();
+    assert_eq!(first.finish().code, Some(0));
+    assert_eq!(second.wait().unwrap().code(), Some(0), "{}", said());
+    assert_eq!(said().matches("queued: ").count(), 1, "{}", said());
     world.wait_until_nothing_is_left();
 }
 

@@ -5,6 +5,7 @@ use std::fs;
 use test_support::wait_until;
 
 use super::*;
+use crate::workspaces;
 
 #[test]
 fn an_agent_that_is_not_installed_says_how_to_install_it() {
@@ -296,5 +297,18 @@ fn presets_are_offered_and_a_client_is_told_when_they_change() {
     let (description, listed) = offered(&mut server);
     assert!(description.contains("\nreviewer: Reviews a change."), "{description}");
     assert_eq!(listed, json!(["reviewer", "scout"]));
+    server.close();
+}
+
+#[test]
+fn tasks_that_got_into_each_others_way_are_named_in_text_and_in_structure() {
+    let world = workspaces::repository();
+    let (script, call) = workspaces::rivals();
+    let mut server = Server::initialized(&world, &script);
+    let result = server.call("delegate_to_subagents", &call);
+    workspaces::assert_rivals_are_named(text(&result));
+    let warnings = result["structuredContent"]["warnings"].as_array().unwrap();
+    let warnings: Vec<&str> = warnings.iter().map(|one| one.as_str().unwrap()).collect();
+    workspaces::assert_rivals_are_named(&warnings.join("\n"));
     server.close();
 }

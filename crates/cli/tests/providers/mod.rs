@@ -1,5 +1,6 @@
 //! What becomes of agents whose provider gives nothing more, or bears only some at a time, on real processes.
 
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod quota;
 mod width;
 
@@ -37,4 +38,18 @@ fn what_one_agent_is_asked_to_wait_all_others_wait_for() {
     assert_eq!(record(&waits)["waiting"]["for"], "provider");
     assert_eq!(world.run(&["bg", "stop", &waits]).code, Some(0));
     world.wait_until_nothing_is_left();
+}
+
+#[test]
+fn an_allowance_that_is_used_up_is_a_quota_and_says_when_to_come_again() {
+    let world = world();
+    let error = "You've hit your limit. It resets 3pm (Europe/Berlin)";
+    let script =
+        json!(["start", {"message": {"stop": "error", "error": error}}, {"end": false}, "settle"]);
+    let ran = world.play(&script, &[]);
+    let task = ran.task();
+    assert_eq!(
+        (ran.code, task["outcome"].as_str(), task["error"].as_str()),
+        (Some(1), Some("quota"), Some(error))
+    );
 }

@@ -16,6 +16,7 @@ mod profiles;
 mod project;
 mod stops;
 mod versions;
+mod worktrees;
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,7 @@
 //! `changes`: what agents changed comes into the user's tree when the user asks, and never halfway.
 
 use super::*;
+use crate::live::terminal::Terminal;
 
 #[test]
 fn five_agents_of_which_two_conflict_and_the_others_are_merged() {
@@ -144,6 +145,71 @@ fn a_diff_is_for_other_programs_and_shown_with_its_files() {
     let refused = world.run(&["changes", "show", "plain"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
     assert!(refused.stderr.contains("\"plain\" did not work in a worktree"), "{refused:?}");
+}
+
+#[test]
+fn several_are_shown_printed_and_discarded_at_once() {
+    let world = repository();
+    let tasks = [("one", "echo 1 > one.txt"), ("two", "echo 2 > two.txt"), ("three", "rm b.txt")];
+    assert_eq!(delegate(&world, &tasks, &["--quiet"]).code, Some(0));
+    let show = world.run(&["changes", "show", "two", "one"]);
+    let heads = show.stdout.lines().filter(|line| line.ends_with(": 1 file +1 −0"));
+    assert_eq!(heads.collect::<Vec<_>>(), ["two: 1 file +1 −0", "one: 1 file +1 −0"], "{show:?}");
+    let diff = world.run(&["changes", "diff", "one", "three"]);
+    let files = diff.stdout.lines().filter(|line| line.starts_with("diff --git "));
+    let expected = ["diff --git a/one.txt b/one.txt", "diff --git a/b.txt b/b.txt"];
+    assert_eq!(files.collect::<Vec<_>>(), expected, "{diff:?}");
+    // What is printed is what git applies.
+    let document = world.run(&["changes", "show", "one", "two", "--json"]).json();
+    let shown = document["changes"].as_array().unwrap().iter();
+    let shown: Value =
+        shown.map(|one| json!([one["name"], one["changedFiles"][0]["path"]])).collect();
+    assert_eq!(shown, json!([["one", "one.txt"], ["two", "two.txt"]]));
+    let discarded = world.run(&["changes", "discard", "one", "two"]);
+    let lines = "one: discarded, 1 file +1 −0\ntwo: discarded, 1 file +1 −0\n";
+    assert_eq!((discarded.code, discarded.stdout.as_str()), (Some(0), lines), "{discarded:?}");
+    let list = world.run(&["changes", "list", "--json"]).json();
+    let states = list["changes"].as_array().unwrap().iter();
+    let states: Vec<&Value> = states.map(|one| &one["state"]).collect();
+    let count = states.iter().filter(|state| **state == "discarded").count();
+    assert_eq!((states.len(), count), (3, 2), "{list}");
+    let unknown = world.run(&["changes", "discard", "three", "nobody"]);
+    assert_eq!(unknown.code, Some(2), "{unknown:?}");
+}
+
+#[test]
+fn a_diff_on_a_terminal_has_colours_unless_none_are_wanted_and_does_not_act() {
+    let world = repository();
+    run(
+        &world,
+        "sed -i s/two/2/ a.txt && printf 'a\\033]0;title\\007b\\n' > new.txt",
+        &["--name", "t"],
+    );
+    for action in ["show", "diff"] {
+        for (no_colour, is_coloured) in [("", true), ("1", false)] {
+            let mut command = world.command(["changes", action, "t"]);
+            command.env("TERM", "xterm-256color").env("NO_COLOR", no_colour);
+            let mut terminal = Terminal::start(&command, 100, 50);
+            assert_eq!(terminal.finish(), Some(0));
+            let bytes = terminal.bytes();
+            let case = format!("{action}, {no_colour:?}: {bytes:?}");
+            for coloured in [
+                "\u{1b}[33mdiff --git a/a.txt b/a.txt",
+                "\u{1b}[36m@@ -1,3 +1,3 @@",
+                "\u{1b}[31m-two",
+                "\u{1b}[32m+2",
+            ] {
+                assert_eq!(bytes.contains(coloured), is_coloured, "{case}");
+                let (_, plain) = coloured.split_once('m').unwrap();
+                assert!(terminal.text().contains(plain), "{case}");
+            }
+            assert_eq!(bytes.contains('\u{1b}'), is_coloured, "{case}");
+            assert!(!bytes.contains("\u{1b}]") && terminal.text().contains("+a"), "{case}");
+        }
+    }
+    // A program that reads it gets what git prints.
+    let diff = world.run(&["changes", "diff", "t"]);
+    assert!(diff.stdout.contains("+a\u{1b}]0;title\u{7}b\n"), "{diff:?}");
 }
 
 #[test]

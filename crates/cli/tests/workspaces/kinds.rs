@@ -171,3 +171,114 @@ fn where_a_repository_needs_git_lfs_and_it_is_missing_the_task_is_refused() {
     assert!(!mark.exists(), "a program of the repository ran");
     assert_eq!(left(&world), Vec::<String>::new());
 }
+
+/// Makes a repository inside of the project, with a file that is not committed.
+fn nest(world: &World, name: &str, has_commit: bool) {
+    git(world, &["init", "--quiet", name]);
+    let inner = world.project().join(name);
+    if has_commit {
+        git_in(world, &inner, &["commit", "--quiet", "--allow-empty", "-m", "Inner"]);
+    }
+    fs::write(inner.join("file"), "inner\n").unwrap();
+}
+
+#[test]
+fn repositories_inside_that_are_not_submodules_are_left_out_with_a_warning() {
+    for (born, unborn, names) in [
+        (&["born"][..], &[][..], "born"),
+        (&[], &["sub/unborn"], "sub/unborn"),
+        (&["born", "d e/f"], &["sub/unborn", "x", "y"], "born, d e/f, sub/unborn and 2 more"),
+    ] {
+        let world = repository();
+        write(&world, "d e/beside", "beside\n");
+        for (inside, has_commit) in [(born, true), (unborn, false)] {
+            inside.iter().for_each(|name| nest(&world, name, has_commit));
+        }
+        git(&world, &["worktree", "add", "--quiet", "--detach", "ignored.log"]);
+        let before = Untouched::of(&world);
+        let ran = run(&world, "test ! -e born && echo made >> a.txt", &["--name", "t"]);
+        let task = ran.task();
+        let id = task["runId"].as_str().unwrap();
+        let warnings = task["warnings"].as_array().unwrap();
+        let expected = format!("The worktree is without {names}: ");
+        assert!(warnings.len() == 1 && warnings[0].as_str().unwrap().starts_with(&expected));
+        assert_eq!(task["changes"]["files"], 1, "{names}: {task}");
+        assert_eq!(task["changes"].get("directory"), None, "{names}: {task}");
+        let base = format!("refs/pi-subagents/{id}/base");
+        let files = git(&world, &["ls-tree", "-r", "--name-only", &base]);
+        assert_eq!(files, ".gitignore\na.txt\nb.txt\nd e/beside\nsub/c.txt", "{names}");
+        assert_eq!(Untouched::of(&world), before, "{names}");
+        let applied = world.run(&["changes", "apply", "t"]);
+        assert_eq!(applied.code, Some(0), "{names}: {applied:?}");
+        for name in born.iter().chain(unborn) {
+            let inner = world.project().join(name);
+            assert_eq!(fs::read_to_string(inner.join("file")).unwrap(), "inner\n");
+            assert!(inner.join(".git/HEAD").exists(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_repository_without_a_commit_that_an_agent_makes_keeps_the_directory_and_everything_else() {
+    let world = repository();
+    let task = run(&world, "git init -q inner && echo w > inner/w && echo x > x", &[]).task();
+    assert_eq!(kept(&world, task["runId"].as_str().unwrap(), "x"), "x");
+    let directory = PathBuf::from(task["changes"]["directory"].as_str().unwrap());
+    assert_eq!(fs::read_to_string(directory.join("inner/w")).unwrap(), "w\n");
+    let warning = task["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("inner is a repository of its own"), "{task}");
+}
+
+#[test]
+fn worktrees_inside_of_the_repository_are_refused_unless_git_ignores_them() {
+    for (variable, ignored, is_refused) in [
+        ("PI_SUBAGENTS_STATE_DIR", "", true),
+        ("XDG_STATE_HOME", "", true),
+        // The files would be ignored, but not the directory.
+        ("PI_SUBAGENTS_STATE_DIR", "state/**\n!*/\n", true),
+        ("PI_SUBAGENTS_STATE_DIR", "state/worktrees/\n", false),
+        ("PI_SUBAGENTS_STATE_DIR", "state/worktrees/*/\n", false),
+        ("XDG_STATE_HOME", "/state\n", false),
+    ] {
+        let world = repository();
+        let case = format!("{variable}, {ignored:?}");
+        fs::write(world.project().join(".git/info/exclude"), ignored).unwrap();
+        let state = world.project().join("state");
+        let mark = world.path("agent-ran");
+        let script = shell(&format!("touch {} && echo made > made.txt", mark.display()));
+        let mut command = world.play_command(&script, &["--worktree"]);
+        command.env_remove("PI_SUBAGENTS_STATE_DIR").env(variable, &state);
+        let ran: Ran = command.output().unwrap().into();
+        let task = ran.task();
+        assert_eq!(mark.exists(), !is_refused, "{case}: {ran:?}");
+        if is_refused {
+            let error = task["error"].as_str().unwrap();
+            for words in [
+                "The worktree could not be made: worktrees would be in ",
+                "inside of the repository in ",
+                "Set PI_SUBAGENTS_STATE_DIR, or XDG_STATE_HOME,",
+            ] {
+                assert!(error.contains(words), "{case}: {error}");
+            }
+        } else {
+            assert_eq!(kept(&world, task["runId"].as_str().unwrap(), "made.txt"), "made");
+            assert_eq!(task["changes"]["files"], 1, "{case}: {task}");
+        }
+        let found = world.command_of("find").args(["state", "-path", "*worktrees/*"]).output();
+        assert_eq!(String::from_utf8_lossy(&found.unwrap().stdout), "", "{case}");
+        assert_eq!(left(&world), Vec::<String>::new(), "{case}");
+    }
+}
+
+#[test]
+fn a_home_that_is_a_repository_is_no_place_for_its_own_worktrees_but_for_those_of_others() {
+    let world = repository();
+    let home = world.home();
+    git_in(&world, &home, &["init", "--quiet"]);
+    let inner = home.join("work");
+    world.copy_project(&inner);
+    let refused = run(&world, "true", &["--cwd", home.to_str().unwrap()]).task();
+    assert!(refused["error"].as_str().unwrap().contains("let git ignore that"), "{refused}");
+    let task = run(&world, "echo made > made.txt", &["--cwd", inner.to_str().unwrap()]).task();
+    assert_eq!(task["changes"]["files"], 1, "{task}");
+}

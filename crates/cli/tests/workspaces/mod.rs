@@ -9,6 +9,8 @@ mod passed_over;
 mod preparation;
 mod retention;
 mod settings;
+mod untouched;
+mod work;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,6 +19,7 @@ use serde_json::{Value, json};
 use test_support::{Ran, World};
 
 use crate::world;
+use untouched::{Untouched, git_in};
 
 /// A world whose project is a repository with one commit.
 pub(crate) fn repository() -> World {
@@ -45,13 +48,6 @@ fn write(world: &World, name: &str, text: &str) {
     let path = world.project().join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
-}
-
-fn git_in(world: &World, directory: &Path, arguments: &[&str]) -> String {
-    let output = world.command_of("git").current_dir(directory).args(arguments).output().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "git {arguments:?}: {stderr}");
-    String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
 }
 
 fn git(world: &World, arguments: &[&str]) -> String {
@@ -96,49 +92,34 @@ fn run(world: &World, command: &str, arguments: &[&str]) -> Ran {
     world.play(&shell(command), &all)
 }
 
+/// A script and a call for four agents who play it, of which two share a directory, and two have worktrees whose changes
+/// conflict.
+pub(crate) fn rivals() -> (Value, Value) {
+    let script = json!([
+        "start",
+        {"tool": {"name": "write", "args": {"path": "shared.txt", "content": "x"}}},
+        {"shell": "echo $$ > a.txt"},
+        {"say": "done"}, {"end": false}, "settle",
+    ]);
+    let task = |name: &str| json!({"name": name, "prompt": "go"});
+    let apart = |name: &str| json!({"name": name, "prompt": "go", "isolation": "worktree"});
+    (script, json!({"tasks": [task("one"), task("two"), apart("left"), apart("right")]}))
+}
+
+/// A text or a list of warnings names what the agents of [`rivals`] did to each other.
+#[track_caller]
+pub(crate) fn assert_rivals_are_named(said: &str) {
+    let warnings: Vec<&str> = said.lines().collect();
+    let shared = warnings.iter().find(|line| line.contains("shared.txt was written by "));
+    let shared = shared.unwrap_or_else(|| panic!("{said}"));
+    assert!(shared.contains("\"one\"") && shared.contains("\"two\""), "{said}");
+    let conflict = "The changes of \"left\" and \"right\" conflict in a.txt";
+    assert_eq!(said.matches(conflict).count(), 1, "{said}");
+}
+
 /// Where worktrees are.
 fn worktrees(world: &World) -> PathBuf {
     world.home().join(".local/state/pi-subagents/worktrees")
-}
-
-/// Everything of the user's that must stay as it is.
-#[derive(Debug, PartialEq, Eq)]
-struct Untouched {
-    head: String,
-    refs: String,
-    status: String,
-    index: Vec<u8>,
-    config: Vec<u8>,
-    files: Vec<(String, Vec<u8>)>,
-}
-
-impl Untouched {
-    fn of(world: &World) -> Untouched {
-        let project = world.project();
-        let index = fs::read(project.join(".git/index")).unwrap_or_default();
-        Untouched { index, ..Untouched::but_for_times(world, &project) }
-    }
-
-    /// The same of another copy of the repository, whose index has the times of other files. What it says of their
-    /// contents counts.
-    fn but_for_times(world: &World, project: &Path) -> Untouched {
-        let git = |arguments: &[&str]| git_in(world, project, arguments);
-        let refs = git(&["for-each-ref"]);
-        let refs: Vec<&str> =
-            refs.lines().filter(|line| !line.contains("refs/pi-subagents/")).collect();
-        let names = git(&["ls-files", "--cached", "--others", "--exclude-standard"]);
-        let files = names
-            .lines()
-            .map(|name| (name.to_owned(), fs::read(project.join(name)).unwrap_or_default()));
-        Untouched {
-            head: fs::read_to_string(project.join(".git/HEAD")).unwrap(),
-            refs: refs.join("\n"),
-            status: git(&["--no-optional-locks", "status", "--porcelain"]),
-            index: git(&["ls-files", "--stage"]).into_bytes(),
-            config: fs::read(project.join(".git/config")).unwrap(),
-            files: files.collect(),
-        }
-    }
 }
 
 /// What is in the state directory and in the repository that is ours and not a ref.
@@ -194,6 +175,29 @@ fn the_working_tree_as_it_is_is_where_an_agent_starts_and_stays_untouched() {
     let result: Value =
         serde_json::from_slice(&fs::read(ran.run_dir().join("result.json")).unwrap()).unwrap();
     assert_eq!(&result["changes"], changes);
+}
+
+#[test]
+fn the_tasks_of_a_call_start_from_the_same_files_whatever_happens_to_the_users_meanwhile() {
+    let world = repository();
+    write(&world, "a.txt", "uncommitted\n");
+    let project = world.project();
+    let overwrite = format!("echo later > {}/a.txt", project.display());
+    let see = "cat a.txt > seen.txt";
+    let call = [("first", overwrite.as_str()), ("second", see), ("third", see)];
+    let ran = delegate(&world, &call, &["--json", "--concurrency", "1"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let answer = ran.json();
+    let [first, second, third] = [0, 1, 2].map(|index| &answer["tasks"][index]);
+    assert_eq!(git(&world, &["for-each-ref", "refs/worktree"]).lines().count(), 1, "{answer}");
+    for task in [second, third] {
+        assert_eq!(task["changes"]["base"], first["changes"]["base"], "{answer}");
+        assert_eq!(kept(&world, task["runId"].as_str().unwrap(), "seen.txt"), "uncommitted");
+    }
+    // Another call finds what is there now.
+    let next = run(&world, see, &[]);
+    assert_eq!(kept(&world, next.task()["runId"].as_str().unwrap(), "seen.txt"), "later");
+    assert_eq!(left(&world), Vec::<String>::new());
 }
 
 #[test]

@@ -27,6 +27,10 @@ fn files_in_a_directory_that_only_has_the_name_of_a_repository_keep_the_director
         "mkdir -p only/.git && echo precious > only/.git/x",
         "mkdir -p with/.git && echo precious > with/.git/x && echo y > with/y",
         "mkdir deep && git init -q deep/inner && echo precious > deep/inner/x",
+        // All that git sees there, it ignores.
+        "mkdir -p d/.git && echo precious > d/.git/x && echo y > d/y.log",
+        "mkdir -p d/e/.git && echo precious > d/e/.git/x && echo y > d/y.log",
+        "printf 'd/*\\n!d/keep\\n' > .gitignore && mkdir -p d/keep/.git && echo precious > d/keep/.git/x && echo y > d/y",
     ] {
         let world = repository();
         let task = run(&world, command, &[]).task();
@@ -34,6 +38,64 @@ fn files_in_a_directory_that_only_has_the_name_of_a_repository_keep_the_director
         let found = world.command_of("grep").args(["-rl", "precious"]).arg(&directory).output();
         assert!(!found.unwrap().stdout.is_empty(), "{command}: {task}");
     }
+}
+
+#[test]
+fn what_the_agent_has_added_although_git_ignores_it_is_kept_as_it_is_now() {
+    let world = repository();
+    let command = "echo 1 > x.log && git add -f x.log && git -c user.name=A -c user.email=a commit -qm X && echo 2 > x.log && \
+                   echo new > ':odd.log' && git add -f -- ./':odd.log' && echo ignored > z.log && \
+                   echo gone > gone.log && git add -f gone.log && rm gone.log";
+    let task = run(&world, command, &[]).task();
+    let id = task["runId"].as_str().unwrap();
+    assert_eq!([kept(&world, id, "x.log"), kept(&world, id, ":odd.log")], ["2", "new"]);
+    let changes = &task["changes"];
+    assert_eq!((&changes["files"], &changes["ignored"]), (&json!(2), &json!(1)), "{task}");
+    assert_eq!(left(&world), Vec::<String>::new());
+}
+
+#[test]
+fn files_beyond_a_sparse_checkout_that_the_agent_ends_are_kept() {
+    for command in [
+        "git sparse-checkout disable && echo precious > sub/c.txt",
+        "git config sparse.expectFilesOutsideOfPatterns true && mkdir sub && echo precious > sub/c.txt",
+    ] {
+        let world = repository();
+        git(&world, &["sparse-checkout", "set", "--no-cone", "/*", "!/sub/"]);
+        let task = run(&world, command, &[]).task();
+        let id = task["runId"].as_str().unwrap();
+        assert_eq!(kept(&world, id, "sub/c.txt"), "precious", "{command}: {task}");
+    }
+}
+
+#[test]
+fn commits_that_only_an_unfinished_rebase_or_bisect_knows_keep_the_directory() {
+    let commit = "git -c user.name=A -c user.email=a commit -qam";
+    let rebase = format!(
+        "echo one > a.txt && {commit} One && first=$(git rev-parse HEAD) && git checkout -q HEAD~1 && \
+         echo two > a.txt && {commit} Two && ! git -c user.name=A -c user.email=a rebase -q $first"
+    );
+    let bisect = format!(
+        "echo one > a.txt && {commit} One && echo two > a.txt && {commit} Two && \
+         git bisect start -q HEAD HEAD~2 && git checkout -q HEAD~1"
+    );
+    for command in [rebase, bisect] {
+        let world = repository();
+        let (directory, warnings) = stayed(&run(&world, &command, &[]).task());
+        assert!(warnings.contains("is not finished"), "{warnings}");
+        let known = git_in(&world, &directory, &["log", "--format=%s", "--reflog"]);
+        assert!(known.contains("Two"), "{known}");
+    }
+}
+
+#[test]
+fn a_worktree_that_the_agent_has_led_to_another_repository_stays() {
+    let world = repository();
+    let command = "git init -q --bare o.log && git push -q ./o.log HEAD:refs/heads/x && mkdir -p o.log/worktrees && \
+        for base in $(git for-each-ref --format='%(refname)' 'refs/pi-subagents/*/base'); do git push -q ./o.log $base:$base; done && \
+        echo precious > z && echo $PWD/o.log > $(git rev-parse --git-dir)/commondir";
+    let (directory, _) = stayed(&run(&world, command, &[]).task());
+    assert_eq!(fs::read_to_string(directory.join("z")).unwrap(), "precious\n");
 }
 
 #[test]

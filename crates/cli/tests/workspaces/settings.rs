@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use super::*;
+use crate::live::terminal::Terminal;
 
 fn program(world: &World, path: &Path, mark: &str) -> String {
     let text = format!("#!/bin/sh\ntouch {}\ncat\n", world.path(mark).display());
@@ -11,11 +12,62 @@ fn program(world: &World, path: &Path, mark: &str) -> String {
     path.display().to_string()
 }
 
+/// Settings of a repository that name a program, and what the user's own git does that has it run. `EVIL` is the program.
+const HOSTILE: [(&[(&str, &str)], &str); 10] = [
+    (&[("core.fsmonitor", "EVIL")], "git status"),
+    (&[("core.editor", "EVIL")], "git commit --allow-empty"),
+    (&[("core.sshCommand", "EVIL < /dev/null #")], "git ls-remote ssh://example.org/x"),
+    (&[("core.askPass", "EVIL")], "printf 'protocol=https\nhost=x\n\n' | git credential fill"),
+    (&[("credential.helper", "EVIL")], "printf 'protocol=https\nhost=x\n\n' | git credential fill"),
+    (
+        &[("gpg.program", "EVIL"), ("commit.gpgSign", "true")],
+        "git commit --quiet --allow-empty -m Signed",
+    ),
+    (&[("gpg.program", "EVIL"), ("log.showSignature", "true")], "git log -1 signed"),
+    (&[("diff.external", "EVIL")], "git diff HEAD"),
+    (&[("diff.evil.textconv", "EVIL"), ("diff.evil.command", "EVIL")], "git diff HEAD"),
+    (&[("merge.evil.driver", "EVIL")], "git merge-tree --write-tree HEAD 'stash@{0}'"),
+];
+
+/// Has a ref name the commit that is checked out, but signed, as far as a look at it shows.
+fn sign(world: &World, reference: &str) {
+    let sign = "git cat-file commit HEAD | \
+        sed '/^committer/a gpgsig -----BEGIN PGP SIGNATURE-----\\n \\n x\\n -----END PGP SIGNATURE-----' | \
+        git hash-object -t commit -w --stdin | xargs git update-ref \"$0\"";
+    let signed = world.command_of("sh").args(["-c", sign, reference]).output().unwrap();
+    assert!(signed.status.success(), "{signed:?}");
+    assert!(git(world, &["cat-file", "commit", reference]).contains("gpgsig"));
+}
+
+/// Whether the user's own git runs the program in this command, which may fail for it.
+fn runs_it(world: &World, command: &str) -> bool {
+    let mark = world.path("ran");
+    let _ = fs::remove_file(&mark);
+    let _ = world.command_of("sh").args(["-c", command]).output().unwrap();
+    fs::remove_file(mark).is_ok()
+}
+
 #[test]
-fn hooks_fsmonitor_aliases_pagers_drivers_and_signatures_of_a_repository_never_run() {
+fn hooks_fsmonitor_pagers_drivers_and_signatures_of_a_repository_never_run() {
     let world = repository();
     fs::create_dir(world.path("bin")).unwrap();
     let evil = program(&world, &world.path("bin/evil"), "ran");
+    write(&world, "b.txt", "not what is stashed\n");
+    git(&world, &["commit", "--quiet", "--all", "-m", "Second"]);
+    sign(&world, "refs/heads/signed");
+    fs::write(world.project().join(".git/info/attributes"), "* diff=evil merge=evil\n").unwrap();
+    write(&world, "a.txt", "one\nTWO\nthree\n");
+    // The user's own git runs each of them.
+    for (settings, command) in HOSTILE {
+        assert!(!runs_it(&world, command), "{command} runs it in any case");
+        for (name, value) in settings {
+            git(&world, &["config", name, &value.replace("EVIL", &evil)]);
+        }
+        assert!(runs_it(&world, command), "{settings:?}: {command}");
+        for (name, _) in settings {
+            git(&world, &["config", "--unset", name]);
+        }
+    }
     let hooks = world.project().join(".git/hooks");
     fs::create_dir_all(&hooks).unwrap();
     for hook in [
@@ -31,27 +83,24 @@ fn hooks_fsmonitor_aliases_pagers_drivers_and_signatures_of_a_repository_never_r
     ] {
         program(&world, &hooks.join(hook), "ran");
     }
-    for (name, value) in [
-        ("core.fsmonitor", evil.as_str()),
-        ("core.pager", &evil),
-        ("core.editor", &evil),
-        ("core.sshCommand", &evil),
-        ("core.askPass", &evil),
-        ("alias.add", &format!("!{evil}")),
-        ("alias.worktree", &format!("!{evil}")),
-        ("credential.helper", &evil),
-        ("gpg.program", &evil),
-        ("commit.gpgSign", "true"),
-        ("log.showSignature", "true"),
-        ("diff.external", &evil),
-        ("diff.evil.textconv", &evil),
-        ("diff.evil.command", &evil),
-        ("merge.evil.driver", &evil),
+    for command in [
+        "git commit --quiet --allow-empty -m Hooks",
+        "git checkout --quiet --detach && git checkout --quiet main",
+        "git update-ref refs/heads/x HEAD && git update-ref -d refs/heads/x",
     ] {
-        git(&world, &["config", name, value]);
+        assert!(runs_it(&world, command), "{command}");
     }
-    fs::write(world.project().join(".git/info/attributes"), "* diff=evil merge=evil\n").unwrap();
-    // The user's own git has run some of it meanwhile.
+    let mut pager = world.command_of("git");
+    pager.args(["-c", &format!("core.pager={evil}"), "log", "-1"]).env("TERM", "xterm");
+    assert_eq!(Terminal::start(&pager, 80, 24).finish(), Some(0));
+    assert!(fs::remove_file(world.path("ran")).is_ok(), "the pager");
+    write(&world, "a.txt", "one\ntwo\nthree\n");
+    sign(&world, "HEAD");
+
+    git(&world, &["config", "core.pager", &evil]);
+    for (name, value) in HOSTILE.iter().flat_map(|(settings, _)| *settings) {
+        git(&world, &["config", name, &value.replace("EVIL", &evil)]);
+    }
     let _ = fs::remove_file(world.path("ran"));
     let task = run(&world, "echo agent >> a.txt", &["--name", "t"]).task();
     assert_eq!(task["changes"]["files"], 1, "{task}");

@@ -6,6 +6,7 @@
 //! batch again queues it.
 
 mod change;
+mod line;
 mod overview;
 mod patch;
 mod read;
@@ -15,6 +16,7 @@ use model::{RunId, SessionId};
 use serde::{Deserialize, Serialize};
 
 pub use change::{Cancelled, cancel_batch, delete_batch, prune_batches};
+pub use line::{TaskLineError, read_task_line};
 pub use overview::{FailureReason, Figures, Overview, Phase, SlowTask};
 pub use patch::Patches;
 pub use read::{

@@ -57,5 +57,5 @@ impl Patches {
 }
 
 fn failed(error: &dyn std::error::Error) -> FleetError {
-    FleetError::Failed { what: "unpack the changes".to_owned(), reason: error.to_string() }
+    FleetError::Changes(error.to_string())
 }

@@ -16,8 +16,10 @@ pub(super) struct Dialogue {
     messages: Vec<(u64, Message)>,
     /// How many of them the worker of this attempt has taken.
     taken: usize,
-    /// The caller's numbers, by those of this attempt.
-    numbers: BTreeMap<u64, u64>,
+    /// The attempt that is followed.
+    attempt: u32,
+    /// The caller's numbers, by those of each attempt: one that was left can be the one that counts in the end.
+    numbers: BTreeMap<u32, BTreeMap<u64, u64>>,
     /// What this attempt has said of messages, from the first one on whose number is not known yet: the caller learns
     /// everything in its order.
     fates: VecDeque<(u64, Option<String>)>,
@@ -31,9 +33,12 @@ pub(super) struct Dialogue {
     open: BTreeSet<u64>,
     /// Whether the agent of this attempt was started: from then on its supervisor takes messages.
     is_open: bool,
+    /// Whether this attempt had ended before it was followed, so that its agent hears nothing.
+    is_over: bool,
 }
 
 const LOST: &str = "the worker of the agent that asked was lost";
+const OVERTAKEN: &str = "another attempt had ended before the one that asked";
 
 impl Dialogue {
     /// The caller says something to the agent.
@@ -55,7 +60,7 @@ impl Dialogue {
 
     /// What the worker should be told next.
     pub(super) fn next(&self) -> Option<Command> {
-        if !self.is_open {
+        if !self.is_open || self.is_over {
             return None;
         }
         if let Some((number, answer)) = self.answers.front() {
@@ -80,7 +85,7 @@ impl Dialogue {
         let own = *own;
         self.taken += 1;
         if let Some(number) = number {
-            self.numbers.insert(number, own);
+            self.numbers.entry(self.attempt).or_default().insert(number, own);
         }
         if let Some(reason) = problem {
             return self.settle(own, Some(reason)).into_iter().collect();
@@ -90,7 +95,8 @@ impl Dialogue {
 
     /// The run has ended. What is not known of a message now stays unknown.
     pub(super) fn end(&mut self) -> Vec<Event> {
-        self.fates.retain(|(number, _)| self.numbers.contains_key(number));
+        let known = self.numbers.get(&self.attempt);
+        self.fates.retain(|(number, _)| known.is_some_and(|known| known.contains_key(number)));
         self.settle_known()
     }
 
@@ -123,16 +129,17 @@ impl Dialogue {
         }
     }
 
-    /// Another attempt has begun. Returns what the caller should know of the one before.
-    pub(super) fn begin_anew(&mut self) -> Vec<Event> {
+    /// Another attempt is followed. Returns what the caller should know of the one before.
+    pub(super) fn begin_attempt(&mut self, number: u32, is_over: bool) -> Vec<Event> {
+        let why = if number < self.attempt { OVERTAKEN } else { LOST };
+        (self.attempt, self.is_over) = (number, is_over);
         (self.taken, self.is_open) = (0, false);
-        self.numbers.clear();
         self.fates.clear();
         self.answers.clear();
         self.before = self.last;
         let withdrawn = std::mem::take(&mut self.open).into_iter().map(|number| {
-            let text = Some(LOST.to_owned());
             let (answer, by) = (AnswerKind::No, AnsweredBy::Agent);
+            let text = Some(why.to_owned());
             Event::QuestionAnswered { number, answer, text, by, client: None }
         });
         withdrawn.collect()
@@ -142,7 +149,8 @@ impl Dialogue {
     fn settle_known(&mut self) -> Vec<Event> {
         let mut events = Vec::new();
         while let Some((number, _)) = self.fates.front()
-            && let Some(own) = self.numbers.get(number).copied()
+            && let Some(own) = self.numbers.get(&self.attempt).and_then(|known| known.get(number))
+            && let own = *own
             && let Some((_, refusal)) = self.fates.pop_front()
         {
             events.extend(self.settle(own, refusal));
@@ -202,7 +210,7 @@ mod tests {
         assert_eq!(told(&dialogue), Some(6));
         assert_eq!(dialogue.replied(accepted(2)), []);
         assert_eq!(told(&dialogue), None);
-        assert_eq!(dialogue.begin_anew(), []);
+        assert_eq!(dialogue.begin_attempt(2, false), []);
         assert_eq!(told(&dialogue), None, "the new agent has not begun");
         dialogue.translate(started());
         assert_eq!((told(&dialogue), dialogue.replied(accepted(1))), (Some(4), Vec::new()));
@@ -238,7 +246,7 @@ mod tests {
         dialogue.answer(1, LeftAnswer::new("yes", AnsweredBy::Shell));
         assert_eq!(told(&dialogue), Some(1));
         assert_eq!(dialogue.replied(CommandReply::default()), []);
-        let withdrawn = dialogue.begin_anew();
+        let withdrawn = dialogue.begin_attempt(2, false);
         assert!(
             matches!(
                 &withdrawn[..],
@@ -255,5 +263,42 @@ mod tests {
         let problem = Some("it was answered".to_owned());
         let warned = dialogue.replied(CommandReply { problem, ..CommandReply::default() });
         assert!(matches!(&warned[..], [Event::Warning { .. }]), "{warned:?}");
+    }
+
+    #[test]
+    fn an_attempt_that_had_ended_first_keeps_its_numbers_and_is_told_nothing() {
+        let delivered = |number| Event::MessageDelivered { number };
+        let refused = |number| Event::MessageRefused { number, reason: "too early".to_owned() };
+        let mut dialogue = Dialogue::default();
+        assert_eq!(dialogue.begin_attempt(1, false), []);
+        dialogue.translate(started());
+        dialogue.say(4, message("a"));
+        dialogue.say(5, message("b"));
+        assert_eq!((told(&dialogue), dialogue.replied(accepted(1))), (Some(4), Vec::new()));
+        assert_eq!((told(&dialogue), dialogue.replied(accepted(2))), (Some(5), Vec::new()));
+        assert_eq!(dialogue.translate(asked(1)), [asked(1)]);
+        assert_eq!(dialogue.begin_attempt(2, false).len(), 1, "its question is withdrawn");
+        dialogue.translate(started());
+        let problem = Some("too early".to_owned());
+        let reply = CommandReply { problem, ..CommandReply::default() };
+        assert_eq!((told(&dialogue), dialogue.replied(reply)), (Some(4), vec![refused(4)]));
+        dialogue.say(6, message("c"));
+        assert_eq!((told(&dialogue), dialogue.replied(accepted(1))), (Some(5), Vec::new()));
+        assert_eq!((told(&dialogue), dialogue.replied(accepted(2))), (Some(6), Vec::new()));
+        assert_eq!(dialogue.translate(asked(1)), [asked(2)]);
+        // The result is that of the first one, whose events are read again.
+        let withdrawn = dialogue.begin_attempt(1, true);
+        assert!(
+            matches!(&withdrawn[..], [Event::QuestionAnswered { number: 2, text: Some(text), .. }]
+                if text == OVERTAKEN),
+            "{withdrawn:?}"
+        );
+        assert_eq!(dialogue.translate(started()), [started()]);
+        dialogue.say(7, message("d"));
+        assert_eq!(told(&dialogue), None, "its agent has ended");
+        assert_eq!(dialogue.translate(delivered(1)), [], "the caller knows its end");
+        assert_eq!(dialogue.translate(asked(1)), [asked(3)], "no number twice");
+        assert_eq!(dialogue.translate(delivered(2)), [delivered(5)], "not 6, as in the second");
+        assert_eq!(dialogue.end(), []);
     }
 }

@@ -3,9 +3,10 @@
 //! It prints the events of one attempt at a time, in our own format. When another attempt begins, its events follow, behind a
 //! warning. The result that the server has decides which attempt counts.
 
+mod attempts;
 mod dialogue;
+mod follow;
 
-use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,29 +14,20 @@ use std::time::Duration;
 use async_nats::jetstream::consumer::pull;
 use async_nats::jetstream::stream::Stream;
 use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
 use model::{Event, LeftAnswer, Message, Outcome, Record, RemoteTask, RunId, SessionId};
 use serde::Deserialize;
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::timeout;
 
-use self::dialogue::Dialogue;
-use crate::departure::{send_directory, send_worktree};
-use crate::events::EventLines;
+use self::follow::Following;
+use crate::connection::KEPT;
+use crate::departure::{send_directory_by_way_of, send_worktree};
 use crate::tasks::{fetch_file, has_object};
 use crate::{
-    CHANGES, CallerPing, Command, CommandReply, EVENTS, Fleet, FleetError, Format, Pool,
-    ServerAddress, TaskAddress, TaskMessage, TaskName, TaskResult, Tasks, WORKERS,
+    CHANGES, Command, CommandReply, EVENTS, Fleet, FleetError, Format, Pool, ServerAddress,
+    TaskAddress, TaskMessage, TaskName, TaskResult, Tasks, WORKERS,
 };
 
-/// How long the end of a cancelled task is waited for. The supervisor kills its child a little later.
-const CANCEL_PATIENCE: Duration = Duration::from_millis(4_500);
-/// How often the result is looked for while nothing arrives: its worker may have died before it said so.
-const LOOK: Duration = Duration::from_secs(5);
-/// When a command is sent again that its worker did not take.
-const AGAIN: Duration = Duration::from_millis(300);
-/// How long the fate of a message may stay open behind the end of the run.
-const SETTLED: Duration = Duration::from_secs(2);
 /// How long the supervisor may take to acknowledge the end.
 const ACKNOWLEDGEMENT: Duration = Duration::from_secs(20);
 
@@ -53,6 +45,8 @@ pub struct RelayOptions {
     /// A worktree of ours, or a directory that is in no repository.
     pub directory: PathBuf,
     pub is_worktree: bool,
+    /// Where files are on their way. The supervisor removes it if the relay cannot.
+    pub scratch: PathBuf,
 }
 
 /// What the supervisor tells its child.
@@ -107,7 +101,7 @@ pub async fn relay(
         Some(Err(error)) => {
             ended(Outcome::SpawnFailure, &format!("The task was not sent: {error}"))
         }
-        Some(Ok(mut relay)) => match relay.follow(&mut inputs, &mut printer).await {
+        Some(Ok(mut relay)) => match follow(&mut relay, &mut inputs, &mut printer).await {
             Ok(ended) => {
                 relay.clean_up().await;
                 ended
@@ -133,6 +127,14 @@ pub async fn relay(
     };
     let _ = timeout(ACKNOWLEDGEMENT, acknowledged).await;
     Ok(())
+}
+
+async fn follow(
+    relay: &mut Relay<'_>,
+    inputs: &mut UnboundedReceiver<RelayInput>,
+    printer: &mut Printer<impl Write>,
+) -> Result<Event, FleetError> {
+    Following::begin(relay, inputs, printer).await?.until_end().await
 }
 
 fn ended(outcome: Outcome, error: &str) -> Event {
@@ -172,6 +174,8 @@ struct Relay<'a> {
     /// What should be said before anything else.
     warnings: Vec<String>,
     is_cancelled: bool,
+    /// Whether the server still has what the agent changed because it could not be brought back.
+    has_left_changes: bool,
 }
 
 impl<'a> Relay<'a> {
@@ -190,10 +194,10 @@ impl<'a> Relay<'a> {
             batch: name(&format!("call-{}", options.call))?,
             task: name(options.run_id.as_str())?,
         };
-        let directory = &options.directory;
+        let (directory, scratch) = (&options.directory, &options.scratch);
         let snapshot = match options.is_worktree {
-            true => send_worktree(&fleet, directory).await?,
-            false => send_directory(&fleet, directory, false).await?,
+            true => send_worktree(&fleet, directory, scratch).await?,
+            false => send_directory_by_way_of(&fleet, directory, false, scratch).await?,
         };
         let (tasks, events) = (Tasks::open(&fleet).await?, fleet.stream(EVENTS).await?);
         let message = TaskMessage {
@@ -221,6 +225,7 @@ impl<'a> Relay<'a> {
             sequence: 0,
             warnings,
             is_cancelled: false,
+            has_left_changes: false,
         };
         let (subject, value) = (message.address.task_subject(), serde_json::to_vec(&message)?);
         let id = message.address.key();
@@ -228,154 +233,16 @@ impl<'a> Relay<'a> {
         Ok(relay)
     }
 
-    /// Prints what happens until the task has ended, and returns how.
-    async fn follow(
-        &mut self,
-        inputs: &mut UnboundedReceiver<RelayInput>,
-        printer: &mut Printer<impl Write>,
-    ) -> Result<Event, FleetError> {
-        for message in std::mem::take(&mut self.warnings) {
-            printer.print(warning(message));
-        }
-        let client = self.fleet.client().clone();
-        let mut pings = self
-            .fleet
-            .patiently("listen to its worker", async || {
-                client.subscribe(self.address.caller_subject()).await
-            })
-            .await?;
-        let mut chunks = self.chunks(&self.address.event_subjects()).await?;
-        let mut lines = EventLines::default();
-        let mut attempt = 0;
-        let mut is_chosen = false;
-        let mut look_at = Instant::now() + LOOK;
-        let mut has_result = false;
-        let mut give_up_at: Option<Instant> = None;
-        let mut refused_by = BTreeSet::new();
-        let mut dialogue = Dialogue::default();
-        // One at a time, so that they arrive in their order.
-        let mut sending = FuturesUnordered::new();
-        let mut send_at = Instant::now();
-        loop {
-            let command = dialogue.next().filter(|_| sending.is_empty());
-            let has_command = command.is_some();
-            if let Some(command) = command.filter(|_| Instant::now() >= send_at) {
-                sending.push(self.command(command));
-                continue;
-            }
-            let give_up = give_up_at.unwrap_or_else(|| Instant::now() + Duration::from_secs(3600));
-            tokio::select! {
-                Some(ping) = pings.next() => {
-                    if let Some(reply) = ping.reply {
-                        let _ = client.publish(reply, "here".into()).await;
-                    } else if let Ok(CallerPing { worker, refusal: Some(reason), .. }) =
-                        serde_json::from_slice(&ping.payload)
-                        && refused_by.insert(worker.clone())
-                    {
-                        printer.print(warning(format!("The worker {worker} does not take the task: {reason}")));
-                    }
-                }
-                Some(reply) = sending.next(), if !sending.is_empty() => match reply {
-                    Ok(CommandReply { is_early: false, .. }) => {
-                        dialogue.replied(reply.unwrap_or_default()).into_iter().for_each(|event| printer.print(event));
-                    }
-                    // Its worker may be gone; then another one begins.
-                    Ok(_) | Err(_) => send_at = Instant::now() + AGAIN,
-                },
-                () = sleep_until(send_at), if has_command => {}
-                chunk = chunks.next() => {
-                    let Some(Ok(chunk)) = chunk else {
-                        // The stream's leader is gone, for example.
-                        tokio::time::sleep(Duration::from_millis(100)).await;
-                        chunks = self.chunks(&self.address.event_subjects()).await?;
-                        continue;
-                    };
-                    look_at = Instant::now() + LOOK;
-                    let of = chunk.subject.rsplit('.').next().and_then(|text| text.parse().ok());
-                    let of: u32 = of.unwrap_or_default();
-                    if of < attempt || (is_chosen && of != attempt) {
-                        continue;
-                    }
-                    if of > attempt {
-                        if attempt > 0 {
-                            printer.print(self.told_anew(of).await);
-                        }
-                        sending.clear();
-                        dialogue.begin_anew().into_iter().for_each(|event| printer.print(event));
-                        (attempt, lines) = (of, EventLines::default());
-                    }
-                    for record in lines.read(&chunk.payload) {
-                        match record.event {
-                            Event::RunEnded { .. } => {
-                                let result = self.await_result().await?;
-                                if result.attempt != attempt {
-                                    printer.print(warning(format!("Attempt {} has ended first", result.attempt)));
-                                    (attempt, is_chosen, lines) = (result.attempt, true, EventLines::default());
-                                    chunks = self.chunks(&self.address.event_subject(attempt)).await?;
-                                    break;
-                                }
-                                // What the agent has heard is known of every message.
-                                if let Ok(Some(Ok(reply))) = timeout(SETTLED, sending.next()).await {
-                                    dialogue.replied(reply).into_iter().for_each(|event| printer.print(event));
-                                }
-                                dialogue.end().into_iter().for_each(|event| printer.print(event));
-                                return Ok(self.conclude(&result, printer).await);
-                            }
-                            // The supervisor here keeps what has come back.
-                            Event::ChangesKept { .. } => {}
-                            event => {
-                                dialogue.translate(event).into_iter().for_each(|event| printer.print(event));
-                            }
-                        }
-                    }
-                }
-                input = inputs.recv() => match input {
-                    Some(RelayInput::Terminate) if !self.is_cancelled => {
-                        if !self.cancel().await? {
-                            return Ok(ended(Outcome::Cancelled, "Cancelled before a worker had begun with it"));
-                        }
-                        give_up_at = Some(Instant::now() + CANCEL_PATIENCE);
-                    }
-                    Some(RelayInput::Gone) | None => {
-                        self.cancel().await?;
-                        return Ok(ended(Outcome::Interrupted, "The supervisor is gone"));
-                    }
-                    Some(RelayInput::Message { number, message }) => {
-                        dialogue.say(number, message);
-                    }
-                    Some(RelayInput::Answer { number, answer }) => {
-                        dialogue.answer(number, answer);
-                    }
-                    Some(_) => {}
-                },
-                () = sleep_until(give_up) => {
-                    return Ok(ended(
-                        Outcome::Cancelled,
-                        "Cancelled; its worker has not said yet that nothing is left",
-                    ));
-                }
-                () = sleep_until(look_at) => {
-                    look_at = Instant::now() + LOOK;
-                    let Some(result) = self.tasks.result(&self.address).await? else { continue };
-                    let is_whole = result.attempt == 0 || result.attempt == attempt;
-                    if std::mem::replace(&mut has_result, true) && is_whole {
-                        // Its worker died before it could say so. What came before was sent before the result.
-                        return Ok(self.conclude(&result, printer).await);
-                    }
-                    if !is_whole {
-                        (attempt, is_chosen, lines) = (result.attempt, true, EventLines::default());
-                    }
-                    chunks = self.chunks(&self.address.event_subject(attempt)).await?;
-                }
-            }
-        }
-    }
-
     /// Brings back what the agent changed. Returns the end of the run.
-    async fn conclude(&self, result: &TaskResult, printer: &mut Printer<impl Write>) -> Event {
+    async fn conclude(&mut self, result: &TaskResult, printer: &mut Printer<impl Write>) -> Event {
         if let Err(problem) = self.bring_back(result).await {
-            let words = format!("What the agent changed could not be brought back: {problem}");
-            printer.print(warning(words));
+            self.has_left_changes = true;
+            printer.print(warning(format!(
+                "What the agent changed could not be brought back: {problem}. The server keeps it for {} days, as a git \
+                 bundle: {} in the object store {CHANGES}",
+                KEPT.as_secs() / (24 * 60 * 60),
+                self.address.changes_name(result.attempt)
+            )));
         }
         result.end()
     }
@@ -431,8 +298,7 @@ impl<'a> Relay<'a> {
             return Ok(());
         };
         let changes = self.fleet.objects(CHANGES).await.map_err(|error| error.to_string())?;
-        let scratch = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let bundle = scratch.path().join("changes.bundle");
+        let bundle = self.options.scratch.join("changes.bundle");
         let name = self.address.changes_name(result.attempt);
         let fetched = fetch_file(&self.fleet, &changes, &name, &bundle).await;
         fetched.map_err(|error| error.to_string())?;
@@ -475,6 +341,9 @@ impl<'a> Relay<'a> {
     /// Removes what is kept here by now. What cannot be removed goes by its age.
     async fn clean_up(&self) {
         let _ = self.events.purge().filter(self.address.event_subjects()).await;
+        if self.has_left_changes {
+            return;
+        }
         if let Ok(changes) = self.fleet.jetstream().get_object_store(CHANGES).await {
             let state = self.tasks.state(&self.address).await.unwrap_or_default();
             for attempt in state.attempts {

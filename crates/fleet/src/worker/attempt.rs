@@ -75,9 +75,7 @@ impl Worker {
             self.publish_end(address, &result).await?;
             return Ok(Outcome::Done);
         }
-        if !task.is_attended || self.is_caller_there(task).await {
-            // It is waited for.
-        } else {
+        if task.is_attended && !self.is_caller_there(task).await {
             self.cancel_unattended(address).await?;
         }
         // What cannot run here is left alone before it counts as an attempt.
@@ -213,7 +211,7 @@ impl Worker {
         seen: &mut SeenState,
     ) -> Result<Admission, FleetError> {
         let admitted = self.tasks.change_seen(address, seen, |state, changed_at| {
-            let next = state.attempts.last().map_or(1, |attempt| attempt.number + 1);
+            let next = state.attempts.last().map_or(1, |attempt| attempt.number.saturating_add(1));
             if let Some(running) = state.attempts.last_mut().filter(|attempt| attempt.end.is_none())
             {
                 if running.worker == self.id {
@@ -222,7 +220,7 @@ impl Worker {
                 }
                 let left = self.lease_left(changed_at, running.lease);
                 if left > 0 && !state.is_cancelled {
-                    return Err(Admission::Leased(Duration::from_millis(left + 100)));
+                    return Err(Admission::Leased(Duration::from_millis(left.saturating_add(100))));
                 }
                 running.end = Some(AttemptEnd::Lost);
             }
@@ -252,7 +250,9 @@ impl Worker {
     /// How many milliseconds are left of a lease that was renewed at this time of the server.
     fn lease_left(&self, renewed_at: Option<u64>, lease: u64) -> u64 {
         match (renewed_at, self.server_clock.get()) {
-            (Some(renewed_at), Some(clock)) => (renewed_at + lease).saturating_sub(clock.now()),
+            (Some(renewed_at), Some(clock)) => {
+                renewed_at.saturating_add(lease).saturating_sub(clock.now())
+            }
             // The time of the server is not known yet.
             _ => lease,
         }

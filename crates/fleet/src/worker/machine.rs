@@ -9,7 +9,10 @@ use std::time::Duration;
 use ::plan::Workspace;
 use async_nats::jetstream::kv::{Entry, Operation, Store as Bucket};
 use futures_util::StreamExt;
-use governor::{Lesson, SpentHere, learn, lessons, note_spent_elsewhere, room, spent_here};
+use governor::{
+    SharedLimit, SpentHere, merge_shared_limit, note_spent_elsewhere, room, shared_limits,
+    spent_here,
+};
 use model::{Admission, Ledger};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
@@ -90,12 +93,12 @@ impl Machine {
 
     /// Tells what has changed since it was told last.
     async fn tell(&self) {
-        let lessons = lessons(&self.ledger).into_iter().filter_map(|lesson| {
-            Some((format!("{PROVIDER}{}", lesson.account), serde_json::to_vec(&lesson).ok()?))
+        let limits = shared_limits(&self.ledger).into_iter().filter_map(|limit| {
+            Some((format!("{PROVIDER}{}", limit.account), serde_json::to_vec(&limit).ok()?))
         });
         let money = serde_json::to_vec(&spent_here(&self.ledger)).ok();
         let money = money.map(|money| (self.own_money.clone(), money));
-        for (key, value) in lessons.chain(money) {
+        for (key, value) in limits.chain(money) {
             if self.told.borrow().get(&key) == Some(&value) {
                 continue;
             }
@@ -112,9 +115,9 @@ impl Machine {
             return;
         }
         if entry.key.starts_with(PROVIDER)
-            && let Ok(lesson) = serde_json::from_slice::<Lesson>(&entry.value)
+            && let Ok(limit) = serde_json::from_slice::<SharedLimit>(&entry.value)
         {
-            learn(&self.ledger, &lesson);
+            merge_shared_limit(&self.ledger, &limit);
         } else if entry.key.starts_with(MONEY)
             && entry.key != self.own_money
             && let Ok(spent) = serde_json::from_slice::<SpentHere>(&entry.value)

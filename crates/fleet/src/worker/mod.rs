@@ -148,7 +148,8 @@ async fn serve(
         what: "run tasks here".to_owned(),
         reason: error.to_string(),
     };
-    forget_earlier(&options.directory).map_err(failed)?;
+    let directory = options.directory.clone();
+    aside(move || forget_earlier(&directory)).await.flatten().map_err(failed)?;
     let (tasks, workers) = (Tasks::open(&fleet).await?, fleet.bucket(WORKERS).await?);
     let runner = RunnerThread::start(&options.directory, options.slots).map_err(failed)?;
     let machine = Rc::new(Machine::open(&fleet, &options).await?);
@@ -402,11 +403,13 @@ impl Worker {
     }
 }
 
-/// What earlier lives of the worker have left. Its snapshots stay.
+/// Ends and removes what earlier lives of the worker have left. Its snapshots stay.
 fn forget_earlier(directory: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(directory)?;
-    if let Ok(runs) = Store::in_project(directory).runs() {
-        runs.iter().for_each(forget_run);
+    for run in Store::in_project(directory).runs().unwrap_or_default() {
+        // If its supervisor was killed, too, only the record leads to its agent.
+        let _ = runner::stop_run(&run, StopForce::Gracefully);
+        forget_run(&run);
     }
     for name in ["empty", ".pi"] {
         match std::fs::remove_dir_all(directory.join(name)) {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use model::{AgentKind, Budget, Isolation, Lifetime, Limits, Owner, OwnerKind, Plan, RunId};
+use model::{AgentKind, Isolation, Lifetime, Limits, Owner, OwnerKind, Plan, RunId};
 use plan::{
     AgentChoice, ContinuedSession, DefinitionKind, PlanOptions, Surroundings, Task, Workspace,
     definition_of_text, plan_tasks,
@@ -97,18 +97,15 @@ fn try_plan(
         worktree: snapshot.transpose().map_err(|error| refused(&error))?,
     };
     let planning = PlanOptions {
-        agent: agent.map_err(|error| refused(&error))?,
-        owner: Owner { kind: OwnerKind::Shell, id: None },
-        lifetime: Lifetime::Foreground,
-        all_tools: None,
-        models: None,
         access: remote.access.map(|access| access.min(options.access)),
         ask: remote.ask,
         isolation: session.worktree.is_some().then_some(Isolation::Worktree),
-        on: None,
-        fleet: None,
-        budget: Budget::default(),
         agent_version: runner::agent_version,
+        ..PlanOptions::new(
+            agent.map_err(|error| refused(&error))?,
+            Owner { kind: OwnerKind::Shell, id: None },
+            Lifetime::Foreground,
+        )
     };
     let planned = plan_tasks(&workspace, &planning, [(task, Some(session))]);
     let planned = planned.map_err(|error| refused(&error))?.tasks.pop();

@@ -1,38 +1,77 @@
-//! What a task and its definition demand together: a budget, a check, and a place of its own.
+//! What a task and its definition demand together: a budget, limits, a check, and a worktree.
 
 use std::env;
 
-use model::{Budget, RunId, ShellCommand, WorktreePlan, paths};
+use model::{Budget, Lifetime, Limits, ShellCommand, WorktreePlan, paths};
 
-use super::{ContinuedSession, Planner, Task, to_ms};
-use crate::{Definition, Refusal, Scope};
+use super::inputs::TaskInputs;
+use super::placement::WorktreeNeed;
+use super::{Planner, Task, to_ms};
+use crate::{Agent, Definition, Refusal, Scope};
+
+/// How long a delegated task may run if it does not say.
+const DEFAULT_TIMEOUT: f64 = 600.0;
 
 impl Planner<'_> {
-    /// The worktree in which the agent works, if it works in one: because the user, the task, its profile or its preset says
-    /// so, or because the session did before.
+    /// When the agent is stopped, wherever it works.
+    pub(super) fn limits(&self, inputs: &TaskInputs) -> Limits {
+        let TaskInputs { task, definition, budget, .. } = inputs;
+        let settings = &self.workspace.settings;
+        // A profile that was not found has no limits.
+        let is_found = task.profile.is_none() || definition.is_some();
+        let is_foreground = self.options.lifetime == Lifetime::Foreground;
+        let is_limited = task.preset.is_none() && is_found && is_foreground;
+        let default_timeout = is_limited.then_some(DEFAULT_TIMEOUT);
+        let timeout = inputs.preset().and_then(|preset| preset.timeout).or(default_timeout);
+        Limits {
+            timeout_ms: task.timeout.or(timeout).map(to_ms),
+            extend_timeout_debounce_ms: to_ms(settings.extend_timeout_debounce),
+            looping_tool_count: settings.looping_tool_count,
+            question_timeout_ms: to_ms(settings.question_timeout),
+            budget: *budget,
+            log_bytes: Limits::LOG_BYTES,
+        }
+    }
+
+    /// Whether a limit of money can be kept, if there is one. An agent elsewhere must tell what it costs, too.
+    pub(super) fn check_price(&self, agent: &Agent, budget: Budget) -> Result<(), Refusal> {
+        match (budget.lowered(self.options.budget).cost_usd, agent.protocol().cost_support()) {
+            (Some(_), Err(reason)) => {
+                Err(Refusal::NoPrice { agent: agent.kind().word().to_owned(), reason })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The worktree of the task on this machine, if it has one.
     pub(super) fn worktree(
         &self,
-        task: &Task,
-        definition: Option<&Definition>,
-        session: Option<&ContinuedSession>,
-        run: &RunId,
-        comes_back: Option<bool>,
+        inputs: &TaskInputs,
+        need: WorktreeNeed,
     ) -> Result<Option<Box<WorktreePlan>>, Refusal> {
-        if comes_back == Some(false) {
-            return Ok(None);
-        }
+        let TaskInputs { run_id, task, definition, session, .. } = inputs;
+        let definition = definition.as_ref();
         let of_definition = definition.and_then(|definition| definition.isolation);
         let isolation = self.options.isolation.or(task.isolation).or(of_definition);
-        let continues = session.and_then(|session| session.worktree.clone());
-        if isolation.is_none() && continues.is_none() && comes_back.is_none() {
+        let continues = session.as_ref().and_then(|session| session.worktree.clone());
+        let has_worktree = match need {
+            WorktreeNeed::IfAsked => isolation.is_some() || continues.is_some(),
+            WorktreeNeed::Always => true,
+            WorktreeNeed::Never => false,
+        };
+        if !has_worktree {
             return Ok(None);
         }
         let home = self.workspace.surroundings.home.as_deref();
         let worktrees = paths::worktrees(|name| env::var_os(name), home);
-        let directory = worktrees.ok_or(Refusal::NoStateDirectory)?.join(run.as_str());
-        // An agent elsewhere has it run there.
-        let prepare = definition.filter(|_| comes_back.is_none()).and_then(preparation);
-        Ok(Some(Box::new(WorktreePlan { directory, continues, prepare })))
+        let directory = worktrees.ok_or(Refusal::NoStateDirectory)?.join(run_id.as_str());
+        let prepare = match need {
+            WorktreeNeed::IfAsked => definition.and_then(preparation),
+            // An agent elsewhere has it run there.
+            WorktreeNeed::Always | WorktreeNeed::Never => None,
+        };
+        let shares_base = self.has_many_tasks && continues.is_none();
+        Ok(Some(Box::new(WorktreePlan { directory, continues, shares_base, prepare })))
     }
 }
 

@@ -8,46 +8,36 @@ use model::{
 };
 use protocol::{Configuration, Invocation};
 
-use super::{ContinuedSession, Planner, Task, one_line};
+use super::inputs::TaskInputs;
+use super::{Planner, Task, one_line};
 use crate::access::AccessWishes;
 use crate::agent_choice::AgentReason;
 use crate::{
-    Agent, Definition, DefinitionKind, FleetSettings, Refusal, Scope, Settings, Surroundings,
-    Workspace, to_markdown, with_files,
+    Definition, DefinitionKind, FleetSettings, Refusal, Scope, Settings, Surroundings, Workspace,
+    to_markdown, with_files,
 };
 
 /// The file of a run directory that holds what is sent.
 const TASK_FILE: &str = "remote-task.json";
 
 impl Planner<'_> {
-    /// The pool of the fleet that carries out a task, if it is not carried out here.
-    pub(super) fn pool(
-        &self,
-        task: &Task,
-        definition: Option<&Definition>,
-    ) -> Result<Option<FleetPool>, Refusal> {
-        let of_definition = definition.and_then(|definition| definition.on.as_deref());
-        let of_task = task.on.as_deref().or(of_definition);
-        match (&self.options.on, of_task) {
-            (Some(pool), _) => Ok(Some(pool.clone())),
-            (None, Some(word)) => Ok(Some(FleetPool::parse(word)?)),
-            (None, None) => Ok(None),
+    /// The pool of the fleet that carries out a task, or why there is no such pool; none if the task is carried out here.
+    pub(super) fn pool(&self, inputs: &TaskInputs) -> Option<Result<FleetPool, Refusal>> {
+        let of_definition =
+            inputs.definition.as_ref().and_then(|definition| definition.on.as_deref());
+        let of_task = inputs.task.on.as_deref().or(of_definition);
+        match &self.options.on {
+            Some(pool) => Some(Ok(pool.clone())),
+            None => of_task.map(|word| Ok(FleetPool::parse(word)?)),
         }
     }
 
     /// What is sent to a machine of the fleet, without its limits.
-    pub(super) fn remote_task(
-        &mut self,
-        task: &Task,
-        agent: &Agent,
-        definition: Option<&Definition>,
-        session: Option<&ContinuedSession>,
-        cwd: &Path,
-    ) -> Result<RemoteTask, Refusal> {
-        let has_past = session.is_some_and(|session| session.agent.is_some());
-        let agent = self.remote_agent(task, definition, agent, has_past)?;
+    pub(super) fn remote_task(&mut self, inputs: &TaskInputs) -> Result<RemoteTask, Refusal> {
+        let TaskInputs { task, cwd, .. } = inputs;
+        let (definition, session) = (inputs.definition.as_ref(), inputs.session.as_ref());
+        let agent = self.remote_agent(inputs)?;
         let sent = definition.map(|definition| self.remote_definition(task, definition));
-        let prompt = session.map_or(&task.prompt, |session| &session.prompt);
         let own = definition.filter(|definition| definition.scope == Scope::Global);
         let wishes = AccessWishes {
             flag: self.options.access,
@@ -64,7 +54,7 @@ impl Planner<'_> {
         let wishes = AccessWishes { limit: limit.unwrap_or_default(), ..wishes };
         Ok(RemoteTask {
             name: one_line(&task.name),
-            prompt: with_files(&task.files, cwd, prompt),
+            prompt: with_files(&task.files, cwd, inputs.prompt()),
             task: task.prompt.clone(),
             agent,
             definition: sent.transpose()?,
@@ -84,14 +74,11 @@ impl Planner<'_> {
 
     /// The name of the agent that a task asks for; none if each machine may use what is usual there. A program cannot be
     /// asked for: what a worker starts is decided on the worker.
-    fn remote_agent(
-        &self,
-        task: &Task,
-        definition: Option<&Definition>,
-        agent: &Agent,
-        has_past: bool,
-    ) -> Result<Option<String>, Refusal> {
-        let of_definition = definition.is_some_and(|definition| definition.agent.is_some());
+    fn remote_agent(&self, inputs: &TaskInputs) -> Result<Option<String>, Refusal> {
+        let TaskInputs { task, agent, definition, session, .. } = inputs;
+        let has_past = session.as_ref().is_some_and(|session| session.agent.is_some());
+        let of_definition =
+            definition.as_ref().is_some_and(|definition| definition.agent.is_some());
         let is_usual = !matches!(
             self.options.agent.reason(),
             AgentReason::Asked | AgentReason::Environment | AgentReason::Settings

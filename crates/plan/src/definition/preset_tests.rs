@@ -31,14 +31,8 @@ impl World {
 
     fn directories(&self, cwd: &str) -> DefinitionDirectories {
         DefinitionDirectories::of_presets(&Surroundings {
-            cwd: self.at(cwd),
             home: Some(self.at("home")),
-            agent_dir: self.at("home/.pi/agent"),
-            agent: None,
-            pi: None,
-            search_path: Vec::new(),
-            has_builtin_key: false,
-            claude_dir: None,
+            ..Surroundings::new(self.at(cwd), self.at("home/.pi/agent"))
         })
     }
 
@@ -227,16 +221,7 @@ fn what_another_user_put_into_a_directory_for_everybody_is_no_preset() {
 
 #[test]
 fn profiles_and_presets_have_their_own_directories() {
-    let surroundings = Surroundings {
-        cwd: "/nowhere/project".into(),
-        home: None,
-        agent_dir: "/nowhere/agent".into(),
-        agent: None,
-        pi: None,
-        search_path: Vec::new(),
-        has_builtin_key: false,
-        claude_dir: None,
-    };
+    let surroundings = Surroundings::new("/nowhere/project".into(), "/nowhere/agent".into());
     let profiles = DefinitionDirectories::of_profiles(&surroundings);
     assert_eq!(profiles.global, Path::new("/nowhere/agent/agent-profiles"));
     assert_eq!(profiles.project, Path::new("/nowhere/project/.pi/agent-profiles"));

@@ -41,14 +41,8 @@ impl World {
 
     pub(super) fn surroundings(&self) -> Surroundings {
         Surroundings {
-            agent_dir: self.at("home/agent"),
             home: Some(self.at("home")),
-            cwd: self.at("home/repo/project"),
-            agent: None,
-            pi: None,
-            search_path: Vec::new(),
-            has_builtin_key: false,
-            claude_dir: None,
+            ..Surroundings::new(self.at("home/repo/project"), self.at("home/agent"))
         }
     }
 

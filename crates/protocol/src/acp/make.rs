@@ -1,6 +1,6 @@
 //! Which agent it is. The protocol is the same for all, and how each keeps what it cannot say is not.
 
-use super::prompts::Hearing;
+use super::prompts::PromptTiming;
 
 /// An agent that speaks the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,11 +69,11 @@ impl Make {
 
     /// What it does with a prompt that comes while it answers another one. The protocol does not say it, so that
     /// each was tried.
-    pub(super) fn hearing(self) -> Hearing {
+    pub(super) fn prompt_timing(self) -> PromptTiming {
         match self {
-            Make::Opencode | Make::Claude => Hearing::AtWork,
-            Make::Copilot => Hearing::BetweenCalls,
-            Make::Gemini | Make::Other => Hearing::AfterTurn,
+            Make::Opencode | Make::Claude => PromptTiming::DuringTurn,
+            Make::Copilot => PromptTiming::BetweenCalls,
+            Make::Gemini | Make::Other => PromptTiming::AfterTurn,
         }
     }
 

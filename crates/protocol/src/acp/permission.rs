@@ -1,6 +1,6 @@
 //! What the agent may do that asks first.
 
-use model::{Access, Deed};
+use model::{Access, ToolEffect};
 use serde_json::{Value, json};
 
 /// Whether a call of this kind may be made. What a restricted agent may change is enforced by the system, so that
@@ -10,11 +10,11 @@ pub(super) fn is_permitted(access: Access, kind: &str) -> bool {
 }
 
 /// What a call of this kind does.
-pub(super) fn deed(kind: &str) -> Deed {
+pub(super) fn effect(kind: &str) -> ToolEffect {
     match kind {
-        "read" | "search" | "think" => Deed::ReadFiles,
-        "edit" | "delete" | "move" => Deed::ChangeFiles,
-        _ => Deed::Other,
+        "read" | "search" | "think" => ToolEffect::ReadFiles,
+        "edit" | "delete" | "move" => ToolEffect::ChangeFiles,
+        _ => ToolEffect::Other,
     }
 }
 

@@ -9,9 +9,9 @@ use crate::Delivery;
 
 /// When an agent takes a prompt that comes while it answers another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hearing {
+pub(super) enum PromptTiming {
     /// It goes on with its work, and adds the prompt to its next request.
-    AtWork,
+    DuringTurn,
     /// It leaves its work for the prompt. When a call has ended, nothing but the request that follows is lost.
     BetweenCalls,
     /// Only when its turn has ended: what it leaves for the prompt is lost, or nothing is known about it.

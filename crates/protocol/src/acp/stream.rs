@@ -21,7 +21,7 @@ use super::calls::Calls;
 use super::make::Make;
 use super::notices::{self, Notice};
 use super::permission;
-use super::prompts::{Answer, Hearing, Prompts};
+use super::prompts::{Answer, PromptTiming, Prompts};
 use super::selection;
 use crate::json::{self, provider_words, take_in};
 use crate::question::OpenQuestions;
@@ -163,7 +163,9 @@ impl AcpReader {
         self.prompts.hold(number, text);
         let takes_it = match self.asked {
             Asked::Idle => true,
-            Asked::Prompt => self.make.hearing() == Hearing::AtWork && !self.turn.is_cancelled,
+            Asked::Prompt => {
+                self.make.prompt_timing() == PromptTiming::DuringTurn && !self.turn.is_cancelled
+            }
             _ => false,
         };
         if takes_it { self.send_held() } else { Vec::new() }
@@ -390,7 +392,7 @@ impl AcpReader {
 
     /// Lets the agent leave its turn for the messages that wait, if no call would be lost.
     fn cancel_between_calls(&mut self) -> Vec<u8> {
-        let is_moment = self.make.hearing() == Hearing::BetweenCalls
+        let is_moment = self.make.prompt_timing() == PromptTiming::BetweenCalls
             && self.prompts.has_held()
             && !self.calls.are_open();
         if is_moment { self.cancel() } else { Vec::new() }

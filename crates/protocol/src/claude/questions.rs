@@ -1,6 +1,6 @@
 //! What Claude Code asks before it uses a tool, and what it is answered.
 
-use model::{Answer, Deed, Question, QuestionKind};
+use model::{Answer, Question, QuestionKind, ToolEffect};
 use serde_json::{Value, json};
 
 use super::stream::line_of;
@@ -54,21 +54,21 @@ pub(super) fn ask(open: &mut Requests, mut record: Value) -> Asking {
         return Asking::Question(Box::new(Asked {
             number,
             question,
-            deed: Deed::Other,
+            effect: ToolEffect::Other,
             patience: None,
         }));
     }
     let (tool, args) = tools::call(&name, input.clone());
     let question = Question::permission(&tool, &permission_text(&tool, &args));
     let number = open.add(Request { id, input, options: Vec::new() });
-    let deed = if READERS.contains(&name.as_str()) {
-        Deed::ReadFiles
+    let effect = if READERS.contains(&name.as_str()) {
+        ToolEffect::ReadFiles
     } else if tools::WRITERS.contains(&name.as_str()) {
-        Deed::ChangeFiles
+        ToolEffect::ChangeFiles
     } else {
-        Deed::Other
+        ToolEffect::Other
     };
-    Asking::Question(Box::new(Asked { number, question, deed, patience: None }))
+    Asking::Question(Box::new(Asked { number, question, effect, patience: None }))
 }
 
 /// The agent does not ask any more.
@@ -142,11 +142,11 @@ mod tests {
         let input = json!({"command": "echo hi > f.txt", "description": "x"});
         let first = asked(&mut open, "r1", "Bash", &input);
         assert_eq!(first.question, Question::permission("bash", "echo hi > f.txt"));
-        assert_eq!((first.number, first.deed), (1, Deed::Other));
+        assert_eq!((first.number, first.effect), (1, ToolEffect::Other));
         let edit = json!({"file_path": "a", "old_string": "x", "new_string": "y"});
         let second = asked(&mut open, "r2", "Edit", &edit);
-        assert_eq!((second.number, second.deed), (2, Deed::ChangeFiles));
-        assert_eq!(asked(&mut open, "r3", "Read", &json!({})).deed, Deed::ReadFiles);
+        assert_eq!((second.number, second.effect), (2, ToolEffect::ChangeFiles));
+        assert_eq!(asked(&mut open, "r3", "Read", &json!({})).effect, ToolEffect::ReadFiles);
         let allowed = words(&answer(&mut open, 1, &Answer::Always));
         assert_eq!(
             (&allowed["request_id"], &allowed["subtype"]),

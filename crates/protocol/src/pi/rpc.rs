@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use model::{Activity, Answer, Deed, Event, Outcome, Question, QuestionKind, Verdict};
+use model::{Activity, Answer, Event, Outcome, Question, QuestionKind, ToolEffect, Verdict};
 use process::{Keep, Line};
 use serde_json::{Value, json};
 
@@ -135,7 +135,7 @@ impl RpcReader {
         let asked = Asked {
             number: self.dialogs.add(Dialog { id, kind: *kind, options }),
             question,
-            deed: Deed::Other,
+            effect: ToolEffect::Other,
             patience: patience.map(Duration::from_millis),
         };
         Reading { questions: vec![asked], ..Reading::default() }

@@ -1,15 +1,17 @@
 //! The slot of the run: the supervisor has it for as long as anything of the agent is there.
 
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::time::Instant;
 
 use governor::{Answer, Applicant, Parked, Slot};
 use model::{Event, Lifetime, Meta};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use store::{RunDir, Watch};
 
+use super::early_end::Unprepared;
 use super::early_stop::EarlyStop;
-use super::preparation::Unprepared;
 use crate::durations::REQUEST_INTERVAL;
+use crate::poll::poll_ready;
 
 /// The slot that the starter of a foreground run has got for it. A background run waits for its own: the waiting must
 /// outlast its starter.
@@ -31,7 +33,7 @@ pub(super) fn await_slot(
 ) -> Result<Slot, Unprepared> {
     let meta = stop.sink.meta.clone();
     let applicant = Applicant::new(meta.admission.as_deref());
-    let mut applicant = applicant.of_run(dir.path()).parked(parked);
+    let mut applicant = applicant.of_run(&absolute(dir)).parked(parked);
     let (mut watch, mut told) = (None, None);
     loop {
         let waiting = match applicant.ask(&meta, 1) {
@@ -63,9 +65,14 @@ pub(super) fn await_slot(
 /// Says what only this process knows, for the list of all agents that run.
 fn describe(slot: &Slot, dir: &RunDir) {
     slot.describe(|agent| {
-        agent.run_dir = Some(dir.path().to_owned());
+        agent.run_dir = Some(absolute(dir));
         agent.supervisor = Some(std::process::id());
     });
+}
+
+/// Where other programs find the run. A background supervisor works in its run directory, and calls it `.`.
+fn absolute(dir: &RunDir) -> PathBuf {
+    std::path::absolute(dir.path()).unwrap_or_else(|_| dir.path().to_owned())
 }
 
 fn wait(stop: &EarlyStop<'_>, applicant: &Applicant, watch: &Watch) {
@@ -76,10 +83,5 @@ fn wait(stop: &EarlyStop<'_>, applicant: &Applicant, watch: &Watch) {
     let left = applicant.ask_at().map(|at| at.saturating_duration_since(Instant::now()));
     // Where the system does not tell of requests, they are looked for.
     let look = (!watch.is_complete()).then_some(REQUEST_INTERVAL);
-    let timeout = left.into_iter().chain(look).min();
-    let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
-    if poll(&mut fds, timeout.as_ref()).is_err_and(|error| error != rustix::io::Errno::INTR) {
-        // Out of memory, most likely: it must not become a busy loop as well.
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    poll_ready(&mut fds, left.into_iter().chain(look).min());
 }

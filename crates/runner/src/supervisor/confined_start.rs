@@ -13,6 +13,12 @@ pub(super) struct Started {
     pub(super) process: Option<AgentProcess>,
 }
 
+impl Started {
+    pub(super) fn pid(&self) -> u32 {
+        self.child.tree.child().as_raw_nonzero().get().unsigned_abs()
+    }
+}
+
 /// A process could not be started.
 pub(super) struct NotStarted {
     pub(super) reason: String,
@@ -21,26 +27,28 @@ pub(super) struct NotStarted {
 }
 
 /// What bounds the processes of a run.
-pub(super) struct Confines<'a> {
-    pub(super) meta: &'a Meta,
-    pub(super) dir: &'a RunDir,
+pub(super) struct Confines {
+    pub(super) dir: RunDir,
     pub(super) containment: Containment,
     pub(super) bounds: Option<Bounds>,
     /// The cgroup of an agent that is gone, in whose place another one is started.
     pub(super) cgroup: Option<Cgroup>,
 }
 
-impl Confines<'_> {
+impl Confines {
     /// Starts a process of this run, without mounts if the system permits none.
-    pub(super) fn start(&mut self, spec: ChildSpec<'_>) -> Result<Started, NotStarted> {
-        let error = match self.attempt(spec) {
+    pub(super) fn start(
+        &mut self,
+        meta: &Meta,
+        spec: ChildSpec<'_>,
+    ) -> Result<Started, NotStarted> {
+        let error = match self.attempt(meta, spec) {
             Ok(started) => return Ok(started),
             Err(error) => error,
         };
-        let given_up =
-            self.bounds.as_mut().map(|bounds| bounds.give_up_mounts(self.meta, self.dir));
+        let given_up = self.bounds.as_mut().map(|bounds| bounds.give_up_mounts(meta, &self.dir));
         let error = match given_up {
-            Some(Ok(true)) => match self.attempt(spec) {
+            Some(Ok(true)) => match self.attempt(meta, spec) {
                 Ok(started) => return Ok(started),
                 Err(error) => error,
             },
@@ -53,11 +61,11 @@ impl Confines<'_> {
     }
 
     /// In a cgroup of its own if one can be had. A run without one is better than none.
-    fn attempt(&mut self, spec: ChildSpec<'_>) -> Result<Started, SpawnError> {
+    fn attempt(&mut self, meta: &Meta, spec: ChildSpec<'_>) -> Result<Started, SpawnError> {
         let bounds = self.bounds.as_ref().map(Bounds::confinement).unwrap_or_default();
         let cgroup = self.cgroup.take().or_else(|| {
             // The one that the record names: what is in it must be found by the record.
-            Cgroup::create_at(self.meta.cgroup.as_ref()?, self.meta.run_id.as_str()).ok()
+            Cgroup::create_at(meta.cgroup.as_ref()?, meta.run_id.as_str()).ok()
         });
         if let Some(cgroup) = cgroup {
             let confinement = Confinement { cgroup: Some(&cgroup), ..bounds };

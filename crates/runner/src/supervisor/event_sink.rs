@@ -3,15 +3,16 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use governor::Till;
+use governor::SpendingRecorder;
 use model::{Access, Activity, AgentProcess, Event, Meta, Resources};
 use protocol::Protocol;
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags};
 use session::{Facts, Progress};
 use store::{Journal, Log};
 
 use super::screen::{Screen, ScreenRequest};
 use crate::lifeline::{Lifeline, ToParent, ToSupervisor};
+use crate::poll::poll_ready;
 use crate::{now_ms, result::result_of};
 
 /// Numbers, stores, folds and forwards the events of a run. Every event passes through it once.
@@ -25,7 +26,7 @@ pub(crate) struct EventSink {
     activity: Activity,
     started: Instant,
     /// Where what the agent spends is added to the money of the day.
-    till: Option<Till>,
+    recorder: Option<SpendingRecorder>,
     /// What the tree has used, once it is gone.
     pub(crate) resources: Option<Resources>,
 }
@@ -50,10 +51,11 @@ impl EventSink {
         );
         // Another supervisor, whose events the child passes on, counts them itself.
         let counts = meta.protocol.as_deref() != Some(Protocol::Events.word());
-        let till = meta.ledger.as_deref().filter(|_| counts).cloned().map(Till::new);
+        let recorder =
+            meta.ledger.as_deref().filter(|_| counts).cloned().map(SpendingRecorder::new);
         let mut sink = EventSink {
             meta,
-            till,
+            recorder,
             journal,
             lifeline,
             screen,
@@ -83,12 +85,12 @@ impl EventSink {
 
     /// Tells the other programs of the user what was spent, and which provider wants to be left alone.
     fn share(&mut self, event: &Event) {
-        match (event, &mut self.till) {
+        match (event, &mut self.recorder) {
             (
                 Event::AssistantMessage { usage, .. } | Event::UsageReported { usage },
-                Some(till),
+                Some(recorder),
             ) => {
-                till.add(model::cost(usage));
+                recorder.add(model::cost(usage));
             }
             (Event::RetryScheduled { delay_ms, error, .. }, Some(_)) => {
                 let delay = Duration::from_millis(*delay_ms);
@@ -200,8 +202,8 @@ impl EventSink {
             Some(_) => u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
             None => 0,
         };
-        if let Some(till) = &mut self.till {
-            till.add(0.0);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.add(0.0);
         }
         self.journal.flush();
         let trouble = self.journal.trouble().map(not_complete);
@@ -223,7 +225,7 @@ impl EventSink {
         // The parent may be slow, or stopped. As long as it lives, the result waits for it.
         while lifeline.wants_to_write() {
             let mut fds = [PollFd::new(&lifeline, PollFlags::OUT)];
-            let _ = poll(&mut fds, None);
+            poll_ready(&mut fds, None);
             lifeline.flush();
         }
     }

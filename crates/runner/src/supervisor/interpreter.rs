@@ -164,7 +164,7 @@ impl Interpreter {
     /// Takes a question of the agent: it is answered at once, or waits for an answer.
     fn ask(&mut self, asked: Asked, now: Instant) {
         self.has_talked = true;
-        let Asked { number, question, deed, patience } = asked;
+        let Asked { number, question, effect, patience } = asked;
         let bytes = question.text.len();
         let options = question.options.len().min(Question::OPTIONS) * Question::OPTION_BYTES;
         // What cannot be recorded must not wait: no program would know of it.
@@ -176,7 +176,8 @@ impl Interpreter {
         }
         let event = self.sanitizer.event(Event::QuestionAsked { number, question });
         if let Event::QuestionAsked { question, .. } = &event {
-            let settled = self.questions.ask(number, question.clone(), bytes, deed, patience, now);
+            let settled =
+                self.questions.ask(number, question.clone(), bytes, effect, patience, now);
             self.sink.record(event);
             self.settle(settled);
         }

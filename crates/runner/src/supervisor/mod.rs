@@ -5,9 +5,11 @@
 
 mod access;
 mod admission;
+mod agent_starter;
 mod child_streams;
 mod confined_start;
 mod conversation;
+mod early_end;
 mod early_stop;
 mod event_sink;
 mod interpreter;
@@ -26,30 +28,29 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Instant;
 
-use model::{AgentKind, Event, Lifetime, Meta, Outcome, Secrets, StopCause, Verdict, paths};
-use process::{Child, ChildSpec, SignalPipe};
-use protocol::{Assignment, Opening, Protocol, Reader};
+use governor::Slot;
+use model::{AgentKind, Event, Lifetime, Meta, Outcome, Secrets, StopCause};
+use process::SignalPipe;
+use protocol::Protocol;
 use store::{Journal, RunDir, StoreError};
 
 use crate::lifeline::{Lifeline, ToParent};
 use crate::recover::{PARENT_DIED, ended};
-use crate::unstarted::spawn_failure;
-use crate::worktree::{Worktree, keep_changes};
 use access::Bounds;
 use admission::{await_slot, take_slot};
-use confined_start::{Confines, NotStarted, Started};
+use agent_starter::AgentStarter;
+use confined_start::{Confines, Started};
 use conversation::Conversation;
+use early_end::{EarlyEnd, Unprepared, end_early};
 use early_stop::EarlyStop;
 use event_sink::EventSink;
 use interpreter::Interpreter;
-use preparation::{Unprepared, attend_command, make_worktree};
+use preparation::{make_worktree, run_preparation};
 use questions::Questions;
 use requests::Requests;
 use review::Review;
-use review::step::{SHELL, shell_arguments};
 use screen::Screen;
 use supervision::Supervision;
-use workplace::Workplace;
 
 pub(crate) use sanitizer::Sanitizer;
 
@@ -83,12 +84,12 @@ pub fn supervise(
     let mut lifeline = lifeline.map(Lifeline::new).transpose().map_err(SuperviseError::Lifeline)?;
     // A run without a screen is better than none.
     let screen = screen.and_then(|socket| Screen::new(socket).ok());
-    let prepared = prepare(run_dir);
-    if let (Err(error), Some(lifeline)) = (&prepared, &mut lifeline) {
+    let opened = open_run(run_dir);
+    if let (Err(error), Some(lifeline)) = (&opened, &mut lifeline) {
         lifeline.send(&ToParent::Refused(error.to_string()));
         lifeline.flush();
     }
-    let Prepared { dir, meta, protocol, prompt, journal, mut signals } = prepared?;
+    let OpenedRun { dir, meta, protocol, prompt, journal, mut signals } = opened?;
     // Before the starter of the run lets go of it.
     let slot = take_slot(&meta, &dir);
     let secrets = match &mut lifeline {
@@ -103,236 +104,108 @@ pub fn supervise(
 
     let containment = process::become_subreaper();
     let mut sink = EventSink::new(meta, journal, lifeline, screen);
-    let mut meta = sink.meta.clone();
     let Some(secrets) = secrets else {
         sink.record(Event::Stopping { cause: StopCause::ParentDied, seen: None });
         sink.end(ended(Outcome::Interrupted, PARENT_DIED));
         return Ok(());
     };
+    let sanitizer = Sanitizer::new(&secrets);
+    let confines = Confines { dir: dir.clone(), containment, bounds: None, cgroup: None };
+    let (meta, worktree) = (sink.meta.clone(), None);
+    let mut starter = AgentStarter { meta, protocol, prompt, worktree, secrets, confines };
     let mut stop = EarlyStop::new(&mut signals, &mut sink, &dir);
-    let mut slot = match slot.map_or_else(|| await_slot(&mut stop, &dir, None), Ok) {
-        Ok(slot) => Some(slot),
-        Err(unprepared) => {
-            end_unprepared(sink, unprepared, None);
-            return Ok(());
+    match begin(&mut starter, slot, &sanitizer, &mut stop) {
+        Ok((slot, started)) => {
+            let supervision = watch_over(starter, started, sink, signals, sanitizer);
+            supervise_until_done(supervision, slot, &dir);
         }
-    };
-    let worktree = match make_worktree(&mut stop) {
-        Ok(worktree) => worktree,
-        Err(unprepared) => {
-            end_unprepared(sink, unprepared, None);
-            return Ok(());
-        }
-    };
-    if let Some(worktree) = &worktree {
-        meta.cwd.clone_from(&worktree.directory);
+        Err(early_end) => end_early(sink, early_end, starter.confines.bounds, starter.worktree),
     }
-    let meta = meta;
+    Ok(())
+}
+
+/// Waits for the slot of a run, makes everything ready for its agent, and starts it.
+fn begin(
+    starter: &mut AgentStarter,
+    slot: Option<Slot>,
+    sanitizer: &Sanitizer,
+    stop: &mut EarlyStop<'_>,
+) -> Result<(Slot, Started), EarlyEnd> {
+    let dir = starter.confines.dir.clone();
+    let slot = slot.map_or_else(|| await_slot(stop, &dir, None), Ok)?;
+    if let Some(worktree) = make_worktree(stop)? {
+        starter.enter(worktree);
+    }
+    let meta = starter.meta.clone();
     // A core dump of the agent would hold its key. It can raise the limit again, for programs that it
     // tests; without a key, nothing changes. Our own agent hides its memory itself.
-    if secrets.reveal().next().is_some() && meta.agent != Some(AgentKind::Builtin) {
+    if starter.secrets.reveal().next().is_some() && meta.agent != Some(AgentKind::Builtin) {
         process::forgo_core_dumps();
     }
-    let bounds = match Bounds::prepare(&meta, &dir) {
-        Ok(bounds) => bounds,
-        Err(error) => {
-            worktree.into_iter().for_each(Worktree::discard);
-            let (outcome, error) = spawn_failure(&error.to_string());
-            sink.end(ended(outcome, error));
-            return Ok(());
-        }
-    };
-    let workplace = Workplace::new(&meta, worktree.as_ref(), bounds.as_ref());
-    let mut confines = Confines { meta: &meta, dir: &dir, containment, bounds, cgroup: None };
-    let sanitizer = Sanitizer::new(&secrets);
-    if let Some(command) = meta.worktree.as_ref().and_then(|plan| plan.prepare.as_ref()) {
-        let command_words = Event::PreparationStarted { command: command.command.clone() };
-        sink.record(sanitizer.event(command_words));
-        let args = shell_arguments(&command.command);
-        let environment = workplace.without_key();
-        let (cwd, environment) = (&workplace.cwd, &environment);
-        let spec = ChildSpec { program: SHELL, name: None, args: &args, cwd, environment };
-        let prepared = match confines.start(spec) {
-            Ok(Started { child, .. }) => {
-                let mut stop = EarlyStop::new(&mut signals, &mut sink, &dir);
-                attend_command(child, command, &sanitizer, &mut stop)
-            }
-            Err(not_started) => {
-                end_unstarted(sink, not_started, confines.bounds, worktree);
-                return Ok(());
-            }
-        };
-        if let Err(unprepared) = prepared {
-            release(&mut sink, confines.bounds);
-            end_unprepared(sink, unprepared, worktree);
-            return Ok(());
-        }
+    let bounds = Bounds::prepare(&meta, &dir);
+    starter.confines.bounds = bounds.map_err(|error| EarlyEnd::NoBounds(error.to_string()))?;
+    run_preparation(starter, sanitizer, stop)?;
+    // A request to stop that came while git worked is heard once only.
+    if stop.cause.is_some() {
+        return Err(Unprepared::new(stop, String::new()).into());
     }
-    let started = start_agent(&meta, &workplace, &secrets, &mut confines);
-    let Started { child, process } = match started {
-        Ok(started) => started,
-        Err(not_started) => {
-            end_unstarted(sink, not_started, confines.bounds, worktree);
-            return Ok(());
-        }
-    };
-    sink.started(pid_of(&child), process);
-    let conversation = Conversation::new(protocol.ear().err(), protocol.shows_messages())
-        .relayed(protocol.is_relayed());
+    Ok((slot, starter.start(&meta)?))
+}
+
+/// Takes the agent that was started under supervision.
+fn watch_over(
+    starter: AgentStarter,
+    started: Started,
+    mut sink: EventSink,
+    signals: SignalPipe,
+    sanitizer: Sanitizer,
+) -> Supervision {
+    let pid = started.pid();
+    let Started { child, process } = started;
+    sink.started(pid, process);
+    let AgentStarter { meta, protocol, prompt, .. } = &starter;
+    let conversation =
+        Conversation::new(protocol.message_support().err(), protocol.shows_messages())
+            .relayed(protocol.is_relayed());
     let questions = Questions::new(meta.access, &meta.limits).relayed(protocol.is_relayed());
-    let (opening, reader) = first_words(protocol, &meta, prompt.clone());
+    let (opening, reader) = starter.first_words(meta, prompt.clone());
     let interpreter =
         Interpreter::new(sink, reader, conversation, questions, sanitizer, Instant::now());
-    let requests = Requests::of(dir.clone(), meta.lifetime);
-    let keep = protocol.keep();
+    let requests = Requests::of(starter.confines.dir.clone(), meta.lifetime);
     // Another supervisor, whose events the child passes on, has done it.
     let review = if protocol.is_relayed() {
         Review::default()
     } else {
-        Review::new(meta.schema.clone(), meta.check.clone(), workplace)
+        Review::new(meta.schema.clone(), meta.check.clone(), starter.workplace(meta))
     };
-    let bounds = confines.bounds.take();
-    let mut supervision =
-        Supervision::new(child, opening, keep, interpreter, signals, requests, bounds, review);
+    Supervision::new(child, opening, interpreter, signals, requests, starter, review)
+}
+
+/// Supervises the agent, those with other models in its place, and those that go on when its provider gives something again.
+fn supervise_until_done(mut supervision: Supervision, slot: Slot, dir: &RunDir) {
+    let mut slot = Some(slot);
     supervision.run();
     loop {
-        for fallback in meta.fallback_starts.clone() {
-            let Some(failure) = supervision.failure_of_model() else { break };
-            let model = fallback.model.clone();
-            let meta = meta.with_fallback(fallback);
-            let worktree = worktree.as_ref();
-            let started = start_again(&mut supervision, &meta, worktree, &secrets, &mut confines);
-            let Some(started) = started else { break };
-            let (opening, reader) = first_words(protocol, &meta, prompt.clone());
-            supervision.restart(model, failure, started, opening, reader);
+        for fallback in supervision.fallbacks() {
+            if !supervision.fall_back(fallback) {
+                break;
+            }
             supervision.run();
         }
         let Some(parked) = supervision.quota() else { break };
         // Another agent may run meanwhile.
         drop(slot.take());
-        slot = supervision.park(parked, &dir);
-        if slot.is_none() {
+        slot = supervision.park(parked, dir);
+        if slot.is_none() || !supervision.go_on(dir) {
             break;
         }
-        let worktree = worktree.as_ref();
-        let started = start_again(&mut supervision, &meta, worktree, &secrets, &mut confines);
-        let Some(started) = started else { break };
-        let prompt = supervision.prompt_to_go_on(&meta, protocol, &dir);
-        let (opening, reader) = first_words(protocol, &meta, prompt);
-        supervision.go_on(started, opening, reader);
         supervision.run();
     }
     supervision.finish();
-    Ok(())
 }
 
-fn pid_of(child: &Child) -> u32 {
-    child.tree.child().as_raw_nonzero().get().unsigned_abs()
-}
-
-/// Starts the agent itself, in its directory and with its secrets.
-fn start_agent(
-    meta: &Meta,
-    workplace: &Workplace,
-    secrets: &Secrets,
-    confines: &mut Confines<'_>,
-) -> Result<Started, NotStarted> {
-    let (program, args) = meta
-        .command
-        .split_first()
-        .map_or(("", &[][..]), |(program, args)| (program.as_str(), args));
-    let mut environment = workplace.environment.clone();
-    for (name, value) in secrets.reveal() {
-        environment.insert(name.to_owned(), Some(value.to_owned()));
-    }
-    // Our own agent and the relay are this very program, also after its file has been replaced.
-    let is_relay = program == paths::OWN_PROGRAM
-        && Protocol::of(meta.protocol.as_deref()) == Some(Protocol::Events);
-    let own = match meta.agent {
-        Some(AgentKind::Builtin) => process::own_executable().ok(),
-        _ if is_relay => process::own_executable().ok(),
-        _ => None,
-    };
-    let own = own.as_deref().map(Path::to_string_lossy);
-    confines.start(ChildSpec {
-        program: own.as_deref().unwrap_or(program),
-        name: own.is_some().then_some(program),
-        args,
-        cwd: &workplace.cwd,
-        environment: &environment,
-    })
-}
-
-/// Starts an agent in the place of one that is gone.
-fn start_again(
-    supervision: &mut Supervision,
-    meta: &Meta,
-    worktree: Option<&Worktree>,
-    secrets: &Secrets,
-    confines: &mut Confines<'_>,
-) -> Option<Started> {
-    (confines.bounds, confines.cgroup) = supervision.release();
-    let workplace = Workplace::new(meta, worktree, confines.bounds.as_ref());
-    let started = start_agent(meta, &workplace, secrets, confines);
-    supervision.bounds = confines.bounds.take();
-    match started {
-        Ok(started) => Some(started),
-        Err(NotStarted { reason, .. }) => {
-            supervision.warn(vec![format!("The agent could not be started again: {reason}")]);
-            None
-        }
-    }
-}
-
-/// What an agent is told first, and what reads its answer.
-fn first_words(protocol: Protocol, meta: &Meta, prompt: String) -> (Opening, Reader) {
-    let assignment = Assignment::new(meta, prompt);
-    (protocol.opening(&assignment), protocol.reader(assignment))
-}
-
-/// Gives up the bounds of a run that has no agent, and says what is wrong with them: what prepares a worktree can have
-/// changed what git reads.
-fn release(sink: &mut EventSink, bounds: Option<Bounds>) {
-    let Some(mut bounds) = bounds else { return };
-    let warnings = std::mem::take(&mut bounds.warnings).into_iter().chain(bounds.release());
-    warnings.for_each(|message| sink.record(Event::Warning { message }));
-}
-
-/// Ends a run for which a process could not be started.
-fn end_unstarted(
-    mut sink: EventSink,
-    not_started: NotStarted,
-    bounds: Option<Bounds>,
-    worktree: Option<Worktree>,
-) {
-    release(&mut sink, bounds);
-    worktree.into_iter().for_each(Worktree::discard);
-    let NotStarted { reason, is_shortage } = not_started;
-    // The parent may have other runs, after which there is room.
-    if is_shortage && sink.lifeline().is_some() {
-        sink.hand_back(reason);
-    } else {
-        let (outcome, error) = spawn_failure(&reason);
-        sink.end(ended(outcome, error));
-    }
-}
-
-/// Ends a run whose worktree could not be made or prepared.
-fn end_unprepared(mut sink: EventSink, unprepared: Unprepared, worktree: Option<Worktree>) {
-    let Unprepared { cause, verdict: Verdict { outcome, error }, leftovers } = unprepared;
-    if let Some(cause) = cause {
-        sink.record(Event::Stopping { cause, seen: None });
-    }
-    if leftovers.is_none() {
-        worktree.into_iter().for_each(Worktree::discard);
-    } else if let Some(kept) = keep_changes(&sink.meta, false) {
-        // What could not be stopped may still write there.
-        sink.record(kept);
-    }
-    sink.end(Event::RunEnded { outcome, error, exit_code: None, signal: None, leftovers });
-}
-
-struct Prepared {
+/// A run whose record this process writes from here on.
+struct OpenedRun {
     dir: RunDir,
     meta: Meta,
     protocol: Protocol,
@@ -341,7 +214,7 @@ struct Prepared {
     signals: SignalPipe,
 }
 
-fn prepare(run_dir: &Path) -> Result<Prepared, SuperviseError> {
+fn open_run(run_dir: &Path) -> Result<OpenedRun, SuperviseError> {
     let dir = RunDir::open(run_dir)?;
     let meta = dir.meta()?;
     let word = meta.protocol.as_deref();
@@ -353,5 +226,5 @@ fn prepare(run_dir: &Path) -> Result<Prepared, SuperviseError> {
     // be reached there, also after the project was moved.
     let dir = if meta.lifetime == Lifetime::Background { journal.enter() } else { dir };
     let signals = SignalPipe::for_supervising().map_err(SuperviseError::Signals)?;
-    Ok(Prepared { dir, meta, protocol, prompt, journal, signals })
+    Ok(OpenedRun { dir, meta, protocol, prompt, journal, signals })
 }

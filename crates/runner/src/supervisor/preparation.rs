@@ -4,50 +4,58 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use model::{CheckResult, Event, Leftovers, Outcome, ShellCommand, StopCause, Verdict};
-use process::{Child, Exit, Keep, Signal};
-use rustix::event::{PollFd, Timespec, poll};
+use model::{CheckResult, Event, ShellCommand};
+use process::{Child, Keep, Signal};
+use rustix::event::{PollFd, PollFlags};
 use session::failed_command;
 use store::Log;
 
+use super::agent_starter::AgentStarter;
 use super::child_streams::Source;
+use super::confined_start::Started;
+use super::early_end::{EarlyEnd, Unprepared};
 use super::early_stop::EarlyStop;
 use super::review::step::{StepEnd, Tail};
 use super::sanitizer::Sanitizer;
 use super::stopper::{StopStep, Stopper};
 use crate::durations::REQUEST_INTERVAL;
 use crate::leftovers::survivors;
+use crate::poll::poll_ready;
 use crate::worktree::Worktree;
-
-/// Why the agent is not started.
-pub(super) struct Unprepared {
-    pub(super) cause: Option<StopCause>,
-    pub(super) verdict: Verdict,
-    /// What did not go away.
-    pub(super) leftovers: Option<Leftovers>,
-}
-
-impl Unprepared {
-    /// Something failed, unless the run was stopped: then that is why.
-    pub(super) fn new(stop: &EarlyStop<'_>, error: String) -> Unprepared {
-        let (cause, verdict) = match stop.verdict() {
-            Some((cause, verdict)) => (Some(cause), verdict),
-            None => (None, Verdict { outcome: Outcome::SpawnFailure, error: Some(error) }),
-        };
-        Unprepared { cause, verdict, leftovers: None }
-    }
-}
 
 /// Makes the worktree of the run, if it has one.
 pub(super) fn make_worktree(stop: &mut EarlyStop<'_>) -> Result<Option<Worktree>, Unprepared> {
     let meta = stop.sink.meta.clone();
     let looked = RefCell::new(&mut *stop);
     let made = Worktree::prepare(&meta, &|| looked.borrow_mut().look());
-    made.map_err(|error| Unprepared::new(stop, format!("The worktree could not be made: {error}")))
+    match made {
+        Ok(worktree) => {
+            let warning = worktree.as_ref().and_then(|worktree| worktree.warning.clone());
+            warning.into_iter().for_each(|message| stop.sink.record(Event::Warning { message }));
+            Ok(worktree)
+        }
+        Err(error) => {
+            Err(Unprepared::new(stop, format!("The worktree could not be made: {error}")))
+        }
+    }
+}
+
+/// Runs the command that prepares the worktree, if there is one.
+pub(super) fn run_preparation(
+    starter: &mut AgentStarter,
+    sanitizer: &Sanitizer,
+    stop: &mut EarlyStop<'_>,
+) -> Result<(), EarlyEnd> {
+    let plan = starter.meta.worktree.as_ref();
+    let Some(command) = plan.and_then(|plan| plan.prepare.clone()) else { return Ok(()) };
+    let started = Event::PreparationStarted { command: command.command.clone() };
+    stop.sink.record(sanitizer.event(started));
+    let Started { child, .. } = starter.start_command(&command.command)?;
+    Ok(attend_command(child, &command, sanitizer, stop)?)
 }
 
 /// Waits until the command that prepares the worktree has ended and nothing of it is left. What it prints is kept.
-pub(super) fn attend_command(
+fn attend_command(
     child: Child,
     command: &ShellCommand,
     sanitizer: &Sanitizer,
@@ -103,17 +111,8 @@ pub(super) fn attend_command(
         stream.finish(|line| take(line, stop));
     }
     tree.remove_cgroup();
-    let problem = if stop.cause.is_some() {
-        Some("stopped before it had ended".to_owned())
-    } else {
-        is_late.then(|| format!("stopped after {} s, its timeout", timeout.as_secs_f64()))
-    };
-    let (exit_code, signal) = match exit {
-        Some(Exit::Code(code)) => (Some(code), None),
-        Some(Exit::Signal(signal)) => (None, Some(signal)),
-        None => (None, None),
-    };
-    let end = StepEnd { problem, exit_code, signal, output: output.text() };
+    let late_after = is_late.then_some(timeout);
+    let end = StepEnd::new(exit, stop.cause.is_some(), late_after, output.text());
     let is_good = note_end(&end, sanitizer, stop);
     if is_good && leftovers.is_none() {
         return Ok(());
@@ -140,14 +139,10 @@ fn note_end(end: &StepEnd, sanitizer: &Sanitizer, stop: &mut EarlyStop<'_>) -> b
 
 fn wait(stop: &EarlyStop<'_>, streams: &[Source], deadline: Option<Instant>) {
     let pipes = streams.iter().filter_map(Source::pipe);
-    let pipes = pipes.map(|pipe| (pipe, rustix::event::PollFlags::IN));
+    let pipes = pipes.map(|pipe| (pipe, PollFlags::IN));
     let mut fds: Vec<PollFd<'_>> =
         stop.wakers().chain(pipes).map(|(fd, flags)| PollFd::from_borrowed_fd(fd, flags)).collect();
     let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
     let pause = left.map_or(REQUEST_INTERVAL, |left| left.min(REQUEST_INTERVAL));
-    let timeout = Timespec::try_from(pause).ok();
-    if poll(&mut fds, timeout.as_ref()).is_err_and(|error| error != rustix::io::Errno::INTR) {
-        // Out of memory, most likely: it must not become a busy loop as well.
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    poll_ready(&mut fds, Some(pause));
 }

@@ -4,7 +4,9 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use model::{Access, Answer, AnsweredBy, Deed, Event, LeftAnswer, Limits, Question, QuestionKind};
+use model::{
+    Access, Answer, AnsweredBy, Event, LeftAnswer, Limits, Question, QuestionKind, ToolEffect,
+};
 
 pub(crate) struct Questions {
     access: Access,
@@ -80,12 +82,12 @@ impl Questions {
         number: u64,
         question: Question,
         bytes: usize,
-        deed: Deed,
+        effect: ToolEffect,
         agent_patience: Option<Duration>,
         now: Instant,
     ) -> Option<Settled> {
         let tool = question.tool.as_ref().filter(|_| question.kind == QuestionKind::Permission);
-        let by_access = tool.and_then(|_| self.access.answers(deed));
+        let by_access = tool.and_then(|_| self.access.answers(effect));
         let denied = |by, reason: String| settled(number, Answer::No(Some(reason)), by);
         if self.is_over {
             return Some(denied(AnsweredBy::End, ENDED.to_owned()));

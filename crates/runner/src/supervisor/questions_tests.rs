@@ -8,8 +8,13 @@ fn command() -> Question {
     Question::permission("bash", "make")
 }
 
-fn ask(questions: &mut Questions, number: u64, deed: Deed, now: Instant) -> Option<Settled> {
-    questions.ask(number, command(), 4, deed, None, now)
+fn ask(
+    questions: &mut Questions,
+    number: u64,
+    effect: ToolEffect,
+    now: Instant,
+) -> Option<Settled> {
+    questions.ask(number, command(), 4, effect, None, now)
 }
 
 fn left(text: &str, by: AnsweredBy) -> Result<LeftAnswer, String> {
@@ -24,14 +29,14 @@ fn outcome(settled: &Settled) -> (u64, bool, AnsweredBy) {
 fn access_answers_at_once_and_the_rest_waits_until_it_is_answered_or_denied() {
     let now = Instant::now();
     let mut questions = questions(Access::Read);
-    let answered = ask(&mut questions, 1, Deed::ReadFiles, now).unwrap();
+    let answered = ask(&mut questions, 1, ToolEffect::ReadFiles, now).unwrap();
     assert_eq!(outcome(&answered), (1, true, AnsweredBy::Access));
-    let answered = ask(&mut questions, 2, Deed::ChangeFiles, now).unwrap();
+    let answered = ask(&mut questions, 2, ToolEffect::ChangeFiles, now).unwrap();
     assert_eq!(outcome(&answered), (2, false, AnsweredBy::Access));
     assert!(!questions.is_waiting());
-    assert_eq!(ask(&mut questions, 3, Deed::Other, now), None);
+    assert_eq!(ask(&mut questions, 3, ToolEffect::Other, now), None);
     let later = now + Duration::from_millis(500);
-    assert_eq!(ask(&mut questions, 4, Deed::Other, later), None);
+    assert_eq!(ask(&mut questions, 4, ToolEffect::Other, later), None);
     assert_eq!((questions.waiting(), questions.take_new()), (vec![3, 4], vec![3, 4]));
     assert!(questions.take_new().is_empty());
     assert_eq!(questions.next_deadline(), Some(now + Duration::from_secs(1)));
@@ -48,12 +53,12 @@ fn access_answers_at_once_and_the_rest_waits_until_it_is_answered_or_denied() {
 fn always_holds_for_the_tool_and_for_no_other() {
     let now = Instant::now();
     let mut questions = questions(Access::Full);
-    assert_eq!(ask(&mut questions, 1, Deed::Other, now), None);
+    assert_eq!(ask(&mut questions, 1, ToolEffect::Other, now), None);
     questions.answer(1, left("always", AnsweredBy::Shell)).unwrap();
-    let answered = ask(&mut questions, 2, Deed::Other, now).unwrap();
+    let answered = ask(&mut questions, 2, ToolEffect::Other, now).unwrap();
     assert_eq!(outcome(&answered), (2, true, AnsweredBy::Always));
     let fetch = Question::permission("fetch_content", "https://example.com");
-    assert_eq!(questions.ask(3, fetch, 4, Deed::Other, None, now), None);
+    assert_eq!(questions.ask(3, fetch, 4, ToolEffect::Other, None, now), None);
 }
 
 #[test]
@@ -67,11 +72,14 @@ fn what_is_no_answer_denies_and_claims_nothing() {
         (3, left(&"x".repeat(LeftAnswer::TEXT_BYTES + 1), AnsweredBy::Shell)),
         (4, left("nonsense", AnsweredBy::Access)),
     ] {
-        assert_eq!(questions.ask(number, confirmation.clone(), 5, Deed::Other, None, now), None);
+        assert_eq!(
+            questions.ask(number, confirmation.clone(), 5, ToolEffect::Other, None, now),
+            None
+        );
         let settled = questions.answer(number, given).unwrap();
         assert_eq!(outcome(&settled), (number, false, AnsweredBy::Shell));
     }
-    assert_eq!(questions.ask(5, confirmation, 5, Deed::Other, None, now), None);
+    assert_eq!(questions.ask(5, confirmation, 5, ToolEffect::Other, None, now), None);
     let early = questions.refuse_early_answer(5).unwrap();
     assert_eq!(outcome(&early), (5, false, AnsweredBy::Limit));
 }
@@ -81,8 +89,8 @@ fn an_agent_that_waits_less_withdraws_its_question() {
     let now = Instant::now();
     let mut questions = questions(Access::Full);
     let patience = Some(Duration::from_millis(10));
-    assert_eq!(questions.ask(1, command(), 4, Deed::Other, patience, now), None);
-    assert_eq!(ask(&mut questions, 2, Deed::Other, now), None);
+    assert_eq!(questions.ask(1, command(), 4, ToolEffect::Other, patience, now), None);
+    assert_eq!(ask(&mut questions, 2, ToolEffect::Other, now), None);
     let withdrawn = questions.check(now + Duration::from_millis(10));
     assert_eq!(withdrawn.iter().map(outcome).collect::<Vec<_>>(), [(1, false, AnsweredBy::Agent)]);
     assert_eq!(outcome(&questions.withdraw(2).unwrap()), (2, false, AnsweredBy::Agent));
@@ -93,17 +101,17 @@ fn an_agent_that_waits_less_withdraws_its_question() {
 fn questions_are_bounded_and_end_with_the_run() {
     let now = Instant::now();
     let mut questions = questions(Access::Full);
-    let long = questions.ask(1, command(), Question::TEXT_BYTES + 1, Deed::Other, None, now);
+    let long = questions.ask(1, command(), Question::TEXT_BYTES + 1, ToolEffect::Other, None, now);
     assert_eq!(outcome(&long.unwrap()), (1, false, AnsweredBy::Limit));
     let mut number = 1;
     let mut waited = 0;
     while waited < Question::MOST {
         for _ in 0..Question::OPEN {
             number += 1;
-            waited += u64::from(ask(&mut questions, number, Deed::Other, now).is_none());
+            waited += u64::from(ask(&mut questions, number, ToolEffect::Other, now).is_none());
         }
         number += 1;
-        let refused = ask(&mut questions, number, Deed::Other, now).unwrap();
+        let refused = ask(&mut questions, number, ToolEffect::Other, now).unwrap();
         assert_eq!(refused.by, AnsweredBy::Limit);
         for open in questions.waiting() {
             questions.answer(open, left("no", AnsweredBy::Shell)).unwrap();
@@ -111,12 +119,12 @@ fn questions_are_bounded_and_end_with_the_run() {
     }
     assert_eq!(waited, Question::MOST);
     let mut ending = self::questions(Access::Full);
-    assert_eq!(ask(&mut ending, 1, Deed::Other, now), None);
+    assert_eq!(ask(&mut ending, 1, ToolEffect::Other, now), None);
     assert_eq!(
         ending.stop().iter().map(outcome).collect::<Vec<_>>(),
         [(1, false, AnsweredBy::End)]
     );
-    let late = ask(&mut ending, 2, Deed::Other, now).unwrap();
+    let late = ask(&mut ending, 2, ToolEffect::Other, now).unwrap();
     assert_eq!(outcome(&late), (2, false, AnsweredBy::End));
 }
 
@@ -124,9 +132,9 @@ fn questions_are_bounded_and_end_with_the_run() {
 fn another_supervisor_answers_what_needs_no_user() {
     let now = Instant::now();
     let mut questions = questions(Access::Full).relayed(true);
-    assert_eq!(ask(&mut questions, 1, Deed::Other, now), None);
+    assert_eq!(ask(&mut questions, 1, ToolEffect::Other, now), None);
     questions.answer(1, left("always", AnsweredBy::Shell)).unwrap();
-    assert_eq!(ask(&mut questions, 2, Deed::Other, now), None, "it says so itself");
+    assert_eq!(ask(&mut questions, 2, ToolEffect::Other, now), None, "it says so itself");
     assert_eq!(questions.next_deadline(), None);
     assert!(questions.close(2) && !questions.close(2) && !questions.close(1));
     assert!(!questions.is_waiting());

@@ -3,19 +3,19 @@
 mod fallback;
 mod parking;
 mod reviewing;
+mod waking;
 
 use std::mem;
-use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use governor::Eviction;
 use model::{Event, Leftovers, Outcome, Resources, StopCause, StopReason, Verdict};
 use process::{Child, Exit, Keep, Notice, Signal, SignalPipe, Tree};
 use protocol::Opening;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use store::StopForce;
+use store::{StopForce, TemporaryDir};
 
 use super::access::Bounds;
+use super::agent_starter::AgentStarter;
 use super::child_streams::{Input, Source};
 use super::conversation::refused;
 use super::event_sink::EventSink;
@@ -30,9 +30,6 @@ use super::stopper::{StopStep, Stopper};
 use crate::leftovers::survivors;
 use crate::lifeline::ToSupervisor;
 use crate::worktree::keep_changes;
-
-/// How often a stream is read before the others have their turn.
-const READS_IN_A_ROW: usize = 8;
 
 /// How often the memory of the tree is looked at, at most.
 const MEMORY_INTERVAL: Duration = Duration::from_secs(1);
@@ -49,7 +46,8 @@ pub(crate) struct Supervision {
     interpreter: Interpreter,
     signals: SignalPipe,
     requests: Requests,
-    pub(super) bounds: Option<Bounds>,
+    /// Also what bounds the processes of the run.
+    starter: AgentStarter,
     review: Review,
     /// The step of the review that is being taken.
     step: Option<Step>,
@@ -71,32 +69,17 @@ pub(crate) struct Supervision {
     quota_named: Option<u64>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Waker {
-    Signals,
-    Lifeline,
-    Screen,
-    Requests,
-    Stdout,
-    Stderr,
-    Input,
-    StepStdout,
-    StepStderr,
-    StepInput,
-}
-
 impl Supervision {
-    #[expect(clippy::too_many_arguments, reason = "each is one part of a run")]
     pub(crate) fn new(
         child: Child,
         opening: Opening,
-        keep: fn(&[u8]) -> Keep,
         interpreter: Interpreter,
         signals: SignalPipe,
         requests: Requests,
-        bounds: Option<Bounds>,
+        starter: AgentStarter,
         review: Review,
     ) -> Supervision {
+        let keep = starter.protocol.keep();
         let eviction = Eviction::new(interpreter.sink.meta.admission.as_deref());
         Supervision {
             tree: child.tree,
@@ -107,7 +90,7 @@ impl Supervision {
             interpreter,
             signals,
             requests,
-            bounds,
+            starter,
             review,
             step: None,
             stopper: Stopper::default(),
@@ -126,7 +109,8 @@ impl Supervision {
     /// Watches over the child until nothing of its tree is left.
     pub(crate) fn run(&mut self) {
         self.input.write();
-        let warnings = self.bounds.as_mut().map(|bounds| mem::take(&mut bounds.warnings));
+        let bounds = self.starter.confines.bounds.as_mut();
+        let warnings = bounds.map(|bounds| mem::take(&mut bounds.warnings));
         self.warn(warnings.unwrap_or_default());
         loop {
             while !self.is_gone {
@@ -147,86 +131,6 @@ impl Supervision {
     pub(crate) fn warn(&mut self, warnings: Vec<String>) {
         for message in warnings {
             self.interpreter.sink.record(Event::Warning { message });
-        }
-    }
-
-    fn wait(&self) -> Vec<Waker> {
-        let sink = &self.interpreter.sink;
-        // A parent that does not keep up slows the child down, and so does a child that does not read
-        // what it asked for; nothing is dropped, and no memory grows.
-        let reads = !sink.is_congested() && !self.input.is_congested();
-        let sources = [
-            (Waker::Signals, Some((self.signals.as_fd(), PollFlags::IN))),
-            (Waker::Lifeline, sink.lifeline()),
-            (Waker::Screen, sink.screen()),
-            (Waker::Requests, self.requests.waker().map(|fd| (fd, PollFlags::IN))),
-            (Waker::Stdout, self.stdout.pipe().filter(|_| reads).map(|fd| (fd, PollFlags::IN))),
-            (Waker::Stderr, self.stderr.pipe().filter(|_| reads).map(|fd| (fd, PollFlags::IN))),
-            (Waker::Input, self.input.pipe().map(|fd| (fd, PollFlags::OUT))),
-        ];
-        let of_step = self.step.iter().flat_map(|step| {
-            [
-                (Waker::StepStdout, step.stdout.pipe().map(|fd| (fd, PollFlags::IN))),
-                (Waker::StepStderr, step.stderr.pipe().map(|fd| (fd, PollFlags::IN))),
-                (Waker::StepInput, step.input.pipe().map(|fd| (fd, PollFlags::OUT))),
-            ]
-        });
-        let (wakers, mut fds): (Vec<Waker>, Vec<PollFd<'_>>) = sources
-            .into_iter()
-            .chain(of_step)
-            .filter_map(|(waker, source)| {
-                source.map(|(fd, flags)| (waker, PollFd::from_borrowed_fd(fd, flags)))
-            })
-            .unzip();
-        let timeout = self.next_deadline().map(|deadline| {
-            // The kernel never wakes too early for a deadline, but may be asked too late for one.
-            let duration = deadline.saturating_duration_since(Instant::now());
-            Timespec::try_from(duration).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 })
-        });
-        match poll(&mut fds, timeout.as_ref()) {
-            Ok(0) | Err(rustix::io::Errno::INTR) => Vec::new(),
-            Err(_) => {
-                // Out of memory, most likely: it must not become a busy loop as well.
-                std::thread::sleep(Duration::from_millis(10));
-                Vec::new()
-            }
-            Ok(_) => {
-                let ready = fds.iter().zip(wakers).filter(|(fd, _)| !fd.revents().is_empty());
-                ready.map(|(_, waker)| waker).collect()
-            }
-        }
-    }
-
-    fn handle(&mut self, wakers: &[Waker]) {
-        for waker in wakers {
-            match waker {
-                Waker::Signals => self.handle_signals(),
-                Waker::Lifeline => self.handle_lifeline(),
-                Waker::Screen => self.handle_screen(),
-                Waker::Requests => self.handle_requests(),
-                Waker::Stdout => {
-                    let now = Instant::now();
-                    // A child in full flow is read a few times in a row, so that what it said is
-                    // written in larger pieces.
-                    (0..READS_IN_A_ROW)
-                        .all(|_| self.stdout.read(|line| self.interpreter.read_stdout(line, now)));
-                    self.refuse_early_answers();
-                    self.converse(now);
-                    if self.interpreter.is_stopped {
-                        self.terminate();
-                    }
-                }
-                Waker::Stderr => {
-                    self.stderr.read(|line| self.interpreter.read_stderr(line));
-                }
-                Waker::Input => self.input.write(),
-                Waker::StepStdout | Waker::StepStderr => self.read_step(),
-                Waker::StepInput => {
-                    if let Some(step) = &mut self.step {
-                        step.input.write();
-                    }
-                }
-            }
         }
     }
 
@@ -501,13 +405,15 @@ impl Supervision {
         let unread = self.interpreter.conversation.end();
         self.interpreter.record(unread);
         self.take_messages();
-        let warnings = self.bounds.take().map(Bounds::release);
+        let warnings = self.starter.confines.bounds.take().map(Bounds::release);
         self.warn(warnings.unwrap_or_default());
+        // A relay that was killed has left it. If it cannot be removed, `doctor` finds it.
+        let _ = TemporaryDir::left_by(&self.interpreter.sink.meta).map(TemporaryDir::remove);
         // After the last process of the agent, and before the result that tells of it.
         let kept = keep_changes(&self.interpreter.sink.meta, self.leftovers.is_none());
         self.interpreter.record(kept);
         let verdict = self.verdict(self.review.demands());
-        let (exit_code, signal) = parts(self.exit);
+        let (exit_code, signal) = self.exit.map_or((None, None), Exit::code_and_signal);
         let sink = &mut self.interpreter.sink;
         // It said all that it could, which may not be all that it wanted to say.
         let is_cut_off = sink.facts.stop_reason == Some(StopReason::Length);
@@ -517,14 +423,6 @@ impl Supervision {
         let Verdict { outcome, error } = verdict;
         let leftovers = self.leftovers;
         self.interpreter.end(Event::RunEnded { outcome, error, exit_code, signal, leftovers });
-    }
-}
-
-fn parts(exit: Option<Exit>) -> (Option<i32>, Option<i32>) {
-    match exit {
-        Some(Exit::Code(code)) => (Some(code), None),
-        Some(Exit::Signal(signal)) => (None, Some(signal)),
-        None => (None, None),
     }
 }
 

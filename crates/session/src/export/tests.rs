@@ -116,11 +116,11 @@ fn everything_is_told_once_in_markdown() {
     ];
     assert_eq!(
         to_markdown(&[session("count", "Count.", events)]),
-        "# count\n\nSession `0123456789abcdef`: completed, 1 run, 1.5k tokens, $?.\n\n\
+        "# count\n\nSession `0123456789abcdef`: completed, 1 run, 1.5k tokens, cost unknown.\n\n\
          ## Run 1 of 1: completed\n\n| | |\n|---|---|\n\
          | run | 019a0000-0000-7000-8000-000000000000 |\n| outcome | completed |\n\
          | started | 1970-01-01 00:00:00 UTC |\n| took | 2.5 s |\n| model | a/b |\n\
-         | directory | /p |\n| tool calls | 1 |\n| used | 1.5k tokens, $? |\n\n\
+         | directory | /p |\n| tool calls | 1 |\n| used | 1.5k tokens, cost unknown |\n\n\
          ### Prompt\n\n> Count.\n\n### Agent\n\n> I look.\n\n\
          **Call of bash**\n\n```json\n{\n  \"command\": \"ls\"\n}\n```\n\n\
          **Answer of bash**\n\n```text\na\nb\n```\n\n### Agent\n\n> Two.\n\n*Warning: Slow.*\n"

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use model::{Event, Record};
+use serde_json::Value;
 use workspace::{Repository, WorkspaceError, uncommitted_files};
 
 use super::CallTask;
@@ -12,7 +13,11 @@ use crate::conflict_warnings;
 
 /// The files that a task's agent wrote by its own tools, and when it did last. [`DiskChanges`] knows of what its commands wrote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct WrittenFiles(BTreeMap<PathBuf, u64>);
+pub(super) struct WrittenFiles {
+    written: BTreeMap<PathBuf, u64>,
+    /// Calls that have no result yet. They count, unless they fail: an agent that is killed may have written all the same.
+    open: BTreeMap<String, Vec<(PathBuf, u64)>>,
+}
 
 impl WrittenFiles {
     /// More are not remembered.
@@ -20,16 +25,51 @@ impl WrittenFiles {
 
     /// Takes the next event of a task that works in this directory.
     pub(super) fn apply(&mut self, record: &Record, cwd: &Path) {
-        let Event::ToolCall { tool, args, .. } = &record.event else { return };
-        if !matches!(tool.as_str(), "write" | "edit") || self.0.len() >= WrittenFiles::MOST {
-            return;
-        }
-        let names = ["path", "filePath", "file_path"].into_iter();
-        let path = names.filter_map(|name| args.get(name)?.as_str()).find(|path| !path.is_empty());
-        if let Some(path) = path {
-            self.0.insert(cwd.join(path).components().collect(), record.at);
+        match &record.event {
+            Event::ToolCall { id, tool, args } if matches!(tool.as_str(), "write" | "edit") => {
+                // One whose id an agent uses again has ended.
+                self.close(id, true);
+                let left = WrittenFiles::MOST.saturating_sub(self.written.len() + self.open.len());
+                let path = |path| cwd.join(path).components().collect();
+                let paths = paths_of(args).into_iter().take(left);
+                let writes: Vec<_> = paths.map(|name| (path(name), record.at)).collect();
+                if !writes.is_empty() {
+                    self.open.insert(id.clone(), writes);
+                }
+            }
+            Event::ToolResult { id, is_error, .. } => self.close(id, !is_error),
+            _ => {}
         }
     }
+
+    fn close(&mut self, id: &str, has_written: bool) {
+        let writes = self.open.remove(id).filter(|_| has_written);
+        self.written.extend(writes.into_iter().flatten());
+    }
+
+    /// The files, each with its last time.
+    fn all(&self) -> BTreeMap<&Path, u64> {
+        let written =
+            self.written.iter().chain(self.open.values().flatten().map(|(p, at)| (p, at)));
+        let mut all = BTreeMap::new();
+        for (path, at) in written {
+            let last: &mut u64 = all.entry(path.as_path()).or_default();
+            *last = (*last).max(*at);
+        }
+        all
+    }
+}
+
+/// The files that a call names. Codex changes several at once, and names them all in `path` for people to read.
+fn paths_of(args: &Value) -> Vec<&str> {
+    let changes = args["changes"].as_array().map_or(&[][..], Vec::as_slice);
+    let changed: Vec<&str> = changes.iter().filter_map(|change| change["path"].as_str()).collect();
+    if !changed.is_empty() {
+        return changed;
+    }
+    let names = ["path", "filePath", "file_path"].into_iter();
+    let path = names.filter_map(|name| args[name].as_str()).find(|path| !path.is_empty());
+    path.into_iter().collect()
 }
 
 /// When files of a shared working tree were written, by their times on the disk. It is looked at whenever a task ends, as far
@@ -115,8 +155,8 @@ fn writes<'a>(
 ) -> BTreeMap<&'a Path, Vec<Write>> {
     let mut writes: BTreeMap<&Path, Vec<Write>> = BTreeMap::new();
     for (index, task) in tasks.iter().enumerate() {
-        for (path, at) in &task.written.0 {
-            let write = Write { at: *at, by: BTreeSet::from([index]) };
+        for (path, at) in task.written.all() {
+            let write = Write { at, by: BTreeSet::from([index]) };
             writes.entry(path).or_default().push(write);
         }
     }
@@ -184,6 +224,64 @@ mod tests {
 
     use super::*;
 
+    fn apply(files: &mut WrittenFiles, at: u64, event: Event) {
+        files.apply(&Record { seq: 1, at, event }, Path::new("/work"));
+    }
+
+    fn call(files: &mut WrittenFiles, at: u64, id: &str, tool: &str, args: Value) {
+        let event = Event::ToolCall { id: id.to_owned(), tool: tool.to_owned(), args };
+        apply(files, at, event);
+    }
+
+    fn result(files: &mut WrittenFiles, at: u64, id: &str, is_error: bool) {
+        let (id, tool) = (id.to_owned(), "edit".to_owned());
+        let (text, limit_reached) = (String::new(), false);
+        apply(files, at, Event::ToolResult { id, tool, is_error, text, limit_reached });
+    }
+
+    fn all(files: &WrittenFiles) -> Vec<(&str, u64)> {
+        files.all().into_iter().map(|(path, at)| (path.to_str().unwrap(), at)).collect()
+    }
+
+    #[test]
+    fn each_file_of_a_call_that_changes_several_was_written() {
+        // As Codex's calls are recorded; see `protocol/src/codex/stream.rs`.
+        let several = json!({"path": "/work/a, /work/b", "item": "2", "changes": [
+            {"path": "/work/a", "kind": "add"}, {"path": "b", "kind": "update"},
+        ]});
+        let mut files = WrittenFiles::default();
+        call(&mut files, 5, "item_2", "edit", several);
+        result(&mut files, 6, "item_2", false);
+        assert_eq!(all(&files), [("/work/a", 5), ("/work/b", 5)]);
+        let mut other = WrittenFiles::default();
+        call(&mut other, 7, "1", "edit", json!({"path": "/work/a"}));
+        let task = |name, written| SharingTask { name, written, ran: Some((0, 9)) };
+        let warnings = overwritten(&[task("one", &files), task("two", &other)], &BTreeMap::new());
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(warnings[0].starts_with("/work/a was written by \"one\" and \"two\""));
+    }
+
+    #[test]
+    fn calls_that_failed_wrote_nothing_and_those_without_a_result_count() {
+        let mut files = WrittenFiles::default();
+        let write = |files: &mut WrittenFiles, at, id, path| {
+            call(files, at, id, "write", json!({"path": path}));
+        };
+        write(&mut files, 1, "1", "before");
+        result(&mut files, 2, "1", false);
+        write(&mut files, 3, "2", "before");
+        write(&mut files, 3, "3", "never");
+        write(&mut files, 4, "4", "open");
+        result(&mut files, 5, "2", true);
+        result(&mut files, 5, "3", true);
+        result(&mut files, 5, "unknown", false);
+        assert_eq!(all(&files), [("/work/before", 1), ("/work/open", 4)]);
+        // The end of a call whose id is used again is that of the later one.
+        write(&mut files, 6, "4", "later");
+        result(&mut files, 7, "4", true);
+        assert_eq!(all(&files), [("/work/before", 1), ("/work/open", 4)]);
+    }
+
     #[test]
     fn files_that_two_tasks_wrote_are_named_with_the_last_writer() {
         let mut tasks = [WrittenFiles::default(), WrittenFiles::default(), WrittenFiles::default()];
@@ -195,8 +293,7 @@ mod tests {
             (2, 9, "write", json!({"path": ""})),
         ];
         for (task, at, tool, args) in calls {
-            let event = Event::ToolCall { id: String::new(), tool: tool.to_owned(), args };
-            tasks[task].apply(&Record { seq: 1, at, event }, Path::new("/work"));
+            call(&mut tasks[task], at, "", tool, args);
         }
         let tasks = ["one", "two", "three"].into_iter().zip(&tasks);
         let tasks: Vec<SharingTask<'_>> =
@@ -215,7 +312,8 @@ mod tests {
     #[test]
     fn what_commands_wrote_is_named_if_no_single_task_can_have_written_it() {
         let none = WrittenFiles::default();
-        let by_tool = WrittenFiles(BTreeMap::from([(PathBuf::from("/tool"), 1_000)]));
+        let mut by_tool = WrittenFiles::default();
+        call(&mut by_tool, 1_000, "1", "write", json!({"path": "/tool"}));
         let task = |name, from, to, written| SharingTask { name, written, ran: Some((from, to)) };
         // The first two run at the same time, the third after them.
         let tasks = [

@@ -445,14 +445,8 @@ fn a_contradiction_is_told_before_it_is_saved() {
 #[test]
 fn paths_are_shown_as_the_user_knows_them() {
     let in_home = Surroundings {
-        cwd: "/home/u".into(),
         home: Some("/home/u".into()),
-        agent_dir: "/home/u/.pi/agent".into(),
-        agent: None,
-        pi: None,
-        search_path: Vec::new(),
-        has_builtin_key: false,
-        claude_dir: None,
+        ..Surroundings::new("/home/u".into(), "/home/u/.pi/agent".into())
     };
     let in_project = Surroundings { cwd: "/home/u/p/sub".into(), ..in_home.clone() };
     for (surroundings, path, expected) in [

@@ -3,7 +3,7 @@ use session::Conversation;
 use super::*;
 use crate::Keys;
 use crate::controls::Ownership;
-use crate::testing::{TestTask, done, failed, queued, running, views};
+use crate::testing::{TestTask, changing, done, failed, queued, running, views};
 
 fn shown(tasks: &[TestTask], columns: usize, rows: usize, keys: &str) -> Vec<String> {
     let views = views(tasks);
@@ -45,6 +45,16 @@ fn there_is_room_for_everything() {
             " ↑↓ select   ⏎ open   s stop   m tell   S stop all   ? keys",
         ]
     );
+}
+
+#[test]
+fn what_a_task_changed_in_its_worktree_is_said_while_others_run() {
+    let tasks = [changing("fix", 3), changing("look", 0), running("one", &["I look."])];
+    let lines = shown(&tasks, 100, 24, "");
+    let line = |name: &str| lines.iter().find(|line| line.contains(&format!("✓ {name} "))).unwrap();
+    assert!(line("fix").contains("3 files +40 −2"), "{lines:#?}");
+    assert!(line("look").contains("no changes"), "{lines:#?}");
+    assert_eq!(lines.join("\n").matches("+40").count(), 1, "{lines:#?}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use tools::{
 };
 
 use super::super::run::read_prompt;
-use super::super::tasks::Door;
+use super::super::tasks::TaskRunner;
 use super::super::typed_paths;
 use crate::arguments::Start;
 use crate::error::{CommandError, Exit};
@@ -20,7 +20,7 @@ pub(super) fn start(arguments: Start, printer: &Printer) -> Result<Exit, Command
     if arguments.name.as_ref().is_some_and(|name| name.trim().is_empty()) {
         return Err(CommandError::usage("the name is empty"));
     }
-    let mut door = Door::open(&arguments.agent, printer)?;
+    let mut task_runner = TaskRunner::open(&arguments.agent, printer)?;
     let definition = arguments.preset.clone().or_else(|| arguments.profile.clone());
     let name = arguments.name.or(definition);
     let mut task = TaskArguments {
@@ -36,16 +36,18 @@ pub(super) fn start(arguments: Start, printer: &Printer) -> Result<Exit, Command
         ..TaskArguments::default()
     };
     arguments.demands.add_to([&mut task])?;
+    task_runner.find_scripts(&mut task);
     let call = BackgroundArguments { task };
-    let plan = |options: &CallOptions<'_>| tools::plan_background(&door.workspace, call, options);
-    let planned = door.server.plan(&door.workspace, &CallContext::default(), plan)?;
-    door.refuse_mistake(&planned, printer)?;
-    let started = door.server.start_background(planned);
-    door.print_warnings(printer);
+    let plan =
+        |options: &CallOptions<'_>| tools::plan_background(&task_runner.workspace, call, options);
+    let planned = task_runner.server.plan(&task_runner.workspace, &CallContext::default(), plan)?;
+    task_runner.refuse_mistake(&planned, printer)?;
+    let started = task_runner.server.start_background(planned);
+    task_runner.print_warnings(printer);
     let record = started?;
     let run_dir = &record.paths.run_dir;
     if arguments.output.json {
-        let counts = door.server.background_counts()?;
+        let counts = task_runner.server.background_counts()?;
         printer.json(&Document { record: &record, run_dir, counts })?;
     } else {
         // Alone on standard output, so that a shell can take it into a variable.

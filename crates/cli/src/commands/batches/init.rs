@@ -17,7 +17,8 @@ pub(super) fn init(arguments: &FleetInit, printer: &Printer) -> Result<Exit, Com
         pools.push(Pool::default());
     }
     let mut roles = vec![("caller.nk".to_owned(), Role::Caller)];
-    roles.extend(pools.into_iter().map(|pool| (format!("worker-{pool}.nk"), Role::Worker(pool))));
+    let of_worker = |pool: &Pool| (format!("worker-{pool}.nk"), Role::Worker(pool.clone()));
+    roles.extend(pools.iter().map(of_worker));
     roles.push(("viewer.nk".to_owned(), Role::Viewer));
     let names = roles.iter().map(|(name, _)| name.as_str()).chain([CONFIGURATION]);
     store::create_export_directory(&arguments.directory).map_err(CommandError::usage)?;
@@ -38,16 +39,22 @@ pub(super) fn init(arguments: &FleetInit, printer: &Printer) -> Result<Exit, Com
     let users: Vec<(Role, &Key)> = users.iter().map(|(role, key)| (role.clone(), key)).collect();
     let text = server_configuration(arguments.port, &directory.join("store"), &users);
     store::create_export(&directory.join(CONFIGURATION), &text)?;
-    printer.answer(&next_steps(&directory, arguments.port))?;
+    printer.answer(&next_steps(&directory, arguments.port, &pools))?;
     Ok(Exit::Completed)
 }
 
-fn next_steps(directory: &Path, port: u16) -> String {
+fn next_steps(directory: &Path, port: u16, pools: &[Pool]) -> String {
     let directory = directory.display();
+    let worker = |pool: &Pool| {
+        let of_pool =
+            if *pool == Pool::default() { String::new() } else { format!(" --pool {pool}") };
+        format!("\n  pi-subagents worker --credentials {directory}/worker-{pool}.nk{of_pool}")
+    };
+    let workers: String = pools.iter().map(worker).collect();
     format!(
         "Wrote {directory}. To use it:\n\
          \x20 nats-server --config {directory}/{CONFIGURATION}\n\
-         \x20 export PI_SUBAGENTS_FLEET=nats://127.0.0.1:{port}\n\
+         \x20 export PI_SUBAGENTS_FLEET=nats://127.0.0.1:{port}{workers}\n\
          \x20 export PI_SUBAGENTS_FLEET_CREDENTIALS={directory}/caller.nk"
     )
 }

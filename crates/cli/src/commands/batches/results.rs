@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fleet::{BatchEntry, TaskName, TaskResult};
+use fleet::{BatchEntry, FleetError, TaskName, TaskResult};
 use model::Outcome;
 use serde_json::{Value, json};
 
@@ -67,7 +67,7 @@ fn write_patches(
     printer: &Printer,
 ) -> Result<Exit, CommandError> {
     store::create_export_directory(directory).map_err(CommandError::usage)?;
-    let (written, open) = at_server(&arguments.server, async |fleet| {
+    let (written, open, refused) = at_server(&arguments.server, async |fleet| {
         let entries = fleet::batch_entries(&fleet, batch).await?;
         if entries.is_empty() {
             return Err(no_batch(batch));
@@ -83,19 +83,32 @@ fn write_patches(
         })
         .await?;
         let patches = fleet::Patches::new()?;
+        let mut refused = Vec::new();
         for (entry, result) in ended {
-            let Some(patch) = patches.fetch(&fleet, &entry, &result).await? else { continue };
+            let patch = match patches.fetch(&fleet, &entry, &result).await {
+                Ok(Some(patch)) => patch,
+                Ok(None) => continue,
+                // The changes of one task do not keep those of the others back.
+                Err(error @ FleetError::Changes(_)) => {
+                    refused.push(format!("{}: {error}", entry.address.task));
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
             let path = directory.join(format!("{}.patch", entry.address.task));
             store::write_export(&path, patch)?;
             written += 1;
         }
-        Ok((written, open))
+        Ok((written, open, refused))
     })?;
     printer.answer(&format!("Wrote {written} patches to {}.", directory.display()))?;
+    for problem in &refused {
+        printer.warning(problem);
+    }
     if open > 0 {
         printer.note(&format!("{open} tasks have not ended."));
     }
-    Ok(if open == 0 { Exit::Completed } else { Exit::TaskFailed })
+    Ok(if open == 0 && refused.is_empty() { Exit::Completed } else { Exit::TaskFailed })
 }
 
 /// A key is a plain name without slashes that begins with no dot, so that the file is in the directory.
@@ -110,7 +123,7 @@ fn document(entry: &BatchEntry, result: &TaskResult) -> Value {
     json!({
         "key": entry.address.task.as_str(),
         "number": entry.number,
-        "name": run.name,
+        "name": entry.name,
         "status": run.status,
         "outcome": run.outcome,
         "error": run.error,

@@ -12,7 +12,7 @@ use tools::{DelegateArguments, TaskArguments, now_ms};
 use super::{at_server, batch_name};
 use crate::arguments::{FleetSubmit, OnArguments};
 use crate::commands::demands::read_schema;
-use crate::commands::tasks::Door;
+use crate::commands::tasks::TaskRunner;
 use crate::error::{CommandError, Exit};
 use crate::printer::Printer;
 
@@ -30,8 +30,9 @@ pub(super) fn submit(arguments: &FleetSubmit, printer: &Printer) -> Result<Exit,
         )
     };
     let on = Some(arguments.pool.clone());
-    let mut door = Door::elsewhere(OnArguments { on, fleet: arguments.server.fleet.clone() })?;
-    door.print_warnings(printer);
+    let mut task_runner =
+        TaskRunner::elsewhere(OnArguments { on, fleet: arguments.server.fleet.clone() })?;
+    task_runner.print_warnings(printer);
     let submitted = at_server(&arguments.server, async |fleet| {
         let mut submission = Submission::open(&fleet, batch.clone(), arguments.failed).await?;
         let snapshot = match &arguments.files {
@@ -39,7 +40,8 @@ pub(super) fn submit(arguments: &FleetSubmit, printer: &Printer) -> Result<Exit,
             None => None,
         };
         let read =
-            add_lines(BufReader::new(input), &door, snapshot.as_ref(), &mut submission).await;
+            add_lines(BufReader::new(input), &task_runner, snapshot.as_ref(), &mut submission)
+                .await;
         // What was read before a mistake is queued: the mended file adds the rest.
         let submitted = submission.finish().await?;
         read.map_err(|error| error.after(&submitted))?;
@@ -79,7 +81,7 @@ impl Mistake {
 
 async fn add_lines(
     mut input: impl BufRead,
-    door: &Door,
+    task_runner: &TaskRunner,
     snapshot: Option<&Snapshot>,
     submission: &mut Submission<'_>,
 ) -> Result<(), Mistake> {
@@ -109,7 +111,7 @@ async fn add_lines(
             submission.skip();
             continue;
         }
-        let new = plan_task(door, key, task).map_err(mistake)?;
+        let new = plan_task(task_runner, key, task).map_err(mistake)?;
         let new = NewTask { snapshot: snapshot.cloned(), ..new };
         submission.add(new).await.map_err(|error| mistake(error.into()))?;
     }
@@ -118,25 +120,7 @@ async fn add_lines(
 
 /// The task of a line, and its key.
 fn parse(text: &str) -> Result<(TaskName, TaskArguments), CommandError> {
-    let value: Value = serde_json::from_str(text)
-        .map_err(|error| CommandError::usage(format!("it is not JSON: {error}")))?;
-    let Value::Object(mut fields) = value else {
-        return Err(CommandError::usage("it must be an object with a key and a prompt"));
-    };
-    let key = match fields.shift_remove("key") {
-        Some(Value::String(key)) => TaskName::parse(&key)?,
-        Some(_) => return Err(CommandError::usage("key: must be a text")),
-        None => return Err(CommandError::usage("key: is missing")),
-    };
-    for field in ["cwd", "resume", "isolation"] {
-        if fields.contains_key(field) {
-            let problem = format!("{field}: a task of a batch works in a directory of its worker");
-            return Err(CommandError::usage(problem));
-        }
-    }
-    if !fields.contains_key("name") {
-        fields.insert("name".to_owned(), key.as_str().into());
-    }
+    let (key, mut fields) = fleet::read_task_line(text).map_err(CommandError::usage)?;
     if let Some(schema @ Value::String(_)) = fields.get_mut("schema") {
         let path = schema.as_str().unwrap_or_default().to_owned();
         *schema = read_schema(Path::new(&path), "schema:")?;
@@ -149,8 +133,12 @@ fn parse(text: &str) -> Result<(TaskName, TaskArguments), CommandError> {
 }
 
 /// What is sent of a task. Everything that this machine can find wrong about it is found here.
-fn plan_task(door: &Door, key: TaskName, task: TaskArguments) -> Result<NewTask, CommandError> {
-    let planned = door.plan(DelegateArguments::of(vec![task]))?;
+fn plan_task(
+    task_runner: &TaskRunner,
+    key: TaskName,
+    task: TaskArguments,
+) -> Result<NewTask, CommandError> {
+    let planned = task_runner.plan(DelegateArguments::of(vec![task]))?;
     let planned = planned.tasks.into_iter().next();
     let planned = planned.ok_or_else(|| CommandError::failure("the task was not planned"))?;
     if let Some(refusal) = &planned.refusal {

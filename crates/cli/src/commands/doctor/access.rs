@@ -5,7 +5,7 @@ use plan::Settings;
 use process::ReadOnlyPaths;
 use serde::Serialize;
 
-use super::findings::{Area, Finding, Section};
+use super::section::{Area, Finding, Section};
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -70,7 +70,7 @@ pub(super) fn findings(facts: &AccessFacts) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::findings::Level;
+    use super::super::section::Level;
     use super::*;
 
     #[test]

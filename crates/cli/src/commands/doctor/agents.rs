@@ -5,8 +5,8 @@ use std::env;
 use plan::{Agent, KnownAgent, Settings, SignIn, Surroundings, agent_names, known_agents};
 
 use super::facts::{AgentFacts, OtherAgentFacts, ProgramFacts};
-use super::findings::{Level, Section};
 use super::gather::{program, shown};
+use super::section::{Level, Section};
 
 /// Looks for them. None is asked anything but its version.
 pub(super) fn gather(surroundings: &Surroundings, settings: &Settings) -> Vec<OtherAgentFacts> {

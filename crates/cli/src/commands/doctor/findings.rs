@@ -2,110 +2,14 @@
 
 use agent::config::UnsupportedKey;
 use plan::{SurroundingsError, did_you_mean};
-use serde::Serialize;
 
 use super::facts::{
     AgentFacts, ContainmentFacts, DefinitionFacts, EnvironmentFacts, ExtensionFacts, Facts,
-    KeyFact, KeyFacts, ProcessFacts, ProgramFacts, RunFacts, SettingsFacts, StoreFacts,
-    TemporaryStoreFacts, UnsupportedKeyFact,
+    KeyFact, KeyFacts, ProgramFacts, SettingsFacts, UnsupportedKeyFact,
 };
-use super::{access, agents, models, worktrees};
+use super::section::{Area, Finding, Level, Section};
+use super::{access, agents, models, runs, worktrees};
 use crate::commands::named_program::NamedProgram;
-
-/// The sections of the report, in their order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) enum Area {
-    Environment,
-    Agents,
-    Keys,
-    Models,
-    Definitions,
-    Settings,
-    Access,
-    Extension,
-    Runs,
-}
-
-impl Area {
-    pub(super) fn title(self) -> &'static str {
-        match self {
-            Area::Environment => "Environment",
-            Area::Agents => "Agents",
-            Area::Keys => "Keys",
-            Area::Models => "Models",
-            Area::Definitions => "Profiles and presets",
-            Area::Settings => "Settings",
-            Area::Access => "Access",
-            Area::Extension => "Extension for pi",
-            Area::Runs => "Runs",
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) enum Level {
-    Fine,
-    /// Something is odd, but runs work.
-    Warning,
-    /// Runs would fail, or a crash left something.
-    Problem,
-}
-
-impl Level {
-    pub(super) fn mark(self) -> char {
-        match self {
-            Level::Fine => '✓',
-            Level::Warning => '!',
-            Level::Problem => '✗',
-        }
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Finding {
-    pub(super) area: Area,
-    pub(super) level: Level,
-    pub(super) text: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) remedies: Vec<String>,
-}
-
-impl Finding {
-    pub(super) fn remedy(&mut self, remedy: impl Into<String>) -> &mut Finding {
-        self.remedies.push(remedy.into());
-        self
-    }
-}
-
-pub(super) struct Section {
-    area: Area,
-    pub(super) findings: Vec<Finding>,
-}
-
-impl Section {
-    pub(super) fn new(area: Area) -> Section {
-        Section { area, findings: Vec::new() }
-    }
-
-    pub(super) fn fine(&mut self, text: impl Into<String>) -> &mut Finding {
-        self.add(Level::Fine, text)
-    }
-
-    pub(super) fn warning(&mut self, text: impl Into<String>) -> &mut Finding {
-        self.add(Level::Warning, text)
-    }
-
-    pub(super) fn problem(&mut self, text: impl Into<String>) -> &mut Finding {
-        self.add(Level::Problem, text)
-    }
-
-    pub(super) fn add(&mut self, level: Level, text: impl Into<String>) -> &mut Finding {
-        let finding = Finding { area: self.area, level, text: text.into(), remedies: Vec::new() };
-        self.findings.push_mut(finding)
-    }
-}
 
 pub(super) fn of_facts(facts: &Facts) -> Vec<Finding> {
     let mut findings = environment(&facts.environment);
@@ -119,7 +23,7 @@ pub(super) fn of_facts(facts: &Facts) -> Vec<Finding> {
     findings.extend(settings(&facts.settings));
     findings.extend(access::findings(&facts.access));
     findings.extend(extension(&facts.extension, facts.agents.pi.is_some()));
-    findings.extend(store(&facts.store));
+    findings.extend(runs::findings(&facts.store));
     findings.extend(worktrees::findings(&facts.worktrees));
     findings
 }
@@ -195,15 +99,25 @@ fn containment(section: &mut Section, facts: &ContainmentFacts) {
         section.fine(format!("each run has its own cgroup, in {directory}"));
     } else {
         let problem = facts.cgroup_problem.as_deref().unwrap_or("the reason is not known");
-        section
-            .fine(format!(
-                "runs have no cgroup ({problem}); processes are found by their parents, their \
-                 environment and the agent's session"
-            ))
-            .remedy(
-                "where systemd runs, start this program with `systemd-run --user --scope` to get one",
-            );
+        let (found, remedy) = without_cgroup(cfg!(target_os = "linux"));
+        let found = section.fine(format!("runs have no cgroup ({problem}); {found}"));
+        if let Some(remedy) = remedy {
+            found.remedy(remedy);
+        }
     }
+}
+
+/// How the processes of a run are found that has no cgroup, and how it would get one.
+fn without_cgroup(is_linux: bool) -> (&'static str, Option<&'static str>) {
+    if is_linux {
+        return (
+            "processes are found by their parents, their environment and the agent's session",
+            Some(
+                "where systemd runs, start this program with `systemd-run --user --scope` to get one",
+            ),
+        );
+    }
+    ("processes are found by the agent's process group; one that leaves the group escapes", None)
 }
 
 fn agents(facts: &AgentFacts) -> Vec<Finding> {
@@ -416,105 +330,6 @@ fn extension(facts: &ExtensionFacts, is_pi_there: bool) -> Vec<Finding> {
         section.fine(format!("{version} in {directory}"));
     }
     section.findings
-}
-
-fn store(facts: &StoreFacts) -> Vec<Finding> {
-    let mut section = Section::new(Area::Runs);
-    let StoreFacts { runs, sessions, path, limits, .. } = facts;
-    let text = format!(
-        "{runs} runs in {sessions} sessions, {} in {path}; limits: {} runs, {}, {} days",
-        size(facts.bytes),
-        limits.runs,
-        size(limits.bytes),
-        limits.days
-    );
-    if facts.runs > limits.runs || facts.bytes > limits.bytes {
-        section.warning(text).remedy("remove old runs with `pi-subagents sessions prune`");
-    } else {
-        section.fine(text);
-    }
-    if let Some(problem) = &facts.problem {
-        section.problem(format!("runs cannot be saved here: {problem}")).remedy(
-            "make the directory writable; until then runs are saved in a temporary directory, and \
-             background runs are refused",
-        );
-    }
-    for RunFacts { run_id, name, is_background, .. } in &facts.running {
-        if *is_background {
-            section
-                .fine(format!("{run_id} ({name}) is running in the background"))
-                .remedy(format!("stop it with `pi-subagents bg stop {run_id}`"));
-        } else {
-            section.fine(format!("{run_id} ({name}) is running"));
-        }
-    }
-    for RunFacts { run_id, name, processes, .. } in &facts.abandoned {
-        let text = format!("{run_id} ({name}) lost its supervisor and has not ended");
-        if processes.is_empty() {
-            section.warning(text).remedy("end it with `pi-subagents sessions list`");
-        } else {
-            section
-                .problem(format!("{text}; still running: {}", pids(processes)))
-                .remedy("stop its processes and end it with `pi-subagents sessions list`");
-        }
-    }
-    for ProcessFacts { pid, run_dir } in &facts.leftover_processes {
-        section
-            .problem(format!("process {pid} is left over from {run_dir}, which has ended"))
-            .remedy(format!("stop it with `kill {pid}`"));
-    }
-    for problem in &facts.damaged {
-        section.warning(problem).remedy("remove it, unless you need its content");
-    }
-    for debris in &facts.debris {
-        let text = format!("{} was left by a program that died", debris.path);
-        section.warning(text).remedy(if debris.is_removable {
-            "remove it with `pi-subagents sessions prune`"
-        } else {
-            "the program may still be running; after an hour, remove it with `pi-subagents \
-             sessions prune`"
-        });
-    }
-    // They do no harm, and the run of each may be another project's, which removes it when it ends the run.
-    if let [first, others @ ..] = facts.empty_cgroups.as_slice() {
-        let text = match others.len() {
-            0 => format!("the empty cgroup {first} was left by a supervisor that was killed"),
-            more => {
-                format!(
-                    "{first} and {more} more empty cgroups were left by supervisors that were killed"
-                )
-            }
-        };
-        section.fine(text).remedy("remove what is empty with `pi-subagents sessions prune`");
-    }
-    for TemporaryStoreFacts { path, runs, bytes, is_in_use } in &facts.temporary_stores {
-        let text = format!(
-            "{runs} runs ({}) are in {path}, because their project could not be written",
-            size(*bytes)
-        );
-        if *is_in_use {
-            section.warning(format!("{text}; one of them is running"));
-        } else {
-            let remedy =
-                format!("when you no longer need their answers, remove them with `rm -r {path}`");
-            section.warning(text).remedy(remedy);
-        }
-    }
-    section.findings
-}
-
-fn pids(processes: &[i32]) -> String {
-    let ids: Vec<String> = processes.iter().map(ToString::to_string).collect();
-    format!("process{} {}", if ids.len() == 1 { "" } else { "es" }, ids.join(", "))
-}
-
-pub(super) fn size(bytes: u64) -> String {
-    match bytes {
-        0..1024 => format!("{bytes} bytes"),
-        1024..1_048_576 => format!("{:.1} KiB", bytes as f64 / 1024.0),
-        1_048_576..1_073_741_824 => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
-        _ => format!("{:.1} GiB", bytes as f64 / 1_073_741_824.0),
-    }
 }
 
 #[cfg(test)]

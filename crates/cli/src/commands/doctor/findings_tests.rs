@@ -1,5 +1,6 @@
 use super::super::facts::{
-    ChosenFacts, LimitFacts, OtherAgentFacts, SettingsFileFacts, UnknownSetting,
+    ChosenFacts, LimitFacts, OtherAgentFacts, ProcessFacts, RunFacts, SettingsFileFacts,
+    StoreFacts, TemporaryStoreFacts, UnknownSetting,
 };
 use super::*;
 
@@ -173,7 +174,7 @@ fn nothing_kept() -> StoreFacts {
 
 #[test]
 fn what_a_crash_has_left_is_told_with_what_removes_it() {
-    assert_eq!(complaints(&store(&nothing_kept())), []);
+    assert_eq!(complaints(&runs::findings(&nothing_kept())), []);
     let run = |processes| RunFacts {
         run_id: "r".to_owned(),
         name: "task".to_owned(),
@@ -194,7 +195,7 @@ fn what_a_crash_has_left_is_told_with_what_removes_it() {
         }],
         ..nothing_kept()
     };
-    let findings = store(&facts);
+    let findings = runs::findings(&facts);
     let told: Vec<(char, &str)> =
         complaints(&findings).iter().map(|(mark, _, remedy)| (*mark, *remedy)).collect();
     assert_eq!(
@@ -231,4 +232,13 @@ fn an_extension_of_another_version_is_a_warning_and_one_without_program_a_proble
         let marks: String = complaints(&findings).iter().map(|told| told.0).collect();
         assert_eq!(marks, expected, "{facts:?}");
     }
+}
+
+#[test]
+fn without_a_cgroup_each_platform_is_told_what_is_true_there() {
+    let (linux, remedy) = without_cgroup(true);
+    assert!(linux.contains("environment") && remedy.is_some_and(|it| it.contains("systemd-run")));
+    let (other, remedy) = without_cgroup(false);
+    assert!(other.contains("process group") && !other.contains("environment"));
+    assert_eq!(remedy, None, "there is no systemd");
 }

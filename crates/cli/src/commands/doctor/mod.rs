@@ -10,6 +10,7 @@ mod findings;
 mod gather;
 mod models;
 mod runs;
+mod section;
 mod worktrees;
 
 use std::fmt::Write;
@@ -20,7 +21,7 @@ use crate::arguments::Doctor;
 use crate::commands::surroundings;
 use crate::error::{CommandError, Exit};
 use crate::printer::Printer;
-use findings::{Finding, Level};
+use section::{Finding, Level};
 
 pub(crate) fn doctor(arguments: &Doctor, printer: &Printer) -> Result<Exit, CommandError> {
     let (facts, findings) = match surroundings() {

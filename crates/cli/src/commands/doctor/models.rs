@@ -8,9 +8,9 @@ use serde::Serialize;
 use session::cut_chars;
 use tools::{TaskArguments, Workspace};
 
-use super::findings::{Area, Finding, Section};
+use super::section::{Area, Finding, Section};
 use crate::commands::models::KnownModels;
-use crate::commands::tasks::Door;
+use crate::commands::tasks::TaskRunner;
 use crate::error::CommandError;
 
 #[derive(Debug, Default, Serialize)]
@@ -86,7 +86,7 @@ fn ping() -> PingFacts {
         timeout: Some(PING_TIMEOUT.as_secs_f64()),
         ..TaskArguments::default()
     };
-    let asked = Door::silent().and_then(|mut door| door.ask(task));
+    let asked = TaskRunner::silent().and_then(|mut task_runner| task_runner.ask(task));
     asked.map_or_else(|error| PingFacts::refused(&error), PingFacts::of)
 }
 
@@ -153,7 +153,7 @@ pub(super) fn findings(facts: &ModelFacts) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::findings::Level;
+    use super::super::section::Level;
     use super::*;
 
     fn told(facts: &ModelFacts) -> Vec<(Level, String)> {

@@ -1,4 +1,4 @@
-//! Facts about runs, and about what crashed ones left.
+//! Runs, and what crashed ones left.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,6 +12,7 @@ use super::facts::{
     DebrisFacts, LimitFacts, ProcessFacts, RunFacts, StoreFacts, TemporaryStoreFacts,
 };
 use super::gather::shown;
+use super::section::{Area, Finding, Section, size};
 
 /// Processes by run directory.
 type Processes = BTreeMap<String, Vec<i32>>;
@@ -57,6 +58,110 @@ pub(super) fn look(store: &Store) -> StoreFacts {
         }
     }
     facts
+}
+
+pub(super) fn findings(facts: &StoreFacts) -> Vec<Finding> {
+    let mut section = Section::new(Area::Runs);
+    let StoreFacts { runs, sessions, path, limits, .. } = facts;
+    let text = format!(
+        "{runs} runs in {sessions} sessions, {} in {path}; limits: {} runs, {}, {} days",
+        size(facts.bytes),
+        limits.runs,
+        size(limits.bytes),
+        limits.days
+    );
+    if facts.runs > limits.runs || facts.bytes > limits.bytes {
+        section.warning(text).remedy("remove old runs with `pi-subagents sessions prune`");
+    } else {
+        section.fine(text);
+    }
+    if let Some(problem) = &facts.problem {
+        section.problem(format!("runs cannot be saved here: {problem}")).remedy(
+            "make the directory writable; until then runs are saved in a temporary directory, and \
+             background runs are refused",
+        );
+    }
+    unfinished(&mut section, facts);
+    remains(&mut section, facts);
+    temporary_stores(&mut section, facts);
+    section.findings
+}
+
+/// Runs that have not ended.
+fn unfinished(section: &mut Section, facts: &StoreFacts) {
+    for RunFacts { run_id, name, is_background, .. } in &facts.running {
+        if *is_background {
+            section
+                .fine(format!("{run_id} ({name}) is running in the background"))
+                .remedy(format!("stop it with `pi-subagents bg stop {run_id}`"));
+        } else {
+            section.fine(format!("{run_id} ({name}) is running"));
+        }
+    }
+    for RunFacts { run_id, name, processes, .. } in &facts.abandoned {
+        let text = format!("{run_id} ({name}) lost its supervisor and has not ended");
+        if processes.is_empty() {
+            section.warning(text).remedy("end it with `pi-subagents sessions list`");
+        } else {
+            section
+                .problem(format!("{text}; still running: {}", pids(processes)))
+                .remedy("stop its processes and end it with `pi-subagents sessions list`");
+        }
+    }
+}
+
+/// What programs that were killed have left behind.
+fn remains(section: &mut Section, facts: &StoreFacts) {
+    for ProcessFacts { pid, run_dir } in &facts.leftover_processes {
+        section
+            .problem(format!("process {pid} is left over from {run_dir}, which has ended"))
+            .remedy(format!("stop it with `kill {pid}`"));
+    }
+    for problem in &facts.damaged {
+        section.warning(problem).remedy("remove it, unless you need its content");
+    }
+    for debris in &facts.debris {
+        let text = format!("{} was left by a program that died", debris.path);
+        section.warning(text).remedy(if debris.is_removable {
+            "remove it with `pi-subagents sessions prune`"
+        } else {
+            "the program may still be running; after an hour, remove it with `pi-subagents \
+             sessions prune`"
+        });
+    }
+    // They do no harm, and the run of each may be another project's, which removes it when it ends the run.
+    if let [first, others @ ..] = facts.empty_cgroups.as_slice() {
+        let text = match others.len() {
+            0 => format!("the empty cgroup {first} was left by a supervisor that was killed"),
+            more => {
+                format!(
+                    "{first} and {more} more empty cgroups were left by supervisors that were killed"
+                )
+            }
+        };
+        section.fine(text).remedy("remove what is empty with `pi-subagents sessions prune`");
+    }
+}
+
+fn temporary_stores(section: &mut Section, facts: &StoreFacts) {
+    for TemporaryStoreFacts { path, runs, bytes, is_in_use } in &facts.temporary_stores {
+        let text = format!(
+            "{runs} runs ({}) are in {path}, because their project could not be written",
+            size(*bytes)
+        );
+        if *is_in_use {
+            section.warning(format!("{text}; one of them is running"));
+        } else {
+            let remedy =
+                format!("when you no longer need their answers, remove them with `rm -r {path}`");
+            section.warning(text).remedy(remedy);
+        }
+    }
+}
+
+fn pids(processes: &[i32]) -> String {
+    let ids: Vec<String> = processes.iter().map(ToString::to_string).collect();
+    format!("process{} {}", if ids.len() == 1 { "" } else { "es" }, ids.join(", "))
 }
 
 fn look_at_run(

@@ -9,8 +9,8 @@ use serde::Serialize;
 use store::{Life, RunDir};
 use workspace::{Worktree, worktrees_in};
 
-use super::findings::{Area, Finding, Section, size};
 use super::gather::shown;
+use super::section::{Area, Finding, Section, size};
 
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]

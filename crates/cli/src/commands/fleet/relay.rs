@@ -3,9 +3,10 @@
 use std::io::{self, BufRead};
 
 use fleet::{Pool, RelayInput, RelayOptions, relay as run_relay};
+use model::paths;
 use plan::Settings;
 use process::SignalPipe;
-use store::RunDir;
+use store::{RunDir, TemporaryDir};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::server;
@@ -22,6 +23,8 @@ pub(crate) fn relay(arguments: &Relay) -> Result<Exit, CommandError> {
     let run_dir = arguments.task.parent().ok_or_else(|| problem(&"the task has no directory"))?;
     let meta = RunDir::open(run_dir).and_then(|dir| dir.meta()).map_err(|error| problem(&error))?;
     let directory = std::env::current_dir().map_err(|error| problem(&error))?;
+    let scratch = paths::temporary_dir(&std::env::temp_dir(), &meta.run_id);
+    let scratch = TemporaryDir::create(&scratch).map_err(|error| problem(&error))?;
     let call = meta.call_id.as_ref().map_or(meta.run_id.as_str(), |call| call.as_str());
     let options = RelayOptions {
         server,
@@ -32,6 +35,7 @@ pub(crate) fn relay(arguments: &Relay) -> Result<Exit, CommandError> {
         session_id: meta.session_id,
         directory,
         is_worktree: meta.worktree.is_some(),
+        scratch: scratch.path().to_owned(),
     };
     let (sender, inputs) = unbounded_channel();
     let signals = SignalPipe::for_quitting().map_err(|error| problem(&error))?;
@@ -40,6 +44,7 @@ pub(crate) fn relay(arguments: &Relay) -> Result<Exit, CommandError> {
         .map_err(|none| problem(&none.error))?;
     process::start_thread(move || read_input(&sender)).map_err(|none| problem(&none.error))?;
     let relayed = fleet::block_on(run_relay(options, inputs, io::stdout()));
+    scratch.remove().map_err(|error| problem(&error))?;
     relayed.map_err(|error| problem(&error))?.map_err(|error| problem(&error))?;
     Ok(Exit::Completed)
 }

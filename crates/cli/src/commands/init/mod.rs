@@ -4,7 +4,10 @@ mod starters;
 
 use std::path::PathBuf;
 
-use plan::{DefinitionDirectories, DefinitionFileError, Surroundings, create_definition};
+use plan::{
+    DefinitionDirectories, DefinitionFileError, DefinitionKind, Refusal, Surroundings,
+    create_definition,
+};
 use serde_json::json;
 use tools::Workspace;
 
@@ -57,6 +60,13 @@ pub(crate) fn init(arguments: &Init, printer: &Printer) -> Result<Exit, CommandE
         say_what_to_try(first, model.as_deref(), printer);
     }
     Ok(Exit::Completed)
+}
+
+/// What to do about a task that was refused, where its preset is one that `init` writes.
+pub(crate) fn hint_for(refusal: &Refusal) -> Option<String> {
+    let Refusal::UnknownDefinition(unknown) = refusal else { return None };
+    let is_written = unknown.kind == DefinitionKind::Preset && names().contains(&&*unknown.name);
+    is_written.then(|| format!("`pi-subagents init {}` writes it", unknown.name))
 }
 
 /// The presets that the user names, or chooses on a terminal.

@@ -1,6 +1,11 @@
 //! What is shown of the tasks of a call while they run.
 
-use model::Event;
+use std::collections::BTreeMap;
+use std::mem::{Discriminant, discriminant};
+use std::time::Duration;
+
+use model::{Event, WaitReason, Waiting};
+use session::view::Phase;
 use tools::{CallEvent, CallTask, RunningCall, ShownTask};
 
 use super::{Answers, Results};
@@ -12,7 +17,12 @@ pub(super) struct View<'a> {
     pub(super) printer: &'a Printer,
     pub(super) results: Results,
     pub(super) screen: Screen<'a>,
+    /// Why each task waited when that was last said.
+    pub(super) told: BTreeMap<usize, Discriminant<WaitReason>>,
 }
+
+/// A task says that it waits for its turn after so long. While another program is just deciding, it waits for a moment.
+const TURN: Duration = Duration::from_secs(1);
 
 impl View<'_> {
     pub(super) fn show(&mut self, call: &RunningCall, event: CallEvent) {
@@ -31,6 +41,21 @@ impl View<'_> {
                 self.show_end(index, &call.tasks()[index]);
             }
             _ => {}
+        }
+    }
+
+    /// Says which tasks wait and why, where there are no windows: once for each reason, whatever its numbers become.
+    pub(super) fn show_waiting(&mut self, tasks: &[&ShownTask]) {
+        if self.screen.live.is_some() || self.is_silent() {
+            return;
+        }
+        for (index, task) in tasks.iter().enumerate() {
+            let waiting = task.state.facts.waiting.as_deref();
+            let Some(waiting) = waiting.filter(|_| task.phase == Phase::Queued) else { continue };
+            let kind = discriminant(&waiting.reason);
+            if !is_brief(waiting) && self.told.insert(index, kind) != Some(kind) {
+                self.printer.progress(&task.meta.name, &waiting.words());
+            }
         }
     }
 
@@ -61,4 +86,9 @@ impl View<'_> {
     fn is_silent(&self) -> bool {
         self.results.answers == Answers::Json
     }
+}
+
+fn is_brief(waiting: &Waiting) -> bool {
+    let waited = runner::now_ms().saturating_sub(waiting.since);
+    waiting.reason == WaitReason::Turn && u128::from(waited) < TURN.as_millis()
 }

@@ -29,7 +29,7 @@ impl AcpReader {
             let asked = Asked {
                 number: self.permissions.add(permission),
                 question: Question::permission(&tool, &text),
-                deed: permission::deed(&kind),
+                effect: permission::effect(&kind),
                 patience: None,
             };
             let events = self.end_message(Some(StopReason::ToolUse));

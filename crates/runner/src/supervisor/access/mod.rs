@@ -278,7 +278,11 @@ impl Bounds {
             }
         };
         for path in kept {
-            add(&mut read_only, path).map_err(|error| error.to_string())?;
+            match add(&mut read_only, path) {
+                // A lock of a program that was at work when it was found.
+                Err(error) if error.source.kind() == io::ErrorKind::NotFound => {}
+                added => drop(added.map_err(|error| error.to_string())?),
+            }
         }
         if let Some((runs, of_run)) = records
             && add(&mut read_only, runs).map_err(|error| error.to_string())?

@@ -139,19 +139,8 @@ impl Step {
 
     /// It is over. `is_stopped` says that it was stopped with the run.
     pub(crate) fn end(self, is_stopped: bool) -> StepEnd {
-        let (exit_code, signal) = match self.exit {
-            Some(Exit::Code(code)) => (Some(code), None),
-            Some(Exit::Signal(signal)) => (None, Some(signal)),
-            None => (None, None),
-        };
-        let problem = if is_stopped {
-            Some("stopped before it had ended".to_owned())
-        } else if self.is_late {
-            Some(format!("stopped after {} s, its timeout", self.timeout.as_secs_f64()))
-        } else {
-            None
-        };
-        StepEnd { problem, exit_code, signal, output: self.output.text() }
+        let late_after = self.is_late.then_some(self.timeout);
+        StepEnd::new(self.exit, is_stopped, late_after, self.output.text())
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -168,6 +157,24 @@ impl Step {
 }
 
 impl StepEnd {
+    /// A step is over. It was stopped with the run if `is_stopped` says so, or after this time of its own, or ended by itself.
+    pub(crate) fn new(
+        exit: Option<Exit>,
+        is_stopped: bool,
+        late_after: Option<Duration>,
+        output: String,
+    ) -> StepEnd {
+        let problem = match late_after {
+            _ if is_stopped => Some("stopped before it had ended".to_owned()),
+            Some(timeout) => {
+                Some(format!("stopped after {} s, its timeout", timeout.as_secs_f64()))
+            }
+            None => None,
+        };
+        let (exit_code, signal) = exit.map_or((None, None), Exit::code_and_signal);
+        StepEnd { problem, exit_code, signal, output }
+    }
+
     /// A step whose process could not be started.
     pub(crate) fn not_started(reason: &str) -> StepEnd {
         let problem = Some(format!("it could not be started: {reason}"));
@@ -208,6 +215,26 @@ impl Tail {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_end_of_a_step_says_what_has_stopped_it() {
+        let (code, killed) = (Some(Exit::Code(0)), Some(Exit::Signal(15)));
+        let late = Some(Duration::from_millis(1500));
+        let (stopped, slow) = ("stopped before it had ended", "stopped after 1.5 s, its timeout");
+        for (exit, is_stopped, late_after, problem, has_succeeded) in [
+            (code, false, None, None, true),
+            (code, true, None, Some(stopped), false),
+            (killed, true, late, Some(stopped), false),
+            (killed, false, late, Some(slow), false),
+            (killed, false, None, None, false),
+            (None, false, None, None, false),
+        ] {
+            let end = StepEnd::new(exit, is_stopped, late_after, "output".to_owned());
+            assert_eq!((end.problem.as_deref(), end.has_succeeded()), (problem, has_succeeded));
+            let of_exit = exit.map_or((None, None), Exit::code_and_signal);
+            assert_eq!(((end.exit_code, end.signal), end.output.as_str()), (of_exit, "output"));
+        }
+    }
 
     #[test]
     fn a_tail_keeps_the_end_and_does_not_grow() {

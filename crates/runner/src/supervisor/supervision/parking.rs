@@ -4,15 +4,15 @@ use std::fs;
 use std::time::Instant;
 
 use governor::{Parked, Slot, quota_ends};
-use model::{Event, Lifetime, Meta, Outcome, Status};
-use protocol::{Opening, Protocol, Reader};
+use model::{Event, Lifetime, Outcome, Status};
+use protocol::Protocol;
 use session::{Demands, PastRun, continued, resume_transcript};
 use store::RunDir;
 
 use super::Supervision;
 use crate::now_ms;
 use crate::supervisor::admission::await_slot;
-use crate::supervisor::confined_start::Started;
+use crate::supervisor::agent_starter::AgentStarter;
 use crate::supervisor::early_stop::EarlyStop;
 
 /// What the agent is told that goes on.
@@ -60,13 +60,20 @@ impl Supervision {
         }
     }
 
+    /// Starts an agent that goes on. Returns whether it has.
+    pub(crate) fn go_on(&mut self, dir: &RunDir) -> bool {
+        let agent = self.starter.meta.clone();
+        let Some(started) = self.start_again(&agent) else { return false };
+        let prompt = self.prompt_to_go_on(dir);
+        let (opening, reader) = self.starter.first_words(&agent, prompt);
+        self.replace_agent(started, opening, reader);
+        self.interpreter.record([Event::UserMessage { text: GO_ON.to_owned() }]);
+        true
+    }
+
     /// The prompt for the agent that goes on. Where the conversation is kept, it has the rest of it already.
-    pub(crate) fn prompt_to_go_on(
-        &mut self,
-        meta: &Meta,
-        protocol: Protocol,
-        dir: &RunDir,
-    ) -> String {
+    fn prompt_to_go_on(&mut self, dir: &RunDir) -> String {
+        let AgentStarter { meta, protocol, .. } = &self.starter;
         let kept = protocol.conversation_file(&meta.command).map(fs::metadata);
         if kept.is_some_and(|kept| kept.is_ok_and(|kept| kept.len() > 0)) {
             return GO_ON.to_owned();
@@ -79,11 +86,5 @@ impl Supervision {
             records: dir.events().into_iter().flatten(),
         };
         continued(&resume_transcript(vec![past]), GO_ON)
-    }
-
-    /// Watches over the agent that goes on.
-    pub(crate) fn go_on(&mut self, started: Started, opening: Opening, reader: Reader) {
-        self.replace_agent(started, opening, reader);
-        self.interpreter.record([Event::UserMessage { text: GO_ON.to_owned() }]);
     }
 }

@@ -3,10 +3,10 @@
 use std::time::Instant;
 
 use model::{CheckResult, Event, Outcome, Verdict};
-use process::Confinement;
+use process::{Confinement, Exit};
 use session::{Demands, Ending, decide};
 
-use super::{Supervision, parts};
+use super::Supervision;
 use crate::supervisor::access::Bounds;
 use crate::supervisor::review::step::{Step, StepEnd};
 use crate::supervisor::review::{Demand, failed_words, unfit_words};
@@ -18,7 +18,7 @@ impl Supervision {
         let sink = &self.interpreter.sink;
         let is_waiting = self.exit.is_none() && self.interpreter.conversation.is_idle();
         let is_dismissed = self.input.is_dismissed() && self.interpreter.rules.has_settled();
-        let (exit_code, signal) = parts(self.exit);
+        let (exit_code, signal) = self.exit.map_or((None, None), Exit::code_and_signal);
         decide(Ending {
             facts: &sink.facts,
             limits: &sink.meta.limits,
@@ -60,7 +60,7 @@ impl Supervision {
     }
 
     fn start_step(&mut self, demand: Demand) -> Result<Step, String> {
-        let bounds = self.bounds.as_ref();
+        let bounds = self.starter.confines.bounds.as_ref();
         let confinement = Confinement {
             cgroup: self.tree.cgroup(),
             ..bounds.map(Bounds::confinement).unwrap_or_default()

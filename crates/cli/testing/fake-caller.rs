@@ -1,7 +1,7 @@
 //! A program that stays, as pi with its extension does: it starts background runs through a
 //! dispatcher that may have foreground tasks, too.
 //!
-//! `fake-door OWNER AGENT`, in a project with a preset `scout`. It does what its standard input
+//! `fake-caller OWNER AGENT`, in a project with a preset `scout`. It does what its standard input
 //! says, a line at a time, and answers each with a line:
 //!
 //! - `background TASK` starts a background run and answers with its id.
@@ -22,25 +22,16 @@ use tools::{
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [owner, agent] = arguments.as_slice() else {
-        return Err("fake-door OWNER AGENT".into());
+        return Err("fake-caller OWNER AGENT".into());
     };
     let workspace = Workspace::load(Surroundings::of_this_process()?, None);
     let options = |agent: &str| -> Result<CallOptions<'_>, Box<dyn Error>> {
         let agent = AgentChoice::new(Some(agent), &workspace.surroundings, &workspace.settings)?;
-        let planning = PlanOptions {
+        let planning = PlanOptions::new(
             agent,
-            owner: Owner { kind: OwnerKind::Pi, id: Some(owner.clone()) },
-            lifetime: Lifetime::Foreground,
-            all_tools: None,
-            models: None,
-            isolation: None,
-            on: None,
-            fleet: None,
-            budget: model::Budget::default(),
-            access: None,
-            ask: false,
-            agent_version: |_| None,
-        };
+            Owner { kind: OwnerKind::Pi, id: Some(owner.clone()) },
+            Lifetime::Foreground,
+        );
         Ok(CallOptions { planning, book: None })
     };
     let beside = std::env::current_exe()?.with_file_name("pi-subagents");
