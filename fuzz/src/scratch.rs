@@ -41,14 +41,9 @@ impl Scratch {
     /// agent, so that nothing can be started.
     pub(crate) fn surroundings(&self) -> Surroundings {
         Surroundings {
-            cwd: self.top.path().join("project"),
             home: Some(self.top.path().to_owned()),
-            agent_dir: self.top.path().join("agent"),
             agent: Some("[]".to_owned()),
-            pi: None,
-            search_path: Vec::new(),
-            has_builtin_key: false,
-            claude_dir: None,
+            ..Surroundings::new(self.top.path().join("project"), self.top.path().join("agent"))
         }
     }
 }

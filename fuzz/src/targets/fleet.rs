@@ -7,7 +7,7 @@ use fleet::{
     BatchEntry, CallerPing, Command, CommandReply, EventChunk, EventLines, Heartbeat, Overview,
     Pool, TaskAddress, TaskMessage, TaskName, TaskResult, TaskState,
 };
-use governor::{Lesson, SpentHere};
+use governor::{SharedLimit, SpentHere};
 use model::Record;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -42,7 +42,7 @@ fn check_messages(message: &[u8]) {
     read::<Heartbeat>(message);
     read::<BatchEntry>(message);
     read::<SpentHere>(message);
-    read::<Lesson>(message);
+    read::<SharedLimit>(message);
     // Of words without a time there is none.
     governor::quota_ends(&String::from_utf8_lossy(message));
 }

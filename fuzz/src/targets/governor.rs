@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use governor::{
-    Provider, Till, day_is_spent, machine_memory, running_agents, spent_today, waiting_calls,
+    Provider, SpendingRecorder, day_is_spent, machine_memory, running_agents, spent_today,
+    waiting_calls,
 };
 use model::{Admission, Ledger};
 use rustix::fs::{FlockOperation, flock};
@@ -92,8 +93,8 @@ fn check_what_lasts(scratch: &Scratch, [money, memory, provider]: [&[u8]; 3]) {
     }
     let ledger = Ledger { directory: learned, daily_cost_usd: Some(1.0) };
     let before = spent_today(&ledger);
-    let mut till = Till::new(ledger.clone());
-    till.add(0.25);
+    let mut recorder = SpendingRecorder::new(ledger.clone());
+    recorder.add(0.25);
     let after = spent_today(&ledger);
     assert!(after >= before && after.is_finite(), "{before} and a quarter are {after}");
     assert_eq!(day_is_spent(&ledger).is_some(), after >= 1.0);

@@ -2,6 +2,7 @@
 //! the same name in `corpus`.
 
 mod acp;
+mod batch_file;
 mod book;
 mod bridge;
 mod builtin_tools;
@@ -9,8 +10,11 @@ mod claude;
 mod client_file;
 mod codex;
 mod definition;
+mod elicitation;
 mod fleet;
+mod git;
 mod governor;
+mod limits;
 mod mcp;
 mod protocol;
 mod provider;
@@ -22,6 +26,7 @@ mod settings;
 mod snapshot;
 mod terminal;
 mod tool_arguments;
+mod version;
 
 /// A reader of what other programs wrote.
 #[derive(Debug)]
@@ -35,6 +40,7 @@ pub struct Target {
 /// All targets.
 pub const TARGETS: &[Target] = &[
     Target { name: "acp", check: acp::check },
+    Target { name: "batch_file", check: batch_file::check },
     Target { name: "book", check: book::check },
     Target { name: "bridge", check: bridge::check },
     Target { name: "builtin_tools", check: builtin_tools::check },
@@ -42,8 +48,11 @@ pub const TARGETS: &[Target] = &[
     Target { name: "client_file", check: client_file::check },
     Target { name: "codex", check: codex::check },
     Target { name: "definition", check: definition::check },
+    Target { name: "elicitation", check: elicitation::check },
     Target { name: "fleet", check: fleet::check },
+    Target { name: "git", check: git::check },
     Target { name: "governor", check: governor::check },
+    Target { name: "limits", check: limits::check },
     Target { name: "mcp", check: mcp::check },
     Target { name: "protocol", check: protocol::check },
     Target { name: "provider", check: provider::check },
@@ -57,4 +66,5 @@ pub const TARGETS: &[Target] = &[
     Target { name: "snapshot", check: snapshot::check },
     Target { name: "terminal", check: terminal::check },
     Target { name: "tool_arguments", check: tool_arguments::check },
+    Target { name: "version", check: version::check },
 ];

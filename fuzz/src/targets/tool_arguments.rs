@@ -93,18 +93,13 @@ fn assert_planned(planned: Result<PlannedCall, CallError>, count: usize, prompts
 
 fn options() -> CallOptions<'static> {
     let planning = PlanOptions {
-        agent: AgentChoice::by_default(Agent::Pi),
-        owner: Owner { kind: OwnerKind::Pi, id: Some("session".to_owned()) },
-        lifetime: Lifetime::Foreground,
         all_tools: Some(vec!["read".to_owned(), "bash".to_owned()]),
         models: Some(vec!["anthropic/claude-haiku-4-5".to_owned(), "openai/gpt-5".to_owned()]),
-        budget: model::Budget::default(),
-        isolation: None,
-        on: None,
-        fleet: None,
-        access: None,
-        ask: false,
-        agent_version: |_| None,
+        ..PlanOptions::new(
+            AgentChoice::by_default(Agent::Pi),
+            Owner { kind: OwnerKind::Pi, id: Some("session".to_owned()) },
+            Lifetime::Foreground,
+        )
     };
     CallOptions { planning, book: None }
 }
