@@ -19,7 +19,8 @@ pub(crate) enum Agent {
 
 impl Agent {
     /// Those that have an entry in the settings.
-    pub(crate) const OF_SETTINGS: [Agent; 3] = [Agent::Claude, Agent::Codex, Agent::Acp];
+    pub(crate) const OF_SETTINGS: [Agent; 4] =
+        [Agent::Fake, Agent::Claude, Agent::Codex, Agent::Acp];
 
     /// The word that the names of its profiles and presets begin with, and its name in the settings.
     pub(crate) fn word(self) -> &'static str {

@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::log::{Hit, HitKind, Log, Removal};
+use crate::cluster::Order;
+use crate::log::{HitKind, Log, Removal};
 use crate::plan::{Fault, Planned, Project, Role};
 use crate::targets::{Target, parent_of, targets};
 use crate::testbed::Testbed;
@@ -18,11 +19,14 @@ enum Repair {
     Continue(Target),
     EmptyDisk,
     RestoreProject,
+    StartTmux,
 }
 
 pub(crate) struct Faults<'a> {
     testbed: &'a Testbed,
     log: &'a Log,
+    /// What happens to nodes of the fleet goes to the thread that keeps them.
+    nodes: Sender<Order>,
     repairs: Vec<(Duration, Repair)>,
     /// How many directories were removed, which makes the name of each that is moved away.
     removed: usize,
@@ -36,8 +40,9 @@ impl Faults<'_> {
         log: &Log,
         plan: &[Planned<Fault>],
         end: &Receiver<()>,
+        nodes: Sender<Order>,
     ) {
-        let mut faults = Faults { testbed, log, repairs: Vec::new(), removed: 0 };
+        let mut faults = Faults { testbed, log, nodes, repairs: Vec::new(), removed: 0 };
         let mut planned = plan.iter().peekable();
         loop {
             let now = log.now();
@@ -74,9 +79,9 @@ impl Faults<'_> {
                     && target.signal(Signal::STOP)
                 {
                     let words = format!("SIGSTOP to {role:?} for {length:?}");
-                    let run_id = target.run_id.clone();
-                    let hit = Hit { pid: target.pid, run_id, kind: HitKind::Paused };
-                    self.log.record_hit(hit, &words);
+                    let is_worker = role == Role::Worker;
+                    let kind = if is_worker { HitKind::WorkerPaused } else { HitKind::Paused };
+                    self.log.record_hit((target.pid, self.owner(&target), kind), &words);
                     self.repairs.push((self.log.now() + length, Repair::Continue(target)));
                 }
             }
@@ -102,6 +107,26 @@ impl Faults<'_> {
                     self.repairs.push((self.log.now() + length, Repair::RestoreProject));
                 }
             }
+            Fault::KillTmux(length) => {
+                if let Some(panes) = &self.testbed.panes {
+                    // Logged first, because it takes effect before it is complete. Nothing else starts it again.
+                    let now = self.log.now();
+                    self.log.entries().tmux_outages.push((now, None));
+                    if panes.kill() {
+                        self.log.record_fault(&format!("SIGKILL to tmux, for {length:?}"));
+                        self.repairs.push((now + length, Repair::StartTmux));
+                    } else {
+                        self.log.entries().tmux_outages.pop();
+                    }
+                }
+            }
+            // Without a fleet, nobody receives them.
+            Fault::KillNode(choice, length) => {
+                let _ = self.nodes.send(Order::Kill(choice, length));
+            }
+            Fault::FreezeNode(choice, length) => {
+                let _ = self.nodes.send(Order::Freeze(choice, length));
+            }
             Fault::SetClock(seconds) => {
                 if self.testbed.set_clock(seconds).is_ok() {
                     self.log.record_fault(&format!("the clock is wrong by {seconds} s"));
@@ -121,12 +146,20 @@ impl Faults<'_> {
             Role::Shell | Role::Bridge | Role::Mcp => HitKind::DoorKilled,
             Role::Supervisor => HitKind::SupervisorKilled,
             Role::Git => HitKind::GitKilled,
-            Role::Agent | Role::Descendant => HitKind::AgentKilled,
+            Role::Agent | Role::Descendant | Role::Relay => HitKind::AgentKilled,
+            Role::Viewer | Role::Tmux => HitKind::ViewerKilled,
+            Role::Worker => HitKind::WorkerKilled,
         };
         // Logged first, so that the log has the cause before the effect.
-        let hit = Hit { pid: target.pid, run_id: target.run_id.clone(), kind };
+        let hit = (target.pid, self.owner(target), kind);
         self.log.record_hit(hit, &format!("SIGKILL to {:?}", target.role));
         target.signal(Signal::KILL)
+    }
+
+    /// The run of a process, or the token of the task that a worker carries out.
+    fn owner(&self, target: &Target) -> Option<String> {
+        let run_id = target.run_id.clone()?;
+        Some(self.testbed.token_on_worker(&run_id).unwrap_or(run_id))
     }
 
     fn kill_both(&self, choice: u64) {
@@ -196,6 +229,17 @@ impl Faults<'_> {
                     self.testbed.empty_disk();
                     let now = self.log.now();
                     if let Some(last) = self.log.entries().full_disks.last_mut() {
+                        last.1 = Some(now);
+                    }
+                }
+                Repair::StartTmux => {
+                    let started = self.testbed.panes.as_ref();
+                    let started = started.map(|panes| panes.start(&self.testbed.world));
+                    if let Some(Err(error)) = started {
+                        self.log.report_violation(&[], format!("tmux does not start: {error}"));
+                    }
+                    let now = self.log.now();
+                    if let Some(last) = self.log.entries().tmux_outages.last_mut() {
                         last.1 = Some(now);
                     }
                 }

@@ -13,10 +13,13 @@
 
 mod agent;
 mod audit;
+mod batches;
+mod cluster;
 mod faults;
 mod fleet;
 mod log;
 mod options;
+mod panes;
 mod plan;
 mod protocol;
 mod random;
@@ -30,13 +33,15 @@ mod task;
 mod testbed;
 mod wind_down;
 
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 use std::{env, thread};
 
-use xtask::{Invocation, namespace, target_directory};
+use test_support::NatsServers;
+use xtask::{Invocation, namespace, python_packages, repository_root, target_directory};
 
 use audit::{Tally, Untouched};
+use cluster::Order;
 use faults::Faults;
 use log::Log;
 use options::Options;
@@ -61,9 +66,17 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
     }
     let build = Invocation::new("cargo build --package pi-subagents --features test-fakes --bins");
     build.run().map_err(|what| format!("`{build}` {what}"))?;
+    let is_ci = env::var("CI").is_ok_and(|value| value == "true");
+    if let Err((install, what)) = python_packages::install_nats_server() {
+        let reason = format!("`{install}` {what}");
+        if is_ci {
+            return Err(reason);
+        }
+        println!("The fleet is NOT tried, because its server cannot be installed: {reason}");
+    }
     let wrapper = match namespace::find_wrapper() {
         Ok(wrapper) => wrapper,
-        Err(reason) if env::var("CI").is_ok_and(|value| value == "true") => return Err(reason),
+        Err(reason) if is_ci => return Err(reason),
         Err(reason) => {
             println!("The full disk is NOT tried, because this machine does not permit mounts:");
             println!("{reason}");
@@ -80,12 +93,28 @@ fn soak(options: &Options, has_mounts: bool) -> Result<(), String> {
     println!("soak: {options}");
     let programs = target_directory().join("debug");
     let plan = Plan::new(options.seed, options.length);
-    let mut testbed = Testbed::new(&programs, has_mounts.then_some(options.length))?;
-    let kept = [Project::Steady, Project::Small];
-    let before = kept.map(|project| (project, Untouched::of(&testbed, project)));
+    let nats_server = repository_root().join("e2e/fleet/server/bin/nats-server");
+    let nodes = nats_server.exists().then(|| NatsServers::three(&nats_server));
+    let fleet = nodes.as_ref().map(NatsServers::url);
+    let mut testbed = Testbed::new(&programs, has_mounts.then_some(options.length), fleet)?;
+    let before = Project::KEPT.map(|project| (project, Untouched::of(&testbed, project)));
     let log = Log::new();
-    let survivors = run_lanes(&testbed, &log, &plan, options.length);
-    wind_down::wind_down(&testbed, &log, survivors);
+    thread::scope(|scope| {
+        let (orders, received) = channel();
+        let (testbed, log) = (&testbed, &log);
+        let cluster = scope.spawn(move || {
+            if let Some(nodes) = nodes {
+                cluster::keep(testbed, log, nodes, &received);
+            }
+        });
+        let survivors = run_lanes(testbed, log, &plan, options.length, &orders);
+        wind_down::wind_down(testbed, log, survivors, || {
+            drop(orders);
+            if cluster.join().is_err() {
+                log.report_violation(&[], "the fleet of the soak itself has panicked");
+            }
+        });
+    });
     let tally = audit::audit(&testbed, &before.into(), &log);
     if log.entries().violations.is_empty() {
         println!("{}", last_line(options, tally, log.entries().faults));
@@ -104,16 +133,25 @@ fn run_lanes<'a>(
     log: &'a Log,
     plan: &Plan,
     length: Duration,
+    nodes: &Sender<Order>,
 ) -> Vec<Server<'a>> {
     let (stop, end) = channel();
     let (hush, silence) = channel();
     let (leave, absence) = channel();
+    let (close, closed) = channel();
     thread::scope(|scope| {
         let speeches =
             scope.spawn(move || speeches::speak_all(testbed, log, &plan.speeches, &silence));
         let replies =
             scope.spawn(move || replies::reply_to_all(testbed, log, &plan.replies, &absence));
-        let faults = scope.spawn(move || Faults::inject_all(testbed, log, &plan.faults, &end));
+        let batches = scope.spawn(move || {
+            if testbed.is_elsewhere(Project::Sent) {
+                batches::submit_all(testbed, log, &plan.batches, &closed);
+            }
+        });
+        let nodes = nodes.clone();
+        let faults =
+            scope.spawn(move || Faults::inject_all(testbed, log, &plan.faults, &end, nodes));
         let lanes: Vec<_> = plan
             .lanes
             .iter()
@@ -135,6 +173,7 @@ fn run_lanes<'a>(
         drop(stop);
         drop(hush);
         drop(leave);
+        drop(close);
         let mut survivors = Vec::new();
         for lane in lanes {
             match lane.join() {
@@ -147,6 +186,9 @@ fn run_lanes<'a>(
         }
         if speeches.join().is_err() {
             log.report_violation(&[], "the speeches of the soak itself have panicked");
+        }
+        if batches.join().is_err() {
+            log.report_violation(&[], "the batches of the soak itself have panicked");
         }
         if replies.join().is_err() {
             log.report_violation(&[], "the replies of the soak itself have panicked");
@@ -165,6 +207,9 @@ fn last_line(options: &Options, tally: Tally, faults: usize) -> String {
         never_begun,
         in_cgroups,
         restricted,
+        in_panes,
+        on_fleet,
+        in_batches,
         messages,
         delivered,
         questions,
@@ -176,7 +221,7 @@ fn last_line(options: &Options, tally: Tally, faults: usize) -> String {
     format!(
         "soak: seed {}, {} s, {tasks} tasks ({completed} completed, {failed} failed as they should, \
          {refused} refused, {deleted} deleted, {never_begun} never begun; {in_cgroups} in cgroups, \
-         {restricted} with restricted access), {messages} messages ({delivered} delivered), \
+         {restricted} with restricted access, {in_panes} in panes, {on_fleet} on the fleet, {in_batches} of them in batches), {messages} messages ({delivered} delivered), \
          {questions} questions ({answered} answered by users, {expired} by their deadline), \
          {written} files written in worktrees ({in_refs} in refs), {faults} faults, nothing left",
         options.seed,

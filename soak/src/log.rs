@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use crate::plan::{Door, Project};
 use crate::task::Task;
 
@@ -24,12 +26,15 @@ pub(crate) struct Entries {
     pub(crate) removals: Vec<Removal>,
     /// When the disk was filled, and when it was emptied again.
     pub(crate) full_disks: Vec<(Duration, Option<Duration>)>,
+    /// When the server of tmux was killed, and when there was another one.
+    pub(crate) tmux_outages: Vec<(Duration, Option<Duration>)>,
     /// How often the end of each background run was notified, by the id of the run.
     pub(crate) notifications: BTreeMap<String, usize>,
     /// What became of messages to agents, as the programs that sent them have told.
     pub(crate) messages: Vec<Message>,
     /// What became of answers to agents, as the programs that gave them have told.
     pub(crate) replies: Vec<GivenReply>,
+    pub(crate) batches: Vec<Batch>,
     /// How many faults were injected: some find no process.
     pub(crate) faults: usize,
     pub(crate) violations: Vec<Violation>,
@@ -98,11 +103,23 @@ pub(crate) struct GivenReply {
     pub(crate) state: String,
 }
 
+/// Tasks that were queued for the fleet, and that no process here waits for.
+#[derive(Clone, Debug)]
+pub(crate) struct Batch {
+    pub(crate) name: String,
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) submitted_at: Duration,
+    /// As the program prints them at the end.
+    pub(crate) results: Vec<Value>,
+}
+
 /// A signal that the soak has sent to a process.
 #[derive(Clone, Debug)]
 pub(crate) struct Hit {
     pub(crate) pid: u32,
-    /// The run to which the process belonged, unless it was a door.
+    pub(crate) at: Duration,
+    /// The run to which the process belonged, unless it was a door. On a worker, whose runs have ids of their own, the token
+    /// of its task.
     pub(crate) run_id: Option<String>,
     pub(crate) kind: HitKind,
 }
@@ -114,6 +131,10 @@ pub(crate) enum HitKind {
     AgentKilled,
     /// A git of a supervisor or of a door.
     GitKilled,
+    /// The program in a pane.
+    ViewerKilled,
+    WorkerKilled,
+    WorkerPaused,
     Paused,
 }
 
@@ -206,7 +227,12 @@ impl Log {
     }
 
     /// Records a signal to a process.
-    pub(crate) fn record_hit(&self, hit: Hit, words: &str) {
+    pub(crate) fn record_hit(
+        &self,
+        (pid, run_id, kind): (u32, Option<String>, HitKind),
+        words: &str,
+    ) {
+        let hit = Hit { pid, at: self.now(), run_id, kind };
         let of_run = hit.run_id.as_deref().unwrap_or("no run");
         self.note(format!("FAULT {words}: process {} of {of_run}", hit.pid));
         let mut entries = self.entries();
@@ -262,9 +288,25 @@ impl Entries {
         self.tasks.values().filter(|entry| entry.project == project).count() > KEPT
     }
 
+    /// How many workers were killed, or perhaps taken for dead, since then.
+    pub(crate) fn workers_hit_since(&self, submitted_at: Duration) -> usize {
+        let kinds = [HitKind::WorkerKilled, HitKind::WorkerPaused];
+        kinds.map(|kind| self.hits_since(submitted_at, kind)).iter().sum()
+    }
+
     /// Whether the disk was full at any time since then.
     pub(crate) fn was_full_since(&self, submitted_at: Duration) -> bool {
-        self.full_disks.iter().any(|(_, until)| until.is_none_or(|until| until >= submitted_at))
+        lasted_until(&self.full_disks, submitted_at)
+    }
+
+    /// Whether there was no tmux at any time since then.
+    pub(crate) fn was_without_tmux_since(&self, submitted_at: Duration) -> bool {
+        lasted_until(&self.tmux_outages, submitted_at)
+    }
+
+    /// How often something of this kind was hit since then, whatever it belonged to.
+    pub(crate) fn hits_since(&self, submitted_at: Duration, kind: HitKind) -> usize {
+        self.hits.iter().filter(|hit| hit.kind == kind && hit.at >= submitted_at).count()
     }
 
     /// The last lines of the timeline that contain any of these words.
@@ -280,4 +322,9 @@ impl Entries {
             .collect();
         lines[lines.len().saturating_sub(MOST)..].to_vec()
     }
+}
+
+/// Whether any of these times lasted until then, or longer.
+fn lasted_until(times: &[(Duration, Option<Duration>)], then: Duration) -> bool {
+    times.iter().any(|(_, until)| until.is_none_or(|until| until >= then))
 }

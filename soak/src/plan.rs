@@ -14,6 +14,8 @@ pub(crate) struct Plan {
     pub(crate) faults: Vec<Planned<Fault>>,
     pub(crate) speeches: Vec<Planned<Speech>>,
     pub(crate) replies: Vec<Planned<Reply>>,
+    /// The tasks of each batch of the fleet.
+    pub(crate) batches: Vec<Planned<Vec<Task>>>,
 }
 
 /// An action or a fault, and its time from the start.
@@ -59,16 +61,26 @@ pub(crate) enum Project {
     Small,
     /// Its directories are deleted now and then.
     Doomed,
+    /// Its foreground runs have panes of a tmux, which is killed now and then.
+    Paned,
+    /// Its tasks go to the fleet, whose workers and nodes are killed now and then.
+    Sent,
 }
 
 impl Project {
-    pub(crate) const ALL: [Project; 3] = [Project::Steady, Project::Small, Project::Doomed];
+    pub(crate) const ALL: [Project; 5] =
+        [Project::Steady, Project::Small, Project::Doomed, Project::Paned, Project::Sent];
+    /// Those whose files nobody deletes.
+    pub(crate) const KEPT: [Project; 4] =
+        [Project::Steady, Project::Small, Project::Paned, Project::Sent];
 
     pub(crate) fn word(self) -> &'static str {
         match self {
             Project::Steady => "steady",
             Project::Small => "small",
             Project::Doomed => "doomed",
+            Project::Paned => "paned",
+            Project::Sent => "sent",
         }
     }
 }
@@ -135,6 +147,12 @@ pub(crate) enum Fault {
     DeleteRuns,
     /// The whole project is removed, and made again after so long.
     DeleteProject(Duration),
+    /// SIGKILL to the server of tmux, and a new one after so long.
+    KillTmux(Duration),
+    /// SIGKILL to one of the nodes of the fleet's server, which is started again after so long.
+    KillNode(u64, Duration),
+    /// SIGSTOP to one of them, and SIGCONT after so long.
+    FreezeNode(u64, Duration),
     /// The wall clock of all processes is wrong by so many seconds from now on.
     SetClock(i64),
 }
@@ -173,15 +191,25 @@ pub(crate) enum Role {
     Descendant,
     /// A git that makes a worktree, keeps what is in it, or looks at a project.
     Git,
+    /// A program in a pane, which shows a run.
+    Viewer,
+    /// The server of tmux, what it begins with, and programs that ask it for something.
+    Tmux,
+    /// A worker of the fleet.
+    Worker,
+    /// The child of a supervisor whose agent is on a worker.
+    Relay,
 }
 
 /// Runs that finished 30 days ago are pruned, which is right; so the clock must not go from one end to the other by as much.
 const FARTHEST_CLOCK: u64 = 14 * 24 * 60 * 60;
 
-const LANES: [(Door, Project); 7] = [
+/// A shell of the steady project goes to others now and then; the other doors stay where they are.
+const LANES: [(Door, Project); 8] = [
     (Door::Shell, Project::Steady),
     (Door::Shell, Project::Steady),
     (Door::Shell, Project::Steady),
+    (Door::Shell, Project::Sent),
     (Door::Bridge, Project::Steady),
     (Door::Bridge, Project::Small),
     (Door::Mcp, Project::Steady),
@@ -197,7 +225,8 @@ impl Plan {
         let lanes = lanes.collect();
         let faults = plan_faults(length, random.split());
         let speeches = plan_speeches(length, random.split());
-        Plan { lanes, faults, speeches, replies: plan_replies(length, random.split()) }
+        let replies = plan_replies(length, random.split());
+        Plan { lanes, faults, speeches, replies, batches: plan_batches(length, random.split()) }
     }
 }
 
@@ -234,9 +263,9 @@ fn plan_lane(
             _ => ActionKind::List,
         };
         let action = Action {
-            project: match door {
-                Door::Shell => draw_project(&mut random),
-                Door::Bridge | Door::Mcp => project,
+            project: match (door, project) {
+                (Door::Shell, Project::Steady) => draw_project(&mut random),
+                _ => project,
             },
             kind,
             pace: match random.within(0..100) {
@@ -253,7 +282,13 @@ fn plan_lane(
 }
 
 fn draw_project(random: &mut Random) -> Project {
-    let projects = [(6, Project::Steady), (2, Project::Small), (2, Project::Doomed)];
+    let projects = [
+        (6, Project::Steady),
+        (2, Project::Small),
+        (2, Project::Doomed),
+        (4, Project::Paned),
+        (1, Project::Sent),
+    ];
     random.weighted(&projects).unwrap_or(Project::Steady)
 }
 
@@ -263,14 +298,17 @@ fn plan_faults(length: Duration, mut random: Random) -> Vec<Planned<Fault>> {
         let choice = random.next();
         let fault = match random.within(0..100) {
             0..38 => Fault::Kill(draw_role(&mut random), choice),
-            38..43 => Fault::KillBoth(choice),
-            43..68 => {
+            38..42 => Fault::KillBoth(choice),
+            42..66 => {
                 Fault::Pause(draw_role(&mut random), choice, milliseconds(100..3_000, &mut random))
             }
-            68..76 => Fault::FillDisk(milliseconds(300..3_000, &mut random)),
-            76..86 => Fault::DeleteRun(choice),
-            86..89 => Fault::DeleteRuns,
-            89..91 => Fault::DeleteProject(milliseconds(100..1_000, &mut random)),
+            66..72 => Fault::FillDisk(milliseconds(300..3_000, &mut random)),
+            72..80 => Fault::DeleteRun(choice),
+            80..83 => Fault::DeleteRuns,
+            83..85 => Fault::DeleteProject(milliseconds(100..1_000, &mut random)),
+            85..88 => Fault::KillTmux(milliseconds(100..1_500, &mut random)),
+            88..91 => Fault::KillNode(choice, milliseconds(300..3_000, &mut random)),
+            91..93 => Fault::FreezeNode(choice, milliseconds(300..3_000, &mut random)),
             _ => {
                 let seconds = i64::try_from(random.within(0..2 * FARTHEST_CLOCK)).unwrap_or(0);
                 Fault::SetClock(seconds - FARTHEST_CLOCK.cast_signed())
@@ -304,6 +342,20 @@ fn plan_replies(length: Duration, mut random: Random) -> Vec<Planned<Reply>> {
     replies.collect()
 }
 
+fn plan_batches(length: Duration, mut random: Random) -> Vec<Planned<Vec<Task>>> {
+    let times = times(length, 5_000..20_000, random.split());
+    let batches = times.into_iter().enumerate().map(|(number, at)| {
+        let count = random.within(1..6);
+        let tasks = (0..count).map(|index| {
+            let task = Task::draw(format!("batch-{number}-{index}"), &mut random);
+            // It works in an empty directory, and nothing of it comes back.
+            Task { is_isolated: false, ..task }
+        });
+        Planned { at, what: tasks.collect() }
+    });
+    batches.collect()
+}
+
 fn draw_role(random: &mut Random) -> Role {
     let roles = [
         (25, Role::Shell),
@@ -313,6 +365,9 @@ fn draw_role(random: &mut Random) -> Role {
         (27, Role::Agent),
         (10, Role::Descendant),
         (15, Role::Git),
+        (8, Role::Viewer),
+        (8, Role::Worker),
+        (5, Role::Relay),
     ];
     random.weighted(&roles).unwrap_or(Role::Agent)
 }
@@ -349,6 +404,7 @@ mod tests {
         assert!(long.faults.starts_with(&short.faults));
         assert!(long.speeches.starts_with(&short.speeches));
         assert!(long.replies.starts_with(&short.replies));
+        assert!(long.batches.starts_with(&short.batches));
         for (short, long) in short.lanes.iter().zip(&long.lanes) {
             assert!(long.actions.starts_with(&short.actions));
         }
@@ -362,6 +418,8 @@ mod tests {
         for kind in
             ["Kill(Shell", "Kill(Bridge", "Kill(Mcp", "Kill(Supervisor", "Kill(Agent", "Kill(Git"]
                 .into_iter()
+                .chain(["Kill(Viewer", "Kill(Worker", "Kill(Relay"])
+                .chain(["KillTmux", "KillNode", "FreezeNode"])
                 .chain([
                     "KillBoth",
                     "Pause",

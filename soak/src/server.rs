@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::PATIENCE;
-use crate::log::{Hit, HitKind, Log, Reported, TaskEntry};
+use crate::log::{HitKind, Log, Reported, TaskEntry};
 use crate::plan::{Action, ActionKind, Door, Lane, Pace, Project};
 use crate::protocol;
 use crate::reading::PacedReader;
@@ -329,7 +329,7 @@ impl<'a> Server<'a> {
     }
 
     fn kill(&self) {
-        let hit = Hit { pid: self.pid(), run_id: None, kind: HitKind::DoorKilled };
+        let hit = (self.pid(), None, HitKind::DoorKilled);
         self.log.record_hit(hit, "SIGKILL because it did not answer or end");
         // It was not waited for, so the id is still its own.
         let _ = kill_process(Pid::from_child(&self.child), Signal::KILL);

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::PATIENCE;
 use crate::agent::Agent;
-use crate::log::{Ending, Hit, HitKind, Log, Reported, TaskEntry};
+use crate::log::{Ending, HitKind, Log, Reported, TaskEntry};
 use crate::plan::{Action, ActionKind, Afterwards, Door, Pace, Planned, Project};
 use crate::reading::PacedReader;
 use crate::task::{Behaviour, Task};
@@ -42,6 +42,12 @@ pub(crate) struct Ended {
     status: ExitStatus,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
+}
+
+impl Ended {
+    pub(crate) fn is_success(&self) -> bool {
+        self.status.success()
+    }
 }
 
 enum Piece {
@@ -77,6 +83,7 @@ impl<'a> Shell<'a> {
         let words = ["run", "--json", "--name", &task.token];
         let mut command = self.testbed.command(action.project, words);
         command.args(["--profile", &task.definition()]);
+        command.args(self.testbed.place(action.project));
         // It finds the last script of what it is told; another model may look at the first.
         let is_resumable = action.project == Project::Steady && task.agent == Agent::Fake;
         let earlier = self.completed.take_if(|_| action.resumes && is_resumable);
@@ -97,7 +104,7 @@ impl<'a> Shell<'a> {
             self.log.report_violation(&[], format!("{}: {error}", path.display()));
         }
         let mut command = self.testbed.command(action.project, ["delegate", "--json"]);
-        command.arg(&path);
+        command.args(self.testbed.place(action.project)).arg(&path);
         self.run_tasks(command, &tasks.iter().collect::<Vec<&Task>>(), action);
     }
 
@@ -131,7 +138,7 @@ impl<'a> Shell<'a> {
     fn start_background(&self, task: &Task, afterwards: Afterwards, action: &Action) {
         let words = ["bg", "start", "--preset", &task.definition(), "--name", &task.token];
         let mut command = self.testbed.command(action.project, words);
-        command.arg(task.prompt());
+        command.args(self.testbed.place(action.project)).arg(task.prompt());
         // Never cancelled: after an interrupt, the soak could not know whether there is a run.
         let action = Action { cancelled_after: None, ..action.clone() };
         let Some(ended) = self.submit(command, &[task], &action, true) else {
@@ -203,7 +210,7 @@ impl<'a> Shell<'a> {
     }
 
     /// Whether the soak has killed the command, so that it may have printed nothing.
-    fn is_cut_off(&self, ended: &Ended) -> bool {
+    pub(crate) fn is_cut_off(&self, ended: &Ended) -> bool {
         // An interrupt can arrive before the command handles it.
         let is_interrupted = matches!(ended.status.signal(), Some(libc::SIGINT));
         is_interrupted || self.log.entries().is_door_killed(ended.pid)
@@ -325,7 +332,7 @@ impl<'a> Shell<'a> {
         let about: Vec<&str> =
             tasks.iter().map(|task| task.token.as_str()).chain([pid.as_str()]).collect();
         self.log.report_violation(&about, format!("a command has not ended after {PATIENCE:?}"));
-        let hit = Hit { pid: child.id(), run_id: None, kind: HitKind::DoorKilled };
+        let hit = (child.id(), None, HitKind::DoorKilled);
         self.log.record_hit(hit, "SIGKILL because it did not end");
         let _ = child.kill().and_then(|()| child.wait());
     }

@@ -40,7 +40,7 @@ pub(crate) fn speak_all(
 fn listener(log: &Log, choice: u64) -> Option<(Task, Project)> {
     let since = log.now().saturating_sub(RECENT);
     let entries = log.entries();
-    let has_ear = |task: &Task| match task.agent {
+    let takes_messages = |task: &Task| match task.agent {
         Agent::Builtin => true,
         // They refuse every message, so that most go to the other.
         Agent::Fake | Agent::Codex => choice.is_multiple_of(8),
@@ -50,7 +50,7 @@ fn listener(log: &Log, choice: u64) -> Option<(Task, Project)> {
     let recent: Vec<_> = entries
         .tasks
         .values()
-        .filter(|entry| entry.submitted_at >= since && has_ear(&entry.task))
+        .filter(|entry| entry.submitted_at >= since && takes_messages(&entry.task))
         .filter(|entry| entry.task.expected() == "completed")
         .collect();
     let index = usize::try_from(choice).unwrap_or(usize::MAX).checked_rem(recent.len())?;

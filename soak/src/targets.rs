@@ -35,8 +35,10 @@ pub(crate) fn targets(testbed: &Testbed) -> Vec<Target> {
             let role = role_of(&words);
             let run_id = match role {
                 Role::Supervisor => supervised(&words),
-                Role::Agent | Role::Descendant => environment_variable(pid, "PI_SUBAGENTS_RUN"),
-                Role::Shell | Role::Bridge | Role::Mcp | Role::Git => None,
+                Role::Agent | Role::Descendant | Role::Relay => {
+                    environment_variable(pid, "PI_SUBAGENTS_RUN")
+                }
+                _ => None,
             };
             Target { pid, role, run_id, words }
         })
@@ -54,15 +56,20 @@ fn role_of(words: &str) -> Role {
         ("fake-agent", script) if script.starts_with('@') => Role::Agent,
         ("pi-subagents", "bridge") => Role::Bridge,
         ("pi-subagents", "mcp") => Role::Mcp,
+        ("pi-subagents", "view") => Role::Viewer,
+        ("pi-subagents", "worker") => Role::Worker,
+        ("pi-subagents", "relay") => Role::Relay,
         ("pi-subagents", _) => Role::Shell,
         ("git", _) => Role::Git,
+        ("tmux" | "tmux:", _) | ("tail", "-f") => Role::Tmux,
         _ => Role::Descendant,
     }
 }
 
-/// The id of a supervisor's run: the last word of its command line is the run directory.
+/// The id of a supervisor's run, whose directory follows the flag.
 fn supervised(words: &str) -> Option<String> {
-    words.trim_end().rsplit('/').next().map(str::to_owned)
+    let (_, rest) = words.split_once(" --lifeline ")?;
+    rest.split(' ').next()?.rsplit('/').next().map(str::to_owned)
 }
 
 fn environment_variable(pid: u32, name: &str) -> Option<String> {
@@ -106,12 +113,17 @@ mod tests {
             ("/a/fake-agent @/a/asker.json ", Role::Agent),
             ("/a/fake-agent [\"hang\"] mark ", Role::Descendant),
             ("sleep 600 ", Role::Descendant),
+            ("/a/pi-subagents view /b/socket ", Role::Viewer),
+            ("tmux -S /b/socket new-session ", Role::Tmux),
+            ("tail -f /dev/null ", Role::Tmux),
+            ("/a/pi-subagents worker --lease 3 ", Role::Worker),
+            ("pi-subagents relay --pool default ", Role::Relay),
             ("git worktree add ", Role::Git),
         ] {
             assert_eq!(role_of(words), role, "{words}");
         }
         assert_eq!(
-            supervised("pi-subagents supervise --lifeline /b/c/0123 "),
+            supervised("pi-subagents supervise --lifeline /b/c/0123 --screen "),
             Some("0123".to_owned())
         );
     }

@@ -97,9 +97,12 @@ impl Task {
             }
             _ => agent,
         };
-        let access = random.chance(10).then(|| ACCESSES[usize::from(random.chance(50))]);
+        let access = random.chance(12).then(|| ACCESSES[usize::from(random.chance(50))]);
         let is_isolated = agent == Agent::Fake && random.chance(25);
-        let access = access.filter(|_| *HAS_LANDLOCK && !is_isolated);
+        // What writes a file must be allowed to.
+        // A few are never recorded. A tenth of those that are has it.
+        let access = access.map(|access| if is_isolated { WORKSPACE } else { access });
+        let access = access.filter(|_| *HAS_LANDLOCK);
         Task { token, agent, behaviour, access, is_isolated }
     }
 
@@ -153,10 +156,12 @@ impl Task {
             _ => Value::Array(self.steps()),
         };
         if let (true, Some(steps)) = (self.is_isolated, script.as_array_mut()) {
-            // The mark says that the file is complete, and what must not be lost.
             let (token, made) = (&self.token, made_name(&self.token));
-            let write =
-                format!("echo {token} > {made} && mkdir -p ~/{MARKS} && touch ~/{MARKS}/{token}");
+            let mut write = format!("echo {token} > {made}");
+            // The mark says that the file is complete, and what must not be lost. It is outside the workspace.
+            if self.access.is_none() {
+                write += &format!(" && mkdir -p ~/{MARKS} && touch ~/{MARKS}/{token}");
+            }
             steps.insert(1, json!({"shell": write}));
         }
         format!("[{}{ORDER}{script}<<END>>", self.token)
@@ -247,7 +252,8 @@ pub(crate) fn made_name(token: &str) -> String {
 }
 
 /// The restricted kinds of access.
-const ACCESSES: [&str; 2] = ["read", "workspace"];
+const ACCESSES: [&str; 2] = ["read", WORKSPACE];
+const WORKSPACE: &str = "workspace";
 
 /// Whether access can be restricted on this machine. Elsewhere such tasks would be refused.
 static HAS_LANDLOCK: LazyLock<bool> = LazyLock::new(|| {
@@ -281,8 +287,10 @@ pub(crate) fn definitions() -> Vec<(String, String)> {
         let restricted = paces.clone().into_iter().flat_map(|(name, timeout)| {
             ACCESSES.map(|access| (format!("{name}-{access}"), timeout, Some(access)))
         });
-        let isolated = paces.clone().into_iter();
-        let isolated = isolated.map(|(name, timeout)| (format!("{name}-worktree"), timeout, None));
+        let isolated = paces.clone().into_iter().flat_map(|(name, timeout)| {
+            let restricted = (format!("{name}-{WORKSPACE}-worktree"), timeout, Some(WORKSPACE));
+            [(format!("{name}-worktree"), timeout, None), restricted]
+        });
         let free = paces.into_iter().map(|(name, timeout)| (name, timeout, None));
         for (name, timeout, access) in free.chain(restricted).chain(isolated) {
             let access = access.map(|access| format!("access: {access}\n"));
@@ -304,13 +312,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_prompt_contains_its_token_and_an_answer_only_if_the_script_has_one() {
+    fn a_prompt_has_its_token_and_an_answer_only_if_the_script_has_one_and_a_tenth_is_restricted() {
         let mut random = Random::new(1);
+        let mut restricted = 0;
         for number in 0..200 {
             let task = Task::draw(format!("t{number}"), &mut random);
             assert_eq!(Task::token_in(&task.prompt()), Some(task.token.as_str()));
             let answers = task.expected() == "completed";
             assert_eq!(task.prompt().contains(&task.answer()), answers, "{task:?}");
+            restricted += usize::from(task.access.is_some());
         }
+        assert!(!*HAS_LANDLOCK || (10..40).contains(&restricted), "{restricted}");
     }
 }

@@ -1,4 +1,4 @@
-//! What a soak works in: three projects, a home, a provider, a clock, and an environment with nothing else in it.
+//! What a soak works in: projects, a home, a provider, a tmux, a clock, and an environment with nothing else in it.
 
 use std::ffi::{CString, OsStr};
 use std::fs;
@@ -16,14 +16,20 @@ use test_support::{Clock, Program, World};
 use xtask::Invocation;
 
 use crate::agent::Agent;
+use crate::cluster::WORKERS;
+use crate::panes::Panes;
 use crate::plan::Project;
 use crate::targets::targets;
-use crate::task;
+use crate::task::{self, Task};
 
 pub(crate) struct Testbed {
     pub(crate) world: World,
     /// As `--agent` takes it: the fake agent, which finds its script in the prompt.
     pub(crate) fake_agent: String,
+    /// Where the runs of a project have panes. Absent if tmux is not installed.
+    pub(crate) panes: Option<Panes>,
+    /// The address of the nodes of the fleet. Absent if there is none.
+    fleet: Option<String>,
     clock: Clock,
     has_disk: bool,
     _provider: FakeLlm,
@@ -32,6 +38,8 @@ pub(crate) struct Testbed {
 /// Space for the runs of a minute, so that the disk is full only when the soak fills it.
 const MEBIBYTES_A_MINUTE: u64 = 48;
 const BALLAST: &str = "ballast";
+/// Where the runs of a directory are.
+const RUNS: &str = ".pi/subagents/runs";
 /// How long a question waits for an answer. Some get none, and must not hold up the soak.
 const QUESTION_SECONDS: u64 = 2;
 /// So many agents at a time, which is fewer than the doors ask for.
@@ -39,8 +47,12 @@ const MACHINE_CONCURRENCY: u64 = 8;
 
 impl Testbed {
     /// Makes everything. `programs` is the directory with the programs that Cargo has built. Where mounts are
-    /// possible, `disk` is the length of a soak for which the small disk has space.
-    pub(crate) fn new(programs: &Path, disk: Option<Duration>) -> Result<Testbed, String> {
+    /// possible, `disk` is the length of a soak for which the small disk has space. `fleet` is the address of the fleet.
+    pub(crate) fn new(
+        programs: &Path,
+        disk: Option<Duration>,
+        fleet: Option<String>,
+    ) -> Result<Testbed, String> {
         let program = |name: &str| -> &'static str {
             // The names are needed until the end of the process.
             String::leak(programs.join(name).display().to_string())
@@ -85,8 +97,10 @@ impl Testbed {
         fs::create_dir(world.path("tmp")).map_err(failed)?;
         let clock = Clock::new(&world.path("")).map_err(failed)?;
         let fake_agent = json!([program.fake_agent, "-"]).to_string();
+        let panes = Panes::new(&world).map_err(|error| println!("tmux is NOT tried: {error}")).ok();
+        let has_disk = disk.is_some();
         let testbed =
-            Testbed { world, fake_agent, clock, has_disk: disk.is_some(), _provider: provider };
+            Testbed { world, fake_agent, panes, fleet, clock, has_disk, _provider: provider };
         for project in Project::ALL {
             testbed.make_project(project).map_err(failed)?;
         }
@@ -103,6 +117,10 @@ impl Testbed {
     pub(crate) fn make_project(&self, project: Project) -> io::Result<()> {
         let directory = self.project(project);
         fs::create_dir_all(directory.join(".pi"))?;
+        if project == Project::Paned && self.panes.is_some() {
+            let settings = json!({"runner": "tmux"}).to_string();
+            fs::write(directory.join(".pi/subagents.json"), settings)?;
+        }
         if directory.join(".git/HEAD").exists() {
             return Ok(());
         }
@@ -133,7 +151,7 @@ impl Testbed {
 
     /// The directory with the runs of a project.
     pub(crate) fn runs(&self, project: Project) -> PathBuf {
-        self.project(project).join(".pi/subagents/runs")
+        self.project(project).join(RUNS)
     }
 
     /// The directory for temporary files of everything that is started.
@@ -152,8 +170,47 @@ impl Testbed {
             .current_dir(self.project(project))
             .env("TMPDIR", self.temporary())
             .env("PI_SUBAGENTS_AGENT", &self.fake_agent);
+        match (project, &self.panes, &self.fleet) {
+            (Project::Paned, Some(panes), _) => panes.offer(&mut command),
+            (Project::Sent, _, Some(url)) => {
+                // An agent that is a program does not leave its machine; one of the settings does.
+                let agent = Agent::Fake.word();
+                command.env("PI_SUBAGENTS_FLEET", url).env("PI_SUBAGENTS_AGENT", agent);
+            }
+            _ => {}
+        }
         self.clock.offer(&mut command);
         command
+    }
+
+    /// The words by which a command sends the tasks of a project elsewhere, if it does.
+    pub(crate) fn place(&self, project: Project) -> &'static [&'static str] {
+        if project == Project::Sent && self.fleet.is_some() { &["--on", "fleet"] } else { &[] }
+    }
+
+    /// Whether the tasks of a project go to the fleet.
+    pub(crate) fn is_elsewhere(&self, project: Project) -> bool {
+        !self.place(project).is_empty()
+    }
+
+    /// The directory of a worker.
+    pub(crate) fn worker(&self, number: usize) -> PathBuf {
+        self.world.path(&format!("worker-{number}"))
+    }
+
+    /// The run directories that a worker has.
+    pub(crate) fn runs_of_worker(&self, number: usize) -> Vec<PathBuf> {
+        let runs = fs::read_dir(self.worker(number).join(RUNS)).into_iter().flatten().flatten();
+        let is_run = |path: &PathBuf| path.is_dir();
+        runs.map(|entry| entry.path()).filter(is_run).collect()
+    }
+
+    /// The token of the task that a worker carries out in this run.
+    pub(crate) fn token_on_worker(&self, run_id: &str) -> Option<String> {
+        let prompts = (0..WORKERS).map(|number| self.worker(number).join(RUNS).join(run_id));
+        let prompt =
+            prompts.filter_map(|run| fs::read_to_string(run.join("prompt.md")).ok()).next()?;
+        Task::token_in(&prompt).map(str::to_owned)
     }
 
     /// Makes the wall clock wrong by so many seconds.

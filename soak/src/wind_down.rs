@@ -6,18 +6,23 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::PATIENCE;
 use crate::agent::Agent;
 use crate::log::{HitKind, Log};
-use crate::plan::{Action, ActionKind, Afterwards, Pace, Project};
+use crate::plan::{Action, ActionKind, Afterwards, Pace, Project, Role};
 use crate::server::{Gone, Server};
 use crate::shell::Shell;
-use crate::targets::targets;
+use crate::targets::{Target, targets};
 use crate::task::{Behaviour, Task};
 use crate::testbed::Testbed;
+use crate::{PATIENCE, batches};
 
 /// Ends everything, and reports what does not end.
-pub(crate) fn wind_down(testbed: &Testbed, log: &Log, servers: Vec<Server<'_>>) {
+pub(crate) fn wind_down(
+    testbed: &Testbed,
+    log: &Log,
+    servers: Vec<Server<'_>>,
+    end_fleet: impl FnOnce(),
+) {
     log.note("NO MORE FAULTS");
     for (number, mut server) in servers.into_iter().enumerate() {
         if server.has_project() {
@@ -33,14 +38,41 @@ pub(crate) fn wind_down(testbed: &Testbed, log: &Log, servers: Vec<Server<'_>>) 
     for project in Project::ALL {
         follow_doctor(testbed, log, &shell, project);
     }
+    // What carries out and shows runs ends when there are none.
+    let stays = |target: &Target| matches!(target.role, Role::Worker | Role::Tmux);
+    wait_until_none(testbed, log, |target| !stays(target));
+    batches::collect(testbed, log);
+    end_fleet();
+    end_tmux(testbed, log);
+    wait_until_none(testbed, log, |_| true);
+}
+
+/// Waits until no such process is left, and reports each that is.
+fn wait_until_none(testbed: &Testbed, log: &Log, is_such: impl Fn(&Target) -> bool) {
+    let find = || targets(testbed).into_iter().filter(&is_such).collect::<Vec<Target>>();
     let deadline = log.now() + PATIENCE;
-    while !targets(testbed).is_empty() && log.now() < deadline {
+    while !find().is_empty() && log.now() < deadline {
         std::thread::sleep(Duration::from_millis(50));
     }
-    for target in targets(testbed) {
+    for target in find() {
         let run_id = target.run_id.as_deref().unwrap_or("no run");
         log.report_violation(&[run_id], format!("a process is left: {target:?}"));
     }
+}
+
+/// Ends the server of tmux, which must have closed the panes of all runs.
+fn end_tmux(testbed: &Testbed, log: &Log) {
+    let Some(panes) = &testbed.panes else { return };
+    let deadline = log.now() + PATIENCE;
+    let mut opened = panes.opened(&testbed.world);
+    while opened.as_ref().is_ok_and(|opened| !opened.is_empty()) && log.now() < deadline {
+        std::thread::sleep(Duration::from_millis(20));
+        opened = panes.opened(&testbed.world);
+    }
+    if !opened.as_ref().is_ok_and(Vec::is_empty) {
+        log.report_violation(&[], format!("the panes that are left: {opened:?}"));
+    }
+    panes.kill();
 }
 
 /// Kills the processes that `doctor` says to kill. Only `doctor` can find them: they belong to a run whose

@@ -1,5 +1,6 @@
 //! One task: how it ended, whether that is explained, and whether its door reported the same.
 
+use super::batches::ATTEMPTS;
 use super::records::Record;
 use crate::log::{Ending, Entries, HitKind, Log, Reported, TaskEntry};
 use crate::plan::Project;
@@ -57,6 +58,9 @@ fn check_outcome(
     let Some(outcome) = record.outcome.as_deref() else {
         return;
     };
+    if task.access.is_some() && !record.is_restricted {
+        violation("its access should be restricted".to_owned());
+    }
     let is_full = entry.project == Project::Small && entries.was_full_since(entry.submitted_at);
     // An answer that did not fit on the disk is missing, but there is no other text instead.
     let is_lost = is_full && record.output.is_empty();
@@ -66,20 +70,24 @@ fn check_outcome(
     if (record.status.as_deref() == Some("completed")) != (outcome == "completed") {
         violation(format!("its status is {:?}, and its outcome is {outcome}", record.status));
     }
-    let is_hit = |kind| entries.is_hit(&record.run_id, kind);
+    // What is hit on a worker is known by the task.
+    let is_hit = |kind| entries.is_hit(&record.run_id, kind) || entries.is_hit(&record.token, kind);
+    let is_elsewhere = entry.project == Project::Sent;
     // A door that is killed before it has reported a background run has not handed it over.
     let belongs_to_door =
         !entry.is_background || (entry.reported == Reported::Unknown && !record.is_begun);
     let is_door_killed = belongs_to_door && entries.is_door_killed(entry.door_pid);
     let is_explained = match outcome {
-        "cancelled" => entry.is_cancelled,
+        "cancelled" => entry.is_cancelled || is_pane_closed(entry, entries),
+        "lost" if is_elsewhere => entries.workers_hit_since(entry.submitted_at) >= ATTEMPTS,
         // If the end of a run could not be written, it is not known later.
         "interrupted" => is_hit(HitKind::SupervisorKilled) || is_door_killed || is_full,
         "killed_by_signal" => is_hit(HitKind::AgentKilled),
         // The command by which it writes its file was killed.
         "non_zero_exit" if task.is_isolated => is_hit(HitKind::AgentKilled),
         // Before there is an agent, git makes the worktree.
-        "spawn_failure" if task.is_isolated && entries.is_git_killed() => true,
+        "spawn_failure" if (task.is_isolated || is_elsewhere) && entries.is_git_killed() => true,
+        "spawn_failure" if is_pane_closed(entry, entries) => true,
         "spawn_failure" => {
             let is_removed = entry.project == Project::Doomed && !entries.removals.is_empty();
             is_removed || is_supervisor_killed(entry, Some(record), entries)
@@ -91,6 +99,14 @@ fn check_outcome(
     }
 }
 
+/// Whether a pane was closed that may have been that of this run. Which run a pane shows is not known to the soak.
+fn is_pane_closed(entry: &TaskEntry, entries: &Entries) -> bool {
+    let is_shown = entry.project == Project::Paned && !entry.is_background;
+    is_shown
+        && (entries.was_without_tmux_since(entry.submitted_at)
+            || entries.hits_since(entry.submitted_at, HitKind::ViewerKilled) > 0)
+}
+
 /// Why a refusal is wrong, if it is.
 fn wrong_refusal(
     entry: &TaskEntry,
@@ -98,7 +114,10 @@ fn wrong_refusal(
     entries: &Entries,
 ) -> Option<&'static str> {
     let is_allowed = match entry.project {
-        Project::Steady => false,
+        Project::Steady | Project::Sent => false,
+        Project::Paned => {
+            !entry.is_background && entries.was_without_tmux_since(entry.submitted_at)
+        }
         // A background run must be recorded, and the runs themselves can fill the disk, too.
         Project::Small => entry.is_background && entries.was_full_since(entry.submitted_at),
         Project::Doomed => !entries.removals.is_empty(),
@@ -230,7 +249,8 @@ mod tests {
 
     fn hit_entries(pid: u32, run_id: Option<&str>, kind: HitKind) -> Entries {
         let run_id = run_id.map(str::to_owned);
-        Entries { hits: vec![Hit { pid, run_id, kind }], ..Entries::default() }
+        let at = Duration::from_secs(6);
+        Entries { hits: vec![Hit { pid, at, run_id, kind }], ..Entries::default() }
     }
 
     fn violations(entry: &TaskEntry, record: Option<&Record>, entries: &Entries) -> usize {

@@ -3,6 +3,7 @@
 //! The audit compares what it finds with the log: a run that no fault has hit must have ended as its script says,
 //! and any other end must be explained by a fault that hit this run.
 
+mod batches;
 mod endings;
 mod messages;
 mod questions;
@@ -39,6 +40,12 @@ pub(super) struct Tally {
     pub(super) in_cgroups: usize,
     /// Those whose access was restricted.
     pub(super) restricted: usize,
+    /// Those that were shown in a pane of tmux.
+    pub(super) in_panes: usize,
+    /// Those of the fleet that have a result.
+    pub(super) on_fleet: usize,
+    /// Those of them that were in batches.
+    pub(super) in_batches: usize,
     /// The messages to agents of which a program has told what became.
     pub(super) messages: usize,
     /// Those that agents have read, by their records.
@@ -74,6 +81,12 @@ pub(super) fn audit(testbed: &Testbed, before: &BTreeMap<Project, Untouched>, lo
         let record = records.get(token);
         tally.in_cgroups += usize::from(record.is_some_and(|record| record.had_cgroup));
         tally.restricted += usize::from(record.is_some_and(|record| record.is_restricted));
+        let is_shown =
+            entry.project == Project::Paned && !entry.is_background && testbed.panes.is_some();
+        tally.in_panes += usize::from(is_shown && record.is_some_and(|record| record.is_begun));
+        let is_elsewhere = testbed.is_elsewhere(entry.project);
+        let has_result = record.is_some_and(|record| record.outcome.is_some());
+        tally.on_fleet += usize::from(is_elsewhere && has_result);
         endings::check(token, entry, record, &entries, log);
         let outcome = record.and_then(|record| record.outcome.as_deref());
         match (outcome, &entry.reported) {
@@ -82,6 +95,16 @@ pub(super) fn audit(testbed: &Testbed, before: &BTreeMap<Project, Untouched>, lo
             (None, Reported::Refused(_)) => tally.refused += 1,
             (None, _) if entry.project == Project::Doomed => tally.deleted += 1,
             (None, _) => tally.never_begun += 1,
+        }
+    }
+    batches::check(&entries, log);
+    for result in entries.batches.iter().flat_map(|batch| &batch.results) {
+        tally.tasks += 1;
+        tally.on_fleet += 1;
+        tally.in_batches += 1;
+        match result["outcome"].as_str() {
+            Some("completed") => tally.completed += 1,
+            _ => tally.failed += 1,
         }
     }
     tally.messages = entries.messages.len();
@@ -94,7 +117,7 @@ pub(super) fn audit(testbed: &Testbed, before: &BTreeMap<Project, Untouched>, lo
         tally.expired += record.questions.answered_by("deadline");
     }
     questions::check(&entries, records.values(), log);
-    let counted = worktrees::check(testbed, before, &entries, log);
+    let counted = worktrees::check(testbed, before, (&entries, &records), log);
     (tally.written, tally.in_refs) = (counted.written, counted.in_refs);
     check_notifications(&entries, log);
     check_temporary_files(testbed, &entries, log);
@@ -139,7 +162,7 @@ fn check_notifications(entries: &Entries, log: &Log) {
 /// directory of a restricted run whose supervisor and record are both gone stays until it is an hour old.
 fn check_temporary_files(testbed: &Testbed, entries: &Entries, log: &Log) {
     let killed = entries.hits.iter().filter(|hit| hit.kind == HitKind::DoorKilled).count();
-    let mut empty = 0;
+    let (mut empty, mut sockets, mut parcels) = (0, 0, 0);
     for path in directory_entries(&testbed.temporary()) {
         let run_id = name_of(&path).strip_prefix("subagent-").map(str::to_owned);
         let is_doomed = run_id.is_some_and(|run_id| {
@@ -149,9 +172,18 @@ fn check_temporary_files(testbed: &Testbed, entries: &Entries, log: &Log) {
             continue;
         }
         let is_store = name_of(&path).starts_with("pi-subagents-runs-") && path.is_dir();
-        let is_empty = directory_entries(&path).iter().all(|path| name_of(path).starts_with('.'));
+        let inside: Vec<String> =
+            directory_entries(&path).iter().map(|path| name_of(path)).collect();
+        let is_empty = inside.iter().all(|name| name.starts_with('.'));
         empty += usize::from(is_store && is_empty);
-        if !is_store || empty > killed {
+        // The way to a pane that a door was opening.
+        let is_socket = inside == ["socket"] && name_of(&path).starts_with("pi-subagents-");
+        sockets += usize::from(is_socket);
+        // What `fleet submit` was packing when it was killed.
+        let is_parcel = name_of(&path).starts_with(".tmp") && path.is_dir();
+        parcels += usize::from(is_parcel);
+        let is_known = is_store || is_socket || is_parcel;
+        if !is_known || empty > killed || sockets > killed || parcels > killed {
             log.report_violation(&[], format!("a temporary file is left: {}", path.display()));
         }
     }

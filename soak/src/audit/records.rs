@@ -50,6 +50,7 @@ const FILES: &[&str] = &[
     "kill-request",
     "notified",
     "changes-warned",
+    "remote-task.json",
 ];
 
 /// Reads a run directory, and reports everything that is wrong with it. `None` if it is not one, or if its run

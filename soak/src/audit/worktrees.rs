@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::records::Record;
 use super::{directory_entries, name_of};
 use crate::log::{Entries, Log};
 use crate::plan::Project;
@@ -22,7 +23,7 @@ impl Untouched {
         let read =
             |name: &str| (name.to_owned(), fs::read(directory.join(name)).unwrap_or_default());
         let refs = print(testbed, project, &["for-each-ref"]);
-        let own = refs.lines().filter(|line| !line.contains("refs/pi-subagents/"));
+        let own = refs.lines().filter(|line| !line.contains("/pi-subagents/"));
         let own = own.map(|line| format!("{line}\n")).collect::<String>();
         let list = ["ls-files", "--cached", "--others", "--exclude-standard"];
         let names = print(testbed, project, &list);
@@ -56,10 +57,12 @@ pub(super) struct Counted {
 pub(super) fn check(
     testbed: &Testbed,
     before: &BTreeMap<Project, Untouched>,
-    entries: &Entries,
+    (entries, records): (&Entries, &BTreeMap<String, Record>),
     log: &Log,
 ) -> Counted {
     let mut counted = Counted::default();
+    let marks = directory_entries(&testbed.world.home().join(MARKS));
+    let written: BTreeSet<String> = marks.iter().map(|mark| name_of(mark)).collect();
     let in_directories = in_directories(testbed);
     for (project, before) in before {
         let differences = before.differences(&Untouched::of(testbed, *project));
@@ -72,15 +75,23 @@ pub(super) fn check(
             log.report_violation(&[], format!("a lock is left: {}", lock.display()));
         }
         let in_refs = in_refs(testbed, *project);
-        for mark in directory_entries(&testbed.world.home().join(MARKS)) {
-            let token = name_of(&mark);
-            if entries.tasks.get(&token).is_none_or(|entry| entry.project != *project) {
+        for (token, entry) in entries.tasks.iter().filter(|(_, entry)| entry.project == *project) {
+            let is_completed = records
+                .get(token)
+                .is_some_and(|record| record.outcome.as_deref() == Some("completed"));
+            // A restricted agent cannot make a mark, and a worker keeps nothing of an attempt that does not count.
+            let is_elsewhere = testbed.is_elsewhere(*project);
+            let is_written = match is_elsewhere || entry.task.access.is_some() {
+                true => entry.task.is_isolated && is_completed,
+                false => written.contains(token),
+            };
+            if !is_written {
                 continue;
             }
             counted.written += 1;
-            counted.in_refs += usize::from(in_refs.contains(&token));
-            if !in_refs.contains(&token) && !in_directories.contains(&token) {
-                log.report_violation(&[&token], "what its agent wrote is lost");
+            counted.in_refs += usize::from(in_refs.contains(token));
+            if !in_refs.contains(token) && !in_directories.contains(token) {
+                log.report_violation(&[token], "what its agent wrote is lost");
             }
         }
     }
