@@ -108,8 +108,6 @@ impl Extension {
         let mut command = scratch.command("pi");
         command.args(["--mode", "json", "-p", "--no-session"]).current_dir(project);
         command.arg(format!("Delegate <<SCRIPT>>{script}<<END>>"));
-        // Some extensions keep what their agents print in temporary files.
-        command.env("TMPDIR", &scratch.directory);
         command.env("PI_SUBAGENTS_BIN", scratch.our("pi-subagents").get_program());
         provider.install(&[repository_root().join(self.path)])?;
         provider.offer(&mut command);

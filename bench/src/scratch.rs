@@ -2,12 +2,17 @@
 
 use std::env;
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
 use xtask::{Invocation, target_directory};
+
+const HOME: &str = "home";
+const RUNTIME: &str = "runtime";
+const TEMPORARY: &str = "temporary";
 
 /// A directory in memory, so that the programs are measured and not a disk. Removed at the end.
 pub(crate) struct Scratch {
@@ -34,7 +39,11 @@ impl Scratch {
         let memory = Path::new("/dev/shm");
         let parent = if memory.is_dir() { memory.to_owned() } else { env::temp_dir() };
         let directory = parent.join(format!("pi-subagents-bench-{}", std::process::id()));
-        fs::create_dir_all(directory.join("home")).map_err(|error| error.to_string())?;
+        let mut private = DirBuilder::new();
+        private.recursive(true).mode(0o700);
+        for name in [HOME, RUNTIME, TEMPORARY] {
+            private.create(directory.join(name)).map_err(|error| error.to_string())?;
+        }
         Ok(Scratch { directory, programs: target_directory().join(directory_of_profile) })
     }
 
@@ -51,7 +60,9 @@ impl Scratch {
     #[expect(clippy::disallowed_methods, reason = "what is measured is started directly")]
     pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
-        command.current_dir(&self.directory).env("HOME", self.path("home"));
+        command.current_dir(&self.directory).env("HOME", self.path(HOME));
+        // As on a machine with a session of its user, where locks are in memory, too.
+        command.env("XDG_RUNTIME_DIR", self.path(RUNTIME)).env("TMPDIR", self.path(TEMPORARY));
         command
     }
 

@@ -30,7 +30,8 @@ pub(crate) fn run() -> Result<Table, String> {
     );
     measure(&mut shell(&format!("mkdir -p d0 && {make}")), &[0])?;
     let script = json!([
-        "start", {"shell": "echo changed > changed.txt"}, {"say": "done"}, {"end": false}, "settle",
+        // A file of its own for each, so that no two results conflict.
+        "start", {"shell": "echo changed > $PI_SUBAGENTS_RUN.txt"}, {"say": "done"}, {"end": false}, "settle",
     ]);
     let agent = scratch.our("fake-agent");
     let agent = json!([agent.get_program().to_string_lossy(), script.to_string()]).to_string();
@@ -50,7 +51,7 @@ pub(crate) fn run() -> Result<Table, String> {
         "git worktree add --quiet --detach ../wN; cd ../wN; echo changed > changed.txt; git add -A",
     );
     let mut removal = shell(&format!(
-        "seq {TASKS} | xargs -P {CONCURRENCY} -I N rm -rf ../wN && git worktree prune"
+        "seq {TASKS} | xargs -P {CONCURRENCY} -I N rm -rf ../wN && git worktree prune && rm -f *.txt"
     ));
     let mut costs = [const { Vec::new() }; 4];
     // Always in this order: the last one removes what the one before it made.

@@ -184,21 +184,25 @@ fn format() -> StepResult {
     execute(&Invocation::new("cargo fmt --all --check"))
 }
 
+/// What the linter checks, as arguments of `cargo clippy`. Despite its name, `--all-targets` leaves out test targets with
+/// `test = false`.
+pub(crate) const LINTED: [&str; 3] = [
+    "--workspace --all-targets",
+    "--package pi-subagents --test access --test agent_children --test agent_clients \
+     --test all_agents --test browser \
+     --test confined --test contained --test fleet --test inside_pi \
+     --test limits --test memory --test real_pi \
+     --test mcp_clients --test shells --test tmux",
+    "--package pi-subagents-process --test cgroup --test landlock",
+];
+
 fn lints() -> StepResult {
-    execute(&Invocation::new(
-        "cargo clippy --workspace --all-targets --all-features -- -D warnings",
-    ))?;
-    // Despite its name, `--all-targets` leaves out test targets with `test = false`.
-    execute(&Invocation::new(
-        "cargo clippy --package pi-subagents --test access --test agent_children --test agent_clients \
-         --test all_agents --test browser \
-         --test confined --test contained --test fleet --test inside_pi \
-         --test limits --test real_pi \
-         --test mcp_clients --test shells --test tmux --all-features -- -D warnings",
-    ))?;
-    execute(&Invocation::new(
-        "cargo clippy --package pi-subagents-process --test cgroup --test landlock -- -D warnings",
-    ))
+    for targets in LINTED {
+        execute(
+            &Invocation::new("cargo clippy").words(targets).words("--all-features -- -D warnings"),
+        )?;
+    }
+    Ok(Outcome::Passed)
 }
 
 fn docs() -> StepResult {
@@ -250,6 +254,26 @@ fn summary_line(name: &str, result: &StepResult, duration: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_linter_sees_every_test_program() {
+        for (package, linted) in [("cli", LINTED[1]), ("process", LINTED[2])] {
+            let manifest = xtask::repository_root().join(format!("crates/{package}/Cargo.toml"));
+            let manifest = std::fs::read_to_string(manifest).unwrap();
+            let programs = manifest.split("[[test]]\nname = \"").skip(1);
+            let left_out: Vec<&str> = programs
+                .filter_map(|program| program.split_once("\"\n"))
+                .filter(|(_, rest)| rest.starts_with("test = false"))
+                .map(|(name, _)| name)
+                .collect();
+            assert!(!left_out.is_empty(), "{package}");
+            let mut named: Vec<&str> = linted.split("--test ").skip(1).map(str::trim).collect();
+            named.sort_unstable();
+            let mut expected = left_out.clone();
+            expected.sort_unstable();
+            assert_eq!(named, expected, "{package}");
+        }
+    }
 
     #[test]
     fn a_step_that_was_not_run_never_looks_passed() {

@@ -4,16 +4,17 @@ use super::Violation;
 use super::tree::{TextFile, Tree};
 
 /// The documents that must have such claims.
-const PAGES: [&str; 5] = [
+const PAGES: [&str; 6] = [
     "docs/reference/security.md",
     "docs/reference/runs.md",
     "docs/reference/containment.md",
     "docs/use/sessions.md",
     "docs/use/panes.md",
+    "docs/use/workspaces.md",
 ];
 
-/// The head of a table of claims.
-const HEAD: &str = "| claim | shown by |";
+/// The heads of tables of claims. That something survives a fault is one, too.
+const HEADS: [&str; 2] = ["| claim | shown by |", "| fault | points | shown by |"];
 
 /// Checks that every row of every table of claims names tests that exist.
 pub(super) fn check(tree: &Tree) -> Vec<Violation> {
@@ -24,7 +25,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Violation> {
 fn check_page(tree: &Tree, page: &TextFile) -> Vec<Violation> {
     let claims = claims(&page.text);
     if claims.is_empty() {
-        let rule = format!("The page has a table `{HEAD}` with the tests of what it says.");
+        let rule = format!("The page has a table `{}` with the tests of what it says.", HEADS[0]);
         return vec![Violation::new(&page.path, 1, rule)];
     }
     let violations = claims.into_iter().flat_map(|(line, row)| {
@@ -44,8 +45,9 @@ fn claims(text: &str) -> Vec<(usize, &str)> {
     let mut claims = Vec::new();
     let mut is_inside = false;
     for (line, row) in (1..).zip(text.lines()) {
-        is_inside = row == HEAD || (is_inside && row.starts_with('|'));
-        if is_inside && row != HEAD && !row.starts_with("|---") {
+        let is_head = HEADS.contains(&row);
+        is_inside = is_head || (is_inside && row.starts_with('|'));
+        if is_inside && !is_head && !row.starts_with("|---") {
             claims.push((line, row));
         }
     }
@@ -92,15 +94,17 @@ mod tests {
 
     fn rules(row: &str) -> Vec<String> {
         let right = "| It is so. | `crates/a/tests/b::shows_it` |";
-        let page = format!(
-            "# Runs\n\n| a | b |\n|---|---|\n| no | claim |\n\n{HEAD}\n|---|---|\n{right}\n{row}\n"
-        );
-        let found = PAGES.map(|path| {
+        let found = |path: &str, head: &str| {
+            let page = format!(
+                "# Runs\n\n| a | b |\n|---|---|\n| no | claim |\n\n{head}\n|---|---|\n{right}\n{row}\n"
+            );
             let violations = check(&Tree::of(&[(path, &page), ("crates/a/tests/b.rs", CODE)]));
             let is_there = |violation: &Violation| violation.line == 10 && violation.path == path;
             assert!(violations.iter().all(is_there), "{violations:?}");
             violations.into_iter().map(|violation| violation.rule).collect::<Vec<String>>()
-        });
+        };
+        let pages = PAGES.iter().flat_map(|path| HEADS.map(|head| found(path, head)));
+        let found: Vec<Vec<String>> = pages.collect();
         assert!(found.iter().all(|rules| *rules == found[0]), "{found:?}");
         found.into_iter().next().unwrap_or_default()
     }
