@@ -129,7 +129,7 @@ fn twenty_agents_of_200_megabytes_complete_in_one_gigabyte() {
     let (world, bound) = (world(), Bound::new(1024).unwrap());
     world.settings(&json!({"machineConcurrency": 20}));
     let ran = delegate(&world, &bound, &vec![heavy(); 20]);
-    assert_eq!(outcomes(&ran), ["completed"; 20], "{}", ran.stderr);
+    assert_eq!(outcomes(&ran), ["completed"; 20], "{} {}", ran.stdout, ran.stderr);
     assert_eq!(bound.kills(), 0);
     world.wait_until_nothing_is_left();
     let learned = fs::read_to_string(world.agent_dir().join("governor/memory.json")).unwrap();

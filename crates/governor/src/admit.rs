@@ -50,9 +50,8 @@ impl Gate {
         if self.admission.memory_reserve == Some(0) {
             return None;
         }
-        let memory = self.gauge.look()?;
         let (pressure, reserve) = (self.gauge.pressure(), self.admission.memory_reserve);
-        shortage(memory, pressure, reserve, &agents, now, measured_memory)
+        shortage(|| self.gauge.look(), pressure, reserve, &agents, now, measured_memory)
     }
 
     /// Makes a slot, under the lock.

@@ -16,10 +16,11 @@ pub(crate) fn usual_reserve(total: u64) -> u64 {
     (total / 10).max(1 << 30).min(total / 4)
 }
 
-/// What there is to wait for, if there is too little memory for one more agent. `measure` tells how much an agent takes
-/// now; it costs time, and is asked only where that matters.
+/// What there is to wait for, if there is too little memory for one more agent. `look` tells how much memory there is;
+/// nothing is to wait for where that is not known. `measure` tells how much each agent takes now; it costs time, and is
+/// asked only where that matters.
 pub(crate) fn shortage(
-    memory: Memory,
+    look: impl Fn() -> Option<Memory>,
     pressure: MemoryPressure,
     reserve: Option<u64>,
     running: &[RunningAgent],
@@ -33,6 +34,7 @@ pub(crate) fn shortage(
     if pressure.some > PRESSURE {
         return Some(WaitReason::MemoryPressure);
     }
+    let memory = look()?;
     let kept = reserve.unwrap_or_else(|| usual_reserve(memory.total));
     let is_growing = |agent: &&RunningAgent| now.saturating_sub(agent.admitted_at) < GROWING_MS;
     let growing: Vec<&RunningAgent> = running.iter().filter(is_growing).collect();
@@ -42,17 +44,22 @@ pub(crate) fn shortage(
     if memory.available.saturating_sub(most) >= kept {
         return None;
     }
-    let still_to_come = growing.iter().zip(measure(&growing));
-    let still_to_come =
-        still_to_come.map(|(agent, measured)| agent.expected_memory.saturating_sub(measured));
-    let mut still_to_come = still_to_come;
-    let expected = sum(&mut still_to_come);
-    let free = memory.available.saturating_sub(expected);
+    // Agents grow meanwhile. What is measured first and looked at last counts what they take in between twice; the other way
+    // round it would not count at all.
+    let measured = measure(&growing);
+    let available = look()?.available;
+    let expected = sum(&mut growing
+        .iter()
+        .zip(measured)
+        .map(|(agent, measured)| agent.expected_memory.saturating_sub(measured)));
+    let free = available.saturating_sub(expected);
     (free < kept).then_some(WaitReason::Memory { free, kept })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use model::RunId;
 
     use super::*;
@@ -78,8 +85,8 @@ mod tests {
         let (young, old) = (now - 1, now - GROWING_MS);
         let calm = MemoryPressure::default();
         let ask = |available, running: &[RunningAgent], measured| {
-            let memory = Memory { total: 16 * GIGABYTE, available };
-            shortage(memory, calm, Some(2 * GIGABYTE), running, now, |agents| {
+            let look = || Some(Memory { total: 16 * GIGABYTE, available });
+            shortage(look, calm, Some(2 * GIGABYTE), running, now, |agents| {
                 vec![measured; agents.len()]
             })
         };
@@ -97,11 +104,27 @@ mod tests {
     }
 
     #[test]
+    fn what_an_agent_takes_while_it_is_measured_counts() {
+        let taken = Cell::new(0);
+        let look = || Some(Memory { total: 16 * GIGABYTE, available: 5 * GIGABYTE - taken.get() });
+        let measure = |_: &[&RunningAgent]| {
+            taken.set(2 * GIGABYTE);
+            vec![taken.get()]
+        };
+        let one = [agent(2 * GIGABYTE, 0)];
+        let ask =
+            |reserve| shortage(look, MemoryPressure::default(), Some(reserve), &one, 1, measure);
+        let short = WaitReason::Memory { free: 3 * GIGABYTE, kept: 4 * GIGABYTE };
+        assert_eq!(ask(4 * GIGABYTE), Some(short));
+        assert_eq!(ask(3 * GIGABYTE), None);
+    }
+
+    #[test]
     fn nothing_starts_while_processes_wait_for_memory() {
-        let memory = Memory { total: 16 * GIGABYTE, available: 9 * GIGABYTE };
+        let look = || Some(Memory { total: 16 * GIGABYTE, available: 9 * GIGABYTE });
         let ask = |some, running: &[RunningAgent]| {
             let pressure = MemoryPressure { some, full: 0.0 };
-            shortage(memory, pressure, None, running, 0, |agents| vec![0; agents.len()])
+            shortage(look, pressure, None, running, 0, |agents| vec![0; agents.len()])
         };
         let one = [agent(1, 0)];
         assert_eq!(ask(30.0, &one), Some(WaitReason::MemoryPressure));

@@ -96,8 +96,8 @@ impl MemoryGauge {
     }
 }
 
-/// How much memory each of these processes takes with everything that it has started. In bytes. Its cgroup tells it, if it is
-/// one of a hierarchy that counts memory. Zero where the system does not tell.
+/// How much memory everything takes that each of these processes has started, as [`crate::Tree::resources`] counts it. In bytes.
+/// Its cgroup tells it, if it is one of a hierarchy that counts memory. Zero where the system does not tell.
 pub fn memory_below_each(processes: &[(u32, Option<&Path>)]) -> Vec<u64> {
     #[cfg(target_os = "linux")]
     {
@@ -110,8 +110,10 @@ pub fn memory_below_each(processes: &[(u32, Option<&Path>)]) -> Vec<u64> {
         }
         let root = |pid: u32| i32::try_from(pid).ok().and_then(crate::Pid::from_raw);
         let roots: Vec<_> = processes.iter().filter_map(|(pid, _)| root(*pid)).collect();
-        let trees = crate::proc_table::each_from(&roots).unwrap_or_default();
-        let sizes = trees.into_iter().map(|tree| crate::resources::memory_of(tree.into_iter()));
+        let trees = crate::proc_table::below_each(&roots).unwrap_or_default();
+        let sizes = trees
+            .into_iter()
+            .map(|tree| crate::resources::memory_of(tree.into_iter().map(|member| member.pid)));
         let sizes: HashMap<_, _> = roots.iter().copied().zip(sizes).collect();
         let of_tree = |pid: u32| root(pid).and_then(|root| sizes.get(&root).copied());
         let found = processes.iter().zip(counted);
@@ -222,6 +224,25 @@ mod tests {
         assert_eq!((memory.total, memory.available), (24_684_000 * 1024, 21_000_000 * 1024));
         assert_eq!(of_machine("MemTotal: 5 kB\n"), None);
         assert_eq!(of_machine("MemTotal: many kB\nMemAvailable: 3 kB\n"), None);
+    }
+
+    /// Of a run, what is learned for the next ones leaves its supervisor out, too.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_starter_of_a_tree_is_no_part_of_it() {
+        let mut alone = std::process::Command::new("cat");
+        let alone = alone.stdin(std::process::Stdio::piped()).spawn();
+        let mut shell = std::process::Command::new("sh");
+        let shell = shell.args(["-c", "cat; true"]).stdin(std::process::Stdio::piped()).spawn();
+        let (mut alone, mut shell) = (alone.unwrap(), shell.unwrap());
+        let processes = [(alone.id(), None), (shell.id(), None), (0, None)];
+        let sizes = std::iter::repeat_with(|| memory_below_each(&processes));
+            // Until the shell has started its child.
+        let sizes = sizes.take(1_000_000).find(|sizes| sizes[1] > 0).unwrap();
+        assert_eq!((sizes[0], sizes[2]), (0, 0));
+        drop((alone.stdin.take(), shell.stdin.take()));
+        alone.wait().unwrap();
+        shell.wait().unwrap();
     }
 
     #[test]

@@ -313,15 +313,10 @@ fn below(root: Pid, except: &[Pid]) -> io::Result<Vec<ProcessStamp>> {
     Ok(descend(&mut by_parent()?, root, except))
 }
 
-/// The processes with these numbers, which are not below each other, each with every living process below it. `/proc` is read
-/// once for all.
-pub(crate) fn each_from(roots: &[Pid]) -> io::Result<Vec<Vec<Pid>>> {
+/// Every living process below each of these, which are not below each other. `/proc` is read once for all.
+pub(crate) fn below_each(roots: &[Pid]) -> io::Result<Vec<Vec<ProcessStamp>>> {
     let mut children = by_parent()?;
-    let members = roots.iter().map(|root| {
-        let below = descend(&mut children, *root, &[]);
-        [*root].into_iter().chain(below.into_iter().map(|member| member.pid)).collect()
-    });
-    Ok(members.collect())
+    Ok(roots.iter().map(|root| descend(&mut children, *root, &[])).collect())
 }
 
 /// By the number of their parent, all processes, with whether they live.
