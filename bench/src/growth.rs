@@ -19,9 +19,21 @@ use crate::provider::Provider;
 use crate::scratch::Scratch;
 use crate::tasks::{check, create, delegate, prompt, write_tasks};
 
-pub(crate) const COUNTS: [usize; 4] = [1, 4, 16, 64];
-/// How often each is measured.
-pub(crate) const ROUNDS: usize = 5;
+/// A number of tasks, and how often each contender is measured with it.
+#[derive(Clone, Copy)]
+pub(crate) struct Size {
+    pub(crate) tasks: usize,
+    pub(crate) rounds: usize,
+}
+
+/// With many tasks, one round of all contenders takes minutes.
+pub(crate) const SIZES: [Size; 5] = [
+    Size { tasks: 1, rounds: 5 },
+    Size { tasks: 4, rounds: 5 },
+    Size { tasks: 16, rounds: 5 },
+    Size { tasks: 64, rounds: 3 },
+    Size { tasks: 256, rounds: 1 },
+];
 /// How many children of the same kind run at a time, wherever that can be said.
 pub(crate) const AT_A_TIME: usize = 4;
 
@@ -54,7 +66,7 @@ pub(crate) struct Grown {
     pub(crate) name: &'static str,
     /// The name of the contender that runs the same agents directly.
     pub(crate) limit: &'static str,
-    /// The samples of each count, in the order of [`COUNTS`].
+    /// The samples of each size, in the order of [`SIZES`].
     pub(crate) samples: Vec<Vec<Sample>>,
 }
 
@@ -117,21 +129,21 @@ pub(crate) fn run() -> Result<Vec<Grown>, String> {
     let contenders = contenders();
     let mut grown: Vec<Grown> = contenders
         .iter()
-        .map(|(name, limit, _)| Grown { name, limit, samples: vec![Vec::new(); COUNTS.len()] })
+        .map(|(name, limit, _)| Grown { name, limit, samples: vec![Vec::new(); SIZES.len()] })
         .collect();
     let [pi, built_in] = ["pi", "builtin"].map(|agent| {
         let settings = json!({"agent": agent, "maxConcurrency": AT_A_TIME});
         scratch.project(&format!("growth-{agent}"), &settings)
     });
     let (pi, built_in) = (pi?, built_in?);
-    for (index, count) in COUNTS.into_iter().enumerate() {
-        for round in 1..=ROUNDS {
+    for (index, Size { tasks, rounds }) in SIZES.into_iter().enumerate() {
+        for round in 1..=rounds {
             for ((name, _, contender), grown) in contenders.iter().zip(&mut grown) {
                 let project = match contender {
                     Contender::Inside(_, "builtin") | Contender::Shell(_) => &built_in,
                     Contender::Inside(..) | Contender::Bare(..) => &pi,
                 };
-                let bench = Bench { scratch: &scratch, provider: &provider, project, count };
+                let bench = Bench { scratch: &scratch, provider: &provider, project, count: tasks };
                 let measured = || {
                     if (index, round) == (0, 1) {
                         bench.warm_up(contender)?;
@@ -139,10 +151,10 @@ pub(crate) fn run() -> Result<Vec<Grown>, String> {
                     bench.measure(contender)
                 };
                 let sample =
-                    measured().map_err(|error| format!("{name}, {count} tasks: {error}"))?;
+                    measured().map_err(|error| format!("{name}, {tasks} tasks: {error}"))?;
                 grown.samples[index].push(sample);
             }
-            eprintln!("{count} tasks, round {round} of {ROUNDS}");
+            eprintln!("{tasks} tasks, round {round} of {rounds}");
         }
     }
     Ok(grown)

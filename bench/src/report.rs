@@ -7,7 +7,7 @@ use serde_json::Value;
 use xtask::{Invocation, repository_root};
 
 use crate::chart::{self, Line};
-use crate::growth::{AT_A_TIME, COUNTS, FIGURES, Figure, Grown, ROUNDS, Spread};
+use crate::growth::{AT_A_TIME, FIGURES, Figure, Grown, SIZES, Size, Spread};
 use crate::table::Table;
 
 /// The packages whose versions matter, and the directory whose manifest pins them.
@@ -81,7 +81,7 @@ fn growth(grown: &[Grown]) -> Result<String, String> {
         let name = format!("benchmark-{}.svg", figure.name.replace(' ', "-"));
         let lines: Vec<Line> = grown.iter().filter_map(|grown| line(grown, figure)).collect();
         let title = format!("{} ({}), by the number of tasks", capital(figure.name), figure.unit);
-        save(&pictures.join(&name), &chart::draw(&title, &COUNTS, &lines))?;
+        save(&pictures.join(&name), &chart::draw(&title, &SIZES.map(|size| size.tasks), &lines))?;
         let measured = if index == 0 { format!("{}\n\n", measured()?) } else { String::new() };
         text.push_str(&format!(
             "\n## {}\n\n{measured}![{title}](../pictures/{name})\n\n{}",
@@ -100,7 +100,7 @@ fn measured() -> Result<String, String> {
 
 /// A figure of all contenders at all counts, in Markdown.
 pub(crate) fn growth_table(grown: &[Grown], figure: &Figure) -> String {
-    let counts = COUNTS.map(|count| format!("{count}"));
+    let counts = SIZES.map(|size| size.tasks.to_string());
     let (first, last) = (counts.first(), counts.last());
     let growth = first.zip(last).map_or_else(String::new, |(one, all)| format!("{all} : {one}"));
     let mut text = format!(
@@ -146,17 +146,19 @@ fn introduction() -> String {
          - **Versions**: {}.\n\
          - **Work**: three-turn tasks (a command, a file, an answer) on a scripted model without a network. Where children are \
          processes, a call runs {AT_A_TIME} of them at a time, except `pi-subagents` from npm, which runs up to 20. Where a call takes at \
-         most 16 tasks, as in ours and @harms-haus/pi-subagents, 64 tasks are four calls side by side, with 16 children; the limit \
-         still has {AT_A_TIME}. The children of an extension load that extension; those of the limit load none. \
+         most 16 tasks, as in ours and @harms-haus/pi-subagents, 64 tasks are four calls side by side, with 16 children, and 256 tasks are \
+         16 calls; there, ours keeps to the limit of the machine, 16 agents on two cores, and @harms-haus/pi-subagents runs 64. The \
+         limit still has {AT_A_TIME}. The children of an extension load that extension; those of the limit load none. \
          `@tintinweb/pi-subagents` runs its agents inside the pi that calls it. It starts no children, and can be below the \
          limit.\n\
-         - **Method**: all contenders take turns, {ROUNDS} times, after one round without a clock. A cell has the ratio to the limit, then \
+         - **Method**: all contenders take turns, after one round without a clock: {}. A cell has the ratio to the limit, then \
          the median and, in brackets, the minimum and the maximum; the last column shows the growth. Time: inside pi from the first call to \
          the last result, elsewhere from start to end. Processor time: of all processes, including pi itself and its start. Memory: the peak \
          of all processes together (PSS), in a separate run; 0 if that run ended before the first measurement. Bytes: everything that pi, or \
          the command, prints; bytes have no limit, and the ratio is to ours in pi with pi as children.\n\
          - The **limit** is *alone*: the same children, pi or built in, without a program that supervises, records or shows them.\n",
         versions.join(", "),
+        SIZES.map(|Size { tasks, rounds }| format!("{rounds} × {tasks} tasks")).join(", "),
     )
 }
 
@@ -234,7 +236,7 @@ mod tests {
                 kilobytes: kilobytes * times,
                 ..Sample::default()
             };
-            let samples = [1.0, 2.0, 4.0, 8.0].map(|times| vec![sample(times); 3]).to_vec();
+            let samples = [1.0, 2.0, 4.0, 8.0, 16.0].map(|times| vec![sample(times); 3]).to_vec();
             Grown { name, limit, samples }
         };
         let all = [
@@ -245,7 +247,9 @@ mod tests {
         let [time, _, _, bytes] = FIGURES;
         let time = growth_table(&all, &time);
         assert!(
-            time.contains("| s | 1 | 4 | 16 | 64 | 64 : 1 |\n|---|---|---|---|---|---|\n"),
+            time.contains(
+                "| s | 1 | 4 | 16 | 64 | 256 | 256 : 1 |\n|---|---|---|---|---|---|---|\n"
+            ),
             "{time}"
         );
         assert!(
@@ -254,7 +258,7 @@ mod tests {
         );
         let bytes = growth_table(&all, &bytes);
         assert!(bytes.contains("| peer | **20.0** · 200 (200 – 200) |"), "{bytes}");
-        assert!(bytes.ends_with("| **20.0** · 1600 (1600 – 1600) | 8.00 |\n"), "{bytes}");
+        assert!(bytes.ends_with("| **20.0** · 3200 (3200 – 3200) | 16.0 |\n"), "{bytes}");
         assert!(!bytes.contains("bare"), "{bytes}");
     }
 }

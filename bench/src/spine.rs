@@ -117,10 +117,16 @@ fn stream_growth(scratch: &Scratch, table: &mut Table) -> Result<(), String> {
 /// A child that does nothing, bare and as a task; in memory, and on the disk of the repository.
 fn single_run(scratch: &Scratch, table: &mut Table) -> Result<(), String> {
     let on_disk = repository_root().join(format!("target/bench-{}", std::process::id()));
-    fs::create_dir_all(&on_disk).map_err(|error| error.to_string())?;
+    // The program puts its agent directory beside its working directory.
+    let work_on_disk = on_disk.join("work");
+    fs::create_dir_all(&work_on_disk).map_err(|error| error.to_string())?;
     for (directory, what, limit) in [
-        (&scratch.directory, "a child that does nothing, request to result", Some(6.0)),
-        (&on_disk, "the same on a disk, with its two fsyncs", None),
+        (
+            scratch.subdirectory("single")?,
+            "a child that does nothing, request to result",
+            Some(6.0),
+        ),
+        (work_on_disk, "the same on a disk, with its two fsyncs", None),
     ] {
         let measured =
             read_json(scratch.our("bench-runs").current_dir(directory).args(["single", "300"]))?;
@@ -148,16 +154,17 @@ fn bounded_run(scratch: &Scratch, table: &mut Table) -> Result<(), String> {
         "the same with a cgroup of its own and access `read`",
         "the same with a cgroup of its own and access `workspace`",
     ];
+    let directory = scratch.subdirectory("bounded")?;
     let runs = |access: &str| {
         let mut command = scratch.our("bench-runs");
-        command.args(["single", "60", access]);
+        command.current_dir(&directory).args(["single", "60", access]);
         command
     };
     // In a mount namespace without the hierarchy, no run can have a cgroup.
     let unbounded = || {
         let runs = runs("full");
         let mut command = scratch.command("unshare");
-        command.args(["--mount", "--propagation", "private", "sh", "-c"]);
+        command.current_dir(&directory).args(["--mount", "--propagation", "private", "sh", "-c"]);
         command.arg(r#"umount --all --types cgroup2 && exec "$0" "$@""#);
         command.arg(runs.get_program()).args(runs.get_args());
         command

@@ -237,7 +237,7 @@ mod tests {
         let (mut alone, mut shell) = (alone.unwrap(), shell.unwrap());
         let processes = [(alone.id(), None), (shell.id(), None), (0, None)];
         let sizes = std::iter::repeat_with(|| memory_below_each(&processes));
-            // Until the shell has started its child.
+        // Until the shell has started its child.
         let sizes = sizes.take(1_000_000).find(|sizes| sizes[1] > 0).unwrap();
         assert_eq!((sizes[0], sizes[2]), (0, 0));
         drop((alone.stdin.take(), shell.stdin.take()));
