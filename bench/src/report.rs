@@ -11,12 +11,17 @@ use crate::growth::{AT_A_TIME, FIGURES, Figure, Grown, SIZES, Size, Spread};
 use crate::table::Table;
 
 /// The packages whose versions matter, and the directory whose manifest pins them.
-const PACKAGES: [(&str, &str); 5] = [
+const PACKAGES: [(&str, &str); 10] = [
     ("e2e", "@earendil-works/pi-coding-agent"),
     ("e2e", "@harms-haus/pi-subagents"),
     ("e2e", "@tintinweb/pi-subagents"),
     ("e2e/peers", "pi-subagents"),
     ("e2e", "node"),
+    ("e2e/clients", "@anthropic-ai/claude-code"),
+    ("e2e/clients", "@openai/codex"),
+    ("e2e/agents", "@google/gemini-cli"),
+    ("e2e/agents", "opencode-linux-x64"),
+    ("e2e/agents", "@github/copilot-linux-x64"),
 ];
 
 /// The heading behind which each benchmark has a part of its own.
@@ -137,7 +142,10 @@ fn introduction() -> String {
         let manifest = repository_root().join(directory).join("package.json");
         let manifest = fs::read(manifest).unwrap_or_default();
         let manifest: Value = serde_json::from_slice(&manifest).unwrap_or_default();
-        format!("{name} {}", manifest["dependencies"][name].as_str().unwrap_or("?"))
+        let version = ["dependencies", "optionalDependencies"]
+            .iter()
+            .find_map(|section| manifest[section][name].as_str());
+        format!("{name} {}", version.unwrap_or("?"))
     });
     format!(
         "# Benchmarks\n\n\
