@@ -22,6 +22,9 @@ use crate::{Credentials, ServerAddress};
 pub const PATIENCE: Duration = Duration::from_secs(20);
 /// How long one request waits. A request before there is a leader would hang for ten seconds.
 const REQUEST: Duration = Duration::from_secs(2);
+/// A server that leaves three of these without an answer is given up for another one: before a worker gives up a caller that
+/// is connected to it.
+const PING_INTERVAL: Duration = Duration::from_secs(3);
 /// The pauses between two tries grow up to this one.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// For how long events, results and bundles are kept.
@@ -293,7 +296,7 @@ fn options(
         .name(name)
         .connection_timeout(Duration::from_secs(5))
         .request_timeout(Some(REQUEST))
-        .ping_interval(Duration::from_secs(5))
+        .ping_interval(PING_INTERVAL)
         .event_callback(move |event| {
             let complaint = complaint.clone();
             async move {

@@ -36,8 +36,9 @@ pub(super) enum Outcome {
     NotHere(String),
 }
 
-/// How long the server may be silent to a caller that does not exist: nothing listens.
-const ABSENT_PATIENCE: Duration = Duration::from_secs(6);
+/// For so long a caller may be silent before its task is not wanted any more. A caller whose node has stopped notices that
+/// after some seconds, and connects to another one.
+pub(super) const CALLER_PATIENCE: Duration = Duration::from_secs(15);
 
 /// After so many deliveries no worker is expected to unpack the files of a task.
 const UNPACKINGS: i64 = 8;
@@ -75,7 +76,7 @@ impl Worker {
             self.publish_end(address, &result).await?;
             return Ok(Outcome::Done);
         }
-        if task.is_attended && !self.is_caller_there(task).await {
+        if task.is_attended && !self.with_progress(message, self.is_caller_there(task)).await {
             self.cancel_unattended(address).await?;
         }
         // What cannot run here is left alone before it counts as an attempt.
@@ -281,7 +282,7 @@ impl Worker {
             if self.ping(task, 0).await {
                 return true;
             }
-            if started.elapsed() > ABSENT_PATIENCE && self.fleet.is_connected() {
+            if started.elapsed() > CALLER_PATIENCE && self.fleet.is_connected() {
                 return false;
             }
             tokio::time::sleep(Duration::from_millis(300)).await;

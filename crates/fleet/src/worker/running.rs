@@ -19,7 +19,7 @@ use store::RunDir;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep_until};
 
-use super::attempt::Outcome;
+use super::attempt::{CALLER_PATIENCE, Outcome};
 use super::runner_thread::{is_too_much, weight};
 use super::{Worker, aside};
 use crate::events::cut_into_chunks;
@@ -31,9 +31,6 @@ use crate::{
 
 /// How often the caller of a task is asked whether it is there.
 const PING: Duration = Duration::from_secs(2);
-/// How long a caller may be silent: it may be looking for another server.
-const CALLER_PATIENCE: Duration = Duration::from_secs(15);
-
 /// How long a worker that ends goes on trying to send events.
 const LAST_EVENTS: Duration = Duration::from_secs(8);
 /// How long an agent goes on while the server cannot be reached.
