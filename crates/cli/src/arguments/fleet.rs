@@ -1,100 +1,198 @@
-//! The fleet: where tasks are carried out, and the worker that carries them out.
+//! The arguments of `fleet`.
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueHint};
-use model::{Access, FleetPool};
+use clap::{Args, Subcommand, ValueHint};
+use model::FleetPool;
 
-use super::{access, seconds};
+use super::ServerArguments;
 
-/// Where tasks are carried out.
-#[derive(Debug, Default, Args)]
-pub(crate) struct OnArguments {
-    /// Let workers of the fleet carry out the tasks: `fleet`, or `fleet:POOL`
-    /// [default: `on` of the profile or preset, else this machine]
-    #[arg(long, value_name = "PLACE", value_parser = FleetPool::parse)]
-    pub(crate) on: Option<FleetPool>,
-
-    /// Use this server of the fleet, such as nats://127.0.0.1:4222 [default: PI_SUBAGENTS_FLEET, else
-    /// `subagents.fleet.url` in the settings of your agent directory]
-    #[arg(long, value_name = "URL")]
-    pub(crate) fleet: Option<String>,
-}
-
-/// How the server of the fleet is reached.
-#[derive(Debug, Args)]
-pub(crate) struct ServerArguments {
-    /// Use this server of the fleet, such as nats://127.0.0.1:4222 [default: PI_SUBAGENTS_FLEET, else
-    /// `subagents.fleet.url` in the settings of your agent directory]
-    #[arg(long, value_name = "URL")]
-    pub(crate) fleet: Option<String>,
-
-    /// Prove the role with this file [default: PI_SUBAGENTS_FLEET_CREDENTIALS, else `subagents.fleet.credentials`]
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) credentials: Option<PathBuf>,
-
-    /// Trust servers whose certificates this file signs [default: PI_SUBAGENTS_FLEET_CA, else `subagents.fleet.ca`, else
-    /// the system's]
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) ca: Option<PathBuf>,
-}
-
-/// Carry out tasks of the fleet on this machine
+/// Hand thousands of tasks to other machines, and look at what becomes of them
 ///
-/// The worker takes tasks from the server's queue as its slots allow. Each runs like a task of this machine, with the agents
-/// and keys of this machine. SIGTERM or Ctrl-C lets it take no more tasks and end when its tasks have ended; a second signal
-/// gives them back to the queue at once.
+/// A batch is queued on a NATS server and carried out by workers; no process here waits for it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  pi-subagents worker --fleet nats://127.0.0.1:4222
-  pi-subagents worker --slots 8 --pool gpu --agents pi,builtin --access workspace")]
-pub(crate) struct Worker {
-    /// Carry out this many tasks at a time [default: twice the number of cores]
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    pub(crate) slots: Option<u16>,
+  pi-subagents fleet init ~/fleet
+  pi-subagents fleet submit tasks.jsonl --name nightly
+  pi-subagents fleet watch nightly
+  pi-subagents fleet results nightly --output-dir answers
+  pi-subagents fleet submit tasks.jsonl --name nightly --failed")]
+pub(crate) struct Fleet {
+    #[command(subcommand)]
+    pub(crate) command: FleetCommand,
+}
 
-    /// Take tasks of this pool
-    #[arg(long, value_name = "NAME", default_value = FleetPool::DEFAULT)]
-    pub(crate) pool: String,
+#[derive(Debug, Subcommand)]
+pub(crate) enum FleetCommand {
+    Init(FleetInit),
+    Submit(FleetSubmit),
+    /// Show how far batches are
+    #[command(after_help = "\
+Examples:
+  pi-subagents fleet status
+  pi-subagents fleet status nightly --json")]
+    Status {
+        /// The name of a batch [default: all, each on a line]
+        batch: Option<String>,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        server: ServerArguments,
+    },
+    /// Follow a batch until all of its tasks have ended
+    ///
+    /// On a terminal one screen shows counts, rate, time left, cost, failures, the slowest tasks and the
+    /// workers; elsewhere lines do. `q` and Ctrl-C stop watching; the batch goes on.
+    #[command(after_help = "Examples:\n  pi-subagents fleet watch nightly")]
+    Watch {
+        /// The name of the batch
+        batch: String,
+        /// Print plain lines without colours, also on a terminal
+        #[arg(long)]
+        plain: bool,
+        #[command(flatten)]
+        server: ServerArguments,
+    },
+    Results(FleetResults),
+    /// Show what the agent of a task did and said
+    #[command(after_help = "\
+Examples:
+  pi-subagents fleet show nightly src-main.rs
+  pi-subagents fleet show nightly src-main.rs --follow")]
+    Show {
+        /// The name of the batch
+        batch: String,
+        /// The key of the task
+        key: String,
+        /// Show more as it comes, until the task has ended
+        #[arg(short, long, conflicts_with = "json")]
+        follow: bool,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        server: ServerArguments,
+    },
+    /// End all tasks of a batch that have not ended
+    #[command(after_help = "Examples:\n  pi-subagents fleet cancel nightly")]
+    Cancel(NamedBatch),
+    /// Remove a batch that has ended, with its results
+    #[command(after_help = "Examples:\n  pi-subagents fleet delete nightly")]
+    Delete(NamedBatch),
+    /// List the workers that live
+    #[command(after_help = "Examples:\n  pi-subagents fleet workers")]
+    Workers {
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        server: ServerArguments,
+    },
+}
 
-    /// Keep snapshots and records in this directory, which is the worker's alone [default: `workers/POOL` in the user's
-    /// state directory]
-    #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
-    pub(crate) workspace: Option<PathBuf>,
+/// Write the configuration of a server for this machine, with new credentials
+///
+/// The server is one node on loopback. A caller, the workers of each pool and a viewer have a key each, which
+/// only you can read. Nothing is overwritten.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pi-subagents fleet init ~/fleet
+  pi-subagents fleet init ~/fleet --pool default --pool gpu --port 4333")]
+pub(crate) struct FleetInit {
+    /// The directory for the files; it is made if it is missing
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) directory: PathBuf,
 
-    /// Offer only these agents [default: all that are installed]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub(crate) agents: Option<Vec<String>>,
+    /// The port of loopback at which the server listens
+    #[arg(long, default_value_t = 4222)]
+    pub(crate) port: u16,
 
-    /// Run commands of tasks that prepare or check the work, and pass their `extraArgs` to agents
+    /// Make a key for the workers of this pool; can be repeated [default: `default`]
+    #[arg(long = "pool", value_name = "POOL")]
+    pub(crate) pools: Vec<String>,
+}
+
+/// Queue tasks, one JSON object on each line
+///
+/// A task has a `key`, unique in its batch, and a `prompt` and, optionally, `name`, `profile`, `model`, `agent`,
+/// `access`, `timeout`, `files` and `schema`. The same command again adds only what is missing, so it can be repeated
+/// whenever it was cut off.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  pi-subagents fleet submit tasks.jsonl
+  pi-subagents fleet submit tasks.jsonl --name nightly --failed
+  jq -c '.[]' issues.json | pi-subagents fleet submit - --name issues --pool gpu")]
+pub(crate) struct FleetSubmit {
+    /// The file with the tasks; `-` reads them from standard input
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) file: String,
+
+    /// Name the batch [default: the name of the file, without what is behind its first dot]
+    #[arg(long, value_name = "BATCH")]
+    pub(crate) name: Option<String>,
+
+    /// Also try those tasks of the file again that have failed or were cancelled
     #[arg(long)]
-    pub(crate) allow_prepare: bool,
+    pub(crate) failed: bool,
 
-    /// Let agents change this much at most: `read`, `workspace` or `full`
-    #[arg(long, value_parser = access, default_value = "full")]
-    pub(crate) access: Access,
+    /// Let each task work on a copy of the files of this directory as they are now, without those that it ignores; what an agent
+    /// changes there does not come back [default: an empty directory]
+    #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath)]
+    pub(crate) files: Option<PathBuf>,
 
-    /// Let tasks go on for this time when the worker was told to end; then give them back
-    #[arg(long, value_name = "TIME", value_parser = seconds, default_value = "30")]
-    pub(crate) grace: f64,
+    /// Let the workers of this pool carry out the tasks
+    #[arg(long, value_name = "POOL", default_value = FleetPool::DEFAULT, value_parser = FleetPool::named)]
+    pub(crate) pool: FleetPool,
 
-    /// Let another worker begin with a task when this one was silent for this time
-    #[arg(long, value_name = "TIME", value_parser = seconds, default_value = "30", hide = true)]
-    pub(crate) lease: f64,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
 
     #[command(flatten)]
     pub(crate) server: ServerArguments,
 }
 
-/// The arguments of a relay.
+/// Print the results of a batch, one JSON object on each line, in the order of submission
+///
+/// Tasks that have not ended are left out. The exit code is 1 if one has failed or not ended.
 #[derive(Debug, Args)]
-pub(crate) struct Relay {
-    /// The file of the run directory with the task
-    pub(crate) task: PathBuf,
-    /// The workers that may take it
+#[command(after_help = "\
+Examples:
+  pi-subagents fleet results nightly > results.jsonl
+  pi-subagents fleet results nightly --failed | jq -r '.key + \": \" + .error'
+  pi-subagents fleet results nightly --output-dir answers
+  pi-subagents fleet results nightly --patches patches")]
+pub(crate) struct FleetResults {
+    /// The name of the batch
+    pub(crate) batch: String,
+
+    /// Only of tasks that failed or were cancelled
     #[arg(long)]
-    pub(crate) pool: String,
+    pub(crate) failed: bool,
+
+    /// Write the answer of each completed task to `KEY.md` in this directory, and print nothing of it
+    #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath, conflicts_with = "failed")]
+    pub(crate) output_dir: Option<PathBuf>,
+
+    /// Write what the agent of each task has changed to `KEY.patch` in this directory, for `git apply`, and print nothing of the results
+    #[arg(long, value_name = "DIRECTORY", value_hint = ValueHint::DirPath, conflicts_with_all = ["failed", "output_dir"])]
+    pub(crate) patches: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) server: ServerArguments,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NamedBatch {
+    /// The name of the batch
+    pub(crate) batch: String,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) server: ServerArguments,
 }

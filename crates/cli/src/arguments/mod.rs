@@ -3,7 +3,6 @@
 mod agent;
 mod answer;
 mod background;
-mod batches;
 mod changes;
 mod completions;
 mod definition;
@@ -16,6 +15,7 @@ mod sessions;
 mod setup;
 mod status;
 mod tell;
+mod worker;
 
 use std::path::PathBuf;
 
@@ -31,16 +31,13 @@ use crate::notification::NotifyArguments;
 pub(crate) use agent::Agent;
 pub(crate) use answer::Answer;
 pub(crate) use background::{Background, BackgroundCommand, List, Logs, Start, Status, Stop, Wait};
-pub(crate) use batches::{
-    Batches, BatchesCommand, FleetInit, FleetResults, FleetSubmit, NamedBatch,
-};
 pub(crate) use changes::{Changes, ChangesCommand, NamedChanges};
 pub(crate) use completions::{Completions, Shell};
 pub(crate) use definition::{
     DefinitionFields, Preset, PresetCommand, PresetFields, Profile, ProfileCommand, ProfileFields,
 };
 pub(crate) use doctor::Doctor;
-pub(crate) use fleet::{OnArguments, Relay, ServerArguments, Worker};
+pub(crate) use fleet::{Fleet, FleetCommand, FleetInit, FleetResults, FleetSubmit, NamedBatch};
 pub(crate) use init::Init;
 pub(crate) use man::Man;
 pub(crate) use models::Models;
@@ -48,6 +45,7 @@ pub(crate) use sessions::{Export, ExportFormat, SessionArguments, Sessions, Sess
 pub(crate) use setup::{Setup, SetupClient, SetupCommand, SetupPi, SetupScope};
 pub(crate) use status::MachineStatus;
 pub(crate) use tell::Tell;
+pub(crate) use worker::{OnArguments, Relay, ServerArguments, Worker};
 
 pub(crate) const NAME: &str = "pi-subagents";
 
@@ -82,7 +80,7 @@ impl Arguments {
             }
             Command::Demo(output) => output.plain,
             Command::Watch(watch) => watch.plain,
-            Command::Batches(Batches { command: BatchesCommand::Watch { plain, .. } })
+            Command::Fleet(Fleet { command: FleetCommand::Watch { plain, .. } })
             | Command::Sessions(Sessions { command: SessionsCommand::Show { plain, .. } }) => {
                 *plain
             }
@@ -100,7 +98,7 @@ impl Command {
                 | Command::Run(_)
                 | Command::Delegate(_)
                 | Command::Background(_)
-                | Command::Batches(Batches { command: BatchesCommand::Submit(_) })
+                | Command::Fleet(Fleet { command: FleetCommand::Submit(_) })
                 | Command::Doctor(Doctor { ping: true, .. })
                 | Command::Bridge
                 | Command::Supervise(_)
@@ -138,8 +136,7 @@ pub(crate) enum Command {
     Tell(Tell),
     Answer(Answer),
     Changes(Changes),
-    #[command(name = "fleet")]
-    Batches(Batches),
+    Fleet(Fleet),
     Profile(Profile),
     Preset(Preset),
     Sessions(Sessions),

@@ -3,7 +3,6 @@
 pub(crate) mod agent;
 pub(crate) mod answer;
 pub(crate) mod background;
-pub(crate) mod batches;
 pub(crate) mod bridge;
 pub(crate) mod changes;
 pub(crate) mod completions;
@@ -15,12 +14,14 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod fits;
 pub(crate) mod fleet;
+mod fleet_server;
 pub(crate) mod init;
 pub(crate) mod man;
 pub(crate) mod mcp;
 pub(crate) mod models;
 pub(crate) mod named;
 mod named_program;
+pub(crate) mod relay;
 pub(crate) mod run;
 pub(crate) mod sessions;
 pub(crate) mod setup;
@@ -31,6 +32,7 @@ pub(crate) mod tell;
 mod typed_paths;
 pub(crate) mod view;
 pub(crate) mod watch;
+pub(crate) mod worker;
 
 use std::time::SystemTime;
 

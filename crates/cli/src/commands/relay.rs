@@ -9,14 +9,14 @@ use process::SignalPipe;
 use store::{RunDir, TemporaryDir};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use super::server;
+use super::fleet_server::fleet_server;
 use crate::arguments::Relay;
 use crate::commands::surroundings;
 use crate::error::{CommandError, Exit};
 
 pub(crate) fn relay(arguments: &Relay) -> Result<Exit, CommandError> {
     let problem = |error: &dyn std::fmt::Display| CommandError::failure(error.to_string());
-    let server = server(&arguments.server, &Settings::default(), &surroundings()?)?;
+    let server = fleet_server(&arguments.server, &Settings::default(), &surroundings()?)?;
     let pool = Pool::parse(&arguments.pool).map_err(CommandError::usage)?;
     let text = std::fs::read(&arguments.task).map_err(|error| problem(&error))?;
     let task = serde_json::from_slice(&text).map_err(|error| problem(&error))?;

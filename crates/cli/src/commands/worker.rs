@@ -9,7 +9,7 @@ use plan::{Agent, Settings, agent_names, load_settings};
 use process::{Notice, SignalPipe};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use super::server;
+use super::fleet_server::fleet_server;
 use crate::arguments::Worker;
 use crate::commands::surroundings;
 use crate::error::{CommandError, Exit};
@@ -20,7 +20,7 @@ pub(crate) fn worker(arguments: &Worker, printer: &Printer) -> Result<Exit, Comm
     let surroundings = surroundings()?;
     let (settings, warnings) = load_settings(&surroundings);
     warnings.iter().for_each(|warning| printer.warning(warning));
-    let server = server(&arguments.server, &settings, &surroundings)?;
+    let server = fleet_server(&arguments.server, &settings, &surroundings)?;
     let pool = Pool::parse(&arguments.pool).map_err(CommandError::usage)?;
     let directory = match &arguments.workspace {
         Some(directory) => surroundings.cwd.join(directory),
