@@ -65,7 +65,7 @@ pub(crate) struct Sample {
 pub(crate) struct Grown {
     pub(crate) name: &'static str,
     /// The name of the contender that runs the same agents directly.
-    pub(crate) limit: &'static str,
+    pub(crate) baseline: &'static str,
     /// The samples of each size, in the order of [`SIZES`].
     pub(crate) samples: Vec<Vec<Sample>>,
 }
@@ -106,7 +106,7 @@ enum Contender {
 const BARE_PI: &str = "pi alone, 4 at a time";
 const BARE_BUILT_IN: &str = "built in alone, 4 at a time";
 
-/// Names, the names of their limits, and what they are.
+/// Names, the names of their baselines, and what they are.
 fn contenders() -> Vec<(&'static str, &'static str, Contender)> {
     vec![
         (BARE_PI, BARE_PI, Contender::Bare(bare::pi)),
@@ -129,7 +129,7 @@ pub(crate) fn run() -> Result<Vec<Grown>, String> {
     let contenders = contenders();
     let mut grown: Vec<Grown> = contenders
         .iter()
-        .map(|(name, limit, _)| Grown { name, limit, samples: vec![Vec::new(); SIZES.len()] })
+        .map(|(name, baseline, _)| Grown { name, baseline, samples: vec![Vec::new(); SIZES.len()] })
         .collect();
     let [pi, built_in] = ["pi", "builtin"].map(|agent| {
         let settings = json!({"agent": agent, "maxConcurrency": AT_A_TIME});

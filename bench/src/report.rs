@@ -129,10 +129,10 @@ pub(crate) fn growth_table(grown: &[Grown], figure: &Figure) -> String {
     text
 }
 
-/// What a contender is measured against: its limit, or the first contender if the limit has no such figure.
+/// What a contender is measured against: its baseline, or the first contender if the baseline has no such figure.
 fn reference(grown: &[Grown], contender: &Grown, figure: &Figure) -> Vec<Option<Spread>> {
-    let limit = grown.iter().find(|other| other.name == contender.limit);
-    let figures = limit.into_iter().chain(grown).map(|other| other.figure(figure));
+    let baseline = grown.iter().find(|other| other.name == contender.baseline);
+    let figures = baseline.into_iter().chain(grown).map(|other| other.figure(figure));
     let mut known = figures.filter(|spreads| spreads.iter().all(Option::is_some));
     known.next().unwrap_or_default()
 }
@@ -156,15 +156,15 @@ fn introduction() -> String {
          processes, a call runs {AT_A_TIME} of them at a time, except `pi-subagents` from npm, which runs up to 20. Where a call takes at \
          most 16 tasks, as in ours and @harms-haus/pi-subagents, 64 tasks are four calls side by side, with 16 children, and 256 tasks are \
          16 calls; there, ours keeps to the limit of the machine, 16 agents on two cores, and @harms-haus/pi-subagents runs 64. The \
-         limit still has {AT_A_TIME}. The children of an extension load that extension; those of the limit load none. \
+         baseline still has {AT_A_TIME}. The children of an extension load that extension; those of the baseline load none. \
          `@tintinweb/pi-subagents` runs its agents inside the pi that calls it. It starts no children, and can be below the \
-         limit.\n\
-         - **Method**: all contenders take turns, after one round without a clock: {}. A cell has the ratio to the limit, then \
+         baseline.\n\
+         - **Method**: all contenders take turns, after one round without a clock: {}. A cell has the ratio to the baseline, then \
          the median and, in brackets, the minimum and the maximum; the last column shows the growth. Time: inside pi from the first call to \
          the last result, elsewhere from start to end. Processor time: of all processes, including pi itself and its start. Memory: the peak \
-         of all processes together (PSS), in a separate run; 0 if that run ended before the first measurement. Bytes: everything that pi, or \
-         the command, prints; bytes have no limit, and the ratio is to ours in pi with pi as children.\n\
-         - The **limit** is *alone*: the same children, pi or built in, without a program that supervises, records or shows them.\n",
+         of all processes together (PSS), in a separate run; runs that ended before the first measurement are left out. Bytes: everything that pi, or \
+         the command, prints; bytes have no baseline, and the ratio is to ours in pi with pi as children.\n\
+         - The **baseline** is *alone*: the same children, pi or built in, without a program that supervises, records or shows them.\n",
         versions.join(", "),
         SIZES.map(|Size { tasks, rounds }| format!("{rounds} × {tasks} tasks")).join(", "),
     )
@@ -237,15 +237,15 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_told_beside_the_limit_and_beside_the_first_if_it_has_none() {
-        let grown = |name, limit, seconds: f64, kilobytes: f64| {
+    fn figures_are_told_beside_the_baseline_and_beside_the_first_if_it_has_none() {
+        let grown = |name, baseline, seconds: f64, kilobytes: f64| {
             let sample = |times| Sample {
                 seconds: seconds * times,
                 kilobytes: kilobytes * times,
                 ..Sample::default()
             };
             let samples = [1.0, 2.0, 4.0, 8.0, 16.0].map(|times| vec![sample(times); 3]).to_vec();
-            Grown { name, limit, samples }
+            Grown { name, baseline, samples }
         };
         let all = [
             grown("bare", "bare", 2.0, 0.0),

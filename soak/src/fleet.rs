@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     };
     let nats_server = repository_root().join("e2e/fleet/server/bin/nats-server");
     println!(
-        "| what happens | under way | begun again | lost or counted twice | all of them had results after | the batch took |"
+        "| what happens | under way | restarted | lost or counted twice | all of them had results after | the batch took |"
     );
     println!("|---|---|---|---|---|---|");
     let mut failed = Vec::new();
@@ -45,9 +45,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
 }
 
 fn row(fault: FleetFault, suffered: Suffered) -> String {
-    let Suffered { under_way, repeated, recovery, total } = suffered;
+    let Suffered { under_way, restarted, recovery, total } = suffered;
     format!(
-        "| {} | {under_way} | {repeated} | none | {:.1} s | {:.1} s |",
+        "| {} | {under_way} | {restarted} | none | {:.1} s | {:.1} s |",
         fault.words(),
         recovery.as_secs_f64(),
         total.as_secs_f64()

@@ -229,6 +229,7 @@ mod tests {
     /// Of a run, what is learned for the next ones leaves its supervisor out, too.
     #[test]
     #[cfg(target_os = "linux")]
+    #[expect(clippy::disallowed_methods, reason = "processes that are only looked at")]
     fn the_starter_of_a_tree_is_no_part_of_it() {
         let mut alone = std::process::Command::new("cat");
         let alone = alone.stdin(std::process::Stdio::piped()).spawn();

@@ -159,8 +159,9 @@ impl Protocol {
         if self.is_of_pi() { pi::start::conversation_file(command) } else { None }
     }
 
-    /// Whether another supervisor carries out the run: it decides when the agent reads a message, which questions wait for the
-    /// user and for how long, and it has reviewed the work.
+    /// Whether the run is relayed: the child passes on the events of another supervisor, which has applied rules, access and
+    /// budgets, counts what is spent, decides when the agent reads a message and which questions wait for the user, and has
+    /// reviewed the work.
     pub fn is_relayed(self) -> bool {
         self == Protocol::Events
     }

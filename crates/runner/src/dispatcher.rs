@@ -22,7 +22,7 @@ use crate::poll::poll_ready;
 use crate::run::Run;
 use crate::spending::Spending;
 use crate::update::{Change, TaskId, Update};
-use crate::worktree::let_go;
+use crate::worktree::release_before_pruning;
 
 /// Names a lane within its dispatcher.
 pub type LaneId = usize;
@@ -321,7 +321,7 @@ impl Dispatcher {
 pub(crate) fn prune_now_and_then(store: &Store, run_id: &RunId) {
     if run_id.as_str().ends_with("00") {
         // Old runs that cannot be removed are no concern of this one.
-        let _ = store.prune_by_itself(SystemTime::now(), &let_go);
+        let _ = store.prune_by_itself(SystemTime::now(), &release_before_pruning);
         remove_abandoned_cgroups();
     }
 }

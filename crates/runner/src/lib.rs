@@ -47,7 +47,7 @@ pub use tell::{Fate, TellError, TellUntil, Told, tell_run};
 pub use tmux::{TmuxError, TmuxPanes, view_run};
 pub use update::{Change, Report, TaskId, Update};
 pub use waiting::waiting;
-pub use worktree::{let_go, worktree_layout};
+pub use worktree::{release_before_pruning, worktree_layout};
 
 /// The wall clock, in milliseconds since 1970.
 pub fn now_ms() -> u64 {

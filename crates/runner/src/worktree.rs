@@ -85,9 +85,10 @@ pub(crate) fn keep_changes(meta: &Meta, may_remove: bool) -> Option<Event> {
 /// How long changes stay after the first attempt to prune a run whose user has done nothing with them.
 const UNSETTLED: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// Whether a run may be pruned. Its refs and its worktree go with it: at once if its changes were applied, merged or
-/// discarded or if there are none, else only a week after it was first kept for them.
-pub fn let_go(dir: &RunDir) -> bool {
+/// Removes the refs and the worktree of a run that is about to be pruned. Returns false if the run has to stay: its changes
+/// were neither applied, merged nor discarded, and it is less than a week since it was first kept for them.
+pub fn release_before_pruning(dir: &RunDir) -> bool {
+    // What is no run has no worktree.
     let Ok(meta) = dir.meta() else { return true };
     if meta.worktree.is_none() {
         return true;
@@ -96,21 +97,29 @@ pub fn let_go(dir: &RunDir) -> bool {
         Ok(Life::Ended(result)) => result.changes,
         _ => None,
     };
-    let is_empty = changes.is_none_or(|changes| changes.is_empty());
-    if !is_empty && dir.changes_state().is_none() {
-        let waits = |since: SystemTime| since.elapsed().unwrap_or_default() < UNSETTLED;
-        if dir.warn_of_changes().map_or(true, waits) {
-            return false;
-        }
+    let is_settled =
+        changes.is_none_or(|changes| changes.is_empty()) || dir.changes_state().is_some();
+    let is_kept = !is_settled && stays_for_its_changes(dir);
+    if !is_kept {
+        release(&meta);
     }
-    if let Ok(Some(layout)) = worktree_layout(&meta) {
-        // A repository that is gone has taken them along.
-        let _ = workspace::forget(&layout, &meta.cwd);
-        if let Some(call) = shared_base(&meta) {
-            let _ = workspace::forget_shared_base(&meta.cwd, call);
-        }
+    !is_kept
+}
+
+/// Whether a run whose user has done nothing with its changes stays. The first time begins its week.
+fn stays_for_its_changes(dir: &RunDir) -> bool {
+    let waits = |since: SystemTime| since.elapsed().unwrap_or_default() < UNSETTLED;
+    dir.warn_of_changes().map_or(true, waits)
+}
+
+/// Removes the refs and the worktree of a run.
+fn release(meta: &Meta) {
+    let Ok(Some(layout)) = worktree_layout(meta) else { return };
+    // A repository that is gone has taken them along.
+    let _ = workspace::forget(&layout, &meta.cwd);
+    if let Some(call) = shared_base(meta) {
+        let _ = workspace::forget_shared_base(&meta.cwd, call);
     }
-    true
 }
 
 /// The call with whose other runs this one shares its base, if it does.

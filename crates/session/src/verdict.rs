@@ -15,7 +15,7 @@ pub struct Ending<'a> {
     pub limits: &'a Limits,
     /// Whether the agent was in the middle of its work.
     pub agent_working: bool,
-    /// How the agent says that the run ended, or another supervisor whose events the child passes on.
+    /// How the agent says that the run ended, or the relay of another supervisor.
     pub told: Option<&'a Verdict>,
     /// What an answer must be besides said.
     pub demands: Demands,

@@ -68,14 +68,14 @@ impl Store {
     /// Removes what is beyond the limits. Runs stay that live, that have a newer format, or that
     /// were abandoned, so that their end is found out and recorded first.
     ///
-    /// `let_go` is asked before a run is removed, and can keep it: what the run has elsewhere goes first.
+    /// `release` is called before a run is removed, and removes what the run has outside of its directory. False keeps the run.
     pub fn prune(
         &self,
         retention: &Retention,
         now: SystemTime,
-        let_go: &dyn Fn(&RunDir) -> bool,
+        release: &dyn Fn(&RunDir) -> bool,
     ) -> Result<Pruned, StoreError> {
-        self.prune_except(retention, now, let_go, |_, finished| (Vec::new(), finished))
+        self.prune_except(retention, now, release, |_, finished| (Vec::new(), finished))
     }
 
     /// Removes what is beyond the usual limits, without being asked. Runs of the last day stay, and so
@@ -84,9 +84,9 @@ impl Store {
     pub fn prune_by_itself(
         &self,
         now: SystemTime,
-        let_go: &dyn Fn(&RunDir) -> bool,
+        release: &dyn Fn(&RunDir) -> bool,
     ) -> Result<Pruned, StoreError> {
-        self.prune_except(&Retention::DEFAULT, now, let_go, |unfinished, finished| {
+        self.prune_except(&Retention::DEFAULT, now, release, |unfinished, finished| {
             let (fresh, old): (Vec<_>, Vec<_>) =
                 finished.into_iter().partition(|run| run.age < Retention::FRESH);
             if old.is_empty() {
@@ -107,7 +107,7 @@ impl Store {
         &self,
         retention: &Retention,
         now: SystemTime,
-        let_go: &dyn Fn(&RunDir) -> bool,
+        release: &dyn Fn(&RunDir) -> bool,
         spare: impl FnOnce(&[RunDir], Vec<Finished>) -> (Vec<Finished>, Vec<Finished>),
     ) -> Result<Pruned, StoreError> {
         self.check_is_own()?;
@@ -129,7 +129,7 @@ impl Store {
         let room = retention.runs.saturating_sub(spared.len());
         for (run, is_kept) in decide(old, room, retention) {
             // A run that cannot be removed must not protect the others.
-            if !is_kept && self.remove(&run.dir, let_go).unwrap_or(false) {
+            if !is_kept && self.remove(&run.dir, release).unwrap_or(false) {
                 pruned.removed += 1;
                 pruned.bytes += run.bytes;
             } else {
@@ -145,9 +145,9 @@ impl Store {
 
     /// Removes one run directory, if its run has ended. It is renamed first, so that it vanishes in
     /// one step.
-    fn remove(&self, run: &RunDir, let_go: &dyn Fn(&RunDir) -> bool) -> Result<bool, StoreError> {
+    fn remove(&self, run: &RunDir, release: &dyn Fn(&RunDir) -> bool) -> Result<bool, StoreError> {
         let has_ended = matches!(run.life(), Ok(Life::Ended(_)));
-        if run.check_writable().is_err() || !has_ended || !let_go(run) {
+        if run.check_writable().is_err() || !has_ended || !release(run) {
             return Ok(false);
         }
         let renamed = self.path().join(format!(".old-{}", run.run_id()));

@@ -19,7 +19,7 @@ pub struct Suffered {
     /// Tasks that agents worked on when it happened.
     pub under_way: usize,
     /// Tasks that began more than once.
-    pub repeated: usize,
+    pub restarted: usize,
     /// Until all tasks that were under way had their results.
     pub recovery: Duration,
     /// From the submission to the last result.
@@ -48,6 +48,6 @@ pub fn suffer(
     let all: Vec<usize> = (0..tasks).collect();
     testbed.wait_until_ended(&all, struck);
     let total = started.elapsed();
-    let repeated = audit::audit(&mut testbed, fault);
-    Some(Suffered { under_way: under_way.len(), repeated, recovery, total })
+    let restarted = audit::audit(&mut testbed, fault);
+    Some(Suffered { under_way: under_way.len(), restarted, recovery, total })
 }

@@ -179,9 +179,9 @@ fn prune(
 ) -> Result<Exit, CommandError> {
     let unsettled = Cell::new(0);
     let pruned = store.prune(retention, SystemTime::now(), &|run| {
-        let is_let_go = runner::let_go(run);
-        unsettled.set(unsettled.get() + usize::from(!is_let_go));
-        is_let_go
+        let is_released = runner::release_before_pruning(run);
+        unsettled.set(unsettled.get() + usize::from(!is_released));
+        is_released
     })?;
     if unsettled.get() > 0 {
         printer.warning(&format!(

@@ -90,13 +90,8 @@ impl TaskRunner {
         Ok(task_runner)
     }
 
-    /// One without options, whose warnings are not shown.
-    pub(super) fn silent() -> Result<TaskRunner, CommandError> {
-        TaskRunner::elsewhere(OnArguments::default())
-    }
-
-    /// One whose tasks are carried out on these machines, and whose warnings are not shown.
-    pub(super) fn elsewhere(on: OnArguments) -> Result<TaskRunner, CommandError> {
+    /// One whose warnings are not shown, for tasks that are carried out there.
+    pub(super) fn without_warnings(on: OnArguments) -> Result<TaskRunner, CommandError> {
         TaskRunner::new(
             &AgentArguments {
                 agent: None,

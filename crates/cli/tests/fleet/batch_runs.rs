@@ -151,7 +151,7 @@ fn cancelling_a_batch_ends_its_agents_and_what_waits() {
     let follow = ["fleet", "show", "batch", &key, "--follow"];
     let follower = Running::start(fleet.command(&follow));
     let cancelled = fleet.ask(&["cancel", "batch", "--json"]).json();
-    let expected = json!({"batch": "batch", "waiting": 3, "running": 3, "ended": 0});
+    let expected = json!({"batch": "batch", "queued": 3, "running": 3, "ended": 0});
     assert_eq!(cancelled, expected);
     begun.into_iter().for_each(await_end_of);
     let followed = follower.finish();

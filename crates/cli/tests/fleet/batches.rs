@@ -44,7 +44,7 @@ fn the_same_command_again_adds_only_what_is_missing() {
     let list = fleet(&world, &url, &["status", "--json"]).json();
     assert_eq!(list["batches"], json!([{"batch": "nightly", "tasks": 260, "ended": 0}]));
     let cancelled = fleet(&world, &url, &["cancel", "nightly", "--json"]).json();
-    assert_eq!(cancelled["waiting"], json!(260), "{cancelled}");
+    assert_eq!(cancelled["queued"], json!(260), "{cancelled}");
     // In the order of submission: the later ten come last.
     let results = fleet(&world, &url, &["results", "nightly"]);
     assert_eq!(results.code, Some(1));

@@ -23,7 +23,7 @@ const AT_ONCE: usize = 64;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cancelled {
     /// Tasks that no worker had taken; they have ended.
-    pub waiting: usize,
+    pub queued: usize,
     /// Tasks whose agents are being stopped.
     pub running: usize,
     /// Tasks that had ended before.
@@ -46,7 +46,7 @@ pub async fn cancel_batch(
     let ends = stream::iter(open.into_iter().map(|entry| cancel_task(fleet, &tasks, entry, now)));
     let ends: Vec<bool> = ends.buffer_unordered(AT_ONCE).try_collect().await?;
     cancelled.running = ends.iter().filter(|is_running| **is_running).count();
-    cancelled.waiting = ends.len() - cancelled.running;
+    cancelled.queued = ends.len() - cancelled.running;
     Ok(cancelled)
 }
 

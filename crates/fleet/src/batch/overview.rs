@@ -63,8 +63,8 @@ pub struct Figures {
     pub usage: Option<Usage>,
     /// Tasks a minute, of late; `None` before one has ended.
     pub rate: Option<f64>,
-    /// Seconds, at this rate; `None` if it is not known.
-    pub time_left: Option<f64>,
+    /// Milliseconds until all have ended, at this rate; `None` if it is not known.
+    pub left_ms: Option<u64>,
     /// The most frequent first.
     pub failures: Vec<FailureReason>,
     /// The tasks that have run for the longest, the longest first.
@@ -72,7 +72,7 @@ pub struct Figures {
     /// Tasks that run, by worker, the busiest first.
     pub workers: Vec<(String, usize)>,
     /// Tasks that began more than once.
-    pub repeated: usize,
+    pub restarted: usize,
 }
 
 /// Why some tasks failed.
@@ -156,7 +156,7 @@ impl Overview {
         let mut ends = Vec::new();
         for (key, task) in &self.tasks {
             figures.tasks += 1;
-            figures.repeated += usize::from(task.attempts > 1);
+            figures.restarted += usize::from(task.attempts > 1);
             match task.phase() {
                 Phase::Queued => figures.queued += 1,
                 Phase::Running => figures.running += 1,
@@ -186,8 +186,10 @@ impl Overview {
         figures.usage = (!usages.is_empty()).then(|| usages.into_iter().sum());
         figures.rate = rate(&ends, now);
         let left = figures.queued + figures.running;
-        figures.time_left =
-            figures.rate.filter(|rate| *rate > 0.0).map(|rate| left as f64 / rate * 60.0);
+        figures.left_ms = figures
+            .rate
+            .filter(|rate| *rate > 0.0)
+            .map(|rate| (left as f64 / rate * 60_000.0) as u64);
         figures.failures = self
             .reasons
             .iter()
@@ -329,7 +331,7 @@ mod tests {
         );
         assert_eq!(figures.usage.unwrap().cost.unwrap().total, 2.0);
         assert_eq!(figures.rate, Some(8.0), "four within half a minute");
-        assert_eq!(figures.time_left, Some(15.0));
+        assert_eq!(figures.left_ms, Some(15_000));
         assert_eq!(figures.failures[0].count, 2);
         assert_eq!(figures.failures[0].reason, "timeout: Timed out after 5 s");
         assert_eq!(figures.slowest[0].running_ms, 7_000);

@@ -44,7 +44,7 @@ impl AgentStarter {
             environment.insert(name.to_owned(), Some(value.to_owned()));
         }
         // Our own agent and the relay are this very program, also after its file has been replaced.
-        let is_relay = program == paths::OWN_PROGRAM && self.protocol == Protocol::Events;
+        let is_relay = program == paths::OWN_PROGRAM && self.protocol.is_relayed();
         let is_own = agent.agent == Some(AgentKind::Builtin) || is_relay;
         let own = is_own.then(process::own_executable).and_then(Result::ok);
         let own = own.as_deref().map(Path::to_string_lossy);

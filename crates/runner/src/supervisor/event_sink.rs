@@ -49,10 +49,9 @@ impl EventSink {
             meta.session_id,
             meta.cwd.display()
         );
-        // Another supervisor, whose events the child passes on, counts them itself.
-        let counts = meta.protocol.as_deref() != Some(Protocol::Events.word());
-        let recorder =
-            meta.ledger.as_deref().filter(|_| counts).cloned().map(SpendingRecorder::new);
+        let is_relayed = Protocol::of(meta.protocol.as_deref()).is_some_and(Protocol::is_relayed);
+        let ledger = meta.ledger.as_deref().filter(|_| !is_relayed);
+        let recorder = ledger.cloned().map(SpendingRecorder::new);
         let mut sink = EventSink {
             meta,
             recorder,

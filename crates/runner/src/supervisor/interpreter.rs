@@ -20,7 +20,7 @@ pub(crate) struct Interpreter {
     pub(crate) questions: Questions,
     reader: Reader,
     sanitizer: Sanitizer,
-    /// How the agent, or another supervisor whose events it passes on, says that the run ended.
+    /// How the agent says that the run ended, or the relay of another supervisor.
     pub(crate) verdict: Option<Verdict>,
     /// What is to be written to the child's standard input.
     pub(crate) replies: Vec<u8>,

@@ -172,7 +172,6 @@ fn watch_over(
     let interpreter =
         Interpreter::new(sink, reader, conversation, questions, sanitizer, Instant::now());
     let requests = Requests::of(starter.confines.dir.clone(), meta.lifetime);
-    // Another supervisor, whose events the child passes on, has done it.
     let review = if protocol.is_relayed() {
         Review::default()
     } else {

@@ -12,7 +12,7 @@ pub(super) fn audit(testbed: &mut Testbed, fault: FleetFault) -> usize {
     assert_eq!((&status["queued"], &status["running"]), (&0.into(), &0.into()), "{status}");
     let results = testbed.results();
     assert_eq!(results.len(), testbed.tasks, "each task has one result");
-    let mut repeated = 0;
+    let mut restarted = 0;
     for (task, result) in results.iter().enumerate() {
         assert_eq!(result["key"], key(task), "in the order of submission");
         let outcome = if fault.kills_worker(task, testbed.tasks) {
@@ -22,12 +22,12 @@ pub(super) fn audit(testbed: &mut Testbed, fault: FleetFault) -> usize {
             "completed"
         };
         assert_eq!(result["outcome"], outcome, "{result}");
-        repeated += usize::from(result["attempt"].as_u64() > Some(1));
+        restarted += usize::from(result["attempt"].as_u64() > Some(1));
         check_record(testbed, task, result);
     }
     testbed.end_workers();
     testbed.world.wait_until_nothing_is_left();
-    repeated
+    restarted
 }
 
 /// The record of a task, of which a few are looked at, has the events of the attempt that counts, and one end.

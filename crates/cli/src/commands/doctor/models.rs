@@ -9,6 +9,7 @@ use session::cut_chars;
 use tools::{TaskArguments, Workspace};
 
 use super::section::{Area, Finding, Section};
+use crate::arguments::OnArguments;
 use crate::commands::models::KnownModels;
 use crate::commands::tasks::TaskRunner;
 use crate::error::CommandError;
@@ -86,7 +87,8 @@ fn ping() -> PingFacts {
         timeout: Some(PING_TIMEOUT.as_secs_f64()),
         ..TaskArguments::default()
     };
-    let asked = TaskRunner::silent().and_then(|mut task_runner| task_runner.ask(task));
+    let asked = TaskRunner::without_warnings(OnArguments::default())
+        .and_then(|mut task_runner| task_runner.ask(task));
     asked.map_or_else(|error| PingFacts::refused(&error), PingFacts::of)
 }
 

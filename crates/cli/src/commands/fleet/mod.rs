@@ -78,15 +78,14 @@ fn cancel(named: &NamedBatch, printer: &Printer) -> Result<Exit, CommandError> {
         }
         Ok(cancelled)
     })?;
-    let fleet::Cancelled { waiting, running, ended } = cancelled;
+    let fleet::Cancelled { queued, running, ended } = cancelled;
     if named.json {
         let batch = batch.as_str();
-        printer.json(
-            &json!({"batch": batch, "waiting": waiting, "running": running, "ended": ended}),
-        )?;
+        printer
+            .json(&json!({"batch": batch, "queued": queued, "running": running, "ended": ended}))?;
     } else {
         printer.answer(&format!(
-            "Cancelled {waiting} tasks that waited; {running} are being stopped; {ended} had ended."
+            "Cancelled {queued} queued tasks; {running} are being stopped; {ended} had ended."
         ))?;
     }
     Ok(Exit::Completed)

@@ -16,7 +16,7 @@ pub(super) fn rows(batch: &TaskName, figures: &Figures, width: usize) -> Vec<Lin
     ];
     let mut pace: Vec<String> = Vec::new();
     pace.extend(figures.rate.map(|rate| format!("{rate:.0} tasks a minute")));
-    pace.extend(figures.time_left.map(|left| format!("{} left", duration((left * 1e3) as u64))));
+    pace.extend(figures.left_ms.map(|left| format!("{} left", duration(left))));
     pace.extend(figures.usage.iter().flat_map(session::usage_words));
     rows.push(Line::of(Role::Muted, &pace.join(" · ")));
     let mut part = |title: &str, lines: Vec<Line>| {
@@ -72,7 +72,7 @@ fn counts(figures: &Figures) -> Line {
         (figures.queued, "queued", Role::Muted),
         (figures.failed, "failed", Role::Error),
         (figures.cancelled, "cancelled", Role::Muted),
-        (figures.repeated, "begun again", Role::Muted),
+        (figures.restarted, "restarted", Role::Muted),
     ]
     .into_iter()
     .filter(|(count, ..)| *count > 0)
@@ -111,7 +111,7 @@ mod tests {
             completed: 3_500,
             failed: 500,
             rate: Some(1_200.4),
-            time_left: Some(300.0),
+            left_ms: Some(300_000),
             failures: vec![reason("timeout: Timed out", 400), reason("loop", 100)],
             slowest: vec![SlowTask {
                 key: TaskName::parse("a.1").unwrap(),

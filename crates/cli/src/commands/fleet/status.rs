@@ -57,9 +57,7 @@ pub(super) fn line(figures: &Figures) -> String {
     }
     if ended(figures) < figures.tasks {
         parts.extend(figures.rate.map(|rate| format!("{rate:.0} a minute")));
-        parts.extend(
-            figures.time_left.map(|left| format!("{} left", duration((left * 1e3) as u64))),
-        );
+        parts.extend(figures.left_ms.map(|left| format!("{} left", duration(left))));
     }
     parts.extend(figures.usage.iter().flat_map(session::usage_words));
     parts.join(", ")
@@ -80,10 +78,10 @@ fn document(batch: &TaskName, figures: &Figures) -> Value {
         "completed": figures.completed,
         "failed": figures.failed,
         "cancelled": figures.cancelled,
-        "repeated": figures.repeated,
+        "restarted": figures.restarted,
         "usage": figures.usage,
         "tasksPerMinute": figures.rate,
-        "secondsLeft": figures.time_left,
+        "leftMs": figures.left_ms,
         "failures": failures.map(|failure| json!({"reason": failure.reason, "count": failure.count})).collect::<Vec<_>>(),
         "slowest": slowest.map(|slow| json!({"key": slow.key.as_str(), "worker": slow.worker, "runningMs": slow.running_ms})).collect::<Vec<_>>(),
         "workers": figures.workers.iter().map(|(worker, running)| json!({"worker": worker, "running": running})).collect::<Vec<_>>(),

@@ -31,7 +31,7 @@ pub(super) fn submit(arguments: &FleetSubmit, printer: &Printer) -> Result<Exit,
     };
     let on = Some(arguments.pool.clone());
     let mut task_runner =
-        TaskRunner::elsewhere(OnArguments { on, fleet: arguments.server.fleet.clone() })?;
+        TaskRunner::without_warnings(OnArguments { on, fleet: arguments.server.fleet.clone() })?;
     task_runner.print_warnings(printer);
     let submitted = at_server(&arguments.server, async |fleet| {
         let mut submission = Submission::open(&fleet, batch.clone(), arguments.failed).await?;

@@ -64,8 +64,8 @@ impl Bounds {
     /// within its access there.
     pub(crate) fn prepare(meta: &Meta, dir: &RunDir) -> Result<Option<Bounds>, AccessError> {
         let access = meta.access;
-        let is_elsewhere = Protocol::of(meta.protocol.as_deref()) == Some(Protocol::Events);
-        if access == Access::Full || is_elsewhere {
+        let is_relayed = Protocol::of(meta.protocol.as_deref()).is_some_and(Protocol::is_relayed);
+        if access == Access::Full || is_relayed {
             return Ok(None);
         }
         let no_paths = AccessPaths::default();

@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use governor::{Parked, Slot, quota_ends};
 use model::{Event, Lifetime, Outcome, Status};
-use protocol::Protocol;
 use session::{Demands, PastRun, continued, resume_transcript};
 use store::RunDir;
 
@@ -23,11 +22,11 @@ const GRACE: u64 = 60_000;
 
 impl Supervision {
     /// What the run waits for, if its agent has ended at a quota and another one can go on later. The parent of a foreground
-    /// run is told at once instead, and another supervisor, whose events the child passes on, has ended the run.
+    /// run is told at once instead, and a relayed run has ended on its worker.
     pub(crate) fn quota(&mut self) -> Option<Parked> {
         let sink = &self.interpreter.sink;
-        let is_own = sink.meta.protocol.as_deref() != Some(Protocol::Events.word());
-        if sink.meta.lifetime != Lifetime::Background || !is_own || self.is_stopped() {
+        let is_relayed = self.starter.protocol.is_relayed();
+        if sink.meta.lifetime != Lifetime::Background || is_relayed || self.is_stopped() {
             return None;
         }
         let verdict = self.verdict(Demands::default());
