@@ -27,10 +27,10 @@ mod worker;
 
 pub use address::{AddressError, Credentials, ServerAddress};
 pub use batch::{
-    BATCHES, BatchCount, BatchEntry, Cancelled, Change, FailureReason, Figures, Following, NewTask,
-    Overview, Patches, Phase, SlowTask, Submission, Submitted, TaskLineError, batch_entries,
-    cancel_batch, count_batches, delete_batch, each_result, load_overview, prune_batches,
-    read_task_line, task_events, task_result, task_state, workers,
+    AttemptEvents, BATCHES, BatchCount, BatchEntry, Cancelled, Change, FailureReason, Figures,
+    Following, NewTask, Overview, Patches, Phase, SlowTask, Submission, Submitted, TaskLineError,
+    batch_entries, cancel_batch, count_batches, delete_batch, each_result, load_overview,
+    prune_batches, read_task_line, task_events, task_result, task_state, workers,
 };
 pub use connection::{
     Fleet, FleetError, PATIENCE, block_on, check_credentials, pause, ready_within, task_consumer,

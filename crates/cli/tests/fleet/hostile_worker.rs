@@ -254,7 +254,7 @@ fn a_batch_shows_nothing_raw_and_one_hostile_task_hides_no_patch_of_another() {
     let key_of = |task: &TaskMessage| task.address.task.as_str().to_owned();
     for task in &tasks {
         let said = json!({"type": "assistant_message", "text": SEQUENCES});
-        let chunks = chunks(&[json!({"type": "run_started", "pid": 1}), said, ended()]);
+        let mut chunks = chunks(&[json!({"type": "run_started", "pid": 1}), said, ended()]);
         let deed = match key_of(task).as_str() {
             "a" => Deed {
                 changes: Some(planted(&fleet, "../../planted", "100644", "theirs")),
@@ -264,12 +264,17 @@ fn a_batch_shows_nothing_raw_and_one_hostile_task_hides_no_patch_of_another() {
                 changes: Some(planted(&fleet, "good.txt", "100644", "theirs\n")),
                 ..Deed::default()
             },
-            // The result of another task, which has failed with the words of a terminal.
-            _ => Deed {
-                result: json!({"name": SEQUENCES, "runId": tasks[0].run_id, "error": SEQUENCES,
+            // The result of another task, which has failed with the words of a terminal, and events without end.
+            _ => {
+                let endless = "x\n".repeat(10 << 20);
+                let parts = (4..).zip(cut_into_chunks(&endless));
+                chunks.extend(parts.map(|(number, text)| chunk(number, text)));
+                Deed {
+                    result: json!({"name": SEQUENCES, "runId": tasks[0].run_id, "error": SEQUENCES,
                     "output": SEQUENCES, "model": SEQUENCES, "outcome": "timeout", "status": "error"}),
-                ..Deed::default()
-            },
+                    ..Deed::default()
+                }
+            }
         };
         carry_out(&fleet, task, Deed { chunks, ..deed });
     }
@@ -297,6 +302,9 @@ fn a_batch_shows_nothing_raw_and_one_hostile_task_hides_no_patch_of_another() {
         let ran = fleet.ask(words);
         assert_plain(&words.join(" "), &(ran.stdout + &ran.stderr));
     }
+    let shown = fleet.ask(&["show", "b", "c"]);
+    assert!(shown.stderr.contains("did too much to show all of it"), "{shown:?}");
+    assert!(shown.stdout.len() < 1 << 20, "{}", shown.stdout.len());
     let results = fleet.ask(&["results", "b"]);
     let results: Vec<Value> =
         results.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -20,8 +20,8 @@ pub use line::{TaskLineError, read_task_line};
 pub use overview::{FailureReason, Figures, Overview, Phase, SlowTask};
 pub use patch::Patches;
 pub use read::{
-    BatchCount, Change, Following, batch_entries, count_batches, each_result, load_overview,
-    task_events, task_result, task_state, workers,
+    AttemptEvents, BatchCount, Change, Following, batch_entries, count_batches, each_result,
+    load_overview, task_events, task_result, task_state, workers,
 };
 pub use submit::{NewTask, Submission, Submitted};
 

@@ -8,7 +8,7 @@ use async_nats::jetstream::consumer::pull::{Ordered, OrderedConfig};
 use async_nats::jetstream::consumer::{Consumer, DeliverPolicy};
 use futures_util::stream::{SelectAll, select_all};
 use futures_util::{Stream, StreamExt};
-use model::Record;
+use model::{Limits, Record};
 
 use super::{BATCHES, BatchEntry, Overview, bucket_stream, entries_of, keys_of};
 use crate::{
@@ -131,29 +131,54 @@ async fn value_of<Value: serde::de::DeserializeOwned>(
     Ok(value.map(|value| serde_json::from_slice(&value)).transpose()?)
 }
 
+/// So much of the text of an attempt's events is read: all of it, if its log on the worker was not full.
+const MOST_EVENTS: usize = Limits::LOG_BYTES as usize;
+
+/// What an attempt has done.
+#[derive(Debug)]
+#[expect(missing_docs, reason = "the name says it")]
+pub struct AttemptEvents {
+    pub records: Vec<Record>,
+    /// Whether more has arrived than is read.
+    pub is_cut: bool,
+}
+
 /// The events of an attempt of a task, of the latest one if none is named, as far as they have arrived.
 pub async fn task_events(
     fleet: &Fleet,
     address: &TaskAddress,
     attempt: Option<u32>,
-) -> Result<Vec<Record>, FleetError> {
-    let mut attempts: BTreeMap<u32, BTreeMap<u64, String>> = BTreeMap::new();
-    let subjects = address.event_subjects();
-    read_messages(fleet, EVENTS, subjects, DeliverPolicy::All, |message| {
+) -> Result<AttemptEvents, FleetError> {
+    let mut followed = attempt.unwrap_or(0);
+    let mut chunks: BTreeMap<u64, String> = BTreeMap::new();
+    let (mut size, mut is_cut) = (0, false);
+    read_messages(fleet, EVENTS, address.event_subjects(), DeliverPolicy::All, |message| {
         let number = message.subject.rsplit('.').next().and_then(|number| number.parse().ok());
-        let chunk: EventChunk = serde_json::from_slice(&message.payload)?;
-        attempts.entry(number.unwrap_or(0)).or_default().insert(chunk.number, chunk.text);
+        let number = number.unwrap_or(0);
+        if number < followed || attempt.is_some_and(|attempt| attempt != number) {
+            return Ok(());
+        }
+        if number > followed {
+            (followed, size, is_cut) = (number, 0, false);
+            chunks.clear();
+        }
+        // What cannot be read is passed over, as by the caller of a task.
+        if let Ok(chunk) = serde_json::from_slice::<EventChunk>(&message.payload)
+            && !chunks.contains_key(&chunk.number)
+        {
+            size += chunk.text.len();
+            is_cut |= size > MOST_EVENTS;
+            if !is_cut {
+                chunks.insert(chunk.number, chunk.text);
+            }
+        }
         Ok(())
     })
     .await?;
-    let chunks = match attempt {
-        Some(attempt) => attempts.remove(&attempt),
-        None => attempts.pop_last().map(|(_, chunks)| chunks),
-    };
-    let chunks = chunks.unwrap_or_default();
     let text: String = chunks.into_values().collect();
     // The last line may be half there.
-    Ok(text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect())
+    let records = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    Ok(AttemptEvents { records, is_cut })
 }
 
 /// The workers that live.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fleet::{BatchEntry, TaskName, TaskResult};
+use fleet::{AttemptEvents, BatchEntry, TaskName, TaskResult};
 use model::{Record, Status};
 use serde_json::json;
 use session::transcript;
@@ -42,11 +42,17 @@ pub(super) fn show(
             )));
         };
         let mut printed = String::new();
+        let mut is_told = false;
         loop {
             // The result first: what is read after it is everything.
             let result = fleet::task_result(&fleet, &address).await?;
             let attempt = result.as_ref().map(|result| result.attempt);
-            let records = fleet::task_events(&fleet, &address, attempt).await?;
+            let AttemptEvents { records, is_cut } =
+                fleet::task_events(&fleet, &address, attempt).await?;
+            if is_cut && !is_told {
+                printer.note("The agent did too much to show all of it: this is the beginning, and the end of the task.");
+                is_told = true;
+            }
             if shown.json {
                 let state = fleet::task_state(&fleet, &address).await?;
                 printer.json(&json!({
