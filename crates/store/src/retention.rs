@@ -9,8 +9,8 @@ use std::time::{Duration, SystemTime};
 use model::CallId;
 use serde::Deserialize;
 
+use crate::remove_tree;
 use crate::run_dir::RESULT;
-use crate::temporary_dir::remove_all;
 use crate::{Life, RunDir, Store, StoreError};
 
 /// Which finished runs are kept: the newest ones up to a number, none older than an age, and of these
@@ -138,7 +138,7 @@ impl Store {
         }
         for debris in self.debris(now).into_iter().filter(|debris| debris.is_removable) {
             // What cannot be removed now is tried again next time.
-            let _ = remove_all(&debris.path);
+            let _ = remove_tree(&debris.path);
         }
         Ok(pruned)
     }

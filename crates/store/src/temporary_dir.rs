@@ -1,15 +1,14 @@
 //! The temporary directory of a run: of an agent that may change little else, or of a relay whose files are on their way.
 
-use std::fs::{self, DirBuilder, DirEntry, File, Permissions};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, symlink};
+use std::fs::{self, DirBuilder, DirEntry, File};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
 use model::{AccessPaths, Meta, Mirror, paths};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::geteuid;
 
-use crate::StoreError;
+use crate::{StoreError, remove_tree};
 
 /// A directory that only the user can enter. It lasts as long as its run.
 #[derive(Debug)]
@@ -82,23 +81,7 @@ impl TemporaryDir {
 
     /// Removes it with everything in it.
     pub fn remove(self) -> Result<(), StoreError> {
-        remove_all(&self.path).map_err(StoreError::io("removed", &self.path))
-    }
-}
-
-/// Removes a directory with everything in it.
-pub(crate) fn remove_all(directory: &Path) -> io::Result<()> {
-    let removed = fs::remove_dir_all(directory).or_else(|error| {
-        if error.kind() != io::ErrorKind::PermissionDenied {
-            return Err(error);
-        }
-        // Some programs make what they store read-only.
-        make_writable(directory);
-        fs::remove_dir_all(directory)
-    });
-    match removed {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
+        remove_tree(&self.path).map_err(StoreError::io("removed", &self.path))
     }
 }
 
@@ -118,16 +101,6 @@ fn lock(path: &Path) -> Option<File> {
     let directory = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
     directory.try_lock().ok()?;
     Some(directory)
-}
-
-/// Lets this user remove what is in the directory, as far as that can be had. Links are not followed.
-fn make_writable(directory: &Path) {
-    let _ = fs::set_permissions(directory, Permissions::from_mode(0o700));
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            make_writable(&entry.path());
-        }
-    }
 }
 
 #[cfg(test)]

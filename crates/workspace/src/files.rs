@@ -67,30 +67,6 @@ pub(crate) fn set_aside(tree: &Path, removed: &Path) -> io::Result<()> {
     fs::rename(tree, removed)
 }
 
-/// Removes a directory with everything in it, also if programs have made some of it read-only.
-pub(crate) fn remove_tree(directory: &Path) -> io::Result<()> {
-    let removed = fs::remove_dir_all(directory).or_else(|error| {
-        if error.kind() != io::ErrorKind::PermissionDenied {
-            return Err(error);
-        }
-        make_writable(directory);
-        fs::remove_dir_all(directory)
-    });
-    match removed {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
-    }
-}
-
-fn make_writable(directory: &Path) {
-    let _ = fs::set_permissions(directory, Permissions::from_mode(0o700));
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            make_writable(&entry.path());
-        }
-    }
-}
-
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use model::Changes;
 use process::Exit;
+use store::remove_tree;
 
 use crate::change::count;
-use crate::files::{read_short, remove_index, remove_stale_lock, remove_tree, set_aside};
+use crate::files::{read_short, remove_index, remove_stale_lock, set_aside};
 use crate::git::{Git, failed, owned};
 use crate::layout::WorktreeLayout;
 use crate::left_out::LeftOut;

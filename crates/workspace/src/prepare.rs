@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use process::Exit;
+use store::remove_tree;
 
-use crate::files::{copy_index, make_directory, make_private, remove_index, remove_tree};
+use crate::files::{copy_index, make_directory, make_private, remove_index};
 use crate::git::{Git, failed};
 use crate::layout::{WorktreeLayout, reference, shared_base};
 use crate::lock::RepositoryLock;

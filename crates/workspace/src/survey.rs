@@ -4,9 +4,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use model::RunId;
+use store::remove_tree;
 
 use crate::WorkspaceError;
-use crate::files::{read_short, remove_index, remove_stale_lock, remove_tree};
+use crate::files::{read_short, remove_index, remove_stale_lock};
 use crate::layout::{WorktreeLayout, shared_base};
 use crate::lock::RepositoryLock;
 use crate::repository::Repository;

@@ -3,9 +3,9 @@
 //! is told something in every way of the table in `docs/use/conversation.md`.
 //! `cargo xtask test all-agents` installs the agents and says where they are.
 
+// The packages with the programs are pinned for this platform only.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![expect(clippy::panic, clippy::unwrap_used, reason = "this is how a test fails")]
-// The packages with the programs are pinned for this platform only.
 
 mod claude;
 mod fields;
