@@ -79,7 +79,7 @@ impl Printer {
     pub(crate) fn answer(&self, text: &str) -> Result<(), CommandError> {
         let text = session::clean(text);
         let line_feed = if text.ends_with('\n') { "" } else { "\n" };
-        self.print(&format!("{text}{line_feed}"))
+        self.print(format!("{text}{line_feed}"))
     }
 
     pub(crate) fn json(&self, document: &impl Serialize) -> Result<(), CommandError> {
@@ -94,20 +94,20 @@ impl Printer {
     }
 
     pub(crate) fn line(&self, json: &str) -> Result<(), CommandError> {
-        self.print(&format!("{}\n", session::escape_json(json)))
+        self.print(format!("{}\n", session::escape_json(json)))
     }
 
     /// Prints text for another program, unchanged. Parts that come from an agent are clean already.
-    pub(crate) fn script(&self, text: &str) -> Result<(), CommandError> {
-        self.print(text)
+    pub(crate) fn script(&self, bytes: impl AsRef<[u8]>) -> Result<(), CommandError> {
+        self.print(bytes)
     }
 
-    fn print(&self, text: &str) -> Result<(), CommandError> {
+    fn print(&self, bytes: impl AsRef<[u8]>) -> Result<(), CommandError> {
         let mut stdout = io::stdout();
         if process::was_stdout_closed() {
             return Err(unprintable("standard output is closed"));
         }
-        let wrote = self.write(text, stdout.as_fd(), &mut stdout.lock(), HURRIED_ANSWER);
+        let wrote = self.write(bytes.as_ref(), stdout.as_fd(), &mut stdout.lock(), HURRIED_ANSWER);
         match wrote.and_then(|()| stdout.flush()) {
             // The reader has read enough, as `head` does.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -133,14 +133,18 @@ impl Printer {
     /// Writes bytes to the terminal on standard error, unchanged. False if that failed.
     pub(crate) fn frame(&self, bytes: &str) -> bool {
         let stderr = io::stderr();
-        self.write(bytes, stderr.as_fd(), &mut stderr.lock(), HURRIED_FRAME).is_ok()
+        self.write(bytes.as_bytes(), stderr.as_fd(), &mut stderr.lock(), HURRIED_FRAME).is_ok()
     }
 
     /// Writes a line to standard error. A line that cannot be written is dropped.
     fn tell(&self, text: &str) {
         let stderr = io::stderr();
-        let _ =
-            self.write(&format!("{text}\n"), stderr.as_fd(), &mut stderr.lock(), Duration::ZERO);
+        let _ = self.write(
+            format!("{text}\n").as_bytes(),
+            stderr.as_fd(),
+            &mut stderr.lock(),
+            Duration::ZERO,
+        );
     }
 
     pub(crate) fn mention(&self, mention: &Mention) -> Result<(), CommandError> {
@@ -154,15 +158,15 @@ impl Printer {
 
     fn write(
         &self,
-        text: &str,
+        bytes: &[u8],
         fd: BorrowedFd<'_>,
         output: &mut dyn Write,
         hurried: Duration,
     ) -> io::Result<()> {
         let Some(interruption) = &self.interruption else {
-            return output.write_all(text.as_bytes());
+            return output.write_all(bytes);
         };
-        for piece in text.as_bytes().chunks(Writable::PIECE) {
+        for piece in bytes.chunks(Writable::PIECE) {
             loop {
                 let writable = if self.is_hurried.get() {
                     process::wait_until_writable(fd, None, Some(hurried))
@@ -271,7 +275,7 @@ impl io::Write for JsonWriter<'_> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        let printed = self.printer.print(&session::escape_json(&self.text));
+        let printed = self.printer.print(session::escape_json(&self.text).as_bytes());
         self.text.clear();
         printed.map_err(|failure| {
             self.failure = Some(failure);

@@ -105,6 +105,9 @@ fn lock(path: &Path) -> Option<File> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]

@@ -1,8 +1,8 @@
 //! The few files that this crate makes and removes itself: private indexes, and worktrees that a ref has whole.
 
-use std::fs::{self, DirBuilder, File, Permissions};
+use std::fs::{self, DirBuilder, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use crate::WorkspaceError;

@@ -1,8 +1,8 @@
 //! The changes of a run come into the user's own tree, when the user asks for it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use process::Exit;
@@ -12,6 +12,8 @@ use crate::conflict::{Merged, merge_trees};
 use crate::files::{copy_index, make_private, remove_index, remove_made, remove_stale_lock};
 use crate::git::{Git, MOST_NAMES, failed};
 use crate::layout::WorktreeLayout;
+use crate::lock::RepositoryLock;
+use crate::obstacles::{self, Difference, names_in};
 use crate::repository::Repository;
 use crate::{GitError, WorkspaceError, snapshot};
 
@@ -22,8 +24,8 @@ pub enum Landed {
     Done(Option<String>),
     /// They conflict in these files, and nothing was changed.
     Conflicting(Vec<String>),
-    /// Files of the user stand in their way, and nothing was changed: files that are not committed, for a merge, or that git
-    /// ignores.
+    /// Files of the user stand in their way, and nothing was changed: files that are not committed, for a merge, or that the
+    /// user's git ignores.
     InTheWay(Vec<String>),
 }
 
@@ -34,11 +36,17 @@ pub fn apply(
     change: &Change,
     layout: &WorktreeLayout,
 ) -> Result<Landed, WorkspaceError> {
+    let _turn = take_turn(repository)?;
     make_private(layout.directory())?;
     let index = layout.base_index();
     let applied = apply_with(repository, change, &index);
     remove_index(&index);
     applied
+}
+
+/// One program at a time changes the user's tree, and no worktree is made of it meanwhile.
+fn take_turn(repository: &Repository) -> Result<RepositoryLock, WorkspaceError> {
+    RepositoryLock::take(&RepositoryLock::turns(&repository.common), &|| false)
 }
 
 fn apply_with(
@@ -65,6 +73,7 @@ pub fn merge(
     change: &Change,
     message: &str,
 ) -> Result<Landed, WorkspaceError> {
+    let _turn = take_turn(repository)?;
     let git = repository.git(&|| false);
     let head = git.resolve("HEAD^{commit}")?.ok_or(WorkspaceError::NoCommit)?;
     let tree = match merge_trees(&git, Some(&change.base), &head, &change.result)? {
@@ -97,65 +106,140 @@ fn check_out(
     repository: &Repository,
     git: &Git<'_>,
     index: &Path,
-    [from, to]: [&str; 2],
+    trees: [&str; 2],
 ) -> Result<Option<Vec<String>>, WorkspaceError> {
+    let difference = Difference::between(git, trees)?;
+    let occupied = obstacles::occupied(&repository.top, &difference)?;
+    let untracked = unknown_to(git, &occupied)?;
+    if !untracked.is_empty() {
+        return Ok(Some(untracked));
+    }
+    let [from, to] = trees;
     let args = ["read-tree", "-m", "-u", from, to];
+    let writing = Writing::begin(&repository.top, &difference, &occupied);
     let output = git.clone().outliving().output(&args)?;
     if output.exit == Exit::Code(0) {
         return Ok(None);
     }
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    let named = |line: &str| -> Option<String> {
-        let is_obstacle =
-            ["not uptodate", "would be overwritten", "would be removed", "Cannot update"];
-        let is_named = is_obstacle.iter().any(|words| line.contains(words));
-        let name = line.split('\'').nth(1)?;
-        is_named.then(|| name.to_owned())
-    };
-    let files: Vec<String> = stderr.lines().filter_map(named).collect();
-    if !files.is_empty() {
-        return Ok(Some(files));
+    if writing.undo(repository, git, index, output.exit)? {
+        return Err(failed(&args, &output).into());
     }
-    undo(repository, git, index, [from, to], output.exit)?;
-    Err(failed(&args, &output).into())
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let files: Vec<String> = stderr.lines().filter_map(obstacle).map(str::to_owned).collect();
+    if files.is_empty() { Err(failed(&args, &output).into()) } else { Ok(Some(files)) }
 }
 
-/// Puts back the files that a git which failed or was killed has changed on its way from one tree to the other. It had seen
-/// that they were as the index has them, and it writes the index last.
-fn undo(
-    repository: &Repository,
-    git: &Git<'_>,
-    index: &Path,
-    [from, to]: [&str; 2],
-    exit: Exit,
-) -> Result<(), WorkspaceError> {
-    let names = |args: &[&str]| -> Result<BTreeSet<PathBuf>, GitError> {
-        let names = git.bytes(args)?;
-        let names = names.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-        Ok(names.map(|name| PathBuf::from(OsStr::from_bytes(name))).collect())
-    };
-    let differing =
-        |filter| names(&["diff-tree", "-r", "-z", "--no-renames", "--name-only", filter, from, to]);
-    let made = differing("--diff-filter=A")?;
-    let made: Vec<&PathBuf> =
-        made.iter().filter(|name| repository.top.join(name).symlink_metadata().is_ok()).collect();
-    // By their contents: times alone prove nothing.
-    let differs = ["diff", "-z", "--name-only", "--no-ext-diff", "--ignore-submodules=all"];
-    let changed = &differing("--diff-filter=a")? & &names(&differs)?;
-    if made.is_empty() && changed.is_empty() {
-        return Ok(());
-    }
-    if matches!(exit, Exit::Signal(_)) {
-        // It had begun to write, so that the lock on the index was its own.
-        remove_stale_lock(index);
-    }
-    for name in made {
-        remove_made(&repository.top.join(name))?;
-    }
-    for names in changed.into_iter().collect::<Vec<_>>().chunks(MOST_NAMES) {
-        let args = ["checkout-index", "--force", "--"].map(AsRef::as_ref);
+/// Which of these names the index does not have. What it has, git looks at itself.
+fn unknown_to(git: &Git<'_>, names: &BTreeSet<PathBuf>) -> Result<Vec<String>, GitError> {
+    let mut unknown = names.clone();
+    for names in names.iter().collect::<Vec<_>>().chunks(MOST_NAMES) {
+        let args = ["--literal-pathspecs", "ls-files", "-z", "--cached", "--"].map(OsStr::new);
         let names = names.iter().map(|name| name.as_os_str());
-        git.run(&args.into_iter().chain(names).collect::<Vec<&OsStr>>())?;
+        let known = git.bytes(&args.into_iter().chain(names).collect::<Vec<&OsStr>>())?;
+        unknown = &unknown - &names_in(&known);
     }
-    Ok(())
+    Ok(unknown.iter().map(|name| name.display().to_string()).collect())
+}
+
+/// The file that stands in git's way, in its words for that. The name can be any text.
+fn obstacle(line: &str) -> Option<&str> {
+    let (_, rest) = line.split_once(": ").filter(|(word, _)| *word == "error")?;
+    let (name, problem) = rest.split_once('\'')?.1.rsplit_once("\' ")?;
+    let problems = ["not uptodate", "would be overwritten", "would be removed"];
+    problems.iter().any(|words| problem.starts_with(words)).then_some(name)
+}
+
+/// What a git that failed or was killed can have changed on its way from one tree to the other. It writes the index last.
+struct Writing<'a> {
+    /// These were not there.
+    made: BTreeSet<&'a PathBuf>,
+    /// These were, as this tells.
+    others: BTreeMap<&'a PathBuf, Option<Stamp>>,
+}
+
+/// Differs if a file was written meanwhile.
+#[derive(PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(path: &Path) -> Option<Stamp> {
+        let found = path.symlink_metadata().ok()?;
+        Some(Stamp {
+            inode: found.ino(),
+            size: found.size(),
+            modified: (found.mtime(), found.mtime_nsec()),
+            changed: (found.ctime(), found.ctime_nsec()),
+        })
+    }
+}
+
+impl<'a> Writing<'a> {
+    fn begin(top: &Path, difference: &'a Difference, occupied: &BTreeSet<PathBuf>) -> Writing<'a> {
+        let others = difference.changed.iter().chain(&difference.removed);
+        Writing {
+            made: difference.made.iter().filter(|name| !occupied.contains(*name)).collect(),
+            others: others.map(|name| (name, Stamp::of(&top.join(name)))).collect(),
+        }
+    }
+
+    /// Puts back what was written. Returns whether there was anything: git may not have begun, and what differs from the index
+    /// is the user's then.
+    fn undo(
+        &self,
+        repository: &Repository,
+        git: &Git<'_>,
+        index: &Path,
+        exit: Exit,
+    ) -> Result<bool, WorkspaceError> {
+        let top = &repository.top;
+        let is_there = |name: &&&PathBuf| top.join(name).symlink_metadata().is_ok();
+        let made: Vec<_> = self.made.iter().filter(is_there).collect();
+        let is_written = |name: &PathBuf| {
+            self.others.get(name).is_some_and(|before| Stamp::of(&top.join(name)) != *before)
+        };
+        let differs = ["diff", "-z", "--name-only", "--no-ext-diff", "--ignore-submodules=all"];
+        let differing = names_in(&git.bytes(&differs)?);
+        let written: Vec<&PathBuf> = differing.iter().filter(|name| is_written(name)).collect();
+        if made.is_empty() && written.is_empty() {
+            return Ok(false);
+        }
+        if matches!(exit, Exit::Signal(_)) {
+            // It had begun to write, so that the lock on the index was its own.
+            remove_stale_lock(index);
+        }
+        for name in made {
+            remove_made(&top.join(name))?;
+        }
+        for names in written.chunks(MOST_NAMES) {
+            let args = ["checkout-index", "--force", "--"].map(AsRef::as_ref);
+            let names = names.iter().map(|name| name.as_os_str());
+            git.run(&args.into_iter().chain(names).collect::<Vec<&OsStr>>())?;
+        }
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_in_the_way_is_known_by_the_whole_line() {
+        for (line, name) in [
+            ("error: Entry 'a' not uptodate. Cannot merge.", Some("a")),
+            ("error: Entry 'it's' would be overwritten by merge. Cannot merge.", Some("it's")),
+            ("error: Untracked working tree file 'a b' would be removed by merge.", Some("a b")),
+            ("error: unable to unlink old 'd/would be overwritten 'q'': Permission denied", None),
+            ("warning: Entry 'a' not uptodate. Cannot merge.", None),
+            ("fatal: Unable to create '/x/index.lock': File exists.", None),
+            ("error: '", None),
+        ] {
+            assert_eq!(obstacle(line), name, "{line}");
+        }
+    }
 }

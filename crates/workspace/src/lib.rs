@@ -23,6 +23,7 @@ mod landing;
 mod layout;
 mod left_out;
 mod lock;
+mod obstacles;
 mod pipes;
 mod prepare;
 mod repository;

@@ -1,7 +1,7 @@
 //! One program at a time changes the refs and the list of worktrees of a repository.
 
 use std::fs::{File, TryLockError};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::{GitError, WorkspaceError};
@@ -29,7 +29,12 @@ impl RepositoryLock {
         common: &Path,
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<RepositoryLock, WorkspaceError> {
-        RepositoryLock::take_until(&common.join("objects"), None, is_stopped)
+        RepositoryLock::take_until(&RepositoryLock::turns(common), None, is_stopped)
+    }
+
+    /// What is locked by the one program that looks at the user's working tree, or changes it.
+    pub(crate) fn turns(common: &Path) -> PathBuf {
+        common.join("objects")
     }
 
     fn take_until(

@@ -123,7 +123,7 @@ fn show(all: &[RunChanges], json: bool, printer: &Printer) -> Result<Exit, Comma
                 .answer(&format!("  and {ignored} files that git ignores, which were not kept"))?;
         }
         printer.answer("")?;
-        printer.script(&coloured(&String::from_utf8_lossy(&open.diff()?), printer))?;
+        printer.script(coloured(&String::from_utf8_lossy(&open.diff()?), printer))?;
     }
     if json {
         printer.json(&Document { changes: reports })?;
@@ -137,12 +137,11 @@ fn diff(all: &[RunChanges], json: bool, printer: &Printer) -> Result<Exit, Comma
     }
     for changes in all {
         let diff = changes.open()?.diff()?;
-        let text = String::from_utf8_lossy(&diff);
-        // On a terminal, what an agent wrote must not act.
+        // On a terminal, what an agent wrote must not act. Another program needs every byte of it.
         if std::io::stdout().is_terminal() {
-            printer.script(&coloured(&text, printer))?;
+            printer.script(coloured(&String::from_utf8_lossy(&diff), printer))?;
         } else {
-            printer.script(&text)?;
+            printer.script(&diff)?;
         }
     }
     Ok(Exit::Completed)
@@ -177,7 +176,8 @@ fn land(
             Ok(Settled { landed: Landed::Conflicting(files), .. }) => {
                 exit = Exit::TaskFailed;
                 let line = format!(
-                    "{name}: not {done}, because it conflicts with what is there, in {}. Nothing was changed.",
+                    "{name}: not {done}, because it conflicts with what is there, in {}. Nothing was changed. To resolve it by hand: \
+                     `pi-subagents changes diff {name} | git apply --3way`",
                     files.join(", ")
                 );
                 (line, Landing { outcome: "conflict", files, ..Landing::of(changes) })
@@ -186,7 +186,7 @@ fn land(
                 exit = Exit::TaskFailed;
                 let line = format!(
                     "{name}: not {done}, because it would overwrite what you have not committed, in {}. Nothing was \
-                     changed. Commit it first{}.",
+                     changed. Move it away or commit it first{}.",
                     files.join(", "),
                     if done == "merged" { ", or use `apply`" } else { "" }
                 );

@@ -23,7 +23,7 @@ pub(crate) fn completions(
     shell
         .write_registration(variables::COMPLETE, NAME, NAME, &completer()?, &mut script)
         .map_err(CommandError::failure)?;
-    printer.script(&String::from_utf8_lossy(&script))?;
+    printer.script(&script)?;
     Ok(Exit::Completed)
 }
 

@@ -148,6 +148,18 @@ fn a_diff_is_for_other_programs_and_shown_with_its_files() {
 }
 
 #[test]
+fn a_diff_for_other_programs_has_every_byte() {
+    let world = repository();
+    let ran = run(&world, "printf 'caf\\351\\n' > latin.txt", &["--name", "t"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let diff = world.command(["changes", "diff", "t"]).output().unwrap().stdout;
+    let path = world.path("t.patch");
+    fs::write(&path, diff).unwrap();
+    git(&world, &["apply", path.to_str().unwrap()]);
+    assert_eq!(fs::read(world.project().join("latin.txt")).unwrap(), b"caf\xe9\n");
+}
+
+#[test]
 fn several_are_shown_printed_and_discarded_at_once() {
     let world = repository();
     let tasks = [("one", "echo 1 > one.txt"), ("two", "echo 2 > two.txt"), ("three", "rm b.txt")];

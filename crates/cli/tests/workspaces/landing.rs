@@ -3,6 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 
 use super::faults::{KILL_GIT, every, wrap_git};
+use test_support::Running;
+
 use super::*;
 
 /// The user's repository, with work of the user that is not committed, and a run that changed, made and removed files.
@@ -129,5 +131,107 @@ fn git_finishes_what_it_writes_if_the_program_is_killed_meanwhile() {
         assert_eq!(files(&world), complete, "{action}");
         fs::write(world.project().join(".git/info/attributes"), "").unwrap();
         assert_whole(&world, action, [&before, &complete], action);
+    }
+}
+
+/// Runs a command of the user's in the project, and returns what it prints.
+fn of_the_user(world: &World, command: &str) -> String {
+    let mut shell = world.command_of("sh");
+    let output = shell.args(["-ec", command]).current_dir(world.project()).output().unwrap();
+    assert!(output.status.success(), "{command}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Everything that is the user's: files of any kind, the index and the branch.
+fn everything(world: &World) -> String {
+    let ours = "\\( -path ./.git -o -path ./.pi \\) -prune -o";
+    of_the_user(
+        world,
+        &format!(
+            "find . {ours} -printf '%y %p %l\\n' | sort; \
+             find . {ours} -type f -print0 | sort -z | xargs -0 sha256sum; \
+             git ls-files --stage; git rev-parse HEAD"
+        ),
+    )
+}
+
+/// git overwrites what it ignores without a word.
+#[test]
+fn what_the_user_has_and_git_ignores_is_never_overwritten() {
+    // What the user has, what the agent makes there, and what is named.
+    for (has, makes, named) in [
+        ("echo mine > x.log", "echo theirs > x.log; git add -f x.log", "x.log"),
+        ("mkdir out; echo mine > out/data", "echo theirs > out", "out/data"),
+        ("git init -q out; echo mine > out/data", "echo theirs > out", "out/"),
+        ("echo mine > out.log", "mkdir out.log; echo theirs > out.log/f; git add -f .", "out.log"),
+        ("ln -s /etc d.log", "mkdir d.log; echo theirs > d.log/f; git add -f .", "d.log"),
+        (
+            "echo mine > secret.env",
+            "echo '*.log' > .gitignore; echo theirs > secret.env",
+            "secret.env",
+        ),
+    ] {
+        for action in ["apply", "merge"] {
+            let world = repository();
+            write(&world, ".gitignore", "*.log\nout/\nsecret.env\n.pi/\n");
+            git(&world, &["add", ".gitignore"]);
+            git(&world, &["commit", "-q", "-m", "ignore"]);
+            let ran = run(&world, makes, &["--name", "t"]);
+            assert_eq!(ran.code, Some(0), "{ran:?}");
+            of_the_user(&world, has);
+            let before = everything(&world);
+            let ran = world.run(&["changes", action, "t"]);
+            assert_eq!(ran.code, Some(1), "{action}, {has}: {ran:?}");
+            assert!(ran.stdout.contains(&format!("in {named}")), "{ran:?}");
+            assert_eq!(everything(&world), before, "{action}, {has}");
+        }
+    }
+}
+
+/// git refuses before it has written anything: what differs is the user's.
+#[test]
+fn an_index_that_cannot_be_changed_costs_the_user_nothing() {
+    for (holds, frees) in [
+        ("touch .git/index.lock", "rm .git/index.lock"),
+        (
+            "git switch -q -c side; echo side > b.txt; git commit -qam side; git switch -q -; \
+             echo main > b.txt; git commit -qam main; ! git merge -q side > /dev/null",
+            "git merge --abort",
+        ),
+    ] {
+        let world = changed();
+        git(&world, &["checkout", "-q", "b.txt"]);
+        of_the_user(&world, holds);
+        write(&world, "a.txt", "the user's edit\n");
+        let before = everything(&world);
+        let ran = world.run(&["changes", "merge", "t"]);
+        assert_eq!(ran.code, Some(1), "{holds}: {ran:?}");
+        assert_eq!(everything(&world), before, "{holds}");
+        of_the_user(&world, frees);
+        git(&world, &["checkout", "-q", "a.txt"]);
+        let ran = world.run(&["changes", "merge", "t"]);
+        assert_eq!(ran.code, Some(0), "{holds}: {ran:?}");
+    }
+}
+
+#[test]
+fn several_programs_that_land_changes_at_once_take_turns() {
+    for action in ["apply", "merge"] {
+        let world = repository();
+        let make = "for n in $(seq 200); do echo new > new$n; done; echo agent > a.txt";
+        let ran = run(&world, make, &["--name", "t"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let children: Vec<_> =
+            (0..4).map(|_| Running::start(world.command(["changes", action, "t"]))).collect();
+        let ran: Vec<Ran> = children.into_iter().map(Running::finish).collect();
+        assert!(ran.iter().all(|ran| ran.code == Some(0)), "{action}: {ran:?}");
+        assert_eq!(fs::read_to_string(world.project().join("a.txt")).unwrap(), "agent\n");
+        let made = (1..=200).filter(|n| world.project().join(format!("new{n}")).exists());
+        assert_eq!(made.count(), 200, "{action}");
+        let commits = git(&world, &["rev-list", "--count", "HEAD"]);
+        let status = git(&world, &["status", "--porcelain"]);
+        let expected = if action == "merge" { ("2", 0) } else { ("1", 201) };
+        assert_eq!((commits.trim(), status.lines().count()), expected, "{action}: {status}");
+        assert_eq!(left(&world), Vec::<String>::new(), "{action}");
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn show(
     let lines = whole(&tasks, size.columns.saturating_sub(1));
     if lines.len() < size.rows && !is_running(&tasks) {
         let lines = lines.iter().map(|line| format!("{}\n", styled(line, printer.palette)));
-        printer.script(&lines.collect::<String>())?;
+        printer.script(lines.collect::<String>())?;
         return Ok(Some(Exit::Completed));
     }
     let mut signals = SignalPipe::for_quitting()
