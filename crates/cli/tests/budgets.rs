@@ -207,3 +207,15 @@ fn nothing_new_starts_when_the_money_of_the_day_is_spent_and_nothing_is_counted_
     assert!((spent().as_f64().unwrap() - 0.009).abs() < 1e-9, "{}", spent());
     world.assert_nothing_left();
 }
+
+#[test]
+fn a_budget_of_money_says_so_where_the_price_of_the_model_is_not_known() {
+    let world = world();
+    write_file(&world.project().join("turns.json"), &json!([{"text": "done"}]).to_string());
+    let run = ["run", "--json", "--agent", "builtin", "--model", "script/turns.json", "go"];
+    let warnings =
+        |budget: &[&str]| world.run(&[&run[..], budget].concat()).task()["warnings"].clone();
+    let said = "What the model costs is not known, so the budget of $0.01 was not kept. Limit tokens or turns instead";
+    assert_eq!(warnings(&["--max-cost", "0.01"]), json!([said]));
+    assert_eq!(warnings(&["--max-turns", "5"]), json!([]));
+}

@@ -70,6 +70,15 @@ impl Budget {
         }
     }
 
+    /// What the user should know of a budget of money for a model whose prices are not known, after so much was used.
+    pub fn unkept_words(&self, usage: &Usage) -> Option<String> {
+        let limit = self.cost_usd.filter(|_| usage.cost.is_none() && usage.all_tokens() > 0)?;
+        Some(format!(
+            "What the model costs is not known, so the budget of {} was not kept. Limit tokens or turns instead",
+            dollars(limit)
+        ))
+    }
+
     /// What is spent of it, in words such as `$0.50 (spent $0.52)`, if that is all of it.
     pub fn spent_words(&self, spent: &Spent) -> Option<String> {
         let [cost, tokens, turns] =
@@ -155,6 +164,20 @@ fn grouped(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_budget_of_money_is_not_kept_where_the_price_is_not_known() {
+        let budget = Budget { cost_usd: Some(0.01), ..Budget::default() };
+        let used = Usage { total_tokens: 5, ..Usage::default() };
+        let words = budget.unkept_words(&used).unwrap();
+        assert!(words.contains("the budget of $0.01 was not kept"), "{words}");
+        let told = Usage { cost: Some(crate::Cost::default()), ..used.clone() };
+        for (budget, usage) in
+            [(budget, &told), (budget, &Usage::default()), (Budget::default(), &used)]
+        {
+            assert_eq!(budget.unkept_words(usage), None, "{budget:?}, {usage:?}");
+        }
+    }
     use crate::Cost;
 
     const NONE: Budget = Budget { tokens: None, cost_usd: None, turns: None };

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use model::{Access, Limits};
 use serde_json::Value;
 
-use crate::{Agent, NamedAgent, Surroundings};
+use crate::{Agent, NamedAgent, Surroundings, did_you_mean, similar_names};
 use reader::Reader;
 
 /// The settings under the key `subagents`; the project's win over the user's.
@@ -156,9 +156,22 @@ impl Default for Settings {
 pub fn load_settings(surroundings: &Surroundings) -> (Settings, Vec<String>) {
     let reader = Reader::of(surroundings);
     let warnings = reader.files.iter().flat_map(|file| {
-        file.problems.iter().map(|problem| format!("{}: {problem}", file.path.display()))
+        let problems = file.problems.iter().cloned();
+        let problems = problems.chain(file.unknown.iter().filter_map(|name| mistyped(name)));
+        problems.map(|problem| format!("{}: {problem}", file.path.display()))
     });
     (reader.settings, warnings.collect())
+}
+
+/// What to say of a name that is nearly a setting: it may be a limit that its user counts on. `doctor` tells of the others.
+fn mistyped(name: &str) -> Option<String> {
+    // Its warning says more.
+    if !similar_names(name, ["access"]).is_empty() {
+        return None;
+    }
+    let similar = similar_names(name, SETTINGS);
+    let meant = did_you_mean(&similar);
+    (!similar.is_empty()).then(|| format!("there is no setting \"subagents.{name}\".{meant}"))
 }
 
 /// What was found in both files, the user's first.

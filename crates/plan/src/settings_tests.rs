@@ -52,6 +52,10 @@ fn every_setting_is_read_and_everything_else_is_told_apart() {
     let told: Vec<(bool, &[String])> =
         files.iter().map(|file| (file.is_there, file.unknown.as_slice())).collect();
     assert_eq!(told, [(true, ["maxConcurency".to_owned()].as_slice()), (false, &[])]);
+    let (_, warnings) = load(r#"{"subagents": {"dailyCostUSD": 1, "colour": 2}}"#, "");
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    let said = "there is no setting \"subagents.dailyCostUSD\". Did you mean dailyCostUsd?";
+    assert!(warnings[0].ends_with(said), "{warnings:?}");
 }
 
 #[test]

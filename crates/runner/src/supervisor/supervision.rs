@@ -420,6 +420,10 @@ impl Supervision {
         if verdict.outcome == Outcome::Completed && is_cut_off {
             sink.record(Event::Warning { message: CUT_OFF.to_owned() });
         }
+        let unkept = sink.meta.limits.budget.unkept_words(&sink.facts.usage);
+        if let Some(message) = unkept.filter(|_| !self.starter.protocol.is_relayed()) {
+            sink.record(Event::Warning { message });
+        }
         let Verdict { outcome, error } = verdict;
         let leftovers = self.leftovers;
         self.interpreter.end(Event::RunEnded { outcome, error, exit_code, signal, leftovers });
