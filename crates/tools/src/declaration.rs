@@ -1,6 +1,7 @@
 //! The parameters of tools. A tool declares each of its parameters once, in a function that is
 //! called twice: for the schema that a model is told, and to read what a model has sent.
 
+use plan::{did_you_mean, similar_names};
 use serde_json::{Map, Value, json};
 
 use crate::Choices;
@@ -56,7 +57,9 @@ pub(crate) fn read<T>(
             "is unknown; there are no arguments".to_owned()
         } else {
             let known: Vec<&str> = known.keys().map(String::as_str).collect();
-            format!("is unknown; there are {}", known.join(", "))
+            let meant = did_you_mean(&similar_names(unknown, known.iter().copied()));
+            let end = if meant.is_empty() { "" } else { "." };
+            format!("is unknown; there are {}{end}{meant}", known.join(", "))
         };
         return Err(parameters.wrong(unknown, &problem));
     }

@@ -320,7 +320,7 @@ mod tests {
             ),
             (
                 json!({"tasks": [{"name": "a", "prompt": "p", "timout": 5}]}),
-                "tasks[0].timout: is unknown; there are name, prompt, cwd, profile, timeout, resume, model, agent, files, access, isolation, schema",
+                "tasks[0].timout: is unknown; there are name, prompt, cwd, profile, timeout, resume, model, agent, files, access, isolation, schema. Did you mean timeout?",
             ),
             (
                 json!({"tasks": [{"name": "a", "prompt": "p", "access": "raed"}]}),
@@ -384,7 +384,10 @@ mod tests {
             (json!({}), "sessionId: is missing"),
             (json!({"sessionId": " "}), "sessionId: must not be empty"),
             (json!({"sessionId": 5}), "sessionId: must be a text"),
-            (json!({"sessionId": "a", "session": "a"}), "session: is unknown; there are sessionId"),
+            (
+                json!({"sessionId": "a", "session": "a"}),
+                "session: is unknown; there are sessionId. Did you mean sessionId?",
+            ),
         ] {
             assert_eq!(SessionArguments::parse(&value).unwrap_err().to_string(), expected);
         }

@@ -66,7 +66,7 @@ fn arguments_are_read_and_what_is_wrong_is_named() {
         (json!({"preset": "a", "task": ""}), "task: must not be empty"),
         (
             json!({"preset": "a", "tasks": []}),
-            "tasks: is unknown; there are preset, task, model, cwd",
+            "tasks: is unknown; there are preset, task, model, cwd. Did you mean task?",
         ),
     ] {
         assert_eq!(BackgroundArguments::parse(&value).unwrap_err().to_string(), problem);

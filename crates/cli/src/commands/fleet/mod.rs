@@ -8,6 +8,9 @@ mod status;
 mod submit;
 mod watch;
 
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
 use fleet::{FleetError, InvalidName, TaskName};
 use plan::load_settings;
 use serde_json::json;
@@ -37,9 +40,13 @@ pub(crate) fn fleet(command: FleetCommand, printer: &mut Printer) -> Result<Exit
     }
 }
 
+/// How long a connection may take before the user is told what the command waits for.
+const QUIET: Duration = Duration::from_secs(2);
+
 /// Connects to the server, and does something there.
 fn at_server<T>(
     server: &ServerArguments,
+    printer: &Printer,
     work: impl AsyncFnOnce(fleet::Fleet) -> Result<T, CommandError>,
 ) -> Result<T, CommandError> {
     // What is wrong in the settings is said where agents are started.
@@ -47,7 +54,15 @@ fn at_server<T>(
     let (settings, _) = load_settings(&surroundings);
     let address = super::fleet_server::fleet_server(server, &settings, &surroundings)?;
     fleet::block_on(async {
-        let connected = fleet::Fleet::connect(&address, "pi-subagents fleet").await;
+        let mut connecting = pin!(fleet::Fleet::connect(&address, "pi-subagents fleet"));
+        let connected = match fleet::ready_within(Instant::now() + QUIET, connecting.as_mut()).await
+        {
+            Some(connected) => connected,
+            None => {
+                printer.note(&format!("Trying to reach {address}."));
+                connecting.await
+            }
+        };
         work(connected.map_err(|error| {
             match error {
                 FleetError::Unreachable { .. } => CommandError::failure(error)
@@ -71,7 +86,7 @@ fn no_batch(name: &TaskName) -> CommandError {
 
 fn cancel(named: &NamedBatch, printer: &Printer) -> Result<Exit, CommandError> {
     let batch = batch_name(&named.batch)?;
-    let cancelled = at_server(&named.server, async |fleet| {
+    let cancelled = at_server(&named.server, printer, async |fleet| {
         let cancelled = fleet::cancel_batch(&fleet, &batch, now_ms()).await?;
         if cancelled == fleet::Cancelled::default() {
             return Err(no_batch(&batch));
@@ -93,7 +108,7 @@ fn cancel(named: &NamedBatch, printer: &Printer) -> Result<Exit, CommandError> {
 
 fn delete(named: &NamedBatch, printer: &Printer) -> Result<Exit, CommandError> {
     let batch = batch_name(&named.batch)?;
-    let tasks = at_server(&named.server, async |fleet| {
+    let tasks = at_server(&named.server, printer, async |fleet| {
         let overview = fleet::load_overview(&fleet, &batch).await?;
         if overview.is_empty() {
             return Err(no_batch(&batch));

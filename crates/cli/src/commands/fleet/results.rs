@@ -21,7 +21,7 @@ pub(super) fn results(arguments: &FleetResults, printer: &Printer) -> Result<Exi
         store::create_export_directory(directory).map_err(CommandError::usage)?;
     }
     let (mut written, mut failed, mut open) = (0, 0, 0);
-    at_server(&arguments.server, async |fleet| {
+    at_server(&arguments.server, printer, async |fleet| {
         let entries = fleet::batch_entries(&fleet, &batch).await?;
         if entries.is_empty() {
             return Err(no_batch(&batch));
@@ -67,7 +67,7 @@ fn write_patches(
     printer: &Printer,
 ) -> Result<Exit, CommandError> {
     store::create_export_directory(directory).map_err(CommandError::usage)?;
-    let (written, open, refused) = at_server(&arguments.server, async |fleet| {
+    let (written, open, refused) = at_server(&arguments.server, printer, async |fleet| {
         let entries = fleet::batch_entries(&fleet, batch).await?;
         if entries.is_empty() {
             return Err(no_batch(batch));

@@ -29,7 +29,7 @@ pub(super) fn show(
 ) -> Result<Exit, CommandError> {
     let batch = batch_name(shown.batch)?;
     let key = TaskName::parse(shown.key)?;
-    at_server(server, async |fleet| {
+    at_server(server, printer, async |fleet| {
         let entries = fleet::batch_entries(&fleet, &batch).await?;
         if entries.is_empty() {
             return Err(no_batch(&batch));

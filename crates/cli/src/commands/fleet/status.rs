@@ -20,7 +20,7 @@ pub(super) fn status(
     let Some(batch) = batch else { return list(json, server, printer) };
     let batch = batch_name(batch)?;
     let now = now_ms();
-    let figures = at_server(server, async |fleet| {
+    let figures = at_server(server, printer, async |fleet| {
         let overview = fleet::load_overview(&fleet, &batch).await?;
         if overview.is_empty() {
             return Err(no_batch(&batch));
@@ -89,7 +89,7 @@ fn document(batch: &TaskName, figures: &Figures) -> Value {
 }
 
 fn list(json: bool, server: &ServerArguments, printer: &Printer) -> Result<Exit, CommandError> {
-    let counts = at_server(server, async |fleet| Ok(fleet::count_batches(&fleet).await?))?;
+    let counts = at_server(server, printer, async |fleet| Ok(fleet::count_batches(&fleet).await?))?;
     if json {
         let batches = counts.iter().map(
             |(batch, count)| json!({"batch": batch.as_str(), "tasks": count.tasks, "ended": count.ended}),
@@ -111,7 +111,7 @@ pub(super) fn workers(
     server: &ServerArguments,
     printer: &Printer,
 ) -> Result<Exit, CommandError> {
-    let workers = at_server(server, async |fleet| Ok(fleet::workers(&fleet).await?))?;
+    let workers = at_server(server, printer, async |fleet| Ok(fleet::workers(&fleet).await?))?;
     if json {
         printer.json(&json!({"workers": workers}))?;
         return Ok(Exit::Completed);

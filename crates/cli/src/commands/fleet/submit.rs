@@ -33,7 +33,7 @@ pub(super) fn submit(arguments: &FleetSubmit, printer: &Printer) -> Result<Exit,
     let mut task_runner =
         TaskRunner::without_warnings(OnArguments { on, fleet: arguments.server.fleet.clone() })?;
     task_runner.print_warnings(printer);
-    let submitted = at_server(&arguments.server, async |fleet| {
+    let submitted = at_server(&arguments.server, printer, async |fleet| {
         let mut submission = Submission::open(&fleet, batch.clone(), arguments.failed).await?;
         let snapshot = match &arguments.files {
             Some(directory) => Some(fleet::send_directory(&fleet, directory, true).await?),

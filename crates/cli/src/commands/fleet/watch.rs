@@ -30,7 +30,7 @@ pub(super) fn watch(
         .map_err(|error| CommandError::failure(format!("signals cannot be caught: {error}")))?;
     printer.listen_to(&signals);
     let printer = &*printer;
-    at_server(server, async |fleet| {
+    at_server(server, printer, async |fleet| {
         let mut following = Following::begin(&fleet, &batch).await?;
         let mut overview = Overview::default();
         let mut view = View::open(printer);
