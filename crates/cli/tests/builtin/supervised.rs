@@ -119,7 +119,8 @@ fn a_provider_that_hangs_is_stopped_at_the_timeout() {
         // It ended by itself, with what it had said.
         let records = fs::read_to_string(ran.run_dir().join("events.jsonl")).unwrap();
         let end: Value = serde_json::from_str(records.lines().last().unwrap()).unwrap();
-        assert_eq!(end["exitCode"], 143, "{end}");
+        // By the signal, or by the end of its input, whichever it met first.
+        assert!([json!(143), json!(0)].contains(&end["exitCode"]), "{end}");
         assert!(records.contains("\"text\":\"So far\",") && records.contains("\"aborted\""));
     }
 }
