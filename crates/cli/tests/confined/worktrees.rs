@@ -187,3 +187,36 @@ fn changes_that_do_not_fit_on_the_disk_leave_the_users_tree_as_it_was() {
         assert_eq!(fs::read(disk.join("large")).unwrap().len(), 600_000, "{action}");
     }
 }
+
+/// git goes on past a directory in which it may not write, and ends well if it only had to delete there.
+#[test]
+fn a_directory_that_cannot_be_written_leaves_all_of_the_users_tree_as_it_was() {
+    for agent in ["rm d/t", "echo new > \"d/would be overwritten 'q'\"", "echo agent > d/t"] {
+        for action in ["apply", "merge"] {
+            let world = world();
+            let disk = repository_on_small_disk(&world);
+            fs::create_dir(disk.join("d")).unwrap();
+            fs::write(disk.join("d/t"), "t\n").unwrap();
+            let settings = "[user]\n\tname = A\n\temail = a\n";
+            fs::write(world.home().join(".gitconfig"), settings).unwrap();
+            let commit = ["-c", "git add d && git commit -qm d"];
+            assert!(world.command_of("sh").args(commit).status().unwrap().success());
+            let make = format!("echo agent > a && echo new > a-new && {agent}");
+            let script =
+                json!(["start", {"shell": make}, {"say": "done"}, {"end": false}, "settle"]);
+            let ran = world.play(&script, &["--worktree", "--name", "t"]);
+            assert_eq!(ran.code, Some(0), "{ran:?}");
+            let read_only = make_read_only(&disk.join("d"));
+            let refused = world.run(&["changes", action, "t"]);
+            let case = format!("{action}, {agent}: {refused:?}");
+            assert_eq!(refused.code, Some(1), "{case}");
+            assert!(refused.stdout.contains("/d cannot be changed: Read-only"), "{case}");
+            assert_eq!(fs::read_to_string(disk.join("a")).unwrap(), "one\n", "{case}");
+            assert!(!disk.join("a-new").exists(), "{case}");
+            drop(read_only);
+            let done = world.run(&["changes", action, "t"]);
+            assert_eq!(done.code, Some(0), "{done:?}");
+            assert_eq!(fs::read_to_string(disk.join("a")).unwrap(), "agent\n");
+        }
+    }
+}
