@@ -277,11 +277,22 @@ fn a_background_run_whose_answer_was_not_kept_says_so_wherever_it_is_shown() {
     let world = world();
     write_preset(&world);
     let disk = mount_small_disk(&world, "1m");
-    fs::write(world.path("finish"), "").unwrap();
-    let agent = world.agent(&script(&world));
+    // One event that needs more room than the last block can have.
+    let large = "much ".repeat(4_000);
+    let agent = world.agent(&json!([
+        {"message": {"text": "before", "stop": "toolUse"}},
+        {"touch": world.path("working")},
+        {"await": world.path("go on")},
+        {"message": {"text": large, "stop": "toolUse"}},
+        {"say": "after"},
+    ]));
     let started = world.run(&["bg", "start", "--preset", "scout", "--agent", &agent, "look"]);
     let id = started.stdout.trim().to_owned();
     wait_until(|| is_recorded_and_working(&world));
+    let is_recorded = |run: &PathBuf| {
+        fs::read_to_string(run.join("events.jsonl")).is_ok_and(|text| text.contains("\"before\""))
+    };
+    wait_until(|| world.runs().first().is_some_and(is_recorded));
     fill(&disk);
     fs::write(world.path("go on"), "").unwrap();
     world.wait_until_nothing_is_left();
