@@ -169,7 +169,7 @@ impl Tree<'_> {
         };
         let _lock = RepositoryLock::take(&self.repository.common, &|| false)?;
         unlock_refs(self.layout, self.repository);
-        let written = git.run(&["update-ref", &self.layout.result(), &commit]);
+        let written = git.run(&["update-ref", "--no-deref", &self.layout.result(), &commit]);
         if written.is_err() {
             unlock_refs(self.layout, self.repository);
         }
