@@ -3,6 +3,16 @@
 
 use super::*;
 
+/// The agent's git has a name.
+const COMMIT: &str = "git -c user.name=A -c user.email=a commit -qm";
+
+/// A command in which `COMMIT` makes a commit.
+fn with_commits(command: &str) -> String {
+    let settings =
+        "export GIT_AUTHOR_NAME=A GIT_AUTHOR_EMAIL=a GIT_COMMITTER_NAME=A GIT_COMMITTER_EMAIL=a";
+    format!("{settings}; {}", command.replace("COMMIT", COMMIT))
+}
+
 fn branches(world: &World) -> String {
     git(world, &["for-each-ref", "refs/heads"])
 }
@@ -26,4 +36,16 @@ fn a_ref_of_ours_that_leads_to_a_branch_of_the_user_moves_and_removes_no_branch(
         assert_eq!(branches(&world), before, "{which}: {pruned:?}");
         assert_eq!(git(&world, &["for-each-ref", "refs/pi-subagents"]), "", "{which}");
     }
+}
+
+#[test]
+fn what_a_replacement_shows_is_not_taken_for_what_a_commit_has() {
+    let world = repository();
+    let command = "echo precious > made && git add made && COMMIT Shown && shown=$(git rev-parse HEAD) && \
+        git reset -q --soft HEAD~1 && git rm -q --cached made && COMMIT Stored --allow-empty && git replace HEAD $shown";
+    let task = run(&world, &with_commits(command), &[]).task();
+    let id = task["runId"].as_str().unwrap();
+    let replaced = git(&world, &["replace", "-l"]);
+    git(&world, &["replace", "-d", &replaced]);
+    assert_eq!(kept(&world, id, "made"), "precious", "{task}");
 }
