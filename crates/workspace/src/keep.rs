@@ -269,7 +269,7 @@ impl Tree<'_> {
     fn await_gc(&self) {
         let mark = self.repository.common.join("gc.pid");
         let is_running = || {
-            let text = fs::read_to_string(&mark).unwrap_or_default();
+            let text = read_short(&mark).unwrap_or_default();
             let number = text.split_whitespace().next().and_then(|number| number.parse().ok());
             number.is_some_and(process::has_process)
         };
