@@ -14,6 +14,7 @@ use crate::git::{Git, failed, owned};
 use crate::layout::WorktreeLayout;
 use crate::left_out::LeftOut;
 use crate::lock::RepositoryLock;
+use crate::own_commits::only_known_to;
 use crate::repository::Repository;
 use crate::snapshot::{self, Snapshot, commit_tree};
 use crate::survey::{forget_admin, forget_worktree, unlock_refs};
@@ -35,8 +36,6 @@ const SETTINGS: &[(&str, &str)] = &[
     ("core.sparseCheckout", "true"),
     ("sparse.expectFilesOutsideOfPatterns", "false"),
 ];
-/// What git has beside a worktree in which it goes from commit to commit, of which some may have no ref.
-const UNFINISHED: [&str; 3] = ["rebase-merge", "rebase-apply", "BISECT_LOG"];
 /// How often a tree is read again that changes while it is kept.
 const ATTEMPTS: usize = 3;
 /// How long a `git gc` may take that began before the result had a ref.
@@ -131,7 +130,10 @@ impl Tree<'_> {
             let changes = Changes { ignored: left_out.ignored, ..changes };
             let inside = repositories.into_iter().find(|path| self.has_files_in(path));
             let inside = inside.or(left_out.repository);
-            obstacle = match self.difference(&admin, state, inside) {
+            let hidden = only_known_to(&admin, &of_agent, &outside).unwrap_or_else(|error| {
+                Some(format!("it is not known whether refs have all of its commits: {error}"))
+            });
+            obstacle = match self.difference(&admin, state, inside, hidden) {
                 Some(Difference::Changing) => Some(changes),
                 Some(difference) => return Ok(self.stays(changes, difference.words())),
                 None if !may_remove => {
@@ -199,12 +201,13 @@ impl Tree<'_> {
         admin: &Path,
         state: TreeState,
         inside: Option<PathBuf>,
+        hidden: Option<String>,
     ) -> Option<Difference> {
         if !leads_to(&self.path.join(".git"), admin) {
             return Some(Difference::OtherRepository(PathBuf::from(".git")));
         }
-        if UNFINISHED.iter().any(|name| admin.join(name).exists()) {
-            return Some(Difference::Unfinished);
+        if let Some(why) = hidden {
+            return Some(Difference::HiddenCommits(why));
         }
         let unread = state.unread.map(Difference::Unread);
         let inside = || inside.map(Difference::OtherRepository);
@@ -292,7 +295,8 @@ enum Difference {
     Changing,
     Unread(String),
     OtherRepository(PathBuf),
-    Unfinished,
+    /// Only the git directory of the worktree has them.
+    HiddenCommits(String),
 }
 
 impl Difference {
@@ -300,10 +304,7 @@ impl Difference {
         match self {
             Difference::Changing => "the files still changed while they were kept".to_owned(),
             Difference::Unread(path) => format!("{path} cannot be read"),
-            Difference::Unfinished => {
-                "a rebase or a search by `git bisect` is not finished, and no ref has its commits"
-                    .to_owned()
-            }
+            Difference::HiddenCommits(why) => why.clone(),
             Difference::OtherRepository(path) => format!(
                 "{} is a repository of its own, whose files are not part of the result",
                 path.display()

@@ -23,6 +23,7 @@ mod landing;
 mod layout;
 mod left_out;
 mod lock;
+mod own_commits;
 mod pipes;
 mod prepare;
 mod repository;

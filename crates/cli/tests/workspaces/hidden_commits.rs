@@ -1,6 +1,7 @@
 //! Commits that no branch has, and refs that lead elsewhere: the result has them, or the directory stays and the result says
 //! why, and the user's branches are where they were.
 
+use super::passed_over::stayed;
 use super::*;
 
 /// The agent's git has a name.
@@ -15,6 +16,11 @@ fn with_commits(command: &str) -> String {
 
 fn branches(world: &World) -> String {
     git(world, &["for-each-ref", "refs/heads"])
+}
+
+/// Whether a commit with this subject is reached from a ref of the repository.
+fn is_in_a_ref(world: &World, subject: &str) -> bool {
+    git(world, &["log", "--all", "--format=%s"]).lines().any(|line| line == subject)
 }
 
 #[test]
@@ -35,6 +41,75 @@ fn a_ref_of_ours_that_leads_to_a_branch_of_the_user_moves_and_removes_no_branch(
         assert!(pruned.stdout.starts_with("removed 1 run"), "{pruned:?}");
         assert_eq!(branches(&world), before, "{which}: {pruned:?}");
         assert_eq!(git(&world, &["for-each-ref", "refs/pi-subagents"]), "", "{which}");
+    }
+}
+
+#[test]
+fn what_an_unfinished_merge_has_put_aside_keeps_the_directory() {
+    let world = repository();
+    let command = "base=$(git rev-parse HEAD) && echo other > a.txt && COMMIT Other -a && other=$(git rev-parse HEAD) && \
+        git branch other && git checkout -q $base && echo mine > a.txt && COMMIT Mine -a && echo precious > b.txt && \
+        ! git merge -q --autostash other";
+    let (directory, warnings) = stayed(&run(&world, &with_commits(command), &[]).task());
+    assert!(warnings.contains("is not finished"), "{warnings}");
+    assert_eq!(git_in(&world, &directory, &["show", "MERGE_AUTOSTASH:b.txt"]), "precious");
+}
+
+#[test]
+fn commits_that_only_the_git_directory_of_the_worktree_knows_keep_the_directory() {
+    let two = "base=$(git rev-parse HEAD) && echo one > a.txt && COMMIT One -a && one=$(git rev-parse HEAD) && \
+        echo second > second && git add second && COMMIT Precious && last=$(git rev-parse HEAD) && git checkout -q $base && \
+        echo z > a.txt && COMMIT Mine -a";
+    for (ending, words) in [
+        ("! git merge -q $last", "a merge is not finished"),
+        (
+            "git reset -q --hard $base && git merge -q --no-commit --no-ff $last",
+            "a merge is not finished",
+        ),
+        ("! git cherry-pick $base..$last", "a cherry-pick is not finished"),
+        (
+            "git checkout -q $last && echo y > a.txt && COMMIT Next -a && reverted=$(git rev-parse HEAD) && \
+          git checkout -q $base && ! git revert --no-edit $reverted",
+            "a revert is not finished",
+        ),
+        ("git update-ref refs/worktree/mine $last", "refs/worktree/mine"),
+        (
+            "git update-ref refs/worktree/a/tag $(echo precious | git hash-object -w --stdin)",
+            "refs/worktree/a/tag",
+        ),
+        (
+            "mkdir $(git rev-parse --git-dir)/sequencer && echo odd > $(git rev-parse --git-dir)/sequencer/todo",
+            "a cherry-pick or a revert",
+        ),
+    ] {
+        let world = repository();
+        let command = with_commits(&format!("{two} && {ending}"));
+        let task = run(&world, &command, &[]).task();
+        let (directory, warnings) = stayed(&task);
+        assert!(warnings.contains(words), "{ending}: {warnings}");
+        let known = git_in(&world, &directory, &["log", "--format=%s", "--reflog"]);
+        assert!(known.contains("Precious"), "{ending}: {known}");
+        // What was read as a file is kept all the same.
+        assert!(task["changes"]["ref"].is_string(), "{ending}: {task}");
+    }
+}
+
+#[test]
+fn what_is_not_finished_but_has_a_ref_keeps_no_directory() {
+    let two = "base=$(git rev-parse HEAD) && echo one > a.txt && COMMIT One -a && echo 2 > second && git add second && \
+        COMMIT Two && git branch known && git checkout -q $base && echo z > a.txt && COMMIT Mine -a";
+    for ending in [
+        "! git merge -q known",
+        "! git cherry-pick $base..known",
+        "! git revert --no-edit $base",
+        "git update-ref refs/worktree/mine known",
+        "git update-ref refs/worktree/mine HEAD && git symbolic-ref refs/worktree/other refs/heads/known",
+        "git bisect start && git bisect reset",
+    ] {
+        let world = repository();
+        run(&world, &with_commits(&format!("{two} && {{ {ending}; }}; echo precious > made")), &[]);
+        assert_eq!(left(&world), Vec::<String>::new(), "{ending}");
+        assert!(is_in_a_ref(&world, "Two") && is_in_a_ref(&world, "Mine"), "{ending}");
     }
 }
 
