@@ -114,6 +114,61 @@ fn what_is_not_finished_but_has_a_ref_keeps_no_directory() {
 }
 
 #[test]
+fn commits_of_a_worktree_that_the_agent_has_deleted_become_the_result() {
+    let work = "echo precious > made && git add made && COMMIT Precious && echo lost > lost && tree=$PWD && cd /";
+    for ending in [
+        "rm -rf $tree",
+        // A result that is not ours.
+        "git -C $tree update-ref refs/pi-subagents/$(basename $tree)/result HEAD~1 && rm -rf $tree",
+    ] {
+        let world = repository();
+        let task = run(&world, &with_commits(&format!("{work} && {ending}")), &[]).task();
+        let id = task["runId"].as_str().unwrap();
+        assert_eq!(kept(&world, id, "made"), "precious", "{ending}: {task}");
+        assert!(is_in_a_ref(&world, "Precious"), "{ending}: {task}");
+        let warnings = task["warnings"].to_string();
+        assert!(
+            warnings.contains("is gone, so that only its commits are kept"),
+            "{ending}: {task}"
+        );
+        assert_eq!((&task["changes"]["files"], left(&world)), (&json!(1), Vec::new()), "{task}");
+    }
+    // One without a commit has nothing to keep, and one whose commits are hidden keeps what knows them.
+    let world = repository();
+    let task = run(&world, "tree=$PWD && cd / && rm -rf $tree", &[]).task();
+    assert!(task["warnings"].to_string().contains("is gone"), "{task}");
+    assert_eq!(left(&world), Vec::<String>::new());
+    let hidden = "base=$(git rev-parse HEAD) && echo 1 > made && git add made && COMMIT Precious && \
+        git update-ref refs/worktree/mine HEAD && git reset -q --hard $base && tree=$PWD && cd / && rm -rf $tree";
+    let task = run(&world, &with_commits(hidden), &[]).task();
+    assert!(task["warnings"].to_string().contains("refs/worktree/mine"), "{task}");
+    let id = task["runId"].as_str().unwrap();
+    let reference = format!("worktrees/{id}/refs/worktree/mine");
+    assert_eq!(git(&world, &["log", "-1", "--format=%s", &reference]), "Precious");
+}
+
+#[test]
+fn a_worktree_that_the_agent_has_moved_stays_where_it_is_now() {
+    for moving in [
+        "git worktree move $PWD MOVED",
+        "git worktree move $PWD MOVED && cd / && git -C MOVED status -s",
+    ] {
+        let world = repository();
+        let moved = world.path("moved");
+        let moving = moving.replace("MOVED", moved.to_str().unwrap());
+        let command = format!(
+            "echo 1 > made && git add made && COMMIT Precious && echo 2 > uncommitted && {moving}"
+        );
+        let task = run(&world, &with_commits(&command), &[]).task();
+        let (directory, _) = stayed(&task);
+        assert_eq!(directory, moved, "{task}");
+        assert_eq!(git_in(&world, &moved, &["log", "-1", "--format=%s"]), "Precious");
+        assert_eq!(git_in(&world, &moved, &["status", "--short"]), "?? uncommitted");
+        assert_eq!(kept(&world, task["runId"].as_str().unwrap(), "made"), "1");
+    }
+}
+
+#[test]
 fn what_a_replacement_shows_is_not_taken_for_what_a_commit_has() {
     let world = repository();
     let command = "echo precious > made && git add made && COMMIT Shown && shown=$(git rev-parse HEAD) && \
