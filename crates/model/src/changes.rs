@@ -68,7 +68,7 @@ pub struct Changes {
     /// Where the worktree still is, if it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<PathBuf>,
-    /// Why it is.
+    /// Why it is, or what is not kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
@@ -94,7 +94,8 @@ impl Changes {
 
     /// Whether there is something that a user could want.
     pub fn is_empty(&self) -> bool {
-        self.files == 0 && self.directory.is_none() && self.reference.is_some()
+        let is_complete = self.directory.is_none() && self.problem.is_none();
+        self.files == 0 && is_complete && self.reference.is_some()
     }
 }
 

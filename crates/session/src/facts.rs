@@ -246,16 +246,22 @@ impl Facts {
 
 /// What users should know about changes that are not where they look for them.
 fn warning_about(changes: &Changes) -> Option<String> {
-    let directory = changes.directory.as_ref()?.display();
-    let problem = changes.problem.as_deref().unwrap_or("the reason is not known");
-    Some(match &changes.reference {
-        Some(reference) => format!(
-            "The worktree {directory} was not removed: {problem}. Everything else is kept as {reference}."
-        ),
-        None => format!(
-            "The changes of this run were not kept as a ref, and are in {directory}: {problem}"
-        ),
-    })
+    let directory = changes.directory.as_ref().map(|directory| directory.display());
+    let problem = changes.problem.as_deref();
+    let reason = problem.unwrap_or("the reason is not known");
+    match (directory, &changes.reference) {
+        (Some(directory), Some(reference)) => Some(format!(
+            "The worktree {directory} was not removed: {reason}. Everything else is kept as {reference}."
+        )),
+        (Some(directory), None) => Some(format!(
+            "The changes of this run were not kept as a ref, and are in {directory}: {reason}"
+        )),
+        (None, Some(reference)) => problem.map(|problem| {
+            format!("Files of this run may be lost: {problem}. The rest is kept as {reference}.")
+        }),
+        (None, None) => problem
+            .map(|problem| format!("The changes of this run were not kept as a ref: {problem}")),
+    }
 }
 
 #[cfg(test)]

@@ -125,6 +125,8 @@ impl<'a> Git<'a> {
         // Nothing is loaded from elsewhere, by which programs could be started.
         git.set("GIT_NO_LAZY_FETCH", "1");
         git.set("GIT_ALLOW_PROTOCOL", "none");
+        // What is proven is what is stored, and not what an agent lets stand for it.
+        git.set("GIT_NO_REPLACE_OBJECTS", "1");
         git.set("LC_ALL", "C");
         git
     }

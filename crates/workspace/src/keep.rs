@@ -15,8 +15,9 @@ use crate::git::{Git, failed, owned};
 use crate::layout::WorktreeLayout;
 use crate::left_out::LeftOut;
 use crate::lock::RepositoryLock;
+use crate::own_commits::only_known_to;
 use crate::repository::Repository;
-use crate::snapshot::{self, Snapshot, commit_tree};
+use crate::snapshot::{self, Head, Snapshot, commit_tree};
 use crate::survey::{forget_admin, forget_worktree, unlock_refs};
 use crate::tree_state::TreeState;
 use crate::{GitError, WorkspaceError};
@@ -36,8 +37,6 @@ const SETTINGS: &[(&str, &str)] = &[
     ("core.sparseCheckout", "true"),
     ("sparse.expectFilesOutsideOfPatterns", "false"),
 ];
-/// What git has beside a worktree in which it goes from commit to commit, of which some may have no ref.
-const UNFINISHED: [&str; 3] = ["rebase-merge", "rebase-apply", "BISECT_LOG"];
 /// How often a tree is read again that changes while it is kept.
 const ATTEMPTS: usize = 3;
 /// How long a `git gc` may take that began before the result had a ref.
@@ -88,7 +87,7 @@ fn keep_in(
     let tree = Tree { layout, repository: &repository, base: &base, path: layout.tree() };
     // One that cannot be seen is there.
     if !tree.path.try_exists().unwrap_or(true) {
-        return tree.finish_removal(&git);
+        return Ok(Kept::Changes(tree.keep_commits(&git)?));
     }
     Ok(Kept::Changes(tree.keep(may_remove)?))
 }
@@ -132,7 +131,10 @@ impl Tree<'_> {
             let changes = Changes { ignored: left_out.ignored, ..changes };
             let inside = repositories.into_iter().find(|path| self.has_files_in(path));
             let inside = inside.or(left_out.repository);
-            obstacle = match self.difference(&admin, state, inside) {
+            let hidden = only_known_to(&admin, &of_agent, &outside).unwrap_or_else(|error| {
+                Some(format!("it is not known whether refs have all of its commits: {error}"))
+            });
+            obstacle = match self.difference(&admin, state, inside, hidden) {
                 Some(Difference::Changing) => Some(changes),
                 Some(difference) => return Ok(self.stays(changes, difference.words())),
                 None if !may_remove => {
@@ -149,36 +151,39 @@ impl Tree<'_> {
     /// Writes everything that is in the tree as the result.
     fn write_result(&self, git: &Git<'_>, outside: &Git<'_>) -> Result<Written, WorkspaceError> {
         let Snapshot { tree, known, embedded } = snapshot::tree(git)?;
-        let head = snapshot::head(git)?;
-        let commit = match head {
-            Some(head) => {
-                let args = ["merge-base", "--is-ancestor", self.base, &head.commit];
-                let output = git.output(&args)?;
-                let is_above = match output.exit {
-                    Exit::Code(0) => true,
-                    Exit::Code(1) => false,
-                    _ => return Err(failed(&args, &output).into()),
-                };
-                match is_above {
-                    true if head.tree == tree => head.commit,
-                    true => self.commit(git, &tree, &[head.commit])?,
-                    // The agent went to another commit. The result stands on both.
-                    false => self.commit(git, &tree, &[self.base.to_owned(), head.commit])?,
-                }
-            }
+        let commit = match snapshot::head(git)? {
+            Some(head) => self.commit_on(git, &tree, head)?,
             None => self.commit(git, &tree, &[self.base.to_owned()])?,
         };
+        self.write_ref(git, outside, &commit)?;
+        Ok(Written { commit, repositories: [known, embedded].concat() })
+    }
+
+    /// A commit of this tree that stands on what the worktree started from and on what is checked out.
+    fn commit_on(&self, git: &Git<'_>, tree: &str, head: Head) -> Result<String, GitError> {
+        match is_ancestor(git, self.base, &head.commit)? {
+            true if head.tree == tree => Ok(head.commit),
+            true => self.commit(git, tree, &[head.commit]),
+            // The agent went to another commit.
+            false => self.commit(git, tree, &[self.base.to_owned(), head.commit]),
+        }
+    }
+
+    fn write_ref(
+        &self,
+        git: &Git<'_>,
+        outside: &Git<'_>,
+        commit: &str,
+    ) -> Result<(), WorkspaceError> {
         let _lock = RepositoryLock::take(&self.repository.common, &|| false)?;
         unlock_refs(self.layout, self.repository);
-        let written = git.run(&["update-ref", &self.layout.result(), &commit]);
+        let written = git.run(&["update-ref", "--no-deref", &self.layout.result(), commit]);
         if written.is_err() {
             unlock_refs(self.layout, self.repository);
         }
         written?;
         match outside.resolve(&self.layout.result())? {
-            Some(read) if read == commit => {
-                Ok(Written { commit, repositories: [known, embedded].concat() })
-            }
+            Some(read) if read == commit => Ok(()),
             read => Err(GitError::Failed {
                 command: "update-ref".to_owned(),
                 message: format!("the ref reads back as {}", read.as_deref().unwrap_or("nothing")),
@@ -200,12 +205,13 @@ impl Tree<'_> {
         admin: &Path,
         state: TreeState,
         inside: Option<PathBuf>,
+        hidden: Option<String>,
     ) -> Option<Difference> {
         if !leads_to(&self.path.join(".git"), admin) {
             return Some(Difference::OtherRepository(PathBuf::from(".git")));
         }
-        if UNFINISHED.iter().any(|name| admin.join(name).exists()) {
-            return Some(Difference::Unfinished);
+        if let Some(why) = hidden {
+            return Some(Difference::HiddenCommits(why));
         }
         let unread = state.unread.map(Difference::Unread);
         let inside = || inside.map(Difference::OtherRepository);
@@ -244,19 +250,71 @@ impl Tree<'_> {
         }
     }
 
-    /// The removal had begun: a ref has everything.
-    fn finish_removal(&self, git: &Git<'_>) -> Result<Kept, WorkspaceError> {
+    /// Keeps what there is without the directory. Either a ref has everything and the removal had begun, or the agent has
+    /// deleted or moved the directory, and the repository has the commits that it made before.
+    fn keep_commits(&self, git: &Git<'_>) -> Result<Changes, WorkspaceError> {
+        let run = self.layout.run_id().as_str();
+        let admin = self.repository.admin(run);
         let result = git.resolve(&format!("{}^{{commit}}", self.layout.result()))?;
-        let changes = match &result {
-            Some(result) => count(git, self.layout, self.base, result)?,
-            None => Changes {
-                problem: Some(format!("the worktree {} is gone", self.path.display())),
-                ..Changes::default()
-            },
+        let head = snapshot::commit_at(git, &format!("worktrees/{run}/HEAD"))?;
+        let saved = match (&result, head) {
+            (Some(result), Some(head)) if !is_ancestor(git, &head.commit, result)? => {
+                Some(self.commit(git, &head.tree, &[result.clone(), head.commit])?)
+            }
+            (None, Some(head)) if head.commit != self.base => {
+                let tree = head.tree.clone();
+                Some(self.commit_on(git, &tree, head)?)
+            }
+            _ => None,
         };
-        let _ = remove_tree(&self.layout.removed());
+        if let Some(saved) = &saved {
+            self.write_ref(git, git, saved)?;
+            self.await_gc();
+            verify_objects(git, self.base, saved)?;
+        }
+        let gone = format!("the worktree {} is gone", self.path.display());
+        let problem = match (&saved, &result) {
+            (Some(_), _) => Some(format!("{gone}, so that only its commits are kept")),
+            (None, Some(_)) => None,
+            (None, None) => Some(gone.clone()),
+        };
+        let changes = match saved.as_ref().or(result.as_ref()) {
+            Some(commit) => count(git, self.layout, self.base, commit)?,
+            None => Changes::default(),
+        };
+        if let Some(place) = self.moved_to(&admin) {
+            let problem = "the agent has moved it there, and only its commits are kept".to_owned();
+            return Ok(Changes { directory: Some(place), problem: Some(problem), ..changes });
+        }
+        if let Some(why) = self.hidden_without_directory(&admin, git)? {
+            let problem =
+                format!("{}, and {} stays: {why}", problem.unwrap_or(gone), admin.display());
+            return Ok(Changes { problem: Some(problem), ..changes });
+        }
+        if result.is_some() && saved.is_none() {
+            let _ = remove_tree(&self.layout.removed());
+        }
         self.forget();
-        Ok(Kept::Changes(changes))
+        Ok(Changes { problem, ..changes })
+    }
+
+    /// Where the worktree is now, if git knows of another place and something is there.
+    fn moved_to(&self, admin: &Path) -> Option<PathBuf> {
+        let mark = admin.join(read_short(&admin.join("gitdir"))?.trim_end());
+        let is_elsewhere = mark != self.path.join(".git") && mark.symlink_metadata().is_ok();
+        is_elsewhere.then(|| mark.parent().unwrap_or(&mark).to_owned())
+    }
+
+    fn hidden_without_directory(
+        &self,
+        admin: &Path,
+        git: &Git<'_>,
+    ) -> Result<Option<String>, WorkspaceError> {
+        if !admin.is_dir() {
+            return Ok(None);
+        }
+        let of_agent = self.repository.git_of(admin, admin, &|| false)?;
+        Ok(only_known_to(admin, &of_agent, git)?)
     }
 
     fn forget(&self) {
@@ -270,7 +328,7 @@ impl Tree<'_> {
     fn await_gc(&self) {
         let mark = self.repository.common.join("gc.pid");
         let is_running = || {
-            let text = fs::read_to_string(&mark).unwrap_or_default();
+            let text = read_short(&mark).unwrap_or_default();
             let number = text.split_whitespace().next().and_then(|number| number.parse().ok());
             number.is_some_and(process::has_process)
         };
@@ -293,7 +351,8 @@ enum Difference {
     Changing,
     Unread(String),
     OtherRepository(PathBuf),
-    Unfinished,
+    /// Only the git directory of the worktree has them.
+    HiddenCommits(String),
 }
 
 impl Difference {
@@ -301,10 +360,7 @@ impl Difference {
         match self {
             Difference::Changing => "the files still changed while they were kept".to_owned(),
             Difference::Unread(path) => format!("{path} cannot be read"),
-            Difference::Unfinished => {
-                "a rebase or a search by `git bisect` is not finished, and no ref has its commits"
-                    .to_owned()
-            }
+            Difference::HiddenCommits(why) => why.clone(),
             Difference::OtherRepository(path) => format!(
                 "{} is a repository of its own, whose files are not part of the result",
                 path.display()
@@ -328,6 +384,17 @@ fn is_same_index(of_agent: &Path, ours: &Path) -> bool {
 fn leads_to(mark: &Path, admin: &Path) -> bool {
     let text = read_short(mark).unwrap_or_default();
     text.trim_end().strip_prefix("gitdir: ").is_some_and(|found| Path::new(found) == admin)
+}
+
+/// Whether one commit is in the history of another one.
+fn is_ancestor(git: &Git<'_>, one: &str, other: &str) -> Result<bool, GitError> {
+    let args = ["merge-base", "--is-ancestor", one, other];
+    let output = git.output(&args)?;
+    match output.exit {
+        Exit::Code(0) => Ok(true),
+        Exit::Code(1) => Ok(false),
+        _ => Err(failed(&args, &output)),
+    }
 }
 
 /// Makes sure that all objects of the result are there.

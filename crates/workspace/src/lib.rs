@@ -24,6 +24,7 @@ mod layout;
 mod left_out;
 mod lock;
 mod obstacles;
+mod own_commits;
 mod pipes;
 mod prepare;
 mod repository;

@@ -65,7 +65,8 @@ fn make(
     let find = |run: &str, which| git.resolve(&format!("{}^{{commit}}", reference(run, which)));
     let keep_base = |reference: &str, base: &str| -> Result<(), WorkspaceError> {
         let _lock = RepositoryLock::take(&repository.common, is_stopped)?;
-        Ok(git.run(&["update-ref", reference, base])?)
+        // An agent of another run may have made it lead to a branch.
+        Ok(git.run(&["update-ref", "--no-deref", reference, base])?)
     };
     // The ref comes first: from here on no `git gc` removes what the worktree starts from.
     let (base, start, left_out) = match beginning {

@@ -9,7 +9,7 @@ use process::{CommandOutput, Exit};
 use crate::git::{Git, MOST_NAMES, failed};
 use crate::{GitError, WorkspaceError};
 
-/// The commit that is checked out.
+/// The commit that is checked out somewhere.
 pub(crate) struct Head {
     pub(crate) commit: String,
     pub(crate) tree: String,
@@ -19,7 +19,12 @@ pub(crate) struct Head {
 
 /// The commit that is checked out; none in a repository that has no commit yet, and on a branch without one.
 pub(crate) fn head(git: &Git<'_>) -> Result<Option<Head>, GitError> {
-    let Some(commit) = git.resolve("HEAD^{commit}")? else { return Ok(None) };
+    commit_at(git, "HEAD")
+}
+
+/// The commit that a name stands for, if there is such a thing.
+pub(crate) fn commit_at(git: &Git<'_>, name: &str) -> Result<Option<Head>, GitError> {
+    let Some(commit) = git.resolve(&format!("{name}^{{commit}}"))? else { return Ok(None) };
     let text = git.text(&["log", "-1", "--no-decorate", "--format=%T %ct", &commit])?;
     let (tree, date) = text.split_once(' ').unwrap_or((&text, "0"));
     Ok(Some(Head { tree: tree.to_owned(), date: date.to_owned(), commit }))

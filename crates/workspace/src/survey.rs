@@ -99,7 +99,7 @@ pub fn forget(layout: &WorktreeLayout, directory: &Path) -> Result<(), Workspace
     let git = repository.git(&|| false);
     let _lock = RepositoryLock::take(&repository.common, &|| false)?;
     for reference in [layout.result(), layout.base()] {
-        git.run(&["update-ref", "-d", &reference])?;
+        git.run(&["update-ref", "--no-deref", "-d", &reference])?;
     }
     Ok(())
 }
@@ -109,7 +109,7 @@ pub fn forget_shared_base(directory: &Path, call: &str) -> Result<(), WorkspaceE
     let repository = Repository::find(directory)?;
     let git = repository.git(&|| false);
     let _lock = RepositoryLock::take(&repository.common, &|| false)?;
-    Ok(git.run(&["update-ref", "-d", &shared_base(call)])?)
+    Ok(git.run(&["update-ref", "--no-deref", "-d", &shared_base(call)])?)
 }
 
 /// Removes the worktree of a run, and the ref from which it started if it has no result. What cannot be removed is found
@@ -122,7 +122,7 @@ pub(crate) fn forget_worktree(layout: &WorktreeLayout, repository: &Repository) 
         unlock_refs(layout, repository);
         forget_admin(layout, repository);
         if let Ok(None) = git.resolve(&layout.result()) {
-            let _ = git.run(&["update-ref", "-d", &layout.base()]);
+            let _ = git.run(&["update-ref", "--no-deref", "-d", &layout.base()]);
         }
     }
     remove_index(&layout.base_index());

@@ -58,7 +58,7 @@ pub fn pack_directory(
     init(scratch, true)?;
     let git = Git::at(directory, &|| false).within(scratch, directory);
     let commit = snapshot::commit(&git)?.commit;
-    git.run(&["update-ref", "refs/heads/snapshot", &commit])?;
+    git.run(&["update-ref", "--no-deref", "refs/heads/snapshot", &commit])?;
     pack(&git, bundle, &["refs/heads/snapshot"])?;
     // What a repository ignores does not count, so that it is known only now how much it is.
     let packed = fs::metadata(bundle).map_err(WorkspaceError::file("read", bundle))?;
@@ -79,7 +79,7 @@ pub fn receive_snapshot(
     let git = Git::at(repository, &|| false).within(&repository.join(".git"), repository);
     receive(&git, bundle, commit, SNAPSHOT_EXTENT)?;
     for which in ["base", "result"] {
-        git.run(&["update-ref", &reference(commit, which), commit])?;
+        git.run(&["update-ref", "--no-deref", &reference(commit, which), commit])?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 mod changes;
 mod doors;
 mod faults;
+mod hidden_commits;
 mod kinds;
 mod landing;
 mod passed_over;

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Where the run's worktree stayed, and what it says about that.
-fn stayed(task: &Value) -> (PathBuf, String) {
+pub(super) fn stayed(task: &Value) -> (PathBuf, String) {
     let directory = task["changes"]["directory"].as_str();
     let directory = directory.unwrap_or_else(|| panic!("the directory is gone: {task}"));
     (PathBuf::from(directory), task["warnings"].to_string())
