@@ -78,6 +78,9 @@ pub struct Mirror {
     /// The entries that are linked; all if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entries: Option<Vec<String>>,
+    /// Files among them that are mounted where that can be had: the agent makes a lock beside the file to which a link leads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mounted: Vec<String>,
 }
 
 #[cfg(test)]

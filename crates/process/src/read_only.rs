@@ -35,6 +35,8 @@ pub struct ReadOnlyPathError {
 pub struct ReadOnlyPaths {
     /// What is mounted on itself. In this order, what contains comes before what is contained.
     mounts: BTreeMap<PathBuf, Kind>,
+    /// What is mounted in another place, by that place.
+    elsewhere: BTreeMap<PathBuf, PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,9 +91,14 @@ impl ReadOnlyPaths {
         self.mounts.insert(path.to_owned(), Kind::Held);
     }
 
+    /// Shows an existing file, read-only, in the place of another one as well. Neither path must lead through links.
+    pub fn show(&mut self, file: &Path, place: &Path) {
+        self.elsewhere.insert(place.to_owned(), file.to_owned());
+    }
+
     /// Whether nothing has been added.
     pub fn is_empty(&self) -> bool {
-        self.mounts.is_empty()
+        self.mounts.is_empty() && self.elsewhere.is_empty()
     }
 
     /// Makes `command` start its process where these paths are read-only, in the given directory.
@@ -102,7 +109,10 @@ impl ReadOnlyPaths {
         let path = |path: &Path| CString::new(path.as_os_str().as_bytes());
         let mut mounts = Vec::new();
         for (mounted, kind) in &self.mounts {
-            mounts.push((path(mounted)?, *kind));
+            mounts.push((path(mounted)?, path(mounted)?, *kind));
+        }
+        for (place, file) in &self.elsewhere {
+            mounts.push((path(file)?, path(place)?, Kind::ReadOnly));
         }
         let directory = path(directory)?;
         let identity = system_calls::Identity::own();
@@ -115,12 +125,12 @@ impl ReadOnlyPaths {
                 system_calls::leave_mounts(&identity)?;
                 // All are taken before any is in its place: what is inside a read-only one would be
                 // read-only, too.
-                for (mounted, kind) in &mounts {
-                    trees.push(system_calls::take(mounted, *kind == Kind::ReadOnly)?);
+                for (source, _, kind) in &mounts {
+                    trees.push(system_calls::take(source, *kind == Kind::ReadOnly)?);
                 }
-                for ((mounted, _), tree) in mounts.iter().zip(&trees) {
+                for ((_, place, _), tree) in mounts.iter().zip(&trees) {
                     if let Some(tree) = tree {
-                        system_calls::mount(tree, mounted)?;
+                        system_calls::mount(tree, place)?;
                     }
                 }
                 trees.clear();

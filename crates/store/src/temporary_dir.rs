@@ -1,7 +1,7 @@
 //! The temporary directory of a run: of an agent that may change little else, or of a relay whose files are on their way.
 
-use std::fs::{self, DirBuilder, DirEntry, File};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
+use std::fs::{self, DirBuilder, DirEntry, File, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use model::{AccessPaths, Meta, Mirror, paths};
@@ -79,6 +79,22 @@ impl TemporaryDir {
         Ok(top)
     }
 
+    /// Puts an empty file in the place of a link of the mirror, on which the file itself can be mounted.
+    pub fn make_mount_point(&self, link: &Path) -> Result<(), StoreError> {
+        let failed = || StoreError::io("made a file", link);
+        fs::remove_file(link).map_err(failed())?;
+        let mut private = OpenOptions::new();
+        private.write(true).create_new(true).mode(0o600);
+        private.open(link).map(drop).map_err(failed())
+    }
+
+    /// Puts a link there again.
+    pub fn make_link(&self, file: &Path, link: &Path) -> Result<(), StoreError> {
+        let failed = || StoreError::io("made a link", link);
+        fs::remove_file(link).map_err(failed())?;
+        symlink(file, link).map_err(failed())
+    }
+
     /// Removes it with everything in it.
     pub fn remove(self) -> Result<(), StoreError> {
         remove_tree(&self.path).map_err(StoreError::io("removed", &self.path))
@@ -124,9 +140,16 @@ mod tests {
             variable: "HOME_OF_AGENT".to_owned(),
             beneath: Some(".agent".to_owned()),
             entries: Some(vec!["settings".to_owned()]),
+            mounted: Vec::new(),
         };
         let place = own.mirror(&mirror).unwrap().join(".agent");
-        assert_eq!(fs::read_to_string(place.join("settings")).unwrap(), "settings");
+        let settings = place.join("settings");
+        assert_eq!(fs::read_to_string(&settings).unwrap(), "settings");
+        own.make_mount_point(&settings).unwrap();
+        let found = settings.symlink_metadata().unwrap();
+        assert!(found.is_file() && found.len() == 0 && found.mode() & 0o777 == 0o600, "{found:?}");
+        own.make_link(&mirror.directory.join("settings"), &settings).unwrap();
+        assert_eq!(fs::read_to_string(&settings).unwrap(), "settings");
         assert_eq!(fs::read_dir(&place).unwrap().count(), 1);
         assert_eq!(fs::read_dir(own.directory("CACHE").unwrap()).unwrap().count(), 0);
     }

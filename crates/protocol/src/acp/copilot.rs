@@ -181,6 +181,7 @@ fn state(start: &Start<'_>) -> AgentState {
             variable: STATE.to_owned(),
             beneath: None,
             entries: Some(ENTRIES.map(str::to_owned).to_vec()),
+            mounted: Vec::new(),
         }),
         private: vec![CACHE.to_owned()],
         ..AgentState::default()

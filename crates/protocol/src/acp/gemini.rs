@@ -226,6 +226,7 @@ fn state(start: &Start<'_>) -> AgentState {
             variable: HOME.to_owned(),
             beneath: Some(".gemini".to_owned()),
             entries: Some(ENTRIES.map(str::to_owned).to_vec()),
+            mounted: Vec::new(),
         }),
         ..AgentState::default()
     }

@@ -180,6 +180,7 @@ fn state(start: &Start<'_>) -> AgentState {
         variable: DATA.to_owned(),
         beneath: Some("opencode".to_owned()),
         entries: Some(SIGN_INS.map(str::to_owned).to_vec()),
+        mounted: Vec::new(),
     });
     AgentState {
         settings: place("XDG_CONFIG_HOME", ".config").into_iter().chain(data).collect(),

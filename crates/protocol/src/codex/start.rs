@@ -224,7 +224,13 @@ fn state(start: &Start<'_>) -> AgentState {
     let entries = Some(SETTINGS.map(str::to_owned).to_vec());
     AgentState {
         settings: vec![directory.clone()],
-        mirror: Some(Mirror { directory, variable: STATE.to_owned(), beneath: None, entries }),
+        mirror: Some(Mirror {
+            directory,
+            variable: STATE.to_owned(),
+            beneath: None,
+            entries,
+            mounted: Vec::new(),
+        }),
         ..AgentState::default()
     }
 }

@@ -138,6 +138,8 @@ fn state(start: &Start<'_>) -> AgentState {
             variable: variables::PI_CODING_AGENT_DIR.to_owned(),
             beneath: None,
             entries: None,
+            // Since 1.5.1 it locks the file itself.
+            mounted: vec!["auth.json".to_owned()],
         }),
         ..AgentState::default()
     }

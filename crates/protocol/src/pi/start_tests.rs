@@ -231,6 +231,7 @@ fn a_restricted_agent_is_told_what_it_may_change_and_has_its_state() {
             variable: "PI_CODING_AGENT_DIR".to_owned(),
             beneath: None,
             entries: None,
+            mounted: vec!["auth.json".to_owned()],
         }),
         ..AgentState::default()
     };

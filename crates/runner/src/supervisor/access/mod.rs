@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use model::paths::OUTPUTS;
-use model::{Access, AccessPaths, Meta};
+use model::{Access, AccessPaths, Meta, Mirror};
 use process::{
     Confinement, NoLandlock, ReadOnlyPathError, ReadOnlyPaths, WritablePathError, WritablePaths,
 };
@@ -47,6 +47,8 @@ pub(crate) enum AccessError {
 pub(crate) struct Bounds {
     writable: WritablePaths,
     read_only: ReadOnlyPaths,
+    /// Files, and where they are mounted for the child.
+    mounted_files: Vec<(PathBuf, PathBuf)>,
     /// Why there are no mounts, if there are none.
     no_mounts: Option<String>,
     temporary: TemporaryDir,
@@ -75,6 +77,7 @@ impl Bounds {
         let mut bounds = Bounds {
             writable,
             read_only: ReadOnlyPaths::default(),
+            mounted_files: Vec::new(),
             no_mounts: None,
             temporary: TemporaryDir::create(&paths.temporary)?,
             redirections: Vec::new(),
@@ -89,6 +92,20 @@ impl Bounds {
                 Err(error)
             }
         }
+    }
+
+    /// Shows the child some files of its mirror themselves, for which links are not enough.
+    fn mount_files(&mut self, mirror: &Mirror, place: &Path) -> Result<(), AccessError> {
+        for name in &mirror.mounted {
+            let file = fs::canonicalize(mirror.directory.join(name));
+            let Some(file) = file.ok().filter(|file| file.is_file()) else { continue };
+            let point = mirrored(mirror, place).join(name);
+            self.temporary.make_mount_point(&point)?;
+            let point = fs::canonicalize(&point).unwrap_or(point);
+            self.read_only.show(&file, &point);
+            self.mounted_files.push((file, point));
+        }
+        Ok(())
     }
 
     /// What the child is started with.
@@ -110,6 +127,9 @@ impl Bounds {
         let Err(error) = ReadOnlyPaths::probe() else { return Ok(false) };
         self.no_mounts = Some(format!("this system permits no mounts of its own: {error}"));
         self.read_only = ReadOnlyPaths::default();
+        for (file, point) in self.mounted_files.drain(..) {
+            self.temporary.make_link(&file, &point)?;
+        }
         let access = meta.access;
         self.writable =
             WritablePaths::new().map_err(|reason| AccessError::NoLandlock { access, reason })?;
@@ -158,6 +178,7 @@ impl Bounds {
         if let Some(mirror) = &paths.mirror {
             let place = self.temporary.mirror(mirror)?;
             self.environment.insert(mirror.variable.clone(), value(&place));
+            self.mount_files(mirror, &place)?;
         }
         for variable in &paths.private {
             let place = self.temporary.directory(variable)?;
@@ -268,7 +289,7 @@ impl Bounds {
         roots: &[&Path],
         records: Option<(&Path, &[PathBuf])>,
     ) -> Result<(), String> {
-        let mut read_only = ReadOnlyPaths::default();
+        let mut read_only = self.read_only.clone();
         let add = |read_only: &mut ReadOnlyPaths, path: &Path| -> Result<bool, ReadOnlyPathError> {
             let root = roots.iter().filter(|root| path.starts_with(root));
             // The outermost: nothing between it and the path can be renamed.
@@ -297,6 +318,11 @@ impl Bounds {
             }
         }
     }
+}
+
+/// Where the entries of a mirror are.
+fn mirrored(mirror: &Mirror, place: &Path) -> PathBuf {
+    mirror.beneath.as_ref().map_or_else(|| place.to_owned(), |name| place.join(name))
 }
 
 /// Whether a file is still as it was. The agent may have put anything in its place, such as a pipe, which must
