@@ -50,7 +50,10 @@ impl ReadOnlyPaths {
     /// Whether processes of this user can have mounts of their own here. Starts one to see it.
     pub fn probe() -> io::Result<()> {
         let mut command = new_command("true");
-        ReadOnlyPaths::default().protect(&mut command, Path::new("/"))?;
+        // A system may permit a namespace, but no mounts in it.
+        let own = std::env::current_exe().map(|own| (own, Kind::ReadOnly)).into_iter();
+        let paths = ReadOnlyPaths { mounts: own.collect(), ..ReadOnlyPaths::default() };
+        paths.protect(&mut command, Path::new("/"))?;
         // The last thing that is done fails on purpose, so that no program is needed.
         let done = rustix::io::Errno::CANCELED;
         // SAFETY: nothing is done at all.

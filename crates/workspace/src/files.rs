@@ -52,9 +52,11 @@ pub(crate) fn remove_index(index: &Path) {
     let _ = fs::remove_file(index);
 }
 
-/// Removes a file that a git of ours has made in the user's tree and must not stay.
+/// Removes a file, or an empty directory, that a git of ours has made in the user's tree and must not stay.
 pub(crate) fn remove_made(path: &Path) -> Result<(), WorkspaceError> {
-    fs::remove_file(path).map_err(WorkspaceError::file("removed", path))
+    let is_directory = path.symlink_metadata().is_ok_and(|found| found.is_dir());
+    let removed = if is_directory { fs::remove_dir(path) } else { fs::remove_file(path) };
+    removed.map_err(WorkspaceError::file("removed", path))
 }
 
 /// Removes the lock that a killed git has left beside a file that is only ours, or in our name.

@@ -13,7 +13,7 @@ use crate::files::{copy_index, make_private, remove_index, remove_made, remove_s
 use crate::git::{Git, MOST_NAMES, failed};
 use crate::layout::WorktreeLayout;
 use crate::lock::RepositoryLock;
-use crate::obstacles::{self, Difference, names_in};
+use crate::obstacles::{self, Difference, find, names_in};
 use crate::repository::Repository;
 use crate::{GitError, WorkspaceError, snapshot};
 
@@ -91,12 +91,17 @@ pub fn merge(
         return Ok(Landed::InTheWay(files));
     }
     let reason = format!("pi-subagents: {}", message.lines().next().unwrap_or_default());
-    if git.run(&["update-ref", "-m", &reason, "HEAD", &commit, &head]).is_err() {
-        // Another program has committed meanwhile.
-        git.run(&["read-tree", "-m", "-u", &tree, &head])?;
-        return Err(WorkspaceError::HeadMoved);
+    let Err(error) = git.run(&["update-ref", "-m", &reason, "HEAD", &commit, &head]) else {
+        return Ok(Landed::Done(Some(commit)));
+    };
+    let now = git.resolve("HEAD^{commit}")?;
+    if now.as_ref() == Some(&commit) {
+        return Ok(Landed::Done(Some(commit)));
     }
-    Ok(Landed::Done(Some(commit)))
+    check_out(repository, &git, &repository.index(), [&tree, &head])?;
+    let is_unmoved = now.as_ref() == Some(&head);
+    // Else another program has committed meanwhile.
+    Err(if is_unmoved { error.into() } else { WorkspaceError::HeadMoved })
 }
 
 /// Changes the working tree and the index from one tree to the other; returns the files that stand in the way. git looks at
@@ -108,37 +113,57 @@ fn check_out(
     index: &Path,
     trees: [&str; 2],
 ) -> Result<Option<Vec<String>>, WorkspaceError> {
+    let top = &repository.top;
     let difference = Difference::between(git, trees)?;
-    let occupied = obstacles::occupied(&repository.top, &difference)?;
-    let untracked = unknown_to(git, &occupied)?;
-    if !untracked.is_empty() {
-        return Ok(Some(untracked));
+    let found = obstacles::look(top, &difference, |names| known_to(git, names))?;
+    let untracked = &found.occupied - &known_to(git, &found.occupied)?;
+    let deleted = &difference.changed & &deleted_by_user(git)?;
+    let in_the_way = &(&untracked | &found.in_submodules) | &deleted;
+    if !in_the_way.is_empty() {
+        return Ok(Some(in_the_way.iter().map(|name| name.display().to_string()).collect()));
     }
     let [from, to] = trees;
-    let args = ["read-tree", "-m", "-u", from, to];
-    let writing = Writing::begin(&repository.top, &difference, &occupied);
-    let output = git.clone().outliving().output(&args)?;
+    // Otherwise it would remove what the user has beyond the patterns of a sparse checkout.
+    let args = ["read-tree", "--no-sparse-checkout", "-m", "-u", from, to];
+    let writing = Writing::begin(top, &difference);
+    let output = match git.clone().outliving().output(&args) {
+        Ok(output) => output,
+        Err(error) => {
+            // It was ended from here, wherever it was.
+            writing.undo(git, index, Exit::Signal(9))?;
+            return Err(error.into());
+        }
+    };
     if output.exit == Exit::Code(0) {
         return Ok(None);
     }
-    if writing.undo(repository, git, index, output.exit)? {
-        return Err(failed(&args, &output).into());
-    }
     let stderr = String::from_utf8_lossy(&output.stderr);
     let files: Vec<String> = stderr.lines().filter_map(obstacle).map(str::to_owned).collect();
+    // It looks at everything before it writes anything.
+    let has_refused = !files.is_empty() || stderr.lines().any(|line| line.ends_with(LOCKED));
+    if !has_refused {
+        writing.undo(git, index, output.exit)?;
+    }
     if files.is_empty() { Err(failed(&args, &output).into()) } else { Ok(Some(files)) }
 }
 
-/// Which of these names the index does not have. What it has, git looks at itself.
-fn unknown_to(git: &Git<'_>, names: &BTreeSet<PathBuf>) -> Result<Vec<String>, GitError> {
-    let mut unknown = names.clone();
+/// How git says that another program has locked the index.
+const LOCKED: &str = ".lock': File exists.";
+
+/// What the user has deleted, but not for the index.
+fn deleted_by_user(git: &Git<'_>) -> Result<BTreeSet<PathBuf>, GitError> {
+    Ok(names_in(&git.bytes(&["diff", "-z", "--name-only", "--no-ext-diff", "--diff-filter=D"])?))
+}
+
+/// Which of these names the index has.
+fn known_to(git: &Git<'_>, names: &BTreeSet<PathBuf>) -> Result<BTreeSet<PathBuf>, GitError> {
+    let mut known = BTreeSet::new();
     for names in names.iter().collect::<Vec<_>>().chunks(MOST_NAMES) {
         let args = ["--literal-pathspecs", "ls-files", "-z", "--cached", "--"].map(OsStr::new);
         let names = names.iter().map(|name| name.as_os_str());
-        let known = git.bytes(&args.into_iter().chain(names).collect::<Vec<&OsStr>>())?;
-        unknown = &unknown - &names_in(&known);
+        known.extend(names_in(&git.bytes(&args.into_iter().chain(names).collect::<Vec<_>>())?));
     }
-    Ok(unknown.iter().map(|name| name.display().to_string()).collect())
+    Ok(&known & names)
 }
 
 /// The file that stands in git's way, in its words for that. The name can be any text.
@@ -151,6 +176,7 @@ fn obstacle(line: &str) -> Option<&str> {
 
 /// What a git that failed or was killed can have changed on its way from one tree to the other. It writes the index last.
 struct Writing<'a> {
+    top: &'a Path,
     /// These were not there.
     made: BTreeSet<&'a PathBuf>,
     /// These were, as this tells.
@@ -167,8 +193,8 @@ struct Stamp {
 }
 
 impl Stamp {
-    fn of(path: &Path) -> Option<Stamp> {
-        let found = path.symlink_metadata().ok()?;
+    fn of(top: &Path, path: &Path) -> Option<Stamp> {
+        let found = find(top, path)?;
         Some(Stamp {
             inode: found.ino(),
             size: found.size(),
@@ -179,48 +205,40 @@ impl Stamp {
 }
 
 impl<'a> Writing<'a> {
-    fn begin(top: &Path, difference: &'a Difference, occupied: &BTreeSet<PathBuf>) -> Writing<'a> {
+    fn begin(top: &'a Path, difference: &'a Difference) -> Writing<'a> {
         let others = difference.changed.iter().chain(&difference.removed);
         Writing {
-            made: difference.made.iter().filter(|name| !occupied.contains(*name)).collect(),
-            others: others.map(|name| (name, Stamp::of(&top.join(name)))).collect(),
+            top,
+            made: difference.made.iter().filter(|name| find(top, name).is_none()).collect(),
+            others: others.map(|name| (name, Stamp::of(top, name))).collect(),
         }
     }
 
-    /// Puts back what was written. Returns whether there was anything: git may not have begun, and what differs from the index
-    /// is the user's then.
-    fn undo(
-        &self,
-        repository: &Repository,
-        git: &Git<'_>,
-        index: &Path,
-        exit: Exit,
-    ) -> Result<bool, WorkspaceError> {
-        let top = &repository.top;
-        let is_there = |name: &&&PathBuf| top.join(name).symlink_metadata().is_ok();
-        let made: Vec<_> = self.made.iter().filter(is_there).collect();
+    /// Puts back what was written, as far as it can be had. git may not have begun, and what differs from the index is the
+    /// user's then.
+    fn undo(&self, git: &Git<'_>, index: &Path, exit: Exit) -> Result<(), WorkspaceError> {
+        let made: Vec<_> = self.made.iter().filter(|name| find(self.top, name).is_some()).collect();
         let is_written = |name: &PathBuf| {
-            self.others.get(name).is_some_and(|before| Stamp::of(&top.join(name)) != *before)
+            self.others.get(name).is_some_and(|before| Stamp::of(self.top, name) != *before)
         };
         let differs = ["diff", "-z", "--name-only", "--no-ext-diff", "--ignore-submodules=all"];
         let differing = names_in(&git.bytes(&differs)?);
         let written: Vec<&PathBuf> = differing.iter().filter(|name| is_written(name)).collect();
         if made.is_empty() && written.is_empty() {
-            return Ok(false);
+            return Ok(());
         }
         if matches!(exit, Exit::Signal(_)) {
             // It had begun to write, so that the lock on the index was its own.
             remove_stale_lock(index);
         }
-        for name in made {
-            remove_made(&top.join(name))?;
-        }
+        let removed: Vec<Result<(), WorkspaceError>> =
+            made.iter().map(|name| remove_made(&self.top.join(name))).collect();
         for names in written.chunks(MOST_NAMES) {
             let args = ["checkout-index", "--force", "--"].map(AsRef::as_ref);
             let names = names.iter().map(|name| name.as_os_str());
             git.run(&args.into_iter().chain(names).collect::<Vec<&OsStr>>())?;
         }
-        Ok(true)
+        removed.into_iter().collect()
     }
 }
 

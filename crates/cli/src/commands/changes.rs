@@ -185,7 +185,7 @@ fn land(
             Ok(Settled { landed: Landed::InTheWay(files), .. }) => {
                 exit = Exit::TaskFailed;
                 let line = format!(
-                    "{name}: not {done}, because it would overwrite what you have not committed, in {}. Nothing was \
+                    "{name}: not {done}, because it would overwrite what is not committed, in {}. Nothing was \
                      changed. Move it away or commit it first{}.",
                     files.join(", "),
                     if done == "merged" { ", or use `apply`" } else { "" }

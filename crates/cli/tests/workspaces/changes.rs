@@ -119,7 +119,7 @@ fn merging_leaves_uncommitted_work_and_refuses_to_overwrite_it() {
     let refused = world.run(&["changes", "merge", "t"]);
     assert_eq!(refused.code, Some(1));
     assert!(
-        refused.stdout.contains("would overwrite what you have not committed, in b.txt"),
+        refused.stdout.contains("would overwrite what is not committed, in b.txt"),
         "{refused:?}"
     );
     assert_eq!(Untouched::of(&world), before);

@@ -188,6 +188,67 @@ fn what_the_user_has_and_git_ignores_is_never_overwritten() {
     }
 }
 
+/// git does not look at what is in a submodule, at what is no longer in the index, and at files that were deleted.
+#[test]
+fn what_git_does_not_look_at_is_looked_at() {
+    let submodule = "git init -q ../lib; git -C ../lib commit -q --allow-empty -m lib; \
+                     git -c protocol.file.allow=always submodule --quiet add ../lib lib; git commit -qm lib";
+    // Before the run, what the agent does, what the user does then, and what is named.
+    for (before, makes, then, named) in [
+        (submodule, "rmdir lib; echo theirs > lib", "echo mine > lib/work", "lib/"),
+        (
+            "true",
+            "rm b.txt; mkdir b.txt; echo theirs > b.txt/f",
+            "git rm -q --cached b.txt; echo b.txt >> .git/info/exclude; echo mine > b.txt",
+            "b.txt",
+        ),
+        ("true", "echo theirs > b.txt", "rm b.txt", "b.txt"),
+        ("true", "rm -r sub; echo theirs > sub; echo x > a.txt", "echo mine > a.txt", "a.txt"),
+        // The way to what the agent makes leads through a link.
+        (
+            "mkdir real; echo mine > real/f; ln -s real z; git add real z; git commit -qm z",
+            "rm z; mkdir z; echo theirs > z/f; echo x > a.txt",
+            "echo mine > a.txt",
+            "a.txt",
+        ),
+    ] {
+        for action in ["apply", "merge"] {
+            let world = repository();
+            of_the_user(&world, before);
+            let ran = run(&world, makes, &["--name", "t"]);
+            assert_eq!(ran.code, Some(0), "{ran:?}");
+            of_the_user(&world, then);
+            let before = everything(&world);
+            let ran = world.run(&["changes", action, "t"]);
+            assert_eq!(ran.code, Some(1), "{action}, {then}: {ran:?}");
+            assert!(ran.stdout.contains(&format!("in {named}")), "{action}, {then}: {ran:?}");
+            assert_eq!(everything(&world), before, "{action}, {then}");
+        }
+    }
+}
+
+#[test]
+fn what_the_user_has_beyond_a_sparse_checkout_stays() {
+    for action in ["apply", "merge"] {
+        let world = repository();
+        of_the_user(
+            &world,
+            "mkdir in out; echo i > in/f; echo o > out/f; git add in out; git commit -qm both; \
+             git sparse-checkout set in",
+        );
+        let ran = run(&world, "echo theirs > in/f", &["--name", "t"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        of_the_user(&world, "mkdir -p out; echo mine > out/new; echo edited > out/f");
+        let ran = world.run(&["changes", action, "t"]);
+        assert_eq!(ran.code, Some(0), "{action}: {ran:?}");
+        let read = |name: &str| fs::read_to_string(world.project().join(name)).unwrap();
+        assert_eq!(
+            [read("in/f"), read("out/new"), read("out/f")],
+            ["theirs\n", "mine\n", "edited\n"]
+        );
+    }
+}
+
 /// git refuses before it has written anything: what differs is the user's.
 #[test]
 fn an_index_that_cannot_be_changed_costs_the_user_nothing() {

@@ -100,6 +100,9 @@ impl Bounds {
             let file = fs::canonicalize(mirror.directory.join(name));
             let Some(file) = file.ok().filter(|file| file.is_file()) else { continue };
             let point = mirrored(mirror, place).join(name);
+            if !point.is_symlink() {
+                continue;
+            }
             self.temporary.make_mount_point(&point)?;
             let point = fs::canonicalize(&point).unwrap_or(point);
             self.read_only.show(&file, &point);
@@ -127,8 +130,17 @@ impl Bounds {
         let Err(error) = ReadOnlyPaths::probe() else { return Ok(false) };
         self.no_mounts = Some(format!("this system permits no mounts of its own: {error}"));
         self.read_only = ReadOnlyPaths::default();
+        self.warnings.clear();
         for (file, point) in self.mounted_files.drain(..) {
+            // An agent that ran before may have put anything there.
+            if !is_untouched(&point) {
+                continue;
+            }
             self.temporary.make_link(&file, &point)?;
+            self.warnings.push(format!(
+                "{} cannot be mounted for the agent, and pi since 1.5.1 finds no keys in it: {error}",
+                file.display()
+            ));
         }
         let access = meta.access;
         self.writable =
@@ -318,6 +330,12 @@ impl Bounds {
             }
         }
     }
+}
+
+/// Whether a mount point is still the empty file that was made for it, and no link leads there.
+fn is_untouched(point: &Path) -> bool {
+    fs::canonicalize(point).is_ok_and(|real| real == point)
+        && fs::symlink_metadata(point).is_ok_and(|found| found.is_file() && found.len() == 0)
 }
 
 /// Where the entries of a mirror are.
