@@ -30,10 +30,12 @@ pub(crate) struct Size {
 pub(crate) const SIZES: [Size; 5] = [
     Size { tasks: 1, rounds: 5 },
     Size { tasks: 4, rounds: 5 },
-    Size { tasks: 16, rounds: 5 },
-    Size { tasks: 64, rounds: 3 },
+    Size { tasks: 16, rounds: 3 },
+    Size { tasks: 64, rounds: 1 },
     Size { tasks: 256, rounds: 1 },
 ];
+/// A contender that took longer than this with a quarter as many tasks is left out.
+pub(crate) const LONGEST: Duration = Duration::from_secs(20);
 /// How many children of the same kind run at a time, wherever that can be said.
 pub(crate) const AT_A_TIME: usize = 4;
 
@@ -79,6 +81,13 @@ pub(crate) struct Spread {
 }
 
 impl Grown {
+    /// Whether it took too long with the size before this one, or was left out there.
+    fn is_too_slow(&self, index: usize) -> bool {
+        let Some(before) = index.checked_sub(1) else { return false };
+        let seconds = self.samples[before].iter().map(|sample| sample.seconds);
+        seconds.reduce(f64::max).is_none_or(|longest| longest > LONGEST.as_secs_f64())
+    }
+
     /// A figure at each count. `None` where it is not known.
     pub(crate) fn figure(&self, figure: &Figure) -> Vec<Option<Spread>> {
         let spread = |samples: &Vec<Sample>| {
@@ -143,6 +152,9 @@ pub(crate) fn run() -> Result<Vec<Grown>, String> {
                     Contender::Inside(_, "builtin") | Contender::Shell(_) => &built_in,
                     Contender::Inside(..) | Contender::Bare(..) => &pi,
                 };
+                if grown.is_too_slow(index) {
+                    continue;
+                }
                 let bench = Bench { scratch: &scratch, provider: &provider, project, count: tasks };
                 let measured = || {
                     if (index, round) == (0, 1) {

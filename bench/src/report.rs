@@ -7,7 +7,7 @@ use serde_json::Value;
 use xtask::{Invocation, repository_root};
 
 use crate::chart::{self, Line};
-use crate::growth::{AT_A_TIME, FIGURES, Figure, Grown, SIZES, Size, Spread};
+use crate::growth::{AT_A_TIME, FIGURES, Figure, Grown, LONGEST, SIZES, Size, Spread};
 use crate::table::Table;
 
 /// The packages whose versions matter, and the directory whose manifest pins them.
@@ -116,14 +116,16 @@ pub(crate) fn growth_table(grown: &[Grown], figure: &Figure) -> String {
     );
     for contender in grown {
         let spreads = contender.figure(figure);
-        let (Some(Some(one)), Some(Some(all))) = (spreads.first(), spreads.last()) else {
+        if spreads.iter().all(Option::is_none) {
             continue;
-        };
+        }
+        let ends = spreads.first().copied().flatten().zip(spreads.last().copied().flatten());
+        let growth = ends.map(|(one, all)| shown(all.median / one.median));
         let reference = reference(grown, contender, figure);
         let cells =
             spreads.iter().zip(reference).map(|(spread, reference)| cell(*spread, reference));
         let cells: Vec<String> = cells.collect();
-        let growth = shown(all.median / one.median);
+        let growth = growth.as_deref().unwrap_or("–");
         text.push_str(&format!("| {} | {} | {growth} |\n", contender.name, cells.join(" | ")));
     }
     text
@@ -133,7 +135,7 @@ pub(crate) fn growth_table(grown: &[Grown], figure: &Figure) -> String {
 fn reference(grown: &[Grown], contender: &Grown, figure: &Figure) -> Vec<Option<Spread>> {
     let baseline = grown.iter().find(|other| other.name == contender.baseline);
     let figures = baseline.into_iter().chain(grown).map(|other| other.figure(figure));
-    let mut known = figures.filter(|spreads| spreads.iter().all(Option::is_some));
+    let mut known = figures.filter(|spreads| spreads.iter().any(Option::is_some));
     known.next().unwrap_or_default()
 }
 
@@ -159,7 +161,8 @@ fn introduction() -> String {
          baseline still has {AT_A_TIME}. The children of an extension load that extension; those of the baseline load none. \
          `@tintinweb/pi-subagents` runs its agents inside the pi that calls it. It starts no children, and can be below the \
          baseline.\n\
-         - **Method**: all contenders take turns, after one round without a clock: {}. A cell has the ratio to the baseline, then \
+         - **Method**: all contenders take turns, after one round without a clock: {}; one that took longer than {} s with a quarter as many \
+         tasks is left out. A cell has the ratio to the baseline, then \
          the median and, in brackets, the minimum and the maximum; the last column shows the growth. Time: inside pi from the first call to \
          the last result, elsewhere from start to end. Processor time: of all processes, including pi itself and its start. Memory: the peak \
          of all processes together (PSS), in a separate run; runs that ended before the first measurement are left out. Bytes: everything that pi, or \
@@ -167,6 +170,7 @@ fn introduction() -> String {
          - The **baseline** is *alone*: the same children, pi or built in, without a program that supervises, records or shows them.\n",
         versions.join(", "),
         SIZES.map(|Size { tasks, rounds }| format!("{rounds} × {tasks} tasks")).join(", "),
+        LONGEST.as_secs(),
     )
 }
 
