@@ -171,7 +171,7 @@ mod tests {
         let used = Usage { total_tokens: 5, ..Usage::default() };
         let words = budget.unkept_words(&used).unwrap();
         assert!(words.contains("the budget of $0.01 was not kept"), "{words}");
-        let told = Usage { cost: Some(crate::Cost::default()), ..used.clone() };
+        let told = Usage { cost: Some(crate::Cost::default()), ..used };
         for (budget, usage) in
             [(budget, &told), (budget, &Usage::default()), (Budget::default(), &used)]
         {
