@@ -20,7 +20,7 @@ pub(super) const TABLE: &[Arrows] = &[
     Arrows { from: "model", to: &[], to_optional: &[] },
     Arrows { from: "answer", to: &[], to_optional: &[] },
     Arrows { from: "process", to: &[], to_optional: &[] },
-    Arrows { from: "workspace", to: &["model", "process"], to_optional: &[] },
+    Arrows { from: "workspace", to: &["model", "process", "store"], to_optional: &[] },
     Arrows { from: "governor", to: &["model", "process"], to_optional: &[] },
     Arrows { from: "session", to: &["model"], to_optional: &[] },
     Arrows { from: "store", to: &["model"], to_optional: &[] },
