@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
@@ -125,6 +126,35 @@ fn a_task_of_a_killed_worker_runs_again_elsewhere_and_counts_once() {
     assert_eq!((&task["output"], &task["changes"]["files"]), (&json!("made"), &json!(1)), "{task}");
     let warnings = task["warnings"].to_string();
     assert!(warnings.contains("was lost; attempt 2 begins anew"), "{task}");
+    fleet.end_all();
+}
+
+/// The server offers a task again of which it has heard nothing for a while, also to the worker that is at it.
+#[test]
+fn a_task_that_is_offered_again_to_its_worker_does_not_begin_beside_itself() {
+    let mut fleet = Fleet::new();
+    let worker = fleet.worker(&["--slots", "2"]);
+    let (starts, go) = (fleet.world.path("starts"), fleet.world.path("go"));
+    let command = format!(
+        "echo $$ >> {}; while ! [ -e {} ]; do sleep 0.05; done; echo made > made.txt",
+        starts.display(),
+        go.display()
+    );
+    let task = fleet.task("again", &json!([shell(&command), {"text": "made"}]));
+    let caller = fleet.start_delegation(&task);
+    await_process(&starts);
+    fleet.freeze(worker);
+    // Twice as long as the server waits for a word.
+    std::thread::sleep(Duration::from_secs(4));
+    fleet.thaw(worker);
+    // What is offered again is offered before this one.
+    let second = fleet.delegate(&json!([fleet.task("second", &json!([{"text": "done"}]))]));
+    assert_eq!(second.code, Some(0), "{second:?}");
+    write_file(&go, "");
+    let ran = caller.finish();
+    let task = &ran.json()["tasks"][0];
+    assert_eq!((&task["output"], &task["changes"]["files"]), (&json!("made"), &json!(1)), "{task}");
+    assert_eq!(fs::read_to_string(&starts).unwrap().lines().count(), 1, "it began twice");
     fleet.end_all();
 }
 

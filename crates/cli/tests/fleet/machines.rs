@@ -93,6 +93,11 @@ impl Fleet {
         stop_and_wait(Pid::from_raw(i32::try_from(worker).unwrap()).unwrap());
     }
 
+    /// Lets it go on.
+    pub(crate) fn thaw(&self, worker: usize) {
+        self.workers[worker].as_ref().unwrap().signal(Signal::CONT);
+    }
+
     /// Waits until a worker has died by a signal.
     pub(crate) fn await_death(&mut self, worker: usize) {
         let ended = self.workers[worker].take().unwrap().finish();

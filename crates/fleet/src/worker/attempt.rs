@@ -62,6 +62,15 @@ impl Drop for LastAttempt<'_> {
     }
 }
 
+/// An attempt of this worker at a task.
+struct Attempted<'a>(&'a Worker, &'a TaskAddress);
+
+impl Drop for Attempted<'_> {
+    fn drop(&mut self) {
+        self.0.attempted.borrow_mut().remove(self.1);
+    }
+}
+
 impl Worker {
     pub(super) async fn attempt(
         &self,
@@ -70,6 +79,12 @@ impl Worker {
         number: u64,
     ) -> Result<Outcome, FleetError> {
         let address = &task.address;
+        // The server forgets what this worker has said when one of its nodes dies, and offers the task once more. As the state
+        // of the task has the name of this worker, it would begin a second time beside itself.
+        if !self.attempted.borrow_mut().insert(address.clone()) {
+            return Ok(Outcome::Later(self.options.lease));
+        }
+        let _attempted = Attempted(self, address);
         let is_first = message.info().is_ok_and(|info| info.delivered <= 1);
         // What is delivered for the first time has no result, unless it was cancelled; then its state says so.
         if !is_first && let Some(result) = self.tasks.result(address).await? {

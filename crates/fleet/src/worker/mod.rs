@@ -8,6 +8,7 @@ mod running;
 mod snapshots;
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -32,8 +33,8 @@ use self::runner_thread::RunnerThread;
 use self::snapshots::Snapshots;
 use crate::tasks::server_time;
 use crate::{
-    Fleet, FleetError, Format, Heartbeat, OfferedAgent, Pool, ServerAddress, TASKS, TaskMessage,
-    Tasks, WORKERS, task_consumer,
+    Fleet, FleetError, Format, Heartbeat, OfferedAgent, Pool, ServerAddress, TASKS, TaskAddress,
+    TaskMessage, Tasks, WORKERS, task_consumer,
 };
 
 /// How often a worker says that it lives.
@@ -107,6 +108,8 @@ struct Worker {
     refusal: RefCell<Option<String>>,
     /// Whether a task runs here whose attempts before were all lost with their workers. There is one at a time.
     has_last_attempt: Cell<bool>,
+    /// The tasks of the attempts that are under way.
+    attempted: RefCell<HashSet<TaskAddress>>,
     /// The time of the server, once it is known.
     server_clock: Cell<Option<ServerClock>>,
     started_at: u64,
@@ -173,6 +176,7 @@ async fn serve(
         next_number: Cell::new(0),
         refusal: RefCell::default(),
         has_last_attempt: Cell::default(),
+        attempted: RefCell::default(),
         server_clock: Cell::default(),
         started_at: now_ms(),
         ending,
