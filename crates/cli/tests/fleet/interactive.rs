@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
-use test_support::{kill_and_wait, write_file};
+use test_support::{kill_and_wait, wait_until, write_file};
 
 use super::machines::{Fleet, await_end_of, await_process, long_turn, shell};
 
@@ -144,8 +144,9 @@ fn a_task_that_is_offered_again_to_its_worker_does_not_begin_beside_itself() {
     let caller = fleet.start_delegation(&task);
     await_process(&starts);
     fleet.freeze(worker);
-    // Twice as long as the server waits for a word.
-    std::thread::sleep(Duration::from_secs(4));
+    // Twice as long as the server waits for a word. It tells nothing of that before it can offer the task again.
+    let frozen = Instant::now();
+    wait_until(|| frozen.elapsed() > Duration::from_secs(4));
     fleet.thaw(worker);
     // What is offered again is offered before this one.
     let second = fleet.delegate(&json!([fleet.task("second", &json!([{"text": "done"}]))]));
